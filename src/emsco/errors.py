@@ -11,10 +11,12 @@ EMSCOError
 
 EMSCOWarning         (UserWarning)  a warning of emsco
 ├── DataWarning                     a column or class that looks wrong
+├── ReadingWarning                  how a file was read, where that had to be guessed
 └── DeploymentWarning               a doubt about the deployed design
 
-A message is made of parts: text, the names of parameters, and ways out. Python and the command line
-name parameters and ways out differently, so each writes those parts in its own words.
+A message is made of parts: text, the names of parameters, ways out, and numbers of rows. Python and
+the command line name parameters and ways out differently, so each writes those parts in its own
+words; a row of a text file is told by its line.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ __all__ = [
     "Parameter",
     "ParameterError",
     "Part",
+    "ReadingWarning",
     "Remedy",
+    "Row",
     "not_installed",
 ]
 
@@ -55,16 +59,24 @@ class Remedy(Enum):
     ALLOW_EXCLUSION = "allow_exclusion=True lets designs leave features out"
     CALIBRATE = "fit with calibration='sigmoid' to correct that"
     CHOOSE = "Run.choose deploys another design"
+    DATES = "dates='days' makes them days since 1970-01-01"
+    DATE_ORDER = "dates='day-first' or dates='month-first' says which"
+    DECIMAL_COMMA = "decimal=',' reads such numbers"
+    DECIMAL_POINT = "decimal='.' keeps it as text"
     DROP = "drop {names}"
     ECONOMICAL = "choose('economical') deploys one that is better"
     GAPS = "fit with gaps='impute' or gaps='skip' to allow missing values"
+    HEADER = "header=False calls them column1, column2, …; header=True takes them as names"
+    KEEP_TEXT = "na=() keeps them"
     LATE = "late=True counts their labels alone"
     LIMITS = "or limits such as {{'max_cost': 300}}"
+    NA = "na=({names},) says so"
     NEW_MONITOR = "start a new Monitor"
     ODDITIES = "oddities_ lists all of them"
     RARE_CLASS = "class_weight='balanced' finds more of a rare class, with more false alarms"
     RESUME = "resume=True goes on with it"
     SEEN = "with_seen adds them"
+    SEPARATOR = "separator={names} reads it"
     TOKEN = "give it one, or allow it to go without"
     TRUST = "load it with trusted=[{names}]"
 
@@ -90,13 +102,24 @@ class Hint:
         return self.remedy.value.format(names=", ".join(map(repr, self.names)))
 
 
-Part: TypeAlias = str | Parameter | Hint
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row inside a message, by its number; for a text file it becomes a line."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"row {self.number}"
+
+
+Part: TypeAlias = str | Parameter | Hint | Row
 
 
 class _Message:
     """A message that knows its parts."""
 
     parts: tuple[Part, ...]
+    args: tuple[object, ...]
 
     @property
     def hint(self) -> Hint | None:
@@ -112,7 +135,18 @@ class _Message:
         >>> error.reworded(lambda part: "Jobs")
         'Jobs must be a whole number.'
         """
-        return "".join(part if isinstance(part, str) else word(part) for part in self.parts)
+        return "".join(
+            word(part) if isinstance(part, Parameter | Hint) else str(part) for part in self.parts
+        )
+
+    def by_line(self, line_of: Callable[[int], int | None]) -> None:
+        """Tell rows by their lines; `line_of` returns the line of a row, None if unknown."""
+        told: list[Part] = []
+        for part in self.parts:
+            line = line_of(part.number) if isinstance(part, Row) else None
+            told.append(part if line is None else f"line {line}")
+        self.parts = tuple(told)
+        self.args = ("".join(map(str, told)),)
 
 
 class EMSCOError(_Message, Exception):
@@ -120,7 +154,7 @@ class EMSCOError(_Message, Exception):
 
     Attributes
     ----------
-    parts : tuple of str, Parameter or Hint
+    parts : tuple of str, Parameter, Hint or Row
         The message, in pieces. `hint` is the way out among them, if there is one.
     """
 
@@ -143,6 +177,10 @@ class DeploymentWarning(EMSCOWarning):
 
 class DataWarning(EMSCOWarning):
     """A column or a class of the training rows looks wrong."""
+
+
+class ReadingWarning(EMSCOWarning):
+    """A file was read in a way that had to be guessed, such as with another separator."""
 
 
 class CheckpointError(EMSCOError, ValueError):

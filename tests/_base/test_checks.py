@@ -33,7 +33,14 @@ def test_a_choice_is_handed_back():
     assert check_choice("deploy", "fittest", ("balanced", "fittest")) == "fittest"
 
 
-@pytest.mark.parametrize("value", ["Fittest", "", None, 1, ["fittest"], ("fittest",)])
+def test_a_choice_that_is_mistyped_is_told_what_it_may_mean():
+    for value in ("Fittest", "fitest"):
+        words = rf"got '{value}'; did you mean 'fittest'\?$"
+        with pytest.raises(ParameterError, match=words):
+            check_choice("deploy", value, ("balanced", "fittest"))
+
+
+@pytest.mark.parametrize("value", ["knee", "", None, 1, ["fittest"], ("fittest",)])
 def test_a_value_outside_the_choices_is_refused(value):
     with pytest.raises(
         ParameterError, match=r'^deploy must be one of "balanced", "fittest", got .+\.$'

@@ -104,7 +104,7 @@ def test_rows_that_come_twice_are_refused(typed, run, fresh):
     fresh.write_text("".join([*lines, *lines[1:]]))
     result = typed("certify", run, fresh, *EASY)
     assert result.code == 1
-    assert "must hold every row once, got 300 rows again (301, 302, 303" in result.err
+    assert "must hold every row once, got 300 rows again (line 302, line 303" in result.err
     assert not (run / "spent.json").exists()
     alone = json.loads(typed("certify", run, *EASY, "--point", 0, "--plan", "--json").out)
     assert [one["number"] for one in alone["designs"]] == [0]
@@ -156,7 +156,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(typed, run, fresh, dat
             (fresh, "--min-accuracy", "0.9", "--min-accuracy", "0.8"),
             "--min-accuracy must be given once for a label, got '0.8' again.",
         ),
-        ((fresh, *EASY, "--max-weight", "2"), "--max-weight must be left out without sample_weig"),
+        ((fresh, *EASY, "--max-weight", "2"), "--max-weight must be left out without sample weig"),
     ]
     for words, said in cases:
         result = typed("certify", run, *words)

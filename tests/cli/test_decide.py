@@ -45,7 +45,7 @@ def test_decide_refuses_files_by_name_and_writes_nothing(typed, run, data, tmp_p
     new.write_text("age,pulse,panel,scan\n1,2,3,4\n1,,3,4\n")
     words = (
         f"{new} must have no missing value (empty cell or NaN), got one in column "
-        "'pulse', row 2; emsco fit --gaps impute or --gaps skip allows missing values."
+        "'pulse', line 3; emsco fit --gaps impute or --gaps skip allows missing values."
     )
     refuses(typed("decide", run, new, "--out", out, "--json"), words)
     words = "must end in .csv, .csv.gz, .parquet, .pq, got '.xls'."

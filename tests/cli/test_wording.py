@@ -33,7 +33,9 @@ COMMANDS = get_command(cli.app).commands
         ("decide", "new", "NEW"),
         ("compare", "methods", "--method"),
         ("front", "trusted", "--trust"),
-        ("front", "min_confidence", "min_confidence"),  # which it does not take
+        ("front", "min_confidence", "min confidence"),  # which it does not take
+        ("front", "path", "the file"),
+        ("sweep", "cv", "the split into folds"),
     ],
 )
 def test_a_parameter_is_named_as_the_command_takes_it(command, parameter, typed):
@@ -64,7 +66,7 @@ def test_warnings_are_worded_too():
     warning = EMSCOWarning("lower ", Parameter("min_confidence"), ".")
     with speaking(COMMANDS["fit"]):
         assert warning_in_words(warning) == "lower --min-confidence."
-    assert warning_in_words(warning) == "lower min_confidence."
+    assert warning_in_words(warning) == "lower min confidence."
     assert warning_in_words(UserWarning("as it is")) == "as it is"
 
 

@@ -71,7 +71,7 @@ def test_costs_are_one_row_of_numbers(costs, shape):
 
 
 def test_names_that_are_no_features_are_refused():
-    words = r"costs must name features of the data \('age', 'sex'\), got 'agee', 'six'\."
+    words = r"features of the data \('age', 'sex'\), got 'agee', 'six'; did you mean 'age'"
     with pytest.raises(CostsError, match=words):
         FeatureCosts.from_mapping({"agee": 1, "sex": 1, "six": 1}, names=["age", "sex"])
 

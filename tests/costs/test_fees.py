@@ -166,7 +166,10 @@ def test_a_delay_is_read_too(costs_file):
 @pytest.mark.parametrize(
     ("fees", "words"),
     [
-        ({"draw": (2, ["chl"])}, r"the fee 'draw' must name features \('age', .*, got 'chl'\."),
+        (
+            {"draw": (2, ["chl"])},
+            r"the fee 'draw' must name features \('age', .*, got 'chl'; did you mean 'chol'",
+        ),
         ({"draw": (-2, ["chol"])}, r"the fee 'draw' must be finite and at least 0, got -2\."),
         ({"draw": (float("nan"), ["chol"])}, r"'draw' must be finite and at least 0, got nan\."),
         ({"draw": ("2", ["chol"])}, r"'draw' must be finite and at least 0, got '2'\."),

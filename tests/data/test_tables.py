@@ -6,6 +6,7 @@ import datetime
 import decimal
 import errno
 import gzip
+from contextlib import nullcontext
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from emsco.data.encoding import Encoding
 from emsco.data.rows import table_rows
 from emsco.data.tables import column_names, read_chunks, read_labelled
 from emsco.data.writing import write_table
-from emsco.errors import DataError, FileError
+from emsco.errors import DataError, FileError, ReadingWarning
 
 
 @pytest.fixture
@@ -59,6 +60,10 @@ def fit_refused(path, words, names=None):
     with pytest.raises((DataError, FileError), match="must") as error:
         read_labelled(path, "y", names)
     assert str(error.value) == f"{path} {words}"
+
+
+def means_missing(text):
+    return f"if it means a missing value, na=('{text}',) says so."
 
 
 def many_rows(n_rows=200):
@@ -129,10 +134,10 @@ def test_labels_of_parquet_may_be_categories_and_dates(written, labels, found):
 @pytest.mark.parametrize(
     "text", ["0\n1\n\n", '"yes"\n"no"\n""\n', "yes\nno\nNA\n", "1.5\n2\nnan\n"]
 )
-def test_a_row_without_a_label_is_refused_by_its_number(written, text):
+def test_a_row_without_a_label_is_refused_by_its_line(written, text):
     labels = text.split("\n")
     rows = "".join(f"{i},{label}\n" for i, label in enumerate(labels[:3]))
-    fit_refused(written(f"a,y\n{rows}"), "must have a label in every row, got none in row 3.")
+    fit_refused(written(f"a,y\n{rows}"), "must have a label in every row, got none in line 4.")
 
 
 @pytest.mark.parametrize("labels", [[1, None], ["yes", None], [1.5, np.nan]])
@@ -154,17 +159,23 @@ def test_a_table_without_rows_is_refused_for_a_fit(written, name):
 
 def test_text_among_numbers_is_refused_by_column_and_row_in_a_fit(written):
     path = written("a,b,y\n1,2,0\n3,4,1\n\n5, red ,0\n")
-    fit_refused(path, "must hold numbers only, got 'red' in column 'b', row 3.")
+    fit_refused(
+        path, f"must hold numbers only, got 'red' in column 'b', line 5; {means_missing('red')}"
+    )
 
 
 def test_an_unusual_first_column_name_is_told_as_it_is(written):
     path = written("\ufeffHöhe,y\n1,0\nhoch,1\n".encode())
-    fit_refused(path, "must hold numbers only, got 'hoch' in column 'Höhe', row 2.")
+    fit_refused(
+        path,
+        f"must hold numbers only, got 'hoch' in column 'Höhe', line 3; {means_missing('hoch')}",
+    )
 
 
 def test_the_value_at_fault_is_found_behind_texts_of_several_lines(written):
     path = written('note,a,y\n"one\ntwo",1,0\n"three\nfour",x,1\n')
-    fit_refused(path, "must hold numbers only, got 'x' in column 'a', row 2.", names=["a"])
+    words = f"must hold numbers only, got 'x' in column 'a', line 4; {means_missing('x')}"
+    fit_refused(path, words, names=["a"])
 
 
 # Rows to decide, in chunks
@@ -239,7 +250,13 @@ def test_text_truth_values_and_missing_values_are_read_by_kind(written, name):
         "age": [63, None, 41],
         "y": [0, 1, 0],
     }
-    table, _, names = read_labelled(written(text if name.endswith("csv") else columns, name), "y")
+    path = written(text if name.endswith("csv") else columns, name)
+    with (
+        pytest.warns(ReadingWarning, match="'NA' was read as missing, 1 value in column 'colour'")
+        if name.endswith("csv")
+        else nullcontext()
+    ):
+        table, _, names = read_labelled(path, "y")
     encoding = Encoding.learn(table, FeatureCosts.resolve(None, names), "skip")
     assert list(encoding.kinds.values()) == ["category", "truth", "number"]
     found = [[0, 1, 1, 63], [np.nan] * 4, [1, 0, 0, 41]]
@@ -248,18 +265,23 @@ def test_text_truth_values_and_missing_values_are_read_by_kind(written, name):
 
 def test_a_column_of_text_with_a_few_numbers_is_refused_by_the_first_number(written):
     path = written("a,y\nred,0\nblue,1\n 5 ,1\n")
-    fit_refused(path, "must hold text only, got '5' in column 'a', row 3.")
+    fit_refused(path, "must hold text only, got '5' in column 'a', line 4.")
 
 
 @pytest.mark.usefixtures("tiny_blocks")
 def test_text_and_numbers_far_apart_are_refused_too(written):
     path = written("a,y\n" + "red,0\n" * 50 + "1,1\n" * 60)
-    fit_refused(path, "must hold numbers only, got 'red' in column 'a', row 1.")
+    fit_refused(
+        path, f"must hold numbers only, got 'red' in column 'a', line 2; {means_missing('red')}"
+    )
 
 
 def test_dates_of_csv_are_no_categories(written):
     path = written("a,y\n2026-01-01,0\n2026-01-02,1\n")
-    fit_refused(path, "must hold numbers only, got '2026-01-01' in column 'a', row 1.")
+    words = (
+        "must hold numbers or text, got the date '2026-01-01' in column 'a', line 2; dates='days' "
+    )
+    fit_refused(path, f"{words}makes them days since 1970-01-01, or drop 'a'.")
 
 
 def test_a_category_stays_text_where_it_looks_like_a_number(written):
@@ -300,7 +322,7 @@ def test_an_encoding_of_one_file_reads_another_in_chunks(written, name):
 
 def test_text_where_numbers_were_learnt_is_refused_by_column_and_row(written):
     path = written("a,y\nred,0\nblue,1\n")
-    with pytest.raises(DataError, match="numbers only, got 'red' in column 'a', row 1"):
+    with pytest.raises(DataError, match="numbers only, got 'red' in column 'a', line 2"):
         read_labelled(path, "y", kinds={"a": "number"})
 
 
@@ -331,16 +353,19 @@ def test_a_column_that_comes_twice_is_refused_only_where_it_matters(written):
 @pytest.mark.usefixtures("tiny_blocks")
 def test_text_far_down_is_refused_by_column_and_row(written):
     text = many_rows().replace("150,75.0", "150,red")
-    refused(written(text), "must hold numbers only, got 'red' in column 'b', row 151.")
-    path = written(gzip.compress(text.encode()), "rows.csv.gz")
-    refused(path, "must hold numbers only, got 'red' in column 'b', row 151.")
+    words = f"must hold numbers only, got 'red' in column 'b', line 152; {means_missing('red')}"
+    refused(written(text), words)
+    refused(written(gzip.compress(text.encode()), "rows.csv.gz"), words)
 
 
 def test_a_column_of_text_or_dates_in_parquet_is_refused(written):
     path = written({"a": [1.0], "b": ["red"]}, "rows.parquet")
     refused(path, "must hold numbers only, got text in column 'b'.")
     path = written({"a": [1.0], "b": [datetime.date(2026, 1, 1)]}, "rows.parquet")
-    refused(path, "must hold numbers only, got date32[day] in column 'b'.")
+    words = (
+        "must hold numbers or text, got dates in column 'b'; dates='days' makes them days since "
+    )
+    refused(path, f"{words}1970-01-01.")
     path = written({"a": [1.0], "b": [None]}, "rows.parquet")
     refused(path, "must hold numbers only, got nothing in column 'b'.")
 
@@ -348,9 +373,9 @@ def test_a_column_of_text_or_dates_in_parquet_is_refused(written):
 @pytest.mark.usefixtures("tiny_blocks")
 def test_a_ragged_row_is_refused_by_its_number(written):
     path = written(many_rows().replace("n150", "n150,more"))
-    refused(path, "must have 3 values in every row, got 4 in row 151.")
+    refused(path, "must have 3 values in every row, got 4 in line 152.")
     path = written("a,b,y\n1,2,0\n1,2\n")
-    fit_refused(path, "must have 3 values in every row, got 2 in row 2.")
+    fit_refused(path, "must have 3 values in every row, got 2 in line 3.")
 
 
 def test_files_that_are_no_tables_are_refused_in_one_line(written):
@@ -364,10 +389,14 @@ def test_files_that_are_no_tables_are_refused_in_one_line(written):
             read_labelled(path, "y")
 
 
-def test_a_heading_that_is_no_utf8_is_refused(written):
-    path = written(b"\xff\xfe,b\n1,2\n")
-    with pytest.raises(DataError, match=r"rows\.csv must be a whole table: 'utf-8' codec"):
+def test_a_file_that_is_no_utf8_is_refused(written):
+    path = written(b"a,b\n1,\xe4\n")
+    with pytest.raises(
+        DataError, match=r"must be text in UTF-8, got the byte 0xe4 in line 2; save"
+    ):
         column_names(path)
+    with pytest.raises(DataError, match="must be text in UTF-8, got UTF-16"):
+        column_names(written("a,b\n1,2\n".encode("utf-16")))
 
 
 def test_half_of_a_compressed_file_is_refused(written):
@@ -396,10 +425,10 @@ def test_a_file_that_is_not_there_and_a_folder_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "got"), [("rows.txt", "'.txt'"), ("rows", "''"), ("a.gz", "'.gz'")]
+    ("name", "got"), [("rows.xlsx", "'.xlsx'"), ("rows", "''"), ("a.gz", "'.gz'")]
 )
 def test_an_unknown_ending_is_refused_for_reading_and_writing(tmp_path, name, got):
-    words = f"must end in .csv, .csv.gz, .parquet, .pq, got {got}."
+    words = f"must end in .csv, .csv.gz, .parquet, .pq, .tsv, .tsv.gz, .txt, .data, got {got}."
     refused(tmp_path / name, words)
     with (
         pytest.raises(FileError, match=r"must end in \.csv, \.csv\.gz"),

@@ -133,7 +133,7 @@ def test_rows_the_search_has_seen_are_refused(front):
     y = truth_of(front, 1)
     with pytest.raises(DataError, match=r"^X must .* got 100 rows that it has all seen; collect"):
         searched.certify(ROWS[:100], y[:100], min_accuracy=0.9)
-    few = r"got 301 rows, of which it has seen 1 row \(0\); collect fresh rows\.$"
+    few = r"got 301 rows, of which it has seen 1 row \(row 0\); collect fresh rows\.$"
     with pytest.raises(DataError, match=few):
         searched.certify(ROWS[99:], y[99:], min_accuracy=0.9)
     assert searched.certify(ROWS[100:], y[100:], min_accuracy=0.9, order=1).certified

@@ -120,7 +120,8 @@ def test_an_empty_cell_far_down_is_refused_by_column_and_row(
     new = write_rows(tmp_path / f"new.{ending}", X)
     monkeypatch.setattr(csv_files, "_BLOCK", 512)
     monkeypatch.setattr(tables, "_ROWS", 10)
-    words = rf"new\.{ending} must have no missing value .* in column 'scan', row 132; fit with"
+    where = "line 133" if ending == "csv" else "row 132"
+    words = rf"new\.{ending} must have no missing value .* in column 'scan', {where}; fit with"
     with pytest.raises(DataError, match=words):
         decide_file(fitted.cascade, new, tmp_path / f"out.{ending}")
     assert [path.name for path in tmp_path.iterdir()] == [new.name]

@@ -137,7 +137,7 @@ def test_rows_count_by_their_weights(clinic, tmp_path):
     rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
     assert evaluate_run(run, new).new == run.cascade.evaluate(rows, clinic.y, weights)
     write_rows(new, clinic.X, clinic.y, w=weights - 1.5)
-    with pytest.raises(DataError, match=r"at least 0 in column 'w', got -1.5 in row 1\."):
+    with pytest.raises(DataError, match=r"at least 0 in column 'w', got -1.5 in line 2\."):
         evaluate_run(run, new)
     write_rows(new, clinic.X, clinic.y, w=0 * weights)
     with pytest.raises(DataError, match="must weigh more than 0 in column 'w', got 0 in all rows"):
@@ -190,7 +190,7 @@ def test_a_missing_column_of_labels_is_named_with_the_way_out(clinic, tmp_path):
         ),
         (
             lambda text: text.replace('"sick"', ""),
-            r"must have a label in every row, got none in row",
+            r"must have a label in every row, got none in line",
         ),
         (lambda text: text.splitlines()[0] + "\n", "must have rows, got none"),
         (lambda text: text.replace("scan", "scam"), "must have a column 'scan', got 'scam'"),

@@ -102,7 +102,7 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(clinic):
     path = clinic.folder / "new.csv"
     with pytest.raises(DataError, match=r"must have a column 'wart', got 'age'.*mean 'ward'\?"):
         evaluate_run(clinic.run, path, by="wart")
-    with pytest.raises(DataError, match=r"a group in every row of column 'ward', got none in row"):
+    with pytest.raises(DataError, match=r"a group in every row of column 'ward', got none in line"):
         evaluate_run(clinic.run, path, groups="ward")
     with pytest.raises(DataError, match=r"column 'scan' must have at most 50 different numbers"):
         evaluate_run(clinic.run, path, by="scan")

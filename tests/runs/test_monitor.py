@@ -136,8 +136,8 @@ class TestRowsGivenTwice:
     ("rows", "sick", "settings", "words"),
     [
         (0, [], {}, "must have rows, got none"),
-        (2, ["1", "2"], {}, r"must have only the labels \[0, 1\], got 2 in row 2"),
-        (3, ["", "1", "x"], {}, r"must have only the labels \[0, 1\], got 'x' in row 3"),
+        (2, ["1", "2"], {}, r"must have only the labels \[0, 1\], got 2 in line 3"),
+        (3, ["", "1", "x"], {}, r"must have only the labels \[0, 1\], got 'x' in line 4"),
         (2, ["", ""], {"late": True}, "must have labels that came late, got none"),
     ],
 )

@@ -77,7 +77,7 @@ def test_an_unknown_class_in_another_file_is_refused_before_the_search(clinic, t
     y[13] = 2
     odd = write_rows(tmp_path / "odd.csv", X, y, labels=("0", "1", "maybe"))
     files = {"train": clinic.train, "val": clinic.val, part: odd}
-    words = f"{odd} must have only the labels [0, 1], got 'maybe' in row 14."
+    words = f"{odd} must have only the labels [0, 1], got 'maybe' in line 15."
     refuse_fit(words, FitFiles("sick", **files), tmp_path / "run")
 
 
@@ -92,7 +92,7 @@ def test_an_empty_cell_is_refused_by_file_column_and_row(clinic, tmp_path, part)
     )
     words = (
         f"{bad} must have no missing value (empty cell or NaN), got one in column "
-        "'panel', row 17; fit with gaps='impute' or gaps='skip' to allow missing values."
+        "'panel', line 18; fit with gaps='impute' or gaps='skip' to allow missing values."
     )
     refuse_fit(words, FitFiles("sick", **files), tmp_path / "run")
 

@@ -90,7 +90,10 @@ def test_a_column_of_weights_is_no_feature_and_goes_with_its_rows(file):
         ([0, 0, 0, 1, 1, 1, 1, 1], "some training row of every class, got none of 1"),
         ([1, 1, 1, 1, 0, 0, 1, 1], "weights must be above 0 for some scored row, got none"),
         ([1, 1, 1, 1, 1, 1, 0, 0], "weights must be above 0 for some test row, got none"),
-        ([1, 1, 1, -1, 1, 1, 1, 1], "sample_weight must be finite and at least 0, got -1"),
+        (
+            [1, 1, 1, -1, 1, 1, 1, 1],
+            "must have weights of at least 0 in column 'n', got -1 in line 5",
+        ),
     ],
 )
 def test_weights_that_leave_nothing_to_learn_or_to_test_are_refused(tmp_path, weights, says):

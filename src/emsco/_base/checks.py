@@ -7,6 +7,7 @@ import re
 from numbers import Integral, Real
 from typing import Any
 
+from emsco._base.text import did_you_mean
 from emsco.errors import Parameter, ParameterError, Part
 
 __all__ = [
@@ -82,7 +83,8 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
-        raise refused(name, f"be one of {listed}", value)
+        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+        raise refused(name, f"be one of {listed}", value, hint=hint)
     return value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Protocol
 
@@ -13,6 +13,7 @@ __all__ = [
     "brief",
     "counted",
     "decimals_of",
+    "did_you_mean",
     "first_line",
     "in_short",
     "listed",
@@ -123,8 +124,30 @@ def what_was_meant(name: str, known: Sequence[object]) -> str:
     >>> what_was_meant("id", ["age", "diagnosis"])
     '.'
     """
-    like = get_close_matches(name, [one for one in known if isinstance(one, str)], n=1)
-    return f"; did you mean {like[0]!r}?" if like else "."
+    meant = did_you_mean(name, known)
+    return f"; {meant}" if meant else "."
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """Return a question that names the known value most like an unknown one; empty if none is.
+
+    Case, spaces and underscores do not matter.
+
+    Examples
+    --------
+    >>> did_you_mean("platlets", ["age", "platelets"]), did_you_mean("ID", ["age", "id"])
+    ("did you mean 'platelets'?", "did you mean 'id'?")
+    >>> did_you_mean("pulse", ["age", "id"])
+    ''
+    """
+    plain = {_folded(one): one for one in known}
+    asked = _folded(name)
+    like = [asked] if asked in plain else get_close_matches(asked, list(plain), n=1)
+    return f"did you mean {plain[like[0]]!r}?" if like and asked else ""
+
+
+def _folded(name: object) -> str:
+    return re.sub(r"[\s_-]+", "", str(name)).casefold()
 
 
 def share_with(share: float, low: float, high: float) -> str:

@@ -20,6 +20,7 @@ from emsco.cli.evaluate import evaluate
 from emsco.cli.explore import explore
 from emsco.cli.fit import fit
 from emsco.cli.front import front
+from emsco.cli.inspect import inspect
 from emsco.cli.monitor import monitor
 from emsco.cli.plot import plot
 from emsco.cli.reproduce import reproduce
@@ -42,6 +43,7 @@ app = Commands(
     epilog="Start with: emsco demo",
 )
 app.command()(demo)
+app.command()(inspect)
 app.command()(fit)
 app.command()(front)
 app.command()(show)

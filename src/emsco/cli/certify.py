@@ -9,7 +9,7 @@ import typer
 
 from emsco._base.checks import refused
 from emsco.cli.endings import NOT_CERTIFIED, interruptible
-from emsco.cli.options import AsJSON, Promises, RunFolder, Seed, Trusted
+from emsco.cli.options import AsJSON, HowToRead, Promises, RunFolder, Seed, Trusted
 from emsco.cli.output import echo, print_json
 from emsco.errors import Parameter, ParameterError
 
@@ -23,6 +23,7 @@ __all__ = ["certify"]
 def certify(
     run: RunFolder,
     promises: Promises,
+    read: HowToRead,
     data: Annotated[
         Path | None,
         typer.Argument(
@@ -106,6 +107,7 @@ def certify(
             max_weight=max_weight,
             order=point or None,
             random_state=seed,
+            reading=read.reading(),
             **limits,
         )
     _end(found, certificate, out, deploy, as_json)

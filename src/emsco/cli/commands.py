@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from emsco.cli.endings import ending_quietly
+from emsco.cli.percent import refuse_percent
 from emsco.cli.wording import speaking
 
 __all__ = ["Commands", "with_options"]
@@ -21,6 +22,13 @@ _Body = TypeVar("_Body", bound=Callable[..., Any])
 
 
 class _Command(TyperCommand):
+    numbers: frozenset[str] = frozenset()  # options that take a number
+
+    def make_context(self, info_name: Any, args: Any, *more: Any, **settings: Any) -> Any:
+        with speaking(self):
+            refuse_percent(args, self.numbers)
+        return super().make_context(info_name, args, *more, **settings)
+
     def get_params(self, ctx: Any) -> Any:
         return _bare_flags(super().get_params(ctx))
 
@@ -72,10 +80,11 @@ class Commands(typer.Typer):
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[_Body], _Body]:
         """Add a command, as for `typer.Typer`; see `with_options` about its parameters."""
-        add = super().command(name, cls=_Command, **settings)
 
         def register(body: _Body) -> _Body:
-            add(with_options(body))
+            command = with_options(body)
+            own: Any = type("_Own", (_Command,), {"numbers": _numbers(command)})
+            super(Commands, self).command(name, cls=own, **settings)(command)
             return body
 
         return register
@@ -117,6 +126,16 @@ def _options(group: Any) -> Iterator[Parameter]:
         yield Parameter(
             field.name, Parameter.KEYWORD_ONLY, default=_default(field), annotation=kind
         )
+
+
+def _numbers(command: Callable[..., None]) -> frozenset[str]:
+    """Return the names of the options that take a number."""
+    kinds = command.__annotations__.items()
+    return frozenset(name for name, kind in kinds if float in _types_of(get_args(kind)[0]))
+
+
+def _types_of(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) or (kind,)
 
 
 def _default(field: Field[Any]) -> Any:

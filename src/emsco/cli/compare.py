@@ -11,7 +11,7 @@ import typer
 
 from emsco.cli.endings import interruptible
 from emsco.cli.folders import check_folder, claim_folder, end, write_results
-from emsco.cli.options import AsJSON, Processes, Seed, StudyFiles
+from emsco.cli.options import AsJSON, HowToRead, Processes, Seed, StudyFiles
 from emsco.cli.output import console
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Methods:
 
 def compare(
     files: StudyFiles,
+    read: HowToRead,
     methods: Methods,
     out: Annotated[
         Path,
@@ -111,7 +112,7 @@ def compare(
     check_folder(out)
     with interruptible("no result was complete"), JobProgress("jobs") as progress:
         contest = compare_files(
-            files.files(),
+            files.files(read),
             **settings,
             seed=seed,
             folder=out / "results",

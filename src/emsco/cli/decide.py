@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from emsco.cli.endings import interruptible
-from emsco.cli.options import AsJSON, Trusted
+from emsco.cli.options import AsJSON, HowToRead, Trusted
 from emsco.cli.output import console, echo, print_json
 from emsco.errors import FileError
+
+if TYPE_CHECKING:
+    from emsco.data.reading import Reading
 
 __all__ = ["cascade_file", "decide"]
 
@@ -43,13 +46,15 @@ def decide(
             help="Refuse a cascade that this certificate does not cover.", show_default=False
         ),
     ] = None,
+    *,
+    read: HowToRead,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
     """Label or reject every row of a file, with its confidence, exit stage and cost.
 
     The file may be larger than memory: it is read, decided and written in chunks. The label of a
-    rejected row is empty.
+    rejected row is empty. A CSV file is read like those of the run, unless options say otherwise.
     """
     from emsco._base.progress import RowProgress
     from emsco.cascade import Cascade
@@ -60,8 +65,9 @@ def decide(
         from emsco.runs.certify import require_certificate as check
 
         check(cascade, run, certificate)
+    reading = read.reading().over(_reading_of(run))
     with interruptible(f"{out} is as it was"), RowProgress() as progress:
-        counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows)
+        counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows, reading)
     if as_json:
         print_json({"out": str(out), **counts.to_dict()})
         return
@@ -69,6 +75,16 @@ def decide(
 
     console().print(counts_table(cascade, counts))
     echo(f"Written to {out}.")
+
+
+def _reading_of(run: Path) -> Reading:
+    """Return how the files of a run were read; a cascade file alone does not know."""
+    from emsco.data.reading import Reading
+    from emsco.runs.about import read_about, reading_of
+    from emsco.runs.layout import RUN
+
+    path = run / RUN
+    return reading_of(read_about(path)) if path.exists() else Reading()
 
 
 def cascade_file(run: Path) -> Path:

@@ -13,6 +13,7 @@ from emsco.cli.endings import interruptible
 from emsco.cli.options import (
     AsJSON,
     ErrorCost,
+    HowToRead,
     Point,
     RejectCost,
     RunFolder,
@@ -53,6 +54,8 @@ def evaluate(
     ] = None,
     error_cost: ErrorCost = None,
     reject_cost: RejectCost = None,
+    *,
+    read: HowToRead,
     out: Annotated[Path | None, typer.Option(help="JSON file for the figures.")] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
@@ -85,6 +88,7 @@ def evaluate(
     found, costs = Run.open(run, trusted or ()), error_costs_given(error_cost, reject_cost)
     with interruptible("nothing is written"), RowProgress() as progress:
         more: dict[str, Any] = {"by": by, "groups": groups, "error_costs": costs}
+        more["reading"] = read.reading()
         result = evaluate_run(found, data, target, point, progress.rows, **more)
     text = json.dumps({"run": str(run), "data": str(data), **result.to_dict()}, indent=2)
     if out is not None:

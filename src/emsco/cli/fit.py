@@ -14,6 +14,7 @@ from emsco.cli.options import (
     Choice,
     DataFiles,
     Evolution,
+    HowToRead,
     MaxMeanDelay,
     MaxWorstDelay,
     Seed,
@@ -273,6 +274,7 @@ class Deployment(Choice):
 
 def fit(
     files: FitData,
+    read: HowToRead,
     stages: StageOptions,
     search: FitSearch,
     rules: DesignRules,
@@ -308,7 +310,7 @@ def fit(
         settings |= topic.settings()
     steps: dict[str, Any] = {"seed": seed, "cv": parse_cv(files.cv), "resume": resume}
     with interruptible(lambda: _left(out)):
-        run = fit_files(files.files(), out, **steps, verbose=1, **settings)
+        run = fit_files(files.files(read), out, **steps, verbose=1, **settings)
     if as_json:
         facts = {"run": str(out), **run.about, "metric": run.front.metric}
         costs = run.error_costs()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from emsco.cli.endings import ALARM, interruptible
-from emsco.cli.options import AsJSON, Promises, RunFolder, Trusted
+from emsco.cli.options import AsJSON, HowToRead, Promises, RunFolder, Trusted
 from emsco.cli.output import console, print_json
 
 __all__ = ["monitor"]
@@ -17,6 +17,7 @@ __all__ = ["monitor"]
 def monitor(
     run: RunFolder,
     promises: Promises,
+    read: HowToRead,
     data: Annotated[
         Path | None,
         typer.Argument(
@@ -97,7 +98,8 @@ def monitor(
     watching = open_monitor(found, place, limits, delta, reset)
     if data is not None:
         with interruptible(f"{place} is as it was"), RowProgress() as progress:
-            column = target_of(found, data, target)
+            reading = read.reading().over(found.reading)
+            column = target_of(found, data, target, reading)
             watching = monitor_file(
                 watching,
                 data,
@@ -106,6 +108,7 @@ def monitor(
                 again=again,
                 in_order=in_order,
                 report=progress.rows,
+                reading=reading,
             )
     if plot is not None:
         write_figure(watching.plot(), plot)

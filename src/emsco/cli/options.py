@@ -11,6 +11,7 @@ import typer
 from emsco._base.checks import LARGEST_SEED
 
 if TYPE_CHECKING:
+    from emsco.data.reading import Reading
     from emsco.data.sources import FitFiles
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "DataFiles",
     "ErrorCost",
     "Evolution",
+    "HowToRead",
     "Limits",
     "MaxMeanDelay",
     "MaxWorstDelay",
@@ -102,6 +104,65 @@ Threads = Annotated[int, typer.Option(help="Number of threads; -1 is one for eac
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HowToRead:
+    """Options for the form of CSV files; by default a look at the file decides."""
+
+    PANEL: ClassVar[str] = "How to read CSV files"
+
+    na: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Text that means a missing value, as in '?' or -999; repeatable. By default ?, NA "
+            "and the like do, and in columns of numbers also - and a few more; a line says so. "
+            "--na '' keeps all texts.",
+            show_default=False,
+        ),
+    ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            help="What stands between two columns, as in ';' or tab; noticed by default.",
+            show_default=False,
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARK",
+            help="Decimal mark: . or , as in 3,14; noticed by default.",
+            show_default=False,
+        ),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first line has the names of the columns. Without, they are called "
+            "column1, column2 and so on.",
+            show_default=False,
+        ),
+    ] = None
+    dates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="Turn dates into days since 1970-01-01: days, or day-first or month-first for "
+            "dates such as 03/04/2026. By default a column of dates is refused.",
+            show_default=False,
+        ),
+    ] = None
+
+    def reading(self) -> Reading:
+        """Return the options as a `Reading`."""
+        from emsco.data.reading import Reading
+
+        na = None if self.na is None else tuple(text for text in self.na if text)
+        return Reading(na, self.separator, self.decimal, self.header, self.dates)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DataFiles:
     """Options for the files with rows, labels and costs."""
 
@@ -142,13 +203,13 @@ class DataFiles:
         Path | None, typer.Option(help="Test rows: every design of the front is tested on them.")
     ] = None
 
-    def files(self) -> FitFiles:
+    def files(self, read: HowToRead) -> FitFiles:
         """Return the options as `FitFiles`; raise if they contradict each other."""
         from emsco.data.sources import FitFiles
 
         drop = tuple(self.drop or ())
         parts = (self.data, self.train, self.val, self.test)
-        return FitFiles(self.target, *parts, self.costs, drop, self.weights)
+        return FitFiles(self.target, *parts, self.costs, drop, self.weights, read.reading())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

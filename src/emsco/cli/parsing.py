@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any
 
 from emsco._base.checks import refused
+from emsco._base.text import did_you_mean
+from emsco.cli.percent import meant_by
 
 __all__ = [
     "parse_by_class",
@@ -43,7 +45,7 @@ def _by_class(name: str, text: str, rule: str) -> float | dict[str, float]:
     try:
         numbers = [float(number) for _, _, number in parts]
     except ValueError:
-        raise refused(name, rule, text) from None
+        raise refused(name, rule, text, hint=meant_by(text)) from None
     labels = [label.strip() for label, _, _ in parts]
     if labels == [""]:
         return numbers[0]
@@ -71,6 +73,8 @@ def parse_cv(text: str) -> str | float | int:
     >>> parse_cv("5"), parse_cv("0.25"), parse_cv("auto")
     (5, 0.25, 'auto')
     """
+    if meant := meant_by(text):
+        raise refused("cv", "be auto, a share held out or a number of folds", text, hint=meant)
     try:
         return int(text) if text.strip().isdecimal() else float(text)
     except ValueError:
@@ -200,7 +204,7 @@ def parse_range(name: str, text: str) -> tuple[float, ...]:
         raise refused(name, "be a range first:last:step that goes up", text, got=got) from None
     except (InvalidOperation, ValueError):
         rule = "be numbers with commas between, or a range first:last:step such as .55:.95:.05"
-        raise refused(name, rule, text) from None
+        raise refused(name, rule, text, hint=meant_by(text)) from None
     return tuple(float(number) for number in found)
 
 
@@ -243,13 +247,14 @@ def parse_estimator(text: str) -> Any:
 
     if text in (AUTO, *FAMILIES):
         return text
-    refuse = partial(refused, "estimator", rule, text)
+    refuse, known = partial(refused, "estimator", rule, text), _estimators()
     try:
-        made = _made(ast.parse(text.strip(), mode="eval").body, _estimators())
+        made = _made(ast.parse(text.strip(), mode="eval").body, known)
     except (SyntaxError, ValueError):
         raise refuse() from None
     except LookupError as error:
-        raise refuse(got=f"{error.args[0]!r}, which is none") from None
+        meant = did_you_mean(error.args[0], (AUTO, *FAMILIES, *known))
+        raise refuse(got=f"{error.args[0]!r}, which is none", hint=meant) from None
     except TypeError as error:
         raise refuse(got=f"{text!r} ({error})") from None
     if not hasattr(made, "fit"):

@@ -11,7 +11,7 @@ import typer
 
 from emsco.cli.endings import interruptible
 from emsco.cli.folders import check_folder, claim_folder, end, write_results
-from emsco.cli.options import AsJSON, Evolution, Processes, Seed, StudyFiles
+from emsco.cli.options import AsJSON, Evolution, HowToRead, Processes, Seed, StudyFiles
 from emsco.cli.output import console
 
 __all__ = ["sweep"]
@@ -63,6 +63,7 @@ class SweepSearch(Evolution):
 
 def sweep(
     files: StudyFiles,
+    read: HowToRead,
     search: SweepSearch,
     out: Annotated[
         Path,
@@ -94,7 +95,7 @@ def sweep(
     from emsco.studies.files import sweep_files
     from emsco.studies.sweep_figure import draw_sweep
 
-    settings, own = search.settings(), files.files()
+    settings, own = search.settings(), files.files(read)
     check_folder(out)
     with interruptible("no repeat was complete"), JobProgress("repeats") as progress:
         result = sweep_files(

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from emsco.errors import EMSCOError, EMSCOWarning, Hint, Parameter, Remedy
+from emsco.errors import EMSCOError, EMSCOWarning, Hint, Parameter, Part, Remedy
 
-__all__ = ["option_of", "speaking", "warning_in_words"]
+__all__ = ["in_words", "option_of", "speaking", "warning_in_words"]
 
 # Parameters whose option or argument has another name.
 _NAMES = {
@@ -25,6 +25,7 @@ _NAMES = {
     "methods": "method",
     "n_jobs": "jobs",
     "name": "set",
+    "order": "point",
     "path": "out",
     "random_state": "seed",
     "rule": "prefer",
@@ -32,6 +33,15 @@ _NAMES = {
     "sets": "set",
     "token": "token_file",
     "trusted": "trust",
+}
+
+
+# Parameters that a command need not have as an option, in words.
+_WORDS = {
+    "cv": "the split into folds",
+    "data": "the rows",
+    "path": "the file",
+    "point": "the design",
 }
 
 
@@ -49,13 +59,22 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     Remedy.ALLOW_EXCLUSION: lambda _: "--allow-exclusion lets designs leave features out",
     Remedy.CALIBRATE: lambda _: "emsco fit --calibration sigmoid corrects that",
     Remedy.CHOOSE: lambda _: "emsco choose takes other limits",
+    Remedy.DATES: lambda _: "--dates days makes them days since 1970-01-01",
+    Remedy.DATE_ORDER: lambda _: "--dates day-first or --dates month-first says which",
+    Remedy.DECIMAL_COMMA: lambda _: "--decimal , reads such numbers",
+    Remedy.DECIMAL_POINT: lambda _: "--decimal . keeps it as text",
     Remedy.DROP: _drop,
     Remedy.ECONOMICAL: lambda _: "emsco choose --prefer economical deploys one that is better",
     Remedy.GAPS: lambda _: "emsco fit --gaps impute or --gaps skip allows missing values",
+    Remedy.HEADER: lambda _: (
+        "--no-header calls them column1, column2, …; --header takes them as names"
+    ),
+    Remedy.KEEP_TEXT: lambda _: "--na '' keeps them",
     Remedy.LATE: lambda _: "--late counts their labels alone",
     Remedy.LIMITS: lambda _: (
         "or be left out for --max-cost, --min-accuracy, --min-coverage or --min-recall"
     ),
+    Remedy.NA: lambda names: f"{_repeated('--na', names)} says so",
     Remedy.NEW_MONITOR: lambda _: "--reset starts a new one",
     Remedy.ODDITIES: lambda _: "run.json and --json list all of them",
     Remedy.RARE_CLASS: lambda _: (
@@ -63,6 +82,7 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     ),
     Remedy.RESUME: lambda _: "emsco fit --resume goes on with it",
     Remedy.SEEN: lambda _: "emsco fit --test adds them",
+    Remedy.SEPARATOR: lambda names: f"{_repeated('--separator', names)} reads it",
     Remedy.TOKEN: lambda _: "--token-file names one, and --no-token does without",
     Remedy.TRUST: lambda names: f"add {_repeated('--trust', names)}",
 }
@@ -71,7 +91,7 @@ _COMMAND: ContextVar[Any] = ContextVar("command", default=None)
 
 
 def option_of(command: Any, parameter: str) -> str:
-    """Return the option or argument for a parameter; its own name if the command has none."""
+    """Return the option or argument for a parameter; words if the command has none."""
     name = _NAMES.get(parameter, parameter)
     option = f"--{name.replace('_', '-')}"
     for one in command.params if command is not None else ():
@@ -80,13 +100,18 @@ def option_of(command: Any, parameter: str) -> str:
                 return str(one.metavar or name.upper())
         elif option in one.opts:
             return option
-    return parameter
+    return _WORDS.get(parameter, parameter.replace("_", " "))
 
 
 def _word(part: Parameter | Hint) -> str:
     if isinstance(part, Hint):
         return _HINTS[part.remedy](part.names)
     return option_of(_COMMAND.get(), part.name)
+
+
+def in_words(parts: tuple[Part, ...]) -> str:
+    """Return parts of a message as text, with flags instead of parameters."""
+    return "".join(_word(one) if isinstance(one, Parameter | Hint) else str(one) for one in parts)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.checks import is_number
-from emsco._base.text import brief, some
+from emsco._base.text import brief, some, what_was_meant
 from emsco._base.typing import FloatArray
 from emsco.errors import CostsError, Parameter, Part
 
@@ -52,8 +52,9 @@ def check_known(
     owner = {column: name for name, own in (groups or {}).items() for column in own}
     for name in names:
         if name not in known:
-            hint = f", a column of group {owner[name]!r}" if name in owner else ""
-            raise CostsError(what, f" must name features ({some(features)}), got {name!r}{hint}.")
+            hint = f", a column of group {owner[name]!r}." if name in owner else ""
+            hint = hint or what_was_meant(name, features)
+            raise CostsError(what, f" must name features ({some(features)}), got {name!r}{hint}")
 
 
 def check_costs(costs: FloatArray, names: tuple[str, ...], may_be_free: bool) -> None:

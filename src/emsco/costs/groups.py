@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from emsco._base.text import brief, some
+from emsco._base.text import brief, some, what_was_meant
 from emsco.errors import CostsError, Parameter
 
 __all__ = ["check_fit", "check_members", "group_of_columns", "split_groups", "without_columns"]
@@ -92,7 +92,7 @@ def check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str,
     if strange := [column for column in group_of if column not in there]:
         raise CostsError(
             f"groups must hold columns of the data ({some(names)}), got {strange[0]!r} in group "
-            f"{group_of[strange[0]]!r}{_hint(names)}."
+            f"{group_of[strange[0]]!r}{_hint(names) or what_was_meant(strange[0], names)}"
         )
     if taken := [name for name in groups if name in there and group_of.get(name) != name]:
         raise CostsError(
@@ -109,13 +109,13 @@ def check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str,
         raise CostsError(
             Parameter("costs"),
             f" must name features of the data ({some(features)}), got {some(unknown)}"
-            f"{_hint(names)}.",
+            f"{_hint(names) or what_was_meant(unknown[0], features)}",
         )
 
 
 def _hint(names: tuple[str, ...]) -> str:
     """Return advice on names if the columns of the data have none of their own."""
-    return _HINT if names and names[0] == "x0" else ""
+    return f"{_HINT}." if names and names[0] == "x0" else ""
 
 
 def group_of_columns(groups: Mapping[str, Iterable[str]]) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Self
 
 import numpy as np
@@ -15,7 +14,6 @@ from emsco.data.encoding.column_code import ColumnCode
 
 __all__ = [
     "ClassSample",
-    "are_dates",
     "by_appearance",
     "column_values",
     "is_copy",
@@ -29,7 +27,6 @@ _LEAST_OF_CLASS = 20  # rows; accuracy on a smaller class is a guess
 _SEED = 20_221_101  # the same rows each time, so that the same data get the same warnings
 _SAME = 1e-9  # relative difference of values that only rounding tells apart
 _ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index)$|ID$|Id$|Key$|Index$")
-_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}.*)?")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,28 +137,6 @@ def is_numbering(name: str, values: FloatArray) -> bool:
     in_order = bool((steps > 0).all() or (steps < 0).all())
     dense = float(values.max() - values.min()) < 2 * len(values)
     return in_order or dense or _ID_NAME.search(name) is not None
-
-
-def are_dates(texts: Sequence[str]) -> bool:
-    """Tell whether texts are dates such as 2026-11-15, with or without a time.
-
-    Examples
-    --------
-    >>> are_dates(["2026-11-15", "2026-11-16 08:30"]), are_dates(["2026-15-11"])
-    (True, False)
-    """
-    return all(map(_is_date, texts))
-
-
-def _is_date(text: str) -> bool:
-    found = _DATE.fullmatch(text.strip())
-    if found is None:
-        return False
-    try:
-        date.fromisoformat(found[1])
-    except ValueError:
-        return False
-    return True
 
 
 def look_alikes(columns: Sequence[FloatArray]) -> list[list[int]]:

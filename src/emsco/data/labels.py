@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from emsco._base.typing import AnyArray, BoolArray, IntArray
 from emsco.data.rows import has
-from emsco.errors import DataError
+from emsco.errors import DataError, Row
 
 __all__ = [
     "as_classes",
@@ -44,7 +44,7 @@ def labels_of(
     missing = column.is_null(nan_is_null=True).to_numpy()
     if missing.any():
         row = int(np.argmax(missing)) + first_row
-        raise DataError(f"{path} must have a label in every row, got none in row {row}.")
+        raise DataError(f"{path} must have a label in every row, got none in ", Row(row), ".")
     kind, stays_text = column.type, classes is not None and classes.dtype.kind == "U"
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if is_number or (pa.types.is_boolean(kind) and not stays_text):
@@ -81,8 +81,9 @@ def as_classes(labels: AnyArray, classes: AnyArray, path: object, first_row: int
     if unknown.any():
         row = int(np.argmax(unknown))
         raise DataError(
-            f"{path} must have only the labels {classes.tolist()}, got {labels[row].item()!r} in "
-            f"row {row + first_row}."
+            f"{path} must have only the labels {classes.tolist()}, got {labels[row].item()!r} in ",
+            Row(row + first_row),
+            ".",
         )
     same: AnyArray = classes[positions_of(here, known)]
     return same

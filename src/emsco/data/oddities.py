@@ -18,18 +18,26 @@ from emsco._base.text import brief, counted, listed
 from emsco._base.typing import FloatArray, IntArray
 from emsco.data.column_checks import (
     ClassSample,
-    are_dates,
     by_appearance,
     column_values,
     is_copy,
     is_numbering,
     look_alikes,
 )
+from emsco.data.dates import are_dates
 from emsco.data.encoding.column_code import ColumnCode
 from emsco.data.training import TrainingData
 from emsco.errors import DataWarning, Hint, Part, Remedy
 
-__all__ = ["Oddity", "OddityKind", "class_shares", "oddities_of", "suspects", "warnings_of"]
+__all__ = [
+    "Oddity",
+    "OddityKind",
+    "accuracies_alone",
+    "class_shares",
+    "oddities_of",
+    "suspects",
+    "warnings_of",
+]
 
 _LEAST_ROWS = 50  # in smaller tables, all of this happens by chance
 _MOST_WARNINGS = 10
@@ -41,6 +49,7 @@ _LEAST_LEAK_ROWS = 100
 _EXCEPTIONS, _MANY_ROWS = 4, 1_000  # a value but for 4 of 1,000 rows or more is as good as constant
 _OWN_TEXT = 0.95  # share of rows with a text of their own
 _MANY_LEVELS, _ROWS_PER_LEVEL = 20, 10
+_HUGE = 100  # categories; each is an input, so the model of one column is that of a wide table
 _RARE = 20  # rows of a class
 
 
@@ -114,6 +123,18 @@ before the answer? If not, drop 'bill'.
     every = [*found.values(), *_copies(table, found), *_rare_classes(table)]
     order = list(OddityKind)
     return tuple(sorted(every, key=lambda oddity: order.index(oddity.kind)))
+
+
+def accuracies_alone(data: TrainingData) -> dict[str, float]:
+    """Return how well each column alone tells the class of unseen rows: balanced accuracy.
+
+    It is 0 if fewer than two classes have 20 rows.
+    """
+    table = _Table(data)
+    return {
+        code.name: table.sample.balanced_accuracy(seen, code.kind)
+        for code, seen in zip(table.codes, table.sampled, strict=True)
+    }
 
 
 def class_shares(data: TrainingData) -> str:
@@ -221,6 +242,12 @@ def _category(table: _Table, code: ColumnCode) -> Oddity | None:
         return Oddity(OddityKind.DATES, name, (words, _drop(name), "."))
     if n_levels >= _OWN_TEXT * table.n_rows:
         return _an_id(name, "every row" if n_levels == table.n_rows else "nearly every row")
+    if n_levels > _HUGE:
+        words = (
+            f"column {name!r} has {n_levels:,} different texts, each an input of its own, which "
+            "makes a fit slow; join rare ones, or "
+        )
+        return Oddity(OddityKind.MANY_CATEGORIES, name, (words, _drop(name), "."))
     if n_levels > _MANY_LEVELS and table.n_rows < _ROWS_PER_LEVEL * n_levels:
         each = table.n_rows / n_levels
         words = (
@@ -287,8 +314,8 @@ def _price(table: _Table, i: int) -> tuple[float, int]:
 def _copy(table: _Table, kept: int, i: int) -> Oddity:
     name, other = table.codes[i].name, table.codes[kept].name
     less, more = _price(table, kept)[0], _price(table, i)[0]
-    dearer = f" but costs more ({more:g} instead of {less:g})" if more > less else ""
-    words = f"column {name!r} tells the same as column {other!r}{dearer}; "
+    costlier = f" but costs more ({more:g} instead of {less:g})" if more > less else ""
+    words = f"column {name!r} tells the same as column {other!r}{costlier}; "
     return Oddity(OddityKind.COPY, name, (words, _drop(name), "."))
 
 

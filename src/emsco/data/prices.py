@@ -14,7 +14,7 @@ from emsco.costs import RowPrice, is_row_price
 from emsco.costs.checks import LARGEST_COST, check_known
 from emsco.data.keys import column_of
 from emsco.data.rows import column_names
-from emsco.errors import DataError
+from emsco.errors import DataError, Row
 
 __all__ = ["check_price", "prices_of_rows"]
 
@@ -48,7 +48,9 @@ def prices_of_rows(
         if wrong.size:
             raise DataError(
                 f"the price of {price.feature!r} must be finite and at least 0, got "
-                f"{found[wrong[0], j]:g} in row {first_row + int(wrong[0])}."
+                f"{found[wrong[0], j]:g} in ",
+                Row(first_row + int(wrong[0])),
+                ".",
             )
     return found
 

@@ -15,7 +15,7 @@ from emsco._base.text import some, what_was_meant
 from emsco._base.threads import by_parts
 from emsco._base.typing import AnyArray, FloatArray, Kind
 from emsco._kernels.deciding import count_unusable
-from emsco.errors import DataError, EMSCOWarning, Hint, Remedy
+from emsco.errors import DataError, EMSCOWarning, Hint, Remedy, Row
 
 __all__ = [
     "LARGEST",
@@ -185,14 +185,16 @@ def check_finite(
             row, column = (int(i) for i in np.argwhere(~usable)[0])
             value = float(block[row, column])
             rule, got = what_is_wrong(value)
-            where = f"in column {names[column]!r}, row {first_row + start + row}"
+            where = (f"in column {names[column]!r}, ", Row(first_row + start + row))
             if way_out and math.isnan(value):
                 raise DataError(
-                    f"{what} must have no missing value (empty cell or NaN), got one {where}; ",
+                    f"{what} must have no missing value (empty cell or NaN), got one ",
+                    *where,
+                    "; ",
                     way_out,
                     ".",
                 )
-            raise DataError(f"{what} must be {rule}, got {got} {where}.")
+            raise DataError(f"{what} must be {rule}, got {got} ", *where, ".")
 
 
 def warn_of_ids(table: Any) -> None:

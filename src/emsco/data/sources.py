@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.data.labels import as_classes
 from emsco.data.prices import prices_of_rows
+from emsco.data.reading import AS_FOUND, Reading
 from emsco.data.rows import column_rows
-from emsco.data.tables import joined, read_labelled
+from emsco.data.tables import by_line, joined, read_labelled, settled_reading
 from emsco.designs.thresholds import MOST_CLASSES
-from emsco.errors import DataError, Parameter, ParameterError
+from emsco.errors import DataError, Parameter, ParameterError, ReadingWarning, Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +51,8 @@ class FitFiles:
         Columns that are not features, such as an id; their costs are ignored.
     weights : str or None
         Column with the sample weights, which is not a feature.
+    reading : Reading
+        What is known about the form of CSV files, and whether dates become numbers.
     """
 
     target: str
@@ -59,6 +63,7 @@ class FitFiles:
     costs: PathLike | None = None
     drop: tuple[str, ...] = ()
     weights: str | None = None
+    reading: Reading = AS_FOUND
 
     def __post_init__(self) -> None:
         """Refuse files that contradict each other."""
@@ -73,6 +78,9 @@ class FitFiles:
         if self.train is None and self.val is not None:
             give = (f"give {self.data} as ", train, f", or {self.val} as ", Parameter("test"))
             raise refused("val", beside, self.val, got=data, hint=(*give, " for rows to test on"))
+        if self.target in self.drop:
+            other = ("leave out other columns than ", Parameter("target"))
+            raise refused("drop", other, self.drop, got=f"{self.target!r} for both")
         if self.weights is not None and self.weights in (self.target, *self.drop):
             others = (Parameter("target"), " and ", Parameter("drop"))
             rule = ("be another column than those of ", *others)
@@ -83,13 +91,33 @@ class FitFiles:
         path = self.data if self.train is None else self.train
         if path is None:
             raise AssertionError("checked above")
-        table, y, names = read_labelled(path, self.target, drop=self.drop)
+        settled = replace(self, reading=settled_reading(path, self.reading, self.drop))
+        table, y, names = read_labelled(path, self.target, drop=self.drop, reading=settled.reading)
+        with by_line(path, settled.reading):
+            return settled._read(path, table, y, names, cv, gaps)
+
+    def read_quietly(self, gaps: str = "refuse") -> Labelled:
+        """Read the rows of `data` alone, without warnings about how the file was read."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReadingWarning)
+            return self.read("auto", gaps).rows
+
+    def _read(
+        self,
+        path: PathLike,
+        table: pa.Table,
+        y: AnyArray,
+        names: tuple[str, ...],
+        cv: Any,
+        gaps: str,
+    ) -> RowsOfFiles:
+        """Check the rows of a file, and read the other files."""
         table, weights = self._take_weights(table, path)
         names = tuple(name for name in names if name != self.weights)
         classes = _classes(y, f"in column {self.target!r}", path)
         costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names, self.drop)
         costs = FeatureCosts.resolve(costs, names)
-        encoding = Encoding.learn(table, costs, gaps, str(path))
+        encoding = Encoding.learn(table, costs, gaps, str(path), 1)
         rows = [encoding.rows(table, 1, str(path))]
         priced = costs.price_columns
         if priced:
@@ -104,7 +132,7 @@ class FitFiles:
         if self.test is not None:
             test = self.read_more(self.test, encoding, classes, priced)
         data = fingerprint(*rows, y)
-        return RowsOfFiles(Labelled(table, y, weights), cv, test, costs, data)
+        return RowsOfFiles(Labelled(table, y, weights), cv, test, costs, data, self.reading)
 
     def read_more(
         self,
@@ -117,16 +145,22 @@ class FitFiles:
         more = [*prices, *([] if self.weights is None else [self.weights])]
         names = list(dict.fromkeys([*encoding.columns, *more]))
         kinds: dict[str, Kind] = {**dict.fromkeys(more, "number"), **encoding.kinds}
-        table, y, _ = read_labelled(path, self.target, names, kinds=kinds, classes=classes)
-        table, weights = self._take_weights(table, path)
-        encoding.rows(table, 1, str(path))  # only for its checks, whose messages name the file
-        return Labelled(table, as_classes(y, classes, path), weights)
+        known: dict[str, Any] = {"kinds": kinds, "classes": classes, "reading": self.reading}
+        table, y, _ = read_labelled(path, self.target, names, **known)
+        with by_line(path, self.reading):
+            table, weights = self._take_weights(table, path)
+            encoding.rows(table, 1, str(path))  # only for its checks, whose messages name the file
+            return Labelled(table, as_classes(y, classes, path), weights)
 
     def _take_weights(self, table: pa.Table, path: PathLike) -> tuple[pa.Table, FloatArray | None]:
         """Return the table without its column of weights, and the weights."""
         if self.weights is None:
             return table, None
         weights = column_rows(table, self.weights, str(path), first_row=1)
+        if (below := weights < 0).any():
+            row = int(below.argmax())
+            said = f"{path} must have weights of at least 0 in column {self.weights!r}, got "
+            raise DataError(f"{said}{weights[row]:g} in ", Row(row + 1), ".")
         return table.drop_columns([self.weights]), weights
 
 
@@ -174,6 +208,8 @@ class RowsOfFiles:
     costs : FeatureCosts
     data : str
         Digest of rows and labels.
+    reading : Reading
+        As told, with the order of day and month that dates have.
     """
 
     rows: Labelled
@@ -181,3 +217,4 @@ class RowsOfFiles:
     test: Labelled | None
     costs: FeatureCosts
     data: str
+    reading: Reading = AS_FOUND

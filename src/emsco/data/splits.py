@@ -106,7 +106,7 @@ def make_splits(
 
 def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) -> Any:
     if isinstance(cv, Integral) and is_number(cv) and int(cv) >= 2:
-        _check_class_sizes(labels, classes, int(cv), f"cv makes {cv} folds")
+        _check_class_sizes(labels, classes, int(cv), f"makes {cv} folds")
         return StratifiedKFold(n_splits=int(cv), shuffle=True, random_state=seed)
     if is_number(cv) and 0 < float(cv) < 1:
         return _ScoredFraction(float(cv), classes, seed)
@@ -200,7 +200,7 @@ class _ScoredFraction:
     def split(self, X: AnyArray, labels: LabelArray, _groups: Any) -> Iterator[Split]:
         sizes = np.bincount(labels, minlength=len(self.classes))
         if (sizes > 1).sum() < 2:
-            _check_class_sizes(labels, self.classes, 2, "cv holds out a fraction")
+            _check_class_sizes(labels, self.classes, 2, "holds out a fraction")
         for label in np.flatnonzero(sizes == 1).tolist():
             warnings.warn(
                 f"class {self.classes[label]!r} has one row, which trains and scores no design.",
@@ -217,8 +217,10 @@ def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], least: int, w
     for label, size in zip(classes, np.bincount(labels, minlength=len(classes)), strict=True):
         if size < least:
             raise DataError(
-                f"class {label!r} must have at least {least} rows because {why}, got {size} of "
-                f"n_samples={len(labels)}; give more rows or splits of your own."
+                f"class {label!r} must have at least {least} rows because ",
+                Parameter("cv"),
+                f" {why}, got {size} of n_samples={len(labels)}; give more rows or splits of "
+                "your own.",
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,28 +16,39 @@ from emsco.data.csv_files import (
     Kinds,
     check_texts,
     csv_batches,
-    csv_schema,
     csv_types,
+    date_remedy,
     read_csv,
+    settled,
     what_is_bad,
+    with_days,
     with_missing,
 )
+from emsco.data.csv_forms import CsvForm, line_of, look_at
 from emsco.data.labels import labels_of
-from emsco.errors import DataError, FileError
+from emsco.data.markers import say_what_was_noticed
+from emsco.data.reading import AS_FOUND, Reading
+from emsco.errors import DataError, EMSCOError, FileError, Hint, Remedy
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
     "Chunk",
+    "by_line",
     "column_names",
+    "file_form",
     "file_kind",
     "joined",
     "read_chunks",
     "read_labelled",
+    "read_parquet",
+    "settled_reading",
 ]
 
 _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_MARKS = {";": ";", "\t": "tab", "|": "|"}  # in a name, they may have been meant as separators
+_READ_ONLY = {".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".data": "csv"}
 _ROWS = 2**17  # rows of Parquet to read at a time
 _BUFFER = 2**16  # bytes of a Parquet column to read at a time; its row groups may be far larger
 
@@ -56,22 +67,34 @@ class Chunk:
         Columns that pass through unchanged.
     labels : ndarray or None
         Labels of the rows if asked for.
+    form : CsvForm or None
+        How the file was read, if it is CSV.
     """
 
     first: int
     table: pa.Table
     kept: Mapping[str, Any]
     labels: AnyArray | None = None
+    form: CsvForm | None = None
+
+    def with_gaps(self, name: str) -> Any:
+        """Return a column that was kept, with missing values where CSV has a marker of one."""
+        import pyarrow as pa
+
+        column = self.kept[name]
+        if self.form is None or not _is_text(column.type):
+            return column
+        return with_missing(pa.table({name: column}), [name], self.form).column(name)
 
 
-def column_names(path: PathLike) -> list[str]:
+def column_names(path: PathLike, reading: Reading = AS_FOUND) -> list[str]:
     """Return the names of the columns of a CSV or Parquet file."""
-    with _readable(path) as kind:
-        if kind == "parquet":
+    with file_form(path, reading) as form:
+        if form is None:
             import pyarrow.parquet as pq
 
             return list(pq.read_schema(path).names)
-        return list(csv_schema(path).names)
+        return list(form.names)
 
 
 def read_labelled(
@@ -81,6 +104,7 @@ def read_labelled(
     drop: Sequence[str] = (),
     kinds: Kinds | None = None,
     classes: AnyArray | None = None,
+    reading: Reading = AS_FOUND,
 ) -> tuple[pa.Table, AnyArray, tuple[str, ...]]:
     """Read all rows of a file: a table of the features, the labels, and the names of the features.
 
@@ -95,11 +119,14 @@ def read_labelled(
         Columns that are not read.
     kinds : mapping, optional
         Kinds of columns if known: name → "number", "truth" or "category". By default, a CSV column
-        holds text if it begins with text and none of its values is a number.
+        holds text if it begins with text and none of its values is a number; a warning then says
+        what was noticed about the file.
     classes : ndarray, optional
         The possible labels if known; see `labels_of`.
+    reading : Reading, optional
+        What is known about the form of a CSV file, and whether dates become numbers.
     """
-    there = column_names(path)
+    there = column_names(path, reading)
     _check_names(path, there, [target, *drop])
     if names is None:
         names = [name for name in there if name != target and name not in drop]
@@ -107,14 +134,46 @@ def read_labelled(
     _check_names(path, there, names)
     if not names:
         raise DataError(f"{path} must have a column beside {target!r}, got none.")
-    with _readable(path) as kind:
-        table = _read_whole(path, kind, [*names, target], names, kinds)
+    with file_form(path, reading) as form, by_line(path, reading):
+        if form is None:
+            table = read_parquet(path, [*names, target])
+            table = _parquet_days(path, table, names, reading, may_drop=kinds is None)
+        else:
+            table = _read_csv(path, form, target, names, kinds)
         if not table.num_rows:
             raise DataError(f"{path} must have rows, got none.")
-        features = table.select(names)
-        if kind == "csv" and kinds is None:
-            check_texts(path, features)
-        return features, labels_of(table.column(target), path, classes=classes), names
+        return table.select(names), labels_of(table.column(target), path, classes=classes), names
+
+
+def settled_reading(path: PathLike, reading: Reading, drop: Sequence[str] = ()) -> Reading:
+    """Return how to read files like this one: with the order of day and month of its dates."""
+    if reading.dates != "days":
+        return reading
+    with file_form(path, reading) as form:
+        if form is None:
+            return reading
+        names = [name for name in form.names if name not in drop and form.names.count(name) == 1]
+        return replace(reading, dates=settled(path, form, names).dates)
+
+
+def _read_csv(
+    path: PathLike, form: CsvForm, target: str, names: tuple[str, ...], kinds: Kinds | None
+) -> pa.Table:
+    """Read the features and the labels of a CSV file; find out what columns hold if need be."""
+    columns = [*names, target]
+    types = csv_types(path, form, columns, names, kinds)
+    table = read_csv(path, form, columns, types)
+    if kinds is None:
+        say_what_was_noticed(path, form, table, names)
+    form = settled(path, form, [name for name in names if _is_text(types.types[name])])
+    texts = [name for name in columns if _is_text(types.types[name]) and name not in types.dates]
+    may_drop = kinds is None
+    table = with_missing(table, texts, form)
+    table = with_days(path, form, table, types.dates, may_drop=may_drop)
+    if kinds is not None:
+        return table
+    features = check_texts(path, form, table.select(names))
+    return features.append_column(target, table.column(target))
 
 
 def read_chunks(
@@ -124,6 +183,7 @@ def read_chunks(
     kinds: Kinds | None = None,
     target: str | None = None,
     classes: AnyArray | None = None,
+    reading: Reading = AS_FOUND,
 ) -> Iterator[Chunk]:
     """Read the columns to decide by and the columns to keep, some rows at a time.
 
@@ -140,28 +200,45 @@ def read_chunks(
         A column with labels, which every row must have.
     classes : ndarray, optional
         The possible labels if known; see `labels_of`.
+    reading : Reading, optional
+        As for `read_labelled`.
     """
     kinds = kinds or {}
     labelled = [] if target is None else [target]
     wanted = list(dict.fromkeys([*columns, *keep, *labelled]))
-    _check_names(path, column_names(path), wanted)
+    _check_names(path, column_names(path, reading), wanted)
     texts = [name for name in columns if kinds.get(name) == "category"] + labelled
     first = 0
-    with _readable(path) as kind:
-        is_csv = kind != "parquet"
-        batches = (
-            csv_batches(path, wanted, csv_types(path, wanted, columns, kinds))
-            if is_csv
-            else _parquet_batches(path, wanted)
-        )
-        for batch in batches:
-            table = with_missing(batch, texts) if is_csv else batch
+    with file_form(path, reading) as form, by_line(path, reading):
+        for batch, table in _batches(path, form, reading, wanted, columns, kinds, texts):
             kept = {name: batch.column(name) for name in keep}
             labels = None
             if target is not None:
                 labels = labels_of(table.column(target), path, first + 1, classes)
-            yield Chunk(first, table.select(list(columns)), kept, labels)
+            yield Chunk(first, table.select(list(columns)), kept, labels, form)
             first += batch.num_rows
+
+
+def _batches(
+    path: PathLike,
+    form: CsvForm | None,
+    reading: Reading,
+    wanted: list[str],
+    columns: Sequence[str],
+    kinds: Kinds,
+    texts: Sequence[str],
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Yield rows as they are in the file, and the same with missing values and days."""
+    if form is None:
+        for batch in _parquet_batches(path, wanted):
+            yield batch, _parquet_days(path, batch, columns, reading)
+        return
+    types, first = csv_types(path, form, wanted, columns, kinds), 1
+    form = settled(path, form, types.dates)
+    for batch in csv_batches(path, form, wanted, types):
+        table = with_missing(batch, texts, form)
+        yield batch, with_days(path, form, table, types.dates, first)
+        first += batch.num_rows
 
 
 def joined(first: pa.Table, second: pa.Table) -> pa.Table:
@@ -171,41 +248,80 @@ def joined(first: pa.Table, second: pa.Table) -> pa.Table:
     return pa.concat_tables([first, second], promote_options="permissive")
 
 
-def file_kind(path: PathLike) -> str:
-    """Return "csv" or "parquet" by the ending of a file's name."""
+def file_kind(path: PathLike, *, to_write: bool = False) -> str:
+    """Return "csv" or "parquet" by the ending of a file's name; some are only read."""
     name = os.fspath(path).lower()
-    for ending, kind in _ENDINGS.items():
+    for ending, kind in (_ENDINGS if to_write else _ENDINGS | _READ_ONLY).items():
         if name.endswith(ending):
             return kind
-    raise FileError(f"{path} must end in {', '.join(_ENDINGS)}, got {Path(path).suffix!r}.")
+    endings = ", ".join(_ENDINGS if to_write else _ENDINGS | _READ_ONLY)
+    raise FileError(f"{path} must end in {endings}, got {Path(path).suffix!r}.")
 
 
 @contextmanager
-def _readable(path: PathLike) -> Iterator[str]:
-    """Yield the kind of a file, and turn every failure to read it into one sentence."""
+def by_line(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[None]:
+    """Let errors about rows of a CSV file tell their lines; rows count from 1."""
+    try:
+        yield
+    except EMSCOError as error:
+        if file_kind(path) == "csv":
+            form = look_at(path, reading)
+            error.by_line(lambda row: line_of(path, form, row))
+        raise
+
+
+@contextmanager
+def file_form(path: PathLike, reading: Reading) -> Iterator[CsvForm | None]:
+    """Yield the form of a CSV file, else None; turn every failure to read into one sentence."""
     import pyarrow as pa
 
+    form = None
     try:
         kind = file_kind(path)
         if Path(path).is_dir():
             raise FileError(f"{path} must be a file that can be read, got a folder.")
-        yield kind
+        form = look_at(path, reading) if kind == "csv" else None
+        yield form
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else first_line(error)
         raise FileError(f"{path} must be a file that can be read ({why}).") from None
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise DataError(what_is_bad(path, error)) from None
+        raise DataError(*what_is_bad(path, form, error)) from None
 
 
-def _read_whole(
-    path: PathLike, kind: str, columns: list[str], names: tuple[str, ...], kinds: Kinds | None
+def read_parquet(path: PathLike, columns: list[str]) -> pa.Table:
+    """Read some columns of a Parquet file as they are."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        return file.read(columns)
+
+
+def _parquet_days(
+    path: PathLike,
+    table: pa.Table,
+    names: Sequence[str],
+    reading: Reading,
+    *,
+    may_drop: bool = False,
 ) -> pa.Table:
-    if kind == "parquet":
-        import pyarrow.parquet as pq
+    """Return the table with dates as days since 1970-01-01, or refuse them."""
+    import pyarrow as pa
+    from pyarrow import compute
 
-        with pq.ParquetFile(path) as file:
-            return file.read(columns)
-    return read_csv(path, columns, csv_types(path, columns, names, kinds))
+    for name in names:
+        kind = table.column(name).type
+        if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+            continue
+        if reading.dates is None:
+            raise DataError(
+                f"{path} must hold numbers or text, got dates in column {name!r}; ",
+                *date_remedy(name, may_drop=may_drop),
+            )
+        moments = table.column(name).cast(pa.timestamp("us", getattr(kind, "tz", None)))
+        days = compute.divide(moments.cast(pa.int64()).cast(pa.float64()), 86_400e6)
+        table = table.set_column(table.column_names.index(name), name, days)
+    return table
 
 
 def _parquet_batches(path: PathLike, columns: list[str]) -> Iterator[pa.Table]:
@@ -218,9 +334,19 @@ def _parquet_batches(path: PathLike, columns: list[str]) -> Iterator[pa.Table]:
             yield pa.Table.from_batches([batch])
 
 
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind))
+
+
 def _check_names(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
     if missing := [name for name in wanted if name not in there]:
-        meant = what_was_meant(missing[0], there)
-        raise DataError(f"{path} must have a column {missing[0]!r}, got {some(there)}{meant}")
+        meant, got = what_was_meant(missing[0], there), some(there)
+        said = f"{path} must have a column {missing[0]!r}, got {got}"
+        inside = [mark for mark in _MARKS if len(there) < 3 and mark in there[0]]
+        if inside:
+            raise DataError(said, "; ", Hint(Remedy.SEPARATOR, (_MARKS[inside[0]],)), ".")
+        raise DataError(f"{said}{meant}")
     if twice := [name for name in wanted if list(there).count(name) > 1]:
         raise DataError(f"{path} must have one column {twice[0]!r}, got several.")

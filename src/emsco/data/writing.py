@@ -60,7 +60,7 @@ def write_table(path: PathLike) -> Iterator[TableWriter]:
     """Open a writer for a CSV or Parquet file; if the block fails, the old file stays."""
     import pyarrow as pa
 
-    kind = file_kind(path)
+    kind = file_kind(path, to_write=True)
     if Path(path).is_dir():
         raise FileError(f"{path} must be a file that can be written, got a folder.")
     try:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.checks import check_number, refused
+from emsco._base.text import did_you_mean
 from emsco.costs import FeatureCosts
 
 __all__ = ["Constraints"]
@@ -103,6 +104,10 @@ def _features(name: str, given: Any, names: Sequence[str]) -> tuple[str, ...]:
     if unknown := [one for one in wanted if one not in names]:
         listed = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
         raise refused(
-            f"constraints[{name!r}]", f"name features ({listed})", given, got=repr(unknown[0])
+            f"constraints[{name!r}]",
+            f"name features ({listed})",
+            given,
+            got=repr(unknown[0]),
+            hint=did_you_mean(unknown[0], names),
         )
     return wanted

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from emsco._base.checks import check_number, is_number, refused
-from emsco._base.text import some
+from emsco._base.text import did_you_mean, some
 from emsco._base.typing import AnyArray, FloatArray
 
 __all__ = [
@@ -81,7 +81,8 @@ def _check_by_label(
     labels = classes.tolist()
     if unknown := [label for label in given if label not in labels]:
         rule = f"name the classes {some(labels)}"
-        raise refused(name, rule, given, got=f"{unknown[0]!r} too")
+        meant = did_you_mean(unknown[0], labels)
+        raise refused(name, rule, given, got=f"{unknown[0]!r} too", hint=meant)
     if missing := [label for label in labels if label not in given]:
         rule = "have a threshold for every class"
         raise refused(name, rule, given, got=f"none for {missing[0]!r}")

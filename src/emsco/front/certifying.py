@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._base.checks import check_choice, check_number, check_whole, refused
-from emsco._base.text import counted, some
+from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray
 from emsco.cascade import Cascade, FrontModels
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.row_prints import RowPrints, digest_of_rows
 from emsco.data.weights import check_weights
 from emsco.designs.stage_thresholds import answers_all
-from emsco.errors import DataError, Parameter
+from emsco.errors import DataError, Parameter, Part, Row
 from emsco.front.certificate import Certificate, DesignTest, TestedRows
 from emsco.front.point import ParetoPoint
 from emsco.front.points import FrontPoints
@@ -91,7 +91,7 @@ def certify(
     """
     first = front.cascade(0)  # refuses a front without models
     level, rule = check_delta(delta), check_choice("prefer", prefer, RULES)
-    rows = _read(first, X, y, groups, sample_weight, max_weight, random_state)
+    rows = _read(first, X, y, groups, sample_weight, max_weight, random_state, first_row)
     _refuse_seen(front.searched, rows.all_inputs, what, first_row)
     if groups is None:
         _refuse_repeated(front.searched, rows.all_inputs, what, first_row)
@@ -131,16 +131,17 @@ def _read(
     sample_weight: ArrayLike | None,
     max_weight: float | None,
     random_state: int,
+    first_row: int,
 ) -> _Rows:
     """Check rows, draw one from each group, and put them in a drawn order."""
     inputs = cascade.encoding.rows(X)
     truth = positions_of(check_truth(y, cascade.classes, len(inputs)), cascade.classes)
     if not len(inputs):
         raise DataError("X must have rows, got none.")
-    weights, most = _check_weights(sample_weight, max_weight, len(inputs))
+    weights, most = _check_weights(sample_weight, max_weight, len(inputs), first_row)
     seed = check_whole("random_state", random_state, 0)
     rng = np.random.default_rng(seed)
-    drawn = _draw(groups, len(inputs), rng)
+    drawn = _draw(groups, len(inputs), rng, first_row)
     digest = digest_of_rows(inputs, truth, *([] if weights is None else [weights]))
     about = TestedRows(len(inputs), len(drawn), digest, seed, groups is not None, most)
     own = None if weights is None else weights[drawn]
@@ -148,7 +149,7 @@ def _read(
 
 
 def _check_weights(
-    sample_weight: ArrayLike | None, max_weight: float | None, n_rows: int
+    sample_weight: ArrayLike | None, max_weight: float | None, n_rows: int, first_row: int
 ) -> tuple[FloatArray | None, float | None]:
     """Return weights and their declared bound; neither comes without the other."""
     weights = check_weights(sample_weight, n_rows)
@@ -169,7 +170,9 @@ def _check_weights(
     if (above := np.flatnonzero(weights > most)).size:
         raise DataError(
             Parameter("sample_weight"),
-            f" must be at most the declared {most:g}, got {weights[above[0]]:g} in row {above[0]}.",
+            f" must be at most the declared {most:g}, got {weights[above[0]]:g} in ",
+            Row(first_row + int(above[0])),
+            ".",
         )
     return weights, most
 
@@ -180,13 +183,23 @@ def _refuse_seen(searched: RowPrints | None, inputs: FloatArray, what: str, firs
     if not seen.size:
         return
     n_rows = counted(len(inputs), "row")
-    which = some((first_row + seen).tolist(), _FEW)
-    got = f"{n_rows}, of which it has seen {counted(len(seen), 'row')} ({which})"
-    if len(seen) == len(inputs):
-        got = f"{n_rows} that it has all seen"
-    raise DataError(
-        f"{what} must hold rows that the search has not seen, got {got}; collect fresh rows."
+    got: tuple[Part, ...] = (
+        f"{n_rows}, of which it has seen {counted(len(seen), 'row')} (",
+        *_some_rows(first_row + seen),
+        ")",
     )
+    if len(seen) == len(inputs):
+        got = (f"{n_rows} that it has all seen",)
+    rule = f"{what} must hold rows that the search has not seen, got "
+    raise DataError(rule, *got, "; collect fresh rows.")
+
+
+def _some_rows(rows: IntArray) -> tuple[Part, ...]:
+    """Return the first rows as parts of a message, and how many more there are."""
+    shown: list[Part] = []
+    for row in rows[:_FEW].tolist():
+        shown += [", ", Row(row)] if shown else [Row(row)]
+    return (*shown, f" and {len(rows) - _FEW:,} more") if len(rows) > _FEW else tuple(shown)
 
 
 def _refuse_repeated(
@@ -195,14 +208,16 @@ def _refuse_repeated(
     """Refuse rows that come twice: they would count as twice the evidence."""
     again = np.empty(0, dtype=np.int64) if searched is None else searched.repeated(inputs)
     if again.size:
-        which = some((first_row + again).tolist(), _FEW)
-        got = f"{counted(len(again), 'row')} again ({which})"
         raise DataError(
-            f"{what} must hold every row once, got {got}; drop them, or name groups of rows."
+            f"{what} must hold every row once, got {counted(len(again), 'row')} again (",
+            *_some_rows(first_row + again),
+            "); drop them, or name groups of rows.",
         )
 
 
-def _draw(groups: ArrayLike | None, n_rows: int, rng: np.random.Generator) -> IntArray:
+def _draw(
+    groups: ArrayLike | None, n_rows: int, rng: np.random.Generator, first_row: int
+) -> IntArray:
     """Return the rows to test, in a drawn order: all, or one from each group."""
     drawn: IntArray = rng.permutation(n_rows)
     if groups is None:
@@ -215,7 +230,10 @@ def _draw(groups: ArrayLike | None, n_rows: int, rng: np.random.Generator) -> In
         )
     if (missing := np.flatnonzero([one is None or one != one for one in given.tolist()])).size:
         raise DataError(
-            Parameter("groups"), f" must have a group for every row, got none in row {missing[0]}."
+            Parameter("groups"),
+            " must have a group for every row, got none in ",
+            Row(first_row + int(missing[0])),
+            ".",
         )
     _, first = np.unique(given[drawn].astype(np.str_), return_index=True)
     return drawn[np.sort(first)]

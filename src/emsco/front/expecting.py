@@ -64,7 +64,7 @@ class Expecter:
     ) -> ParetoFront:
         """Return a front with the expected figures of its points.
 
-        A point stands for "the most accurate of those no dearer and with no less coverage", a rule
+        A point stands for "the most accurate of those that cost no more and cover no less", a rule
         that is followed in each bag. Points that are best balanced, knees or within one standard
         error of the best are followed by their own rule, and so is the one that limits deploy.
 

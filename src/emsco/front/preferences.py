@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from emsco._base.checks import check_choice, check_number, is_number, refused
 from emsco._base.objectives import balanced_length, metric_name
-from emsco._base.text import some
+from emsco._base.text import did_you_mean, some
 from emsco.data.labels import of_labels
 from emsco.errors import Hint, NoSuchDesign, Parameter, Remedy
 from emsco.front.point import ParetoPoint
@@ -228,7 +228,8 @@ class Limits:
         labels, places = list(classes), []
         for label, least in of_labels(self.min_recall or {}, labels).items():
             if label not in labels:
-                raise refused("min_recall", f"name the classes {some(labels)}", label)
+                hint = did_you_mean(label, labels)
+                raise refused("min_recall", f"name the classes {some(labels)}", label, hint=hint)
             places.append((labels.index(label), least))
         return places
 
@@ -264,7 +265,8 @@ def check_preference(
             error_costs_of(rule, classes, may_reject=may_reject)
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
-        raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule)
+        hint = did_you_mean(rule, _RULES) if isinstance(rule, str) else ""
+        raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule, hint=hint)
 
 
 def limits_of(rule: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from emsco._base.checks import check_choice, check_number, refused
 from emsco._base.documents import PathLike
-from emsco._base.text import some
+from emsco._base.text import did_you_mean, some
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
@@ -434,6 +434,10 @@ def _check_class_weight(given: Any, classes: AnyArray) -> None:
     for label, weight in given.items():
         if label not in labels:
             raise refused(
-                "class_weight", f"name the classes {some(labels)}", given, got=repr(label)
+                "class_weight",
+                f"name the classes {some(labels)}",
+                given,
+                got=repr(label),
+                hint=did_you_mean(label, labels),
             )
         check_number("class_weight", weight, 0, np.inf, "()", of=f"class {label!r}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from emsco._base.documents import Fields, PathLike, is_number, read_document
+from emsco.data.reading import Reading
 from emsco.errors import ParameterError
 from emsco.front.preferences import check_preference
 from emsco.runs.layout import FORMAT
 
-__all__ = ["read_about"]
+__all__ = ["read_about", "reading_of"]
 
 _FILES = ("data", "train", "val", "test", "costs", "weights")
 _SENTENCES = ("model_choice", "finish")  # each with its words for people, or null
@@ -50,6 +52,12 @@ def read_about(path: PathLike) -> dict[str, Any]:
     return fields.values
 
 
+def reading_of(about: Mapping[str, Any]) -> Reading:
+    """Return how the files of a run were read; `about` is what `read_about` returns."""
+    given = about["files"].get("reading")
+    return Reading() if given is None else Reading.from_dict(Fields(given, "reading"))
+
+
 def _check_files(files: Fields) -> None:
     files.text("target")
     for name in _FILES:
@@ -57,6 +65,8 @@ def _check_files(files: Fields) -> None:
             files.text(name)
     if files.items("drop"):
         files.texts("drop")
+    if files.values.get("reading") is not None:  # runs of earlier versions have none
+        Reading.from_dict(files.fields("reading"))
 
 
 def _check_settings(settings: Fields) -> None:

@@ -11,8 +11,9 @@ from emsco._base.documents import Fields, PathLike, read_document, write_documen
 from emsco._base.text import counted
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade
+from emsco.data.reading import Reading
 from emsco.data.row_prints import RowPrints
-from emsco.data.tables import read_chunks
+from emsco.data.tables import by_line, read_chunks
 from emsco.errors import DataError, FileError, Parameter
 from emsco.front import Certificate
 from emsco.front.certifying import certify
@@ -34,6 +35,7 @@ def certify_run(
     max_weight: float | None = None,
     order: Any = None,
     random_state: int = 0,
+    reading: Reading | None = None,
     **limits: Any,
 ) -> Certificate:
     """Test designs of a run on fresh rows of a file.
@@ -50,27 +52,31 @@ def certify_run(
         Column with the group of each row, such as the patient.
     delta, max_weight, order, random_state
         As for `ParetoFront.certify`.
+    reading : Reading, optional
+        How to read the file, where that differs from the files of the run.
     **limits
         Promises, as for `ParetoFront.certify`. Labels in them may also be text.
     """
     wanted = run.front.promises(**limits)
-    table, y, weights = run.labelled(path)
+    known = (reading or Reading()).over(run.reading)
+    table, y, weights = run.labelled(path, known)
     rule: Any = run.about["settings"]["prefer"]
-    certificate = certify(
-        run.front,
-        table,
-        y,
-        wanted,
-        delta=delta,
-        groups=None if groups is None else _column(path, groups),
-        sample_weight=weights,
-        max_weight=max_weight,
-        order=order,
-        prefer=rule.get("rule", "balanced") if isinstance(rule, dict) else rule,
-        random_state=random_state,
-        what=str(path),
-        first_row=1,
-    )
+    with by_line(path, known):
+        certificate = certify(
+            run.front,
+            table,
+            y,
+            wanted,
+            delta=delta,
+            groups=None if groups is None else _column(path, groups, known),
+            sample_weight=weights,
+            max_weight=max_weight,
+            order=order,
+            prefer=rule.get("rule", "balanced") if isinstance(rule, dict) else rule,
+            random_state=random_state,
+            what=str(path),
+            first_row=1,
+        )
     _spend(run, path, certificate, groups, run.cascade.encoding.rows(table))
     return certificate
 
@@ -107,10 +113,10 @@ def _spend(
     write_document(file, "list of spent rows", _SPENT_FORMAT, body)
 
 
-def _column(path: PathLike, name: str) -> AnyArray:
+def _column(path: PathLike, name: str, reading: Reading) -> AnyArray:
     """Read a column of ids as text; missing ones are None."""
     values: list[object] = []
-    for chunk in read_chunks(path, (), keep=(name,)):
+    for chunk in read_chunks(path, (), keep=(name,), reading=reading):
         values += [None if one in (None, "") else str(one) for one in chunk.kept[name].to_pylist()]
     return np.array(values, dtype=object)
 

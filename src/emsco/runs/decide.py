@@ -14,7 +14,8 @@ from emsco._base.documents import PathLike
 from emsco._base.typing import FloatArray, IntArray
 from emsco.cascade import Cascade
 from emsco.data.frames import Columns
-from emsco.data.tables import read_chunks
+from emsco.data.reading import AS_FOUND, Reading
+from emsco.data.tables import by_line, read_chunks
 from emsco.data.writing import write_table
 from emsco.errors import Parameter
 
@@ -73,6 +74,7 @@ def decide_file(
     out: PathLike,
     keep: tuple[str, ...] = (),
     report: Callable[[int], None] | None = None,
+    reading: Reading = AS_FOUND,
 ) -> DecisionCounts:
     """Decide every row of a file, and write its label, confidence, stage and cost.
 
@@ -87,6 +89,8 @@ def decide_file(
         Columns of `new` to copy before the decisions.
     report : callable, optional
         ``report(n_rows)`` receives the number of rows decided so far.
+    reading : Reading, optional
+        How to read `new`, such as ``Run.reading``.
     """
     if Path(new).resolve() == Path(out).resolve():
         raise refused(
@@ -95,8 +99,8 @@ def decide_file(
     encoding = cascade.encoding
     exits, spent = np.zeros(cascade.n_stages + 1, dtype=np.int64), np.zeros(cascade.n_stages + 1)
     columns = list(dict.fromkeys([*encoding.columns, *cascade.stages.prices.columns]))
-    with write_table(out) as table:
-        for chunk in read_chunks(new, columns, keep, encoding.kinds):
+    with write_table(out) as table, by_line(new, reading):
+        for chunk in read_chunks(new, columns, keep, encoding.kinds, reading=reading):
             rows = encoding.rows(chunk.table, chunk.first + 1, str(new))
             prices = cascade.row_prices(chunk.table, len(rows), first_row=chunk.first + 1)
             decisions = cascade.decide_rows(rows, prices)

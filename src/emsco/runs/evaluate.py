@@ -12,12 +12,12 @@ from emsco._base.text import some, what_was_meant
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Evaluation
 from emsco.cascade.tallying import Tally
-from emsco.data.csv_files import with_missing
 from emsco.data.keys import Keys
 from emsco.data.labels import as_classes
+from emsco.data.reading import Reading
 from emsco.data.rows import column_rows
-from emsco.data.tables import Chunk, column_names, file_kind, read_chunks
-from emsco.errors import DataError, Parameter, Part
+from emsco.data.tables import Chunk, by_line, column_names, file_kind, read_chunks
+from emsco.errors import DataError, Parameter, Part, Row
 from emsco.front import ParetoFront
 from emsco.front.promises import with_promises
 from emsco.front.references import Reference, references_from_decisions
@@ -67,6 +67,7 @@ def evaluate_run(
     by: str | None = None,
     groups: str | None = None,
     error_costs: Mapping[str, Any] | None = None,
+    reading: Reading | None = None,
 ) -> RunEvaluation:
     """Evaluate coverage, accuracy and cost of a design on the labelled rows of a file.
 
@@ -88,17 +89,18 @@ def evaluate_run(
         Columns with the subgroup and the group of each row; see `Cascade.evaluate`.
     error_costs : mapping, optional
         `error_cost` and `reject_cost`, as for `Cascade.evaluate`; by default the run's.
+    reading : Reading, optional
+        How to read the file, where that differs from the files of the run.
     """
+    known = (reading or Reading()).over(run.reading)
     number = run.chosen if point is None else run.front.position(point)
     cascade = run.cascade if point is None else run.front.cascade(number)
     costs, files = run.error_costs(error_costs), run.about["files"]
     weights = files.get("weights")
-    target = _check_target(files["target"] if target is None else target, path, cascade, weights)
-    encoding = cascade.encoding
+    target = files["target"] if target is None else target
+    target = _check_target(target, path, cascade, weights, known)
     everything = run.front.everything() if run.front.references else None
-    priced = (everything or cascade).stages.prices.columns
-    wanted = [*encoding.columns, *priced, *([] if weights is None else [weights])]
-    columns = list(dict.fromkeys(wanted))
+    columns = _columns(cascade, everything, weights)
     stages = cascade.stages
     about = cascade.classes, cascade.design.buys, None if stages.prices else stages.costs
     tally = Tally(*about, _is_csv(path), stages.delays)
@@ -107,13 +109,15 @@ def evaluate_run(
         path,
         columns,
         [name for name in (by, groups) if name is not None],
-        kinds=encoding.kinds,
+        kinds=cascade.encoding.kinds,
         target=target,
         classes=cascade.classes,
+        reading=known,
     )
     for chunk in chunks:
         if chunk.table.num_rows:
-            rows = _read(cascade, everything, chunk, path, weights, by, groups)
+            with by_line(path, known):
+                rows = _read(cascade, everything, chunk, path, weights, by, groups)
             decisions = cascade.decide_rows(rows.inputs, rows.prices)
             tally.add(decisions, rows.truth, rows.weights, rows.groups, rows.by)
             if everything is not None:
@@ -123,19 +127,33 @@ def evaluate_run(
             report(n_rows)
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
-    new = tally.evaluation()
-    if not new.n_rows:
-        raise DataError(f"{path} must weigh more than 0 in column {weights!r}, got 0 in all rows.")
-    new = with_promises(new.with_total(costs), run.front[number])
+    new = with_promises(_new(tally, path, weights).with_total(costs), run.front[number])
     whole = tuple(map(Reference.joined, zip(*references, strict=True)))
     return RunEvaluation(run, number, new, whole)
 
 
-def _check_target(target: str, path: PathLike, cascade: Cascade, weights: str | None) -> str:
+def _columns(cascade: Cascade, everything: Cascade | None, weights: str | None) -> list[str]:
+    """Return the columns to read: features, prices and weights."""
+    priced = (everything or cascade).stages.prices.columns
+    wanted = [*cascade.encoding.columns, *priced, *([] if weights is None else [weights])]
+    return list(dict.fromkeys(wanted))
+
+
+def _new(tally: Tally, path: PathLike, weights: str | None) -> Evaluation:
+    """Return the figures of the new rows; refuse rows that weigh nothing."""
+    new = tally.evaluation()
+    if not new.n_rows:
+        raise DataError(f"{path} must weigh more than 0 in column {weights!r}, got 0 in all rows.")
+    return new
+
+
+def _check_target(
+    target: str, path: PathLike, cascade: Cascade, weights: str | None, reading: Reading
+) -> str:
     if target in (*cascade.encoding.columns, weights):
         what = "weights" if target == weights else "a feature"
         raise refused("target", "be a column of labels", target, got=f"{target!r}, {what}")
-    if target not in (there := column_names(path)):
+    if target not in (there := column_names(path, reading)):
         meant = what_was_meant(target, there)
         another: tuple[Part, ...] = ("; ", Parameter("target"), " names another.")
         raise DataError(
@@ -168,11 +186,12 @@ def _read(
 ) -> _Rows:
     first, table = chunk.first + 1, chunk.table.select(cascade.encoding.columns)
     labels: Any = chunk.labels  # present, since the chunk was read with a target
-    of_group = _keys(chunk, path, groups)
+    of_group = _keys(chunk, groups)
     if of_group is not None and (row := of_group.missing) is not None:
         raise DataError(
-            f"{path} must have a group in every row of column {groups!r}, "
-            f"got none in row {first + row}."
+            f"{path} must have a group in every row of column {groups!r}, got none in ",
+            Row(first + row),
+            ".",
         )
     prices = cascade.row_prices(chunk.table, chunk.table.num_rows, first_row=first)
     return _Rows(
@@ -183,21 +202,14 @@ def _read(
         else everything.row_prices(chunk.table, chunk.table.num_rows, first_row=first),
         as_classes(labels, cascade.classes, path, first),
         None if weights is None else _weights(chunk, path, weights),
-        _keys(chunk, path, by),
+        _keys(chunk, by),
         of_group,
     )
 
 
-def _keys(chunk: Chunk, path: PathLike, name: str | None) -> Keys | None:
+def _keys(chunk: Chunk, name: str | None) -> Keys | None:
     """Read a column of groups or subgroups; an empty cell of CSV is a missing value."""
-    if name is None:
-        return None
-    import pyarrow as pa
-
-    column = chunk.kept[name]
-    if _is_csv(path) and pa.types.is_string(column.type):
-        column = with_missing(pa.table({name: column}), [name]).column(name)
-    return Keys.from_column(column, name)
+    return None if name is None else Keys.from_column(chunk.with_gaps(name), name)
 
 
 def _is_csv(path: PathLike) -> bool:
@@ -216,7 +228,8 @@ def _weights(chunk: Chunk, path: PathLike, name: str) -> FloatArray:
     if (below := weights < 0).any():
         row = int(below.argmax())
         raise DataError(
-            f"{path} must have weights of at least 0 in column {name!r}, got {weights[row]:g} in "
-            f"row {chunk.first + row + 1}."
+            f"{path} must have weights of at least 0 in column {name!r}, got {weights[row]:g} in ",
+            Row(chunk.first + row + 1),
+            ".",
         )
     return weights

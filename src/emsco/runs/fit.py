@@ -194,10 +194,7 @@ def _about(
     settings["prefer"] = plain_preference(settings["prefer"])
     choice, finish = classifier.model_choice_, classifier.finish_
     return {
-        "files": {
-            name: list(given) if name == "drop" else given and str(given)
-            for name, given in asdict(files).items()
-        },
+        "files": {**_plain_files(files), "reading": rows.reading.to_dict()},
         "data": rows.data,
         "n_rows": len(rows.rows.y),
         "features": list(rows.costs.names),
@@ -212,6 +209,13 @@ def _about(
         "stopped_by": classifier.stop_reason_.cause.value,
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},
+    }
+
+
+def _plain_files(files: FitFiles) -> dict[str, Any]:
+    return {
+        name: list(given) if name == "drop" else given and str(given)
+        for name, given in asdict(files).items()
     }
 
 

@@ -17,9 +17,9 @@ from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco._base.workers import slices
 from emsco.cascade import Cascade
 from emsco.cascade.monitor import LookCounts, Monitor
-from emsco.data.csv_files import with_missing
 from emsco.data.labels import as_classes, labels_of, positions_of
-from emsco.data.tables import Chunk, column_names, file_kind, read_chunks
+from emsco.data.reading import AS_FOUND, Reading
+from emsco.data.tables import Chunk, by_line, column_names, read_chunks
 from emsco.errors import DataError, Hint, ParameterError, Remedy
 from emsco.front import Certificate
 from emsco.runs.layout import CERTIFICATE
@@ -40,6 +40,7 @@ def monitor_file(
     again: bool = False,
     in_order: bool = False,
     report: Callable[[int], None] | None = None,
+    reading: Reading = AS_FOUND,
 ) -> Monitor:
     """Decide the rows of a file, count them, and return the monitor that knows them.
 
@@ -62,6 +63,8 @@ def monitor_file(
         finds a change sooner. A file that is sorted by something else could raise a false alarm.
     report : callable, optional
         ``report(n_rows)`` receives the number of rows decided so far.
+    reading : Reading, optional
+        How to read the file, such as ``Run.reading``.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def monitor_file(
     """
     cascade, seen = monitor.cascade, _Seen(monitor, late)
     looks: list[LookCounts] = []
-    for rows, truth in _labelled_rows(cascade, path, target):
+    for rows, truth in _labelled_rows(cascade, path, target, reading):
         looks += [
             monitor.count(cascade.decide_rows(rows[part]), truth[part], late=late)
             for part in slices(len(rows), _LOOK if in_order else len(rows))
@@ -92,25 +95,26 @@ def monitor_file(
 
 
 def _labelled_rows(
-    cascade: Cascade, path: PathLike, target: str | None
+    cascade: Cascade, path: PathLike, target: str | None, reading: Reading
 ) -> Iterator[tuple[FloatArray, IntArray]]:
     """Yield the rows of a file as numbers, and the positions of their labels, -1 if unknown."""
     encoding = cascade.encoding
     keep = () if target is None else (target,)
-    for chunk in read_chunks(path, encoding.columns, keep, encoding.kinds):
+    for chunk in read_chunks(path, encoding.columns, keep, encoding.kinds, reading=reading):
         if chunk.table.num_rows:
-            rows = encoding.rows(chunk.table, chunk.first + 1, str(path))
-            unknown = np.full(len(rows), -1)
-            yield rows, unknown if target is None else _truth(chunk, target, cascade, path)
+            with by_line(path, reading):
+                rows = encoding.rows(chunk.table, chunk.first + 1, str(path))
+                truth = np.full(len(rows), -1)
+                if target is not None:
+                    truth = _truth(chunk, target, cascade, path)
+            yield rows, truth
 
 
 def _truth(chunk: Chunk, target: str, cascade: Cascade, path: PathLike) -> IntArray:
     import pyarrow as pa
     from pyarrow import compute
 
-    column: Any = chunk.kept[target]
-    if file_kind(path) == "csv":
-        column = with_missing(pa.table({target: column}), [target]).column(target)
+    column: Any = chunk.with_gaps(target)
     missing: AnyArray = column.is_null(nan_is_null=True).to_numpy()
     truth = np.full(len(missing), -1)
     if missing.all():
@@ -231,7 +235,9 @@ def _in_words(monitor: Monitor) -> str:
     return f"{promises}, delta {monitor.delta:g}"
 
 
-def target_of(run: Run, path: PathLike, target: str | None) -> str | None:
+def target_of(
+    run: Run, path: PathLike, target: str | None, reading: Reading = AS_FOUND
+) -> str | None:
     """Return the column with the labels: as asked for, or the run's own if the file has it."""
     usual: str = run.about["files"]["target"]
-    return usual if target is None and usual in column_names(path) else target
+    return usual if target is None and usual in column_names(path, reading) else target

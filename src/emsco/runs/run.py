@@ -15,6 +15,7 @@ from emsco._base.documents import PathLike, write_document
 from emsco._base.text import brief
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade
+from emsco.data.reading import Reading
 from emsco.data.rows import table_rows
 from emsco.data.sources import FitFiles
 from emsco.data.tables import read_chunks
@@ -25,7 +26,7 @@ from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.doubts import doubts_about
 from emsco.front.preferences import given_error_costs, plain_preference
 from emsco.pictures.plotting.convergence import Convergence
-from emsco.runs.about import read_about
+from emsco.runs.about import read_about, reading_of
 from emsco.runs.layout import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN
 from emsco.trust.error_costs import ErrorCosts
 
@@ -107,10 +108,21 @@ class Run:
         columns = dict(zip(names, np.concatenate(chunks).T, strict=True))
         return Convergence.from_columns(columns, self.front.metric)
 
-    def labelled(self, path: PathLike) -> tuple[pa.Table, AnyArray, FloatArray | None]:
-        """Read labelled rows from another file; weights are None if the run has none."""
+    @property
+    def reading(self) -> Reading:
+        """How the files of the run were read, and how new ones are."""
+        return reading_of(self.about)
+
+    def labelled(
+        self, path: PathLike, reading: Reading | None = None
+    ) -> tuple[pa.Table, AnyArray, FloatArray | None]:
+        """Read labelled rows from another file; weights are None if the run has none.
+
+        `reading` says how, where that differs from the files of the run.
+        """
         own = self.about["files"]
-        files = FitFiles(own["target"], path, weights=own.get("weights"))
+        known = (reading or Reading()).over(self.reading)
+        files = FitFiles(own["target"], path, weights=own.get("weights"), reading=known)
         own_columns = self.cascade.encoding, self.cascade.classes, self.front.costs.price_columns
         more = files.read_more(path, *own_columns)
         return more.table, more.y, more.weights

@@ -13,7 +13,7 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_number, is_number, refused
 from emsco._base.intervals import Interval
 from emsco._base.objectives import Objectives
-from emsco._base.text import some
+from emsco._base.text import did_you_mean, some
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.data.labels import of_labels
 from emsco.errors import Parameter
@@ -387,7 +387,8 @@ def _lines(
     known = of_labels(given, labels)
     for label in known:
         if label not in labels:
-            raise refused(name, f"name the classes {some(labels)}", label, of=of)
+            hint = did_you_mean(label, labels)
+            raise refused(name, f"name the classes {some(labels)}", label, of=of, hint=hint)
     if lacking := [label for label in labels if label not in known]:
         rule = f"have a cost for each of the classes {some(labels)}"
         raise refused(name, rule, given, of=of, got=f"none for {lacking[0]!r}")

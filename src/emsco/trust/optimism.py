@@ -137,7 +137,7 @@ class BagFigures:
         return np.array([float(inside - outside) for inside, outside in found])
 
     def best_beside(self, design: int) -> IntArray:
-        """Choose the most accurate in each bag of those no dearer and with no less coverage."""
+        """Choose the most accurate in each bag of those that cost no more and cover no less."""
         coverage, accuracy, cost = self.coverage[0], self.accuracy[0], self.cost[0]
         may_be = (cost <= cost[:, [design]] + 1e-6) & (coverage >= coverage[:, [design]] - 1e-6)
         found: IntArray = np.where(may_be, accuracy, -1.0).argmax(axis=1)

@@ -16,7 +16,7 @@ from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, Kind
 from emsco.data.encoding.table_columns import coded, is_missing, text_of, what_it_holds
 from emsco.data.rows import LARGEST, NUMBERS, arrow_kind, arrow_numbers, what_is_wrong
-from emsco.errors import DataError
+from emsco.errors import DataError, Hint, Remedy, Row
 
 __all__ = ["MOST_CATEGORIES", "ColumnCode"]
 
@@ -65,7 +65,9 @@ class ColumnCode:
         if len(categories) > MOST_CATEGORIES:
             raise DataError(
                 f"{what} must have at most {MOST_CATEGORIES:,} categories in a column, got "
-                f"{len(categories):,} in column {name!r}; if it is an id, drop it."
+                f"{len(categories):,} in column {name!r}; if it is an id, ",
+                Hint(Remedy.DROP, (name,)),
+                ".",
             )
         if not categories:
             raise DataError(f"{what} must have values in column {name!r}, got only missing ones.")
@@ -126,8 +128,9 @@ class ColumnCode:
         if wrong.any():
             row = int(np.argmax(wrong))
             raise DataError(
-                f"{what} must hold true or false in column {self.name!r}, got {values[row]:g} in "
-                f"row {first_row + row}."
+                f"{what} must hold true or false in column {self.name!r}, got {values[row]:g} in ",
+                Row(first_row + row),
+                ".",
             )
 
     def one(self, value: Any, gaps: bool) -> list[float]:

@@ -17,7 +17,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.encoding.column_code import ColumnCode
 from emsco.data.encoding.table_columns import TableColumns
 from emsco.data.rows import LARGEST, check_finite, table_rows
-from emsco.errors import DataError, Hint, Remedy
+from emsco.errors import DataError, Hint, Remedy, Row
 
 __all__ = ["GAPS", "Encoding"]
 
@@ -73,7 +73,12 @@ class Encoding:
 
     @classmethod
     def learn(
-        cls, table: Any, costs: FeatureCosts, gaps: str = "refuse", what: str = "X"
+        cls,
+        table: Any,
+        costs: FeatureCosts,
+        gaps: str = "refuse",
+        what: str = "X",
+        first_row: int = 0,
     ) -> Encoding:
         """Learn the encoding of a table of training rows.
 
@@ -86,6 +91,8 @@ class Encoding:
         gaps : {"refuse", "impute", "skip"}
         what : str
             Name of the table in messages.
+        first_row : int
+            Number of the first row in messages.
         """
         check_choice("gaps", gaps, GAPS)
         names = costs.table
@@ -98,7 +105,7 @@ class Encoding:
             )
         features = tuple(costs.column_features(names).tolist())
         encoding = Encoding(codes, costs.names, features, gaps)
-        return encoding if gaps == "refuse" else encoding._learn_missing(table, what)
+        return encoding if gaps == "refuse" else encoding._learn_missing(table, what, first_row)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -282,9 +289,9 @@ class Encoding:
             for name, members in self._members.items()
         }
 
-    def _learn_missing(self, table: Any, what: str) -> Encoding:
+    def _learn_missing(self, table: Any, what: str, first_row: int) -> Encoding:
         """Refuse columns without any value; with "impute", mark missing values in the others."""
-        rows = self.rows(table, what=what)
+        rows = self.rows(table, first_row, what)
         missing = np.isnan(rows[:, list(self.starts[:-1])])
         if len(rows) and missing.all(axis=0).any():
             empty = self.columns[int(np.argmax(missing.all(axis=0)))]
@@ -318,7 +325,9 @@ class Encoding:
                         row = first_row + int(np.argmax(missing))
                         raise DataError(
                             f"{what} must have no missing value (empty cell or NaN), got one in "
-                            f"column {code.name!r}, row {row}; ",
+                            f"column {code.name!r}, ",
+                            Row(row),
+                            "; ",
                             _WAY_OUT,
                             ".",
                         )

@@ -1,0 +1,341 @@
+"""CSV files as they come: separators, decimal commas, headers, markers, spaces, dates and lines."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from emsco._base.documents import Fields
+from emsco.data.csv_forms import line_of, look_at
+from emsco.data.dates import are_dates, date_order, days_of, is_date
+from emsco.data.reading import Reading
+from emsco.data.sources import FitFiles
+from emsco.data.tables import column_names, read_chunks, read_labelled, settled_reading
+from emsco.errors import DataError, FileError, ParameterError, ReadingWarning
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Return a function that writes text to a file and returns its path."""
+
+    def write(text, name="rows.csv"):
+        path = tmp_path / name
+        path.write_bytes(text.encode())
+        return path
+
+    return write
+
+
+def read(path, **told):
+    """Return the columns and labels, and what was said about the file."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        table, y, _ = read_labelled(path, "y", reading=Reading(**told))
+    assert all(issubclass(one.category, ReadingWarning) for one in said)
+    words = [str(one.message).removeprefix(str(path)).strip(": ") for one in said]
+    return {**table.to_pydict(), "y": y.tolist()}, words
+
+
+# Separators, headers and decimal marks
+
+
+@pytest.mark.parametrize(
+    ("separator", "called"),
+    [(";", "';'"), ("\t", "tabs"), ("|", "'|'")],
+    ids=["semi", "tab", "bar"],
+)
+def test_another_separator_is_noticed_and_said(written, separator, called):
+    path = written("a,b,y\n1,2,0\n3,4,1\n".replace(",", separator))
+    found, said = read(path)
+    assert found == {"a": [1, 3], "b": [2, 4], "y": [0, 1]}
+    assert said == [f"was read with {called} between columns."]
+    assert read(path, separator=separator) == (found, [])
+
+
+def test_a_comma_in_the_first_line_settles_the_separator(written):
+    path = written("a;b,y\n1,0\n2,1\n")
+    assert column_names(path) == ["a;b", "y"]
+    assert column_names(path, Reading(separator=";")) == ["a", "b,y"]
+    words = "must have a column 'b', got 'a;b', 'y'; separator=';' reads it"
+    with pytest.raises(DataError, match=words):
+        read_labelled(path, "b")
+
+
+def test_tabs_need_no_words_in_a_file_of_tabs(written):
+    assert read(written("a\ty\n1\t0\n2\t1\n", "rows.tsv")) == ({"a": [1, 2], "y": [0, 1]}, [])
+
+
+def test_decimal_commas_are_noticed_if_all_numbers_have_them(written):
+    path = written("a;b;y\n1,5;2;0\n-0,25;3;1\n")
+    found, said = read(path, separator=";")
+    assert found["a"] == [1.5, -0.25]
+    assert said == [
+        "was read with a decimal comma ('-0,25' in column 'a'); decimal='.' keeps it as text."
+    ]
+    assert read(path, separator=";", decimal=",") == (found, [])
+    assert read(path, separator=";", decimal=".")[0]["a"] == ["1,5", "-0,25"]
+
+
+def test_numbers_in_quotes_may_have_decimal_commas_too(written):
+    found, _ = read(written('a,b,y\n"1,5",2,0\n"2,5",3,1\n'))
+    assert found["a"] == [1.5, 2.5]
+
+
+def test_two_decimal_marks_are_refused(written):
+    path = written("a;b;y\n1,5;0.5;0\n2,5;0.25;1\n")
+    words = "must have one decimal mark, got '1,5' in column 'a' beside numbers with a point; "
+    with pytest.raises(DataError, match=words):
+        read(path)
+
+
+def test_a_decimal_comma_far_down_has_its_way_out(written):
+    path = written("a;b\n" + "1;2\n" * 1500 + "1,5;2\n")
+    with pytest.raises(DataError, match=r"got '1,5' in column 'a', line 1502; decimal=',' reads"):
+        list(read_chunks(path, ["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["63,1,145\n37,1,130\n", "63,1,ill\n37,0,ill\n", "2026-01-01,?,3\n2026-01-02,5,4\n"],
+    ids=["numbers", "labels", "dates"],
+)
+def test_a_first_line_of_values_is_refused_with_the_way_out(written, text):
+    path = written(text)
+    with pytest.raises(
+        DataError, match=r"must have the names of its columns in the first line, got"
+    ):
+        column_names(path)
+    assert column_names(path, Reading(header=False)) == ["column1", "column2", "column3"]
+    assert column_names(path, Reading(header=True)) == text.splitlines()[0].split(",")
+
+
+@pytest.mark.parametrize("first", ["a,b", "0,1", "1,2", "400,label", "x1,2"])
+def test_names_that_are_numbers_are_names(written, first):
+    assert column_names(written(f"{first}\n7,8\n9,8\n")) == first.split(",")
+
+
+def test_without_names_the_first_line_is_a_row(written):
+    path = written("1,no\n2,yes\n")
+    table, y, _ = read_labelled(path, "column2", reading=Reading(header=False))
+    assert (table.to_pydict(), y.tolist()) == ({"column1": [1, 2]}, ["no", "yes"])
+
+
+def test_a_column_without_a_name_is_called_by_its_place(written):
+    found, said = read(written(",a,y\n0,5,0\n1,6,1\n"))
+    assert found == {"column1": [0, 1], "a": [5, 6], "y": [0, 1]}
+    assert said == ["has no name for 'column1', which counts its columns."]
+
+
+def test_a_byte_order_mark_and_spaces_after_commas_are_no_part_of_names_and_values(written):
+    path = written("\ufeffa, colour , y\n1, red , ill\n 2,blue, well\n")
+    assert read(path)[0] == {"a": [1, 2], "colour": ["red", "blue"], "y": ["ill", "well"]}
+
+
+# Missing values
+
+
+def test_markers_among_numbers_are_missing_values_and_said(written):
+    path = written("a,b,y\n1,?,0\n-,2,1\n3, ?,0\n,4,1\nNA,5,1\n")
+    found, said = read(path)
+    assert found["a"] == [1, None, 3, None, None]
+    assert found["b"] == [None, 2, None, 4, 5]
+    words = "'-', '?' were read as missing, 3 values in columns 'a', 'b'; na=() keeps them."
+    assert said == [words]
+
+
+def test_a_marker_that_may_be_a_category_stays_one(written):
+    found, said = read(written("a,y\n-,0\n.,1\nNone,1\nmissing,0\nx,1\n"))
+    assert found["a"] == ["-", ".", "None", "missing", "x"]
+    assert said == []
+
+
+def test_a_question_mark_is_missing_in_any_column_unless_told(written):
+    path = written("a,y\n?,0\nx,1\n")
+    found, said = read(path)
+    assert (found["a"], len(said)) == ([None, "x"], 1)
+    assert read(path, na=()) == ({"a": ["?", "x"], "y": [0, 1]}, [])
+
+
+def test_told_markers_count_alone(written):
+    path = written("a,b,y\n-999,x,0\n2,NA,1\n3,red,1\n")
+    found = {"a": [None, 2, 3], "b": [None, "NA", "red"], "y": [0, 1, 1]}
+    assert read(path, na=("-999", "x")) == (found, [])
+    with pytest.raises(DataError, match=r"got '\?' in column 'a', line 2; if it means a missing"):
+        read(written("a,y\n?,0\n1,1\n"), na=())
+
+
+def test_new_rows_are_read_with_the_same_markers(written):
+    path = written("a,b\n?,?\n1,-\n")
+    kinds = {"a": "number", "b": "category"}
+    *_, chunk = read_chunks(path, ["a", "b"], kinds=kinds)
+    assert chunk.table.to_pydict() == {"a": [None, 1], "b": [None, "-"]}
+
+
+# Dates
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [("1970-01-02", 1), ("02.01.1970", 1), ("1970/1/2", 1), ("1970-01-01T12:00", 0.5)],
+)
+def test_dates_are_days_since_1970(text, days):
+    assert days_of(text, "days") == days
+
+
+@settings(max_examples=50)
+@given(st.dates(min_value=datetime.date(1000, 1, 1)), st.times(timezones=st.none()))
+def test_every_date_is_read_back(day, time):
+    moment = datetime.datetime.combine(day, time.replace(microsecond=0))
+    wanted = (moment - datetime.datetime(1970, 1, 1)).total_seconds() / 86_400
+    for text in (str(moment), moment.isoformat(), moment.strftime("%d.%m.%Y %H:%M:%S")):
+        assert is_date(text)
+        assert days_of(text, "days") == pytest.approx(wanted, abs=1e-5)
+    slashed = day.strftime("%m/%d/%Y")
+    assert days_of(slashed, "month-first") == (day - datetime.date(1970, 1, 1)).days
+
+
+def test_what_is_no_date_is_none():
+    texts = ["2026-13-01", "31/31/2026", "1.5.7", "12:30", "2026", "red", "1/2/26"]
+    assert not any(map(is_date, texts))
+    assert days_of("red", "days") is None
+    assert not are_dates(["2026-01-01", "red"])
+
+
+def test_an_order_is_clear_if_one_date_tells(written):
+    assert date_order(["1/2/2026", "13/2/2026"]) == "day-first"
+    assert date_order(["1/2/2026", "2/13/2026"]) == "month-first"
+    path = written("a,y\n1/2/1970,0\n13/1/1970,1\n")
+    assert settled_reading(path, Reading(dates="days")).dates == "day-first"
+    assert read(path, dates="days")[0]["a"] == [31, 12]
+    assert read(path, dates="day-first")[0]["a"] == [31, 12]
+
+
+def test_dates_that_may_be_read_in_two_ways_are_refused(written):
+    path = written("a,y\n1/2/1970,0\n3/2/1970,1\n")
+    words = (
+        r"dates that can be read in one way only, got '1/2/1970' in column 'a'; dates='day-first'"
+    )
+    with pytest.raises(DataError, match=words):
+        read(path, dates="days")
+    assert read(path, dates="month-first")[0]["a"] == [1, 60]
+
+
+@pytest.mark.parametrize("cells", [("2026-01-01", "2026-01-02"), ("1/2/2026", "13/2/2026")])
+def test_dates_are_refused_with_the_way_out(written, cells):
+    path = written(f"a,y\n{cells[0]},0\n{cells[1]},1\n")
+    words = r"must hold numbers or text, got the date .* in column 'a', line 2; dates='days' makes"
+    with pytest.raises(DataError, match=words):
+        read(path)
+
+
+def test_a_text_among_dates_is_refused_by_its_line(written):
+    path = written("a,y\n2026-01-01,0\n\nsoon,1\n")
+    with pytest.raises(
+        DataError, match=r"must hold dates only, got 'soon' in column 'a', line 4\."
+    ):
+        list(read_chunks(path, ["a"], reading=Reading(dates="days")))
+
+
+def test_dates_of_parquet_become_days(tmp_path):
+    path = tmp_path / "rows.parquet"
+    moments = [datetime.datetime(1970, 1, 2, 6), None]
+    days = [datetime.date(1970, 1, 3), datetime.date(1969, 12, 31)]
+    pq.write_table(pa.table({"a": moments, "b": days, "y": [0, 1]}), path)
+    assert read(path, dates="days")[0] == {"a": [1.25, None], "b": [2, -1], "y": [0, 1]}
+    (_, chunk) = read_chunks(path, ["b"], reading=Reading(dates="days"))
+    assert chunk.table["b"].to_pylist() == [2, -1]
+
+
+# Lines
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None
+)
+@given(
+    st.lists(
+        st.sampled_from(["1", "22", '"a\nb"', '"x;\r\n\n,"', "", "?"]), min_size=1, max_size=8
+    ),
+    st.booleans(),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_the_line_of_a_row_is_where_it_begins(written, cells, header, end):
+    lines = (["first,second"] if header else []) + [""]
+    starts = []
+    for cell in cells:
+        starts.append(len(end.join(lines).splitlines()) + 1 if any(lines) else len(lines))
+        lines.append(f"{cell},0")
+    path = written(end.join(lines) + end)
+    text = path.read_bytes().decode()
+    form = look_at(path, Reading(header=header))
+    for row, cell in enumerate(cells, start=1):
+        line = line_of(path, form, row)
+        assert (
+            text.replace("\r\n", "\n")
+            .split("\n")[line - 1]
+            .startswith(f"{cell},0".replace("\r\n", "\n").split("\n")[0])
+        )
+    assert line_of(path, form, len(cells) + 1) is None
+
+
+def test_a_missing_value_of_a_fit_is_told_by_its_line(written):
+    path = written('a,note,y\n1,"two\nlines",0\n\n,x,1\n')
+    with pytest.raises(DataError, match=r"got one in column 'a', line 5; fit with gaps="):
+        FitFiles("y", path).read(cv=0.5)
+
+
+def test_a_bad_weight_is_told_by_its_line(written):
+    path = written("a,w,y\n1,1,0\n2,-3,1\n")
+    with pytest.raises(DataError, match=r"at least 0 in column 'w', got -3 in line 3\."):
+        FitFiles("y", path, weights="w").read(cv=0.5)
+
+
+# What is told
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"separator": "::"}, "separator must be one character, or tab, got '::'"),
+        ({"decimal": ";"}, 'decimal must be one of ".", ","'),
+        ({"dates": "day"}, "dates must be one of .*; did you mean 'days'"),
+        ({"decimal": ",", "separator": ","}, "decimal must differ from the separator"),
+    ],
+)
+def test_what_no_file_can_have_is_refused(told, words):
+    with pytest.raises(ParameterError, match=words):
+        Reading(**told)
+
+
+@settings(max_examples=30)
+@given(
+    st.none() | st.lists(st.sampled_from(["?", "-9", "x"]), max_size=2).map(tuple),
+    st.sampled_from([None, ";", "\t", "|"]),
+    st.sampled_from([None, ".", ","]),
+    st.sampled_from([None, True, False]),
+    st.sampled_from([None, "days", "month-first"]),
+)
+def test_a_reading_survives_a_file(na, separator, decimal, header, dates):
+    reading = Reading(na, separator, decimal, header, dates)
+    assert Reading.from_dict(Fields(reading.to_dict(), "reading")) == reading
+    assert reading.over(Reading()) == Reading().over(reading) == reading
+
+
+@pytest.mark.parametrize(
+    "fields", [{"dates": "soon"}, {"header": 1}, {"na": "?"}, {"separator": 5}]
+)
+def test_a_false_reading_of_a_file_is_refused(fields):
+    with pytest.raises(FileError, match="reading"):
+        Reading.from_dict(Fields(fields, "reading"))
+
+
+def test_a_target_that_is_dropped_is_refused():
+    words = "drop must leave out other columns than target, got 'y' for both"
+    with pytest.raises(ParameterError, match=words):
+        FitFiles("y", "rows.csv", drop=("a", "y"))
