@@ -1,0 +1,102 @@
+"""A search on a sample beside a search on all rows: hypervolume on fresh rows, and time.
+
+python benchmarks/screening.py [--sets interactions,regions] [--rows 100000] [--sample 20000]
+    [--estimator logistic] [--seeds 5] [--population 100] [--generations 40] [--out screening.md]
+
+A front is judged on 5,000 fresh rows of a generated set, or on a quarter of a real one, at most 150
+points of it, evenly over its order. The volume is that between (coverage, accuracy, cost saved) of
+its points and nothing. Time is processor time of the fit, so that other work beside it counts less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+from learning_curves import rows_of
+from moocore import hypervolume
+
+from emsco import EMSCOClassifier
+from emsco._base.documents import write_text
+from emsco._base.progress import JobProgress
+from emsco._base.typing import FloatArray
+from emsco.studies.answering import Trial
+
+MOST_POINTS = 150
+HEADS = ("set", "seed", "volume, all rows", "volume, sample", "ratio", "s, all rows", "s, sample")
+
+
+def measured(trial: Trial, settings: dict, screen_rows: int | None) -> tuple[float, float]:
+    """Hypervolume of a front on test rows, and the processor time of its fit."""
+    clf = EMSCOClassifier(trial.costs, screen_rows=screen_rows, **settings)
+    started = process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf.fit(trial.fitted.X, trial.fitted.y)
+    seconds = process_time() - started
+    places = np.unique(np.linspace(0, len(clf.front_) - 1, MOST_POINTS).astype(int))
+    points = np.array([figures(clf, int(i), trial) for i in places])
+    return float(hypervolume(points, ref=[0.0] * 3, maximise=True)), seconds
+
+
+def figures(clf: EMSCOClassifier, place: int, trial: Trial) -> FloatArray:
+    """Coverage, accuracy and share of the cost saved of one point on test rows."""
+    found = clf.front_.cascade(place).decide(trial.test.X)
+    accepted = np.asarray(found.accepted)
+    correct = np.asarray(found.guesses)[accepted] == trial.test.y[accepted]
+    accuracy = float(correct.mean()) if accepted.any() else 0.0
+    return np.array([accepted.mean(), accuracy, 1 - found.cost.mean() / trial.costs.total])
+
+
+def report(asked: argparse.Namespace) -> str:
+    """Fit both ways on every set and seed; return a table."""
+    lines = [f"| {' | '.join(HEADS)} |", "| --- " * len(HEADS) + "|"]
+    ratios, speed = [], []
+    jobs = [(name, seed) for name in asked.sets.split(",") for seed in range(asked.seeds)]
+    with JobProgress("fits") as progress:
+        for done, (name, seed) in enumerate(jobs):
+            trial = rows_of(name, asked.rows, seed)
+            if trial is None:
+                raise SystemExit(f"{name} has fewer than {asked.rows:,} rows to fit on.")
+            settings = {
+                "estimator": asked.estimator,
+                "population_size": asked.population,
+                "generations": asked.generations,
+                "search": "evolution",
+                "random_state": seed,
+            }
+            (whole, slow), (part, quick) = (
+                measured(trial, settings, n) for n in (None, asked.sample)
+            )
+            ratios.append(part / whole)
+            speed.append(slow / quick)
+            cells = f"{whole:.4f} | {part:.4f} | {part / whole:.4f} | {slow:.0f} | {quick:.0f}"
+            lines.append(f"| {name} | {seed} | {cells} |")
+            progress.job(done + 1, len(jobs), lines[-1])
+    sizes = f"{asked.rows:,} rows, {asked.sample:,} of them searched on, {asked.estimator}"
+    total = f"Mean ratio of volumes {np.mean(ratios):.4f}, worst {np.min(ratios):.4f}"
+    return "\n".join([*lines, "", f"{sizes}. {total}; {np.mean(speed):.1f} times as fast.", ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", default="interactions,regions")
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--sample", type=int, default=20_000)
+    parser.add_argument("--estimator", default="logistic")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--population", type=int, default=100)
+    parser.add_argument("--generations", type=int, default=40)
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    text = report(asked)
+    print(text)
+    if asked.out:
+        write_text(asked.out, text)
+
+
+if __name__ == "__main__":
+    main()
