@@ -981,3 +981,33 @@ class TestBreeding:
         distances = np.full(2, np.nan)
         breeding.measure_distances(*frozen(np.zeros((2, 3)), np.zeros((0, 3))), 0.1, distances)
         assert distances.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("n_classes", [3, 7, 20])
+def test_running_sums_turn_hessians_as_shares_of_pairs_do(n_classes):
+    rng, n_columns, n = np.random.default_rng(n_classes), 4, n_classes - 1
+    mixing = mixing_of_pairs(n_classes)
+    sums = np.tril(rng.random((n_columns * n, n_columns * n)))
+    one, other = sums.copy(), sums.copy()
+    stepping.turn_hessian(one, len(one), n, mixing, *np.full((2, len(mixing)), np.nan))
+    scratch = np.full((2, n_classes**2), np.nan)
+    stepping.turn_hessian(other, len(other), n, np.zeros((0, 0)), *scratch)
+    assert np.allclose(np.tril(one), np.tril(other), rtol=0, atol=1e-12 * n_classes)
+
+
+def test_many_classes_are_fitted_as_scikit_learn_does():
+    from sklearn.linear_model import LogisticRegression
+
+    from emsco.models.engine import SplitRows
+
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 30
+    X = rng.normal(size=(30, 9))[y] + rng.normal(size=(600, 9))  # 290 parameters
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    every = np.arange(600)
+    fitter = SplitRows.cut(X, y.astype(np.uint8), every, every[:0], n_classes=30).fitter
+    coefs = fitter.fit(np.ones((1, 9), dtype=bool)).coefs[0]
+    logits = np.column_stack([np.ones(600), Z]) @ coefs.T
+    ours = np.exp(logits - logits.max(axis=1, keepdims=True))
+    peer = LogisticRegression(tol=1e-10, max_iter=3000).fit(Z, y).predict_proba(Z)
+    assert np.abs(ours / ours.sum(axis=1, keepdims=True) - peer).max() < 1e-6

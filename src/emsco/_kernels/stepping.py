@@ -14,6 +14,7 @@ from emsco._kernels.compiling import helper, kernel
 _MOST_COARSE = 8  # float32 passes before float64 takes over regardless
 _COARSE_STEP = 0.01  # float32 has done its work once a step is this small
 _LONG_REACH = 1.5  # a mean change of logits past which a step of many classes is shortened
+_LARGE = 256  # parameters, from which factors are computed with sums in any order
 _STALLED = 0.03  # refresh the Hessian where a pass shrank the gradient by less than this
 
 
@@ -36,9 +37,13 @@ def turn_hessian(
     """Turn sums by pairs of classes, as shards add them up, into the Hessian of the parameters.
 
     Both are lower triangles, of `size` parameters, `n_directions` a column. Line p of `mixing` is
-    what pair p of classes adds to each pair of directions; `sums` and `turned` are scratch, of
-    that many numbers.
+    what pair p of classes adds to each pair of directions. It has no lines where classes are many:
+    then running sums do the same, with less care for the last digits. `sums` and `turned` are
+    scratch, of as many numbers as there are pairs, or of the square of the number of classes.
     """
+    if len(mixing) == 0:
+        _turn_many(hessian, size, n_directions, sums, turned)
+        return
     for i in range(size // n_directions):
         for j in range(i + 1):
             row, column, p = i * n_directions, j * n_directions, 0
@@ -60,11 +65,70 @@ def turn_hessian(
 
 
 @helper()
+def _turn_many(hessian, size, n_directions, laplacian, half):
+    """Turn sums by pairs of classes along the directions of `orthonormal_basis`.
+
+    A pair of classes adds its sum at both of its places on the diagonal, and takes it off between
+    them. Direction a sums up the first a + 1 classes, less a + 1 times the next.
+    """
+    n_classes = n_directions + 1
+    for i in range(size // n_directions):
+        for j in range(i + 1):
+            row, column = i * n_directions, j * n_directions
+            for k in range(n_classes):
+                laplacian[k * n_classes + k] = 0.0
+            for k in range(1, n_classes):
+                for other in range(k):
+                    found = hessian[row + k - 1, column + other]
+                    laplacian[k * n_classes + other] = laplacian[other * n_classes + k] = -found
+                    laplacian[k * n_classes + k] += found
+                    laplacian[other * n_classes + other] += found
+            for k in range(n_classes):
+                total = 0.0
+                for a in range(n_directions):
+                    total += laplacian[k * n_classes + a]
+                    less = (a + 1) * laplacian[k * n_classes + a + 1]
+                    half[a * n_classes + k] = (total - less) / np.sqrt((a + 1.0) * (a + 2.0))
+            for b in range(n_directions):
+                total = 0.0
+                for a in range(n_directions):
+                    total += half[b * n_classes + a]
+                    less = (a + 1) * half[b * n_classes + a + 1]
+                    found = (total - less) / np.sqrt((a + 1.0) * (a + 2.0))
+                    if i > j or a >= b:
+                        hessian[row + a, column + b] = found
+
+
+@helper(fastmath={"reassoc", "contract", "nsz"})
+def _factorise_large(hessian, size, penalty, n_free):
+    """Do what `_factorise` does, with sums in any order, which large systems need for speed."""
+    for j in range(size):
+        line = hessian[j, :j]
+        total = hessian[j, j]
+        if j >= n_free:
+            total += penalty
+        for k in range(j):
+            total -= line[k] * line[k]
+        floor = 1e-10 * (1.0 + hessian[j, j])
+        pivot = np.sqrt(max(total, floor))
+        hessian[j, j] = pivot
+        for i in range(j + 1, size):
+            other = hessian[i, :j]
+            total = 0.0
+            for k in range(j):
+                total += other[k] * line[k]
+            hessian[i, j] = (hessian[i, j] - total) / pivot
+
+
+@helper()
 def _factorise(hessian, size, penalty, n_free):
     """Cholesky factor in place; a pivot lost to rounding becomes a small positive one.
 
     Column by column, four rows side by side, so that their sums do not wait for one another.
     """
+    if size > _LARGE:
+        _factorise_large(hessian, size, penalty, n_free)
+        return
     last = size - 1
     for j in range(size):
         total = hessian[j, j]

@@ -21,6 +21,7 @@ from emsco.models.shard import Shard
 __all__ = ["LogisticFitter"]
 
 _MOST_PASSES = 200
+_FEW_CLASSES = 12  # the shares of pairs of classes grow with their fourth power
 
 
 class LogisticFitter:
@@ -52,7 +53,8 @@ class LogisticFitter:
         self._shards = shards
         self._penalty = penalty
         self._n_classes = n_classes
-        self._mixing = mixing_of_pairs(n_classes)
+        few = n_classes <= _FEW_CLASSES
+        self._mixing = mixing_of_pairs(n_classes) if few else np.zeros((0, 0))
         # Bound on the largest component of the summed gradient: too small to change the ninth
         # decimal of a probability, but above the rounding of the sum.
         self._tolerance = max(1e-9 * min(1.0, n_rows), 1e-13 * n_rows)
@@ -70,8 +72,7 @@ class LogisticFitter:
             shard.add_terms(at, np.zeros(1, dtype=np.int64))
         size = coefs.shape[1]
         if self._n_classes > 2:
-            work = np.empty((2, len(self._mixing)))
-            turn_hessian(at.hessian[0], size, at.n_directions, self._mixing, *work)
+            turn_hessian(at.hessian[0], size, at.n_directions, self._mixing, *self._scratch())
         lower = np.tril(at.hessian[0, :size, :size])
         hessian = lower + np.tril(lower, -1).T
         return at.gradient[0] - hessian @ coefs[0], hessian
@@ -136,8 +137,12 @@ class LogisticFitter:
             batch.fine,
             batch.curved,
             batch.passes,
-            np.empty((2, len(self._mixing))),
+            self._scratch(),
         )
+
+    def _scratch(self) -> FloatArray:
+        """Room for the kernel that turns Hessians."""
+        return np.empty((2, len(self._mixing) or self._n_classes**2))
 
 
 def _checked(batch: ModelBatch) -> ModelBatch:
