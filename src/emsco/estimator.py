@@ -54,9 +54,8 @@ class EMSCOClassifier(TableClassifier):
     min_confidence : "auto", float or dict
         A row leaves at the first stage whose largest class probability is at least this. A dict
         holds a threshold for each label; the one of the likeliest class applies. "auto" gives
-        every stage a threshold of its own, which the search chooses: from a little above the
-        share of the class, `class_weight` included, to nearly 1. The last stage may also label
-        everyone.
+        every stage a threshold of its own, which the search chooses, from a little above the
+        share of the class to nearly 1. The last stage may also label everyone.
     reject_below : float, dict or None
         Confidence below which the last stage rejects a row. None: as `min_confidence` says.
     always_answer : bool
@@ -80,9 +79,8 @@ class EMSCOClassifier(TableClassifier):
         lowest expected total within the limits is deployed.
     metric : {"accuracy", "balanced_accuracy"}
         The objective "accuracy". "accuracy" is the share of labels that are correct.
-        "balanced_accuracy" is the mean of this share over the classes, so that a rare class
-        counts as much as a common one; a class without a labelled row counts as 0. Exact search
-        does not support it.
+        "balanced_accuracy" is its mean over the classes; a class without a labelled row counts as
+        0. Exact search does not support it.
     cv : "auto", float, int, splitter or list of splits
         Rows that score designs: a fraction of the rows (stratified), a number of folds, or any
         scikit-learn splitter. Use `PredefinedSplit` for a split of your own. "auto" makes 5
@@ -108,8 +106,7 @@ class EMSCOClassifier(TableClassifier):
         How to calibrate the probabilities of each stage. A quarter of the training rows is set
         aside for it.
     class_weight : dict, "balanced" or None
-        Weight of each class when stage models are fitted. It does not affect the scores of
-        designs.
+        Weight of each class when stage models are fitted; it does not affect the scores.
     gaps : {"refuse", "impute", "skip"}
         What to do with missing values, in `fit` and in `decide`. "refuse" raises an error.
         "impute" fills in the mean of the training rows and adds an indicator. "skip" fills in the
@@ -144,15 +141,13 @@ class EMSCOClassifier(TableClassifier):
         `estimator` come after the search, they get 40 % of the time. An exact search that stops
         early reports that its front is not proven.
     checkpoint : str, path or None
-        Folder that keeps the scores of the search, written every few seconds. A fit with the same
-        folder continues where an earlier one stopped, and ends with the same front. Data, splits
-        and settings must be the same, and so must a random_state that is a number; any other
-        random_state is taken from the checkpoint. An exact search keeps only its first designs,
-        and a time_limit starts again. Delete the folder when you no longer need it.
+        Folder that keeps the scores of the search. A fit with the same folder, data, splits and
+        settings continues where an earlier one stopped, and ends with the same front; a
+        random_state that is no number is taken from the checkpoint. An exact search keeps only
+        its first designs, and a time_limit starts again.
     cache : str, path or None
-        Folder that keeps what a classifier of your own predicts on scored rows. Another fit on
-        the same rows and splits then needs no new fits, even with other thresholds, costs or
-        searches.
+        Folder that keeps what a classifier of your own predicts on scored rows, for other fits on
+        the same rows and splits, even with other thresholds, costs or searches.
     n_jobs : int or None
         Threads, or processes for boosted trees and classifiers of your own, as in joblib: None is
         1 and -1 is all. The result does not depend on it.
@@ -164,6 +159,9 @@ class EMSCOClassifier(TableClassifier):
     delays : mapping, array-like or None
         Time until the value of a feature is there, by name (0 for others) or in feature order.
         None: those in `costs` if that is a `FeatureCosts`, otherwise 0.
+    device : str
+        Where logistic and spline stages without calibration are fitted and scored: "cpu", or
+        "cuda" for a GPU ("cuda:1" for the second), which needs `pip install 'emsco[cuda]'`.
 
     Attributes
     ----------
@@ -249,6 +247,7 @@ class EMSCOClassifier(TableClassifier):
         reject_below: MinConfidence | None = None,
         always_answer: bool = False,
         delays: Any = None,
+        device: str = "cpu",
     ) -> None:
         self.costs = costs
         self.min_confidence = min_confidence
@@ -285,6 +284,7 @@ class EMSCOClassifier(TableClassifier):
         self.random_state = random_state
         self.verbose = verbose
         self.delays = delays
+        self.device = device
 
     @classmethod
     def paper(cls, **settings: Any) -> Self:

@@ -83,6 +83,14 @@ class FitSearch(Evolution):
         typer.Option(help="Stop after this many seconds and keep the best designs so far."),
     ] = None
     memory_limit: Annotated[str, typer.Option(help="Most memory for fitted subsets.")] = "1GiB"
+    device: Annotated[
+        str,
+        typer.Option(
+            help="Where logistic and spline stages are fitted and scored: cpu, or cuda for a GPU "
+            "(cuda:1 for the second). A GPU pays from some 100,000 rows on, and needs "
+            "pip install 'emsco[cuda]'."
+        ),
+    ] = "cpu"
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
@@ -94,6 +102,7 @@ class FitSearch(Evolution):
             "population_size": self.population_size,
             "time_limit": self.time_limit,
             "memory_limit": self.memory_limit,
+            "device": self.device,
         }
 
 

@@ -28,6 +28,7 @@ from emsco.designs.thresholds import (
 from emsco.errors import Parameter
 from emsco.front import check_preference
 from emsco.front.preferences import DELAY_LIMITS
+from emsco.models.devices import check_device
 from emsco.models.recipe import FAMILIES
 from emsco.scoring.checkpoint import stored_seed
 from emsco.search.planning import check_provable
@@ -88,6 +89,7 @@ def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None 
     check_whole("verbose", given["verbose"], 0)
     check_preference(given["prefer"], classes, may_reject=given["always_answer"] is not True)
     check_refit(given["refit"])
+    check_device(given["device"])
     if given["search_with"] is not None:
         check_choice("search_with", given["search_with"], FAMILIES)
 

@@ -345,8 +345,10 @@ class SubsetBank:
         and is spared.
         """
         parts, split_of = self.engine.bits, np.array(self.engine.split_of)
+        if not split_of.any():  # one split agrees with itself
+            return
         of_split = split_of == np.arange(split_of.max() + 1)[:, None]  # its rows may be in shards
-        accepted = of_split @ [_weight(one.get(slots)[0], one.word_weights) for one in parts]
+        accepted = of_split @ [one.accepted_weight(slots) for one in parts]
         every = of_split @ [_weight(one.valid, one.word_weights) for one in parts]
         squared = of_split @ [_weight(one.valid, one.word_weights**2) for one in parts]
         worthless = slots[unsteady(accepted / every[:, None], every**2 / squared)]  # Kish's size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +13,14 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Repo
 from emsco.models.engine import Answers, LogisticEngine
 from emsco.models.gpu.bits import TorchBits
 from emsco.models.gpu.fitter import TorchFitter
+from emsco.models.gpu.library import open_device
 from emsco.models.gpu.shard import TorchShard, answers_of
 from emsco.models.gpu.table import TrainTable, upload_columns
 from emsco.models.layout import Layout
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis
 
-__all__ = ["TorchEngine", "TorchSplit"]
+__all__ = ["TorchEngine", "TorchSplit", "on_device"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,3 +140,9 @@ class TorchEngine(LogisticEngine):
                 sent = upload_columns(wide, every, split.scaling, self._device, len(own))
                 self._sent.append((own, sent))
         return [columns for _, columns in self._sent]
+
+
+def on_device(name: str) -> tuple[Any, Any]:
+    """Return what cuts splits and what makes an engine of them, on the device of this name."""
+    device = open_device(name)
+    return partial(TorchSplit.cut, device=device), partial(TorchEngine, device=device)
