@@ -117,9 +117,8 @@ def report_whole(X: Any, y: Any, options: argparse.Namespace) -> None:
     rng = np.random.default_rng(options.seed)
     costs = rng.integers(1, 20, X.shape[1]).astype(float)
     # What compiles, compiles on a few rows before.
-    for n in (30_000, 30_000):
-        few = EMSCOClassifier(costs, device=options.device, **{**settings, "generations": 12})
-        few.fit(X[:n], y[:n])
+    few = EMSCOClassifier(costs, device=options.device, **{**settings, "generations": 12})
+    few.fit(X[:30_000], y[:30_000])
     clf = EMSCOClassifier(costs, device=options.device, **settings)
     profile = cProfile.Profile()
     if options.profile:

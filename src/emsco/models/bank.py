@@ -287,6 +287,8 @@ class SubsetBank:
         keys = np.insert(words, 0, numbers[levels], axis=1)
         with self._slots.claim(keys) as claim:
             own = claim.new_keys[:, 0]
+            if own.size:
+                self._kept_of(claim.new_keys[:, 1:])  # all at once, not threshold by threshold
             for number, least in zip(numbers.tolist(), thresholds, strict=True):
                 here = np.flatnonzero(own == number)
                 if here.size:

@@ -22,6 +22,9 @@ from emsco.models.splines import SplineBasis
 
 __all__ = ["TorchEngine", "TorchSplit", "on_device"]
 
+_SAMPLED = 1000  # rows for each parameter, for Hessians to within a few per cent
+_WORTH_SAMPLING = 4  # times as many rows as a sample has
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TorchSplit:
@@ -56,8 +59,11 @@ class TorchSplit:
         n_rows = len(train)
         if weights is not None:
             train = train[weights[train] > 0]
-        table = TrainTable(X, labels, train, scaling, device, n_classes, weights)
-        total = n_rows if weights is None else float(weights[train].sum())
+        own = scaling, device, n_classes, weights
+        table, sample = TrainTable(X, labels, train, *own), None
+        wanted = _SAMPLED * (X.shape[1] + 1) * (n_classes - 1)
+        if (stride := len(train) // wanted) >= _WORTH_SAMPLING:
+            sample = TrainTable(X, labels, train[::stride], *own)
         counts = None if counts is None else counts[scored]
         if by_class:
             layout = Layout.from_classes(labels[scored], n_classes, counts)
@@ -65,7 +71,7 @@ class TorchSplit:
             layout = Layout.from_counts(len(scored), counts)
         bits = TorchBits(layout, None if missing is None else missing[scored].T, device)
         shard = TorchShard(X, labels, scored, scaling, bits, layout, device, n_classes)
-        return cls([shard], TorchFitter(table, total, penalty), scaling, n_rows)
+        return cls([shard], TorchFitter(table, sample, penalty), scaling, n_rows)
 
 
 class TorchEngine(LogisticEngine):

@@ -25,11 +25,13 @@ __all__ = ["TorchFitter"]
 
 _MOST_PASSES = 200
 _MODELS = 512  # places of a batch
-_CURVED = 128  # Hessians that are added up together
+_CURVED = 256  # Hessians that are added up together
 _BATCH_BYTES = 2**31
 _QUEUE = 2**15  # models whose starts are held
 _STALLED = 0.03  # refresh the Hessian where a pass shrank the gradient by less than this
 _LONG_REACH = 1.5  # a mean change of logits past which a step of many classes is shortened
+_ROUGH = 0.1  # a change of coefficients above which the Hessian of a sample of the rows will do
+_NEAR = 2e-12  # a change of all coefficients together that moves no ninth decimal
 _EXACT_AFTER = 12  # passes after which Hessians are exact: rounding may be what is in the way
 
 
@@ -43,7 +45,8 @@ class _Places:
     factor: Any  # of the last Hessian, (n_places, n_parameters, n_parameters)
     slope: Any
     norm: Any
-    curved: Any
+    curved: Any  # whether the next pass refreshes the factor
+    sampled: Any  # whether the factor is that of a sample
     passes: Any
 
     @classmethod
@@ -59,6 +62,7 @@ class _Places:
             slope=zeros(n_places),
             norm=zeros(n_places),
             curved=zeros(n_places, kind=torch.bool),
+            sampled=zeros(n_places, kind=torch.bool),
             passes=zeros(n_places, kind=torch.int64),
         )
 
@@ -70,6 +74,7 @@ class _Places:
         self.slope[places] = slope
         self.norm[places] = 0.0
         self.curved[places] = True
+        self.sampled[places] = False
         self.passes[places] = 0
 
 
@@ -79,19 +84,22 @@ class TorchFitter:
     Parameters
     ----------
     table : TrainTable
-    n_rows : float
-        Training rows, or their total weight.
+    sample : TrainTable or None
+        Some of the rows, for the Hessians of models that are far from their optima.
     penalty : float
         λ, the weight of half the squared coefficients of all classes. Intercepts are not
         penalised.
     """
 
-    def __init__(self, table: TrainTable, n_rows: float, penalty: float = 1.0) -> None:
-        self._table, self._penalty, self._n_classes = table, penalty, table.n_classes
+    def __init__(
+        self, table: TrainTable, sample: TrainTable | None = None, penalty: float = 1.0
+    ) -> None:
+        self._table, self._sample, self._n_classes = table, sample, table.n_classes
         self._n_free = self._n_classes - 1
         self.n_outputs = n_outputs_of(self._n_classes)
         self._n_parameters = table.n_columns * self._n_free
         # As in `LogisticFitter`: the same optimum, whatever the device.
+        n_rows = table.n_rows
         self._tolerance = max(1e-9 * min(1.0, n_rows), 1e-13 * n_rows)
         own = {"dtype": torch.float64, "device": table.device}
         self._basis = torch.as_tensor(orthonormal_basis(self._n_classes), **own)
@@ -100,7 +108,7 @@ class TorchFitter:
         self._penalties[: self._n_free] = 0.0
         most = _BATCH_BYTES // (8 * self._n_parameters**2)
         self._n_places = int(np.clip(most, 8, max(8, _MODELS // self.n_outputs)))
-        self._n_curved = max(1, min(_CURVED // table.n_pairs, self._n_places // 4))
+        self._n_curved = max(1, min(_CURVED // table.n_pairs, self._n_places // 2))
         self._places = _Places.empty(self._n_places, self._n_parameters, table.device)
         every = torch.ones((1, self._n_parameters), dtype=torch.bool, device=table.device)
         self._at_zero = self._expand(torch.zeros((1, self._n_parameters), **own))
@@ -223,34 +231,50 @@ class TorchFitter:
         places.slope = torch.where(back, keep * places.slope, slope)
         shrink = largest / places.norm
         soon = (places.norm > 0.0) & (largest * shrink <= 0.1 * self._tolerance)
-        done = ~back & ((largest <= self._tolerance) | soon)
-        places.curved = torch.where(back, places.curved, ~(shrink <= _STALLED) & ~done)
+        near = (places.norm > 0.0) & (step.abs().sum(dim=1) * shrink <= _NEAR)
+        done = ~back & ((largest <= self._tolerance) | soon | near)
+        stalled = ~(shrink <= _STALLED) | places.sampled
+        places.curved = torch.where(back, places.curved, stalled & ~done)
         places.norm = torch.where(back, places.norm, largest)
         flags = torch.stack([done, places.passes >= _MOST_PASSES]).cpu().numpy()
         return flags[0], flags[1]
 
     def _refresh(self, live: BoolArray) -> Any:
         """Return the gradient of each model, and refresh the factors of those that need it."""
-        places, device = self._places, self._table.device
-        state = torch.stack([places.curved, places.passes >= _EXACT_AFTER]).cpu().numpy()
-        curved, exact = state[0] & live, state[1]
-        often = np.flatnonzero(curved & ~exact)
-        n_groups = -(-len(often) // self._n_curved)
-        padded = np.resize(often, n_groups * self._n_curved)  # the first ones again
-        groups = [torch.as_tensor(one, device=device) for one in np.split(padded, n_groups or 1)]
-        groups = groups[:n_groups]
+        places = self._places
+        is_far = places.step.abs().amax(dim=1) >= _ROUGH
+        is_late = places.passes >= _EXACT_AFTER
+        curved, far, late = torch.stack([places.curved, is_far, is_late]).cpu().numpy()
+        curved = curved & live
+        far = far & ~late if self._sample is not None else np.zeros_like(far)
         weights = self._weights(places.coefs)
+        groups = self._groups(curved & ~late & ~far)
         gradient, sums = self._table.sums(weights, groups)
         for group, total in zip(groups, sums, strict=True):
-            self._set_factor(group, total)
-        for m in np.flatnonzero(curved & exact):
+            self._set_factor(group, total, sampled=False)
+        if self._sample is not None:
+            more = self._table.n_rows / self._sample.n_rows
+            for group in self._groups(curved & far):
+                total = self._sample.hessians(weights[group]) * more
+                self._set_factor(group, total, sampled=True)
+        for m in np.flatnonzero(curved & late):
             total = self._table.exact_hessian(weights[m])[None]
-            self._set_factor(torch.as_tensor([m], device=device), total)
+            self._set_factor(torch.as_tensor([m], device=weights.device), total, sampled=False)
         return self._along(gradient)
 
-    def _set_factor(self, group: Any, total: Any) -> None:
+    def _groups(self, which: BoolArray) -> list[Any]:
+        """Numbers of models in groups of equal size; the first ones again fill up the last."""
+        numbers = np.flatnonzero(which)
+        n_groups = -(-len(numbers) // self._n_curved)
+        if not n_groups:
+            return []
+        every = np.resize(numbers, (n_groups, self._n_curved))
+        return list(torch.as_tensor(every).to(self._table.device))
+
+    def _set_factor(self, group: Any, total: Any, *, sampled: bool) -> None:
         used = self._places.used[group]
         self._places.factor[group] = factorise(self._turned(total), self._penalties, used)
+        self._places.sampled[group] = sampled
 
     def _share(self, step: Any) -> Any:
         """Share of a step that is sure to help, where it reaches far; see `_shorten`."""

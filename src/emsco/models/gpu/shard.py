@@ -18,6 +18,7 @@ __all__ = ["Answering", "TorchShard", "answers_of"]
 
 _ROWS = 2**16  # a multiple of the rows of a word
 _MODELS = 256
+_GATHER = 0x0102040810204080  # moves the lowest bits of eight bytes into the highest byte
 
 # Likeliest class of each row and its probability, (n_models, n_rows).
 Answering = tuple[LabelArray, FloatArray]
@@ -57,8 +58,6 @@ class TorchShard:
         self._columns = upload_columns(X, rows, scaling, device, self._n_bits)
         truth = np.pad(self.truth.astype(np.int64), (0, self._n_bits - len(rows)))
         self._truth = torch.as_tensor(truth).to(device)
-        powers = 2.0 ** np.arange(8)
-        self._powers = torch.as_tensor(powers, dtype=torch.float32, device=device)
 
     def answers(self, coefs: FloatArray) -> Answering:
         """Likeliest class of each scored row by models with these weights, and its probability.
@@ -77,7 +76,7 @@ class TorchShard:
         """
         least = [_logit(one) for one in thresholds.tolist()]
         for part in slices(len(slots), _MODELS):
-            weights = _padded(coefs[part], self._device)
+            weights = _padded(coefs[part], self._columns)
             n, words = len(slots[part]), []
             for start in range(0, self._n_bits, _ROWS):
                 rows = slice(start, min(start + _ROWS, self._n_bits))
@@ -86,14 +85,14 @@ class TorchShard:
                     pair = self._judged_two(logits, self._truth[rows], least)
                 else:
                     pair = self._judged_many(logits, self._truth[rows], thresholds)
-                words.append([self._packed(one[:n]) for one in pair])
+                words.append([self._packed(one[:n].contiguous()) for one in pair])
             if words:
                 accepted, correct = (torch.cat(one, dim=1) for one in zip(*words, strict=True))
                 self.bits.store(slots[part], accepted, correct)
 
     def _judged_two(self, logits: Any, truth: Any, least: list[float]) -> tuple[Any, Any]:
-        first = (logits <= 0.0) & (logits <= -least[0])
-        second = (logits > 0.0) & (logits >= least[1])
+        first = logits <= -least[0]
+        second = logits >= least[1] if least[1] > 0.0 else logits > 0.0
         return first | second, torch.where(truth == 1, second, first)
 
     def _judged_many(self, logits: Any, truth: Any, thresholds: FloatArray) -> tuple[Any, Any]:
@@ -103,9 +102,9 @@ class TorchShard:
 
     def _packed(self, truths: Any) -> Any:
         """Pack truth values into words, lowest bit first."""
-        # Bytes of eight bits are exact in float32; a matrix product is the quickest sum.
-        given = truths.reshape(-1, 8).float() @ self._powers
-        return given.to(torch.uint8).reshape(len(truths), -1).view(torch.int64)
+        # Eight truth values are a number of eight bytes; the product has their bits on top.
+        eights = truths.view(torch.int64) * _GATHER >> 56
+        return eights.to(torch.uint8).view(torch.int64)
 
 
 def answers_of(columns: Any, coefs: FloatArray) -> Answering:
@@ -117,7 +116,7 @@ def answers_of(columns: Any, coefs: FloatArray) -> Answering:
     winner = np.empty((len(coefs), n_rows), dtype=np.uint8)
     confidence = np.empty((len(coefs), n_rows))
     for part in slices(len(coefs), _MODELS):
-        weights, n = _padded(coefs[part], columns.device), len(coefs[part])
+        weights, n = _padded(coefs[part], columns), len(coefs[part])
         for start in range(0, n_rows, _ROWS):
             rows = slice(start, min(start + _ROWS, n_rows))
             logits = (weights @ columns[:, rows])[: n * (coefs.shape[1] if coefs.ndim == 3 else 1)]
@@ -137,11 +136,11 @@ def _likeliest(logits: Any) -> tuple[Any, Any]:
     return torch.argmax(logits, dim=1), confidence
 
 
-def _padded(coefs: FloatArray, device: Any) -> Any:
-    """Weights on the device, (models · outputs, columns); always as many, so the shape is fixed."""
-    padded = np.zeros((_MODELS, *coefs.shape[1:]))
-    padded[: len(coefs)] = coefs
-    return torch.as_tensor(padded.reshape(-1, coefs.shape[-1])).to(device)
+def _padded(coefs: FloatArray, columns: Any) -> Any:
+    """Weights beside columns, (models · outputs, lines); always as many, so the shape is fixed."""
+    padded = np.zeros((_MODELS, *coefs.shape[1:-1], len(columns)))
+    padded[: len(coefs), ..., : coefs.shape[-1]] = coefs
+    return torch.as_tensor(padded.reshape(-1, len(columns))).to(columns.device)
 
 
 def _logit(confidence: float) -> float:
