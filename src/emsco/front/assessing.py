@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray, StageArray
+from emsco._base.workers import batched
+from emsco._kernels.measuring import add_confidences
 from emsco.costs import FeatureCosts
 from emsco.designs.blocks import Blocks
 from emsco.designs.chromosomes import compress, stages_of
@@ -88,14 +90,23 @@ class Assessor:
         found: list[ParetoPoint] = []
         listed: list[RowFigures] = []
         measured = zip(points, designs, self.rows.outcomes(designs), strict=True)
-        for i, (point, design, outcomes) in enumerate(measured):
-            figures = self._figures(design, outcomes)
-            is_new = self._is_new(figures, listed)
-            if is_new:
-                listed.append(figures)
-            found.append(self._with(point, outcomes, figures, listed=is_new))
+        _ = self._everything  # once, before threads ask for it
+
+        def measure(
+            one: tuple[ParetoPoint, StageArray, RowOutcomes],
+        ) -> tuple[ParetoPoint, RowFigures]:
+            figures = self._figures(*one[1:])
+            return self._with(one[0], one[2], figures), figures
+
+        workers = self.rows.workers
+        for few in batched(measured, 2 * workers.n_jobs):
+            for point, figures in workers.map(measure, few):
+                is_new = self._is_new(figures, listed)
+                if is_new:
+                    listed.append(figures)
+                found.append(replace(point, shortlisted=is_new))
             if report:
-                report(i + 1, len(points))
+                report(len(found), len(points))
         return found
 
     def simplified(
@@ -176,13 +187,10 @@ class Assessor:
         point: ParetoPoint,
         outcomes: RowOutcomes,
         figures: RowFigures,
-        *,
-        listed: bool = True,
     ) -> ParetoPoint:
-        accepted = outcomes.given < len(self.labels)
-        stages, weights = outcomes.stage[accepted], self.rows.weights[accepted]
-        rows = np.bincount(stages, weights, point.n_stages)
-        sure = np.bincount(stages, weights * outcomes.confidence[accepted], point.n_stages)
+        rows, sure = np.zeros((2, point.n_stages))
+        decided = outcomes.given, outcomes.stage, outcomes.confidence
+        add_confidences(*decided, self.rows.weights, len(self.labels), rows, sure)
         confidence = np.minimum(1.0, sure / np.where(rows > 0, rows, 1.0))
         return replace(
             point,
@@ -191,7 +199,7 @@ class Assessor:
                 self.labels, self.rows.truth, outcomes.given, self.rows.own_weights
             ),
             versus_everything=figures.minus(self._everything),
-            shortlisted=listed,
+            shortlisted=True,
         )
 
     def _is_new(self, figures: RowFigures, listed: list[RowFigures]) -> bool:

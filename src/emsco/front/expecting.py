@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -106,7 +106,8 @@ class Expecter:
             shares = RowShares(*self.rows.shares(tried[part], paid))
             figures.add(shares)
             n_own = min(n_points - part.start, len(shares.spent))
-            errors += [self._errors(shares, i) for i in range(n_own)]
+            own = range(max(0, n_own))
+            errors += self.rows.workers.map(partial(self._errors, shares), own)
             if report:
                 report(min(part.stop, len(tried)), len(tried))
         figures.close()

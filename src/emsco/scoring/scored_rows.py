@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray, StageArray
-from emsco._base.workers import slices
+from emsco._base.workers import Workers, batched, slices
 from emsco._kernels.following import add_shares, follow_rows
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
@@ -64,6 +64,8 @@ class ScoredRows:
         Features of each block that the bank's subsets are made of.
     prices : RowPrices or None
         Prices of the bank's features that do not cost every row the same.
+    n_jobs : int
+        Threads. The results do not depend on it.
 
     Attributes
     ----------
@@ -88,8 +90,10 @@ class ScoredRows:
         grid: ThresholdGrid,
         members: BoolArray,
         prices: RowPrices | None = None,
+        n_jobs: int = 1,
     ) -> None:
         self._prices = prices
+        self.workers = Workers(n_jobs)
         self._bank, self._thresholds = bank, grid.thresholds
         scored = [rows for _, rows in splits]
         every = np.concatenate(scored)
@@ -116,8 +120,9 @@ class ScoredRows:
                 for one, n in zip(stages, n_stages, strict=True)
             ]
             self._learn(np.concatenate(chains))
-            for design, chain, own in zip(stages, chains, levels, strict=True):
-                yield self._follow(design, chain, self._thresholds[own])
+            given = list(zip(stages, chains, self._thresholds[levels], strict=True))
+            for few in slices(len(given), 2 * self.workers.n_jobs):
+                yield from self.workers.map(lambda own: self._follow(*own), given[few])
 
     def guesses(self, subsets: BoolArray) -> LabelArray:
         """Likeliest class of each scored row by the model of each subset, however unsure."""
@@ -133,12 +138,17 @@ class ScoredRows:
         often = np.bincount(self.rows)
         found = np.zeros((3, len(designs), len(often)), dtype=np.float32)
         share = (1 / often[self.rows]).astype(np.float32)
-        for i, outcomes in enumerate(self.outcomes(designs)):
+
+        def add(task: tuple[int, RowOutcomes]) -> None:
+            i, outcomes = task
             decided = outcomes.given, outcomes.stage, self.truth, self.rows, share
             add_shares(*decided, paid[i], self.n_classes, found[:, i])
             if self._prices is not None:
                 own = share * self._prices.paid(stages_of(designs[i]), outcomes.stage)
                 found[2, i] += np.bincount(self.rows, own, len(often)).astype(np.float32)
+
+        for few in batched(enumerate(self.outcomes(designs)), 2 * self.workers.n_jobs):
+            self.workers.run(add, few)
         return found
 
     def costs(self, design: StageArray, outcomes: RowOutcomes, paid: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ import numpy as np
 
 from emsco._base.documents import Fields, is_number
 from emsco._base.typing import FloatArray, IntArray, LabelArray
+from emsco._kernels.measuring import add_squares, measure_rows
 
 __all__ = ["Comparison", "Difference", "RowFigures"]
 
@@ -158,6 +159,8 @@ class RowFigures:
         n_classes : int
         """
         n = int(rows.max()) + 1
+        if n == len(rows) and given.dtype == np.uint8 and np.array_equal(rows, np.arange(n)):
+            return cls._of_single(truth, given, cost, weights, n_classes)
         of_row = np.zeros(n, dtype=np.int64)
         of_row[rows] = truth
 
@@ -181,6 +184,24 @@ class RowFigures:
             of_row,
         )
 
+    @classmethod
+    def _of_single(
+        cls,
+        truth: IntArray,
+        given: LabelArray,
+        cost: FloatArray,
+        weights: FloatArray,
+        n_classes: int,
+    ) -> RowFigures:
+        """Measure decisions about rows that are decided once each, in their order."""
+        sums, by_class = np.zeros(4), np.zeros((3, n_classes))
+        influence = np.empty((5, len(truth)))
+        measure_rows(truth, given, cost, weights, sums, by_class, influence)
+        whole = np.array([sums[0], sums[1], sums[0]])
+        figures = np.divide(sums[1:], whole, out=np.zeros(3), where=whole > 0)
+        shares = by_class[1:] / np.where(by_class[0] > 0, by_class[0], 1.0)
+        return cls(figures, shares, influence, truth)
+
     def beats(self, other: RowFigures, errors: float, least: FloatArray) -> bool:
         """Whether coverage, accuracy or cost is better by more than noise.
 
@@ -196,10 +217,9 @@ class RowFigures:
 
     def minus(self, other: RowFigures) -> Comparison:
         """Compare with other decisions about the same rows."""
-        squares = (self.influence - other.influence) ** 2
-        errors = np.sqrt(squares[:3].sum(axis=1))
-        n_classes = self.by_class.shape[1]
-        by_class = np.sqrt([np.bincount(self.truth, one, n_classes) for one in squares[3:]])
+        squares, by_class = np.zeros(3), np.zeros(self.by_class.shape)
+        add_squares(self.influence, other.influence, self.truth, squares, by_class)
+        errors, by_class = np.sqrt(squares), np.sqrt(by_class)
         coverage, accuracy, cost = map(
             Difference, (self.figures - other.figures).tolist(), errors.tolist()
         )
