@@ -101,6 +101,8 @@ class TorchEngine(LogisticEngine):
         self._device = device
         self._sent: list[tuple[FloatArray, Any]] = []  # rows that `answers` had last
 
+    judges_levels = True
+
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Fit each subset on each split; return the weights, split after split."""
         splits: Sequence[Any] = self.splits
@@ -112,8 +114,12 @@ class TorchEngine(LogisticEngine):
     def judge(
         self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
     ) -> None:
-        """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
+        """Put the bits of fitted models, at a threshold for each class, into slots of `bits`.
+
+        `thresholds` may have a line for each slot.
+        """
         del subsets  # weights of inputs that a model does not read are 0
+        thresholds = np.broadcast_to(thresholds, (len(slots), self.n_classes))
         splits: Sequence[Any] = self.splits
         for split, spread in zip(splits, self._spread(numbers), strict=True):
             for shard in split.shards:

@@ -25,7 +25,7 @@ __all__ = ["TorchFitter"]
 
 _MOST_PASSES = 200
 _MODELS = 512  # places of a batch
-_CURVED = 256  # Hessians that are added up together
+_CURVED = 128  # Hessians that are added up together
 _BATCH_BYTES = 2**31
 _QUEUE = 2**15  # models whose starts are held
 _STALLED = 0.03  # refresh the Hessian where a pass shrank the gradient by less than this
@@ -47,6 +47,7 @@ class _Places:
     norm: Any
     curved: Any  # whether the next pass refreshes the factor
     sampled: Any  # whether the factor is that of a sample
+    fresh: Any  # whether the factor is new, and not of a sample
     passes: Any
 
     @classmethod
@@ -63,6 +64,7 @@ class _Places:
             norm=zeros(n_places),
             curved=zeros(n_places, kind=torch.bool),
             sampled=zeros(n_places, kind=torch.bool),
+            fresh=zeros(n_places, kind=torch.bool),
             passes=zeros(n_places, kind=torch.int64),
         )
 
@@ -233,7 +235,8 @@ class TorchFitter:
         soon = (places.norm > 0.0) & (largest * shrink <= 0.1 * self._tolerance)
         near = (places.norm > 0.0) & (step.abs().sum(dim=1) * shrink <= _NEAR)
         done = ~back & ((largest <= self._tolerance) | soon | near)
-        stalled = ~(shrink <= _STALLED) | places.sampled
+        # What the last step left says nothing about a factor that is new.
+        stalled = ~((shrink <= _STALLED) | places.fresh) | places.sampled
         places.curved = torch.where(back, places.curved, stalled & ~done)
         places.norm = torch.where(back, places.norm, largest)
         flags = torch.stack([done, places.passes >= _MOST_PASSES]).cpu().numpy()
@@ -248,6 +251,7 @@ class TorchFitter:
         curved = curved & live
         far = far & ~late if self._sample is not None else np.zeros_like(far)
         weights = self._weights(places.coefs)
+        places.fresh[:] = False
         groups = self._groups(curved & ~late & ~far)
         gradient, sums = self._table.sums(weights, groups)
         for group, total in zip(groups, sums, strict=True):
@@ -275,6 +279,7 @@ class TorchFitter:
         used = self._places.used[group]
         self._places.factor[group] = factorise(self._turned(total), self._penalties, used)
         self._places.sampled[group] = sampled
+        self._places.fresh[group] = not sampled
 
     def _share(self, step: Any) -> Any:
         """Share of a step that is sure to help, where it reaches far; see `_shorten`."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, LabelArray
 from emsco._base.workers import slices
+from emsco.models.batches import n_outputs_of
 from emsco.models.gpu.bits import TorchBits
 from emsco.models.gpu.library import torch
 from emsco.models.gpu.table import upload_columns
@@ -72,32 +73,34 @@ class TorchShard:
         """Store the rows that each model accepts, and the correct ones, as bits in slots.
 
         A model accepts a row if the probability of its likeliest class reaches the threshold of
-        that class. `coefs` is as in `answers`.
+        that class; `thresholds` has a line for each slot. `coefs` is as in `answers`.
         """
-        least = [_logit(one) for one in thresholds.tolist()]
+        if self._n_classes == 2:
+            different, place = np.unique(thresholds, return_inverse=True)
+            logits_of = np.array([_logit(one) for one in different.tolist()])
+            thresholds = logits_of[place.reshape(thresholds.shape)]
         for part in slices(len(slots), _MODELS):
             weights = _padded(coefs[part], self._columns)
             n, words = len(slots[part]), []
+            least = torch.as_tensor(thresholds[part]).to(self._device)
             for start in range(0, self._n_bits, _ROWS):
                 rows = slice(start, min(start + _ROWS, self._n_bits))
-                logits = weights @ self._columns[:, rows]
-                if self._n_classes == 2:
-                    pair = self._judged_two(logits, self._truth[rows], least)
-                else:
-                    pair = self._judged_many(logits, self._truth[rows], thresholds)
-                words.append([self._packed(one[:n].contiguous()) for one in pair])
+                logits = (weights @ self._columns[:, rows])[: n * n_outputs_of(self._n_classes)]
+                judged = self._judged_two if self._n_classes == 2 else self._judged_many
+                pair = judged(logits, self._truth[rows], least)
+                words.append([self._packed(one) for one in pair])
             if words:
                 accepted, correct = (torch.cat(one, dim=1) for one in zip(*words, strict=True))
                 self.bits.store(slots[part], accepted, correct)
 
-    def _judged_two(self, logits: Any, truth: Any, least: list[float]) -> tuple[Any, Any]:
-        first = logits <= -least[0]
-        second = logits >= least[1] if least[1] > 0.0 else logits > 0.0
+    def _judged_two(self, logits: Any, truth: Any, least: Any) -> tuple[Any, Any]:
+        first = logits <= -least[:, :1]
+        second = (logits >= least[:, 1:]) & (logits > 0.0)
         return first | second, torch.where(truth == 1, second, first)
 
-    def _judged_many(self, logits: Any, truth: Any, thresholds: FloatArray) -> tuple[Any, Any]:
+    def _judged_many(self, logits: Any, truth: Any, least: Any) -> tuple[Any, Any]:
         winner, confidence = _likeliest(logits.reshape(-1, self._n_classes, logits.shape[1]))
-        sure = confidence >= torch.as_tensor(thresholds, device=self._device)[winner]
+        sure = confidence >= least.gather(1, winner)
         return sure, sure & (winner == truth)
 
     def _packed(self, truths: Any) -> Any:
