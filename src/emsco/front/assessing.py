@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray, StageArray
 from emsco._base.workers import batched
-from emsco._kernels.measuring import add_confidences
 from emsco.costs import FeatureCosts
 from emsco.designs.blocks import Blocks
 from emsco.designs.chromosomes import compress, stages_of
@@ -23,9 +23,11 @@ from emsco.front.ties import NamedDesigns
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scored_rows import RowOutcomes, ScoredRows
 from emsco.trust.by_class import CHANCE, ByClass
-from emsco.trust.differences import RowFigures
+from emsco.trust.differences import CodedFigures, RowFigures
 
 __all__ = ["Assessor"]
+
+_Figures: TypeAlias = Any  # RowFigures or CodedFigures, the same for all designs
 
 _CHANGED = 1.1  # standard errors; one row more or less makes 1.0, two make 1.4
 _LEAST = np.array([0.02, 0.01, 0.05])  # of coverage, accuracy and the cost of everything
@@ -88,13 +90,13 @@ class Assessor:
         shortlisted already. `designs` holds the points' designs over blocks.
         """
         found: list[ParetoPoint] = []
-        listed: list[RowFigures] = []
+        listed: list[_Figures] = []
         measured = zip(points, designs, self.rows.outcomes(designs), strict=True)
         _ = self._everything  # once, before threads ask for it
 
         def measure(
             one: tuple[ParetoPoint, StageArray, RowOutcomes],
-        ) -> tuple[ParetoPoint, RowFigures]:
+        ) -> tuple[ParetoPoint, _Figures]:
             figures = self._figures(*one[1:])
             return self._with(one[0], one[2], figures), figures
 
@@ -158,7 +160,7 @@ class Assessor:
         return bool(self.evaluator.score(self._all_at_once[None]).feasible[0])
 
     def _points_of(
-        self, designs: StageArray, start: RowFigures
+        self, designs: StageArray, start: _Figures
     ) -> Iterator[tuple[ParetoPoint, StageArray, float]]:
         """Score and assess designs within the limits; yield them with their shortfall.
 
@@ -186,11 +188,15 @@ class Assessor:
         self,
         point: ParetoPoint,
         outcomes: RowOutcomes,
-        figures: RowFigures,
+        figures: _Figures,
     ) -> ParetoPoint:
-        rows, sure = np.zeros((2, point.n_stages))
-        decided = outcomes.given, outcomes.stage, outcomes.confidence
-        add_confidences(*decided, self.rows.weights, len(self.labels), rows, sure)
+        if isinstance(figures, CodedFigures):
+            rows, sure = figures.exits, figures.sure
+        else:
+            accepted = outcomes.given < len(self.labels)
+            stages, weights = outcomes.stage[accepted], self.rows.weights[accepted]
+            rows = np.bincount(stages, weights, point.n_stages)
+            sure = np.bincount(stages, weights * outcomes.confidence[accepted], point.n_stages)
         confidence = np.minimum(1.0, sure / np.where(rows > 0, rows, 1.0))
         return replace(
             point,
@@ -202,13 +208,16 @@ class Assessor:
             shortlisted=True,
         )
 
-    def _is_new(self, figures: RowFigures, listed: list[RowFigures]) -> bool:
+    def _is_new(self, figures: _Figures, listed: list[_Figures]) -> bool:
         """Whether a design is better than each that is listed in something, beyond noise."""
         least = _LEAST * (1.0, 1.0, self.costs.total)
         return all(figures.beats(one, CHANCE, least) for one in reversed(listed))
 
-    def _figures(self, design: StageArray, outcomes: RowOutcomes) -> RowFigures:
+    def _figures(self, design: StageArray, outcomes: RowOutcomes) -> _Figures:
         rows = self.rows
+        if rows.are_alike:
+            decided = outcomes.given, outcomes.stage, outcomes.confidence
+            return CodedFigures.measure(rows.truth, *decided, self._paid(design), rows.n_classes)
         cost = rows.costs(design, outcomes, self._paid(design))
         return RowFigures.measure(
             rows.truth, outcomes.given, cost, rows.weights, rows.rows, rows.n_classes
@@ -223,7 +232,7 @@ class Assessor:
         return next(self.rows.outcomes(self._all_at_once[None]))
 
     @cached_property
-    def _everything(self) -> RowFigures:
+    def _everything(self) -> _Figures:
         return self._figures(self._all_at_once, self._everything_outcomes)
 
     @property

@@ -80,6 +80,8 @@ class ScoredRows:
     units : ndarray of int, shape (n_scored,)
         Weight of each as the bank counts it: in whole units, and once for each split.
     n_classes : int
+    are_alike : bool
+        Whether each row is decided once, and all count and pay alike.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class ScoredRows:
         self.weights: FloatArray = weights[every] / np.bincount(self.rows)[self.rows]
         is_plain = data.weights is None and len(every) == self.rows.max() + 1
         self.own_weights = None if is_plain else self.weights
+        self.are_alike = bool(is_plain and prices is None)
         self.units: IntArray = np.ones_like(every) if data.units is None else data.units[every]
         self._inputs = [data.rows[rows] for rows in scored]
         missing = data.missing()
