@@ -9,7 +9,7 @@ import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray, StageArray
 from emsco._base.workers import Workers, batched, slices
-from emsco._kernels.following import add_shares, follow_rows
+from emsco._kernels.following import add_shares, follow_stage
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import (
@@ -132,23 +132,28 @@ class ScoredRows:
         answers = self._bank.answers(subsets, self._inputs)
         return np.concatenate([winner for winner, _ in answers], axis=1).astype(np.uint8)
 
-    def shares(self, designs: StageArray, paid: FloatArray) -> SingleArray:
+    def shares(
+        self, designs: StageArray, paid: FloatArray, order: IntArray | None = None
+    ) -> SingleArray:
         """Share of each distinct row's decisions that are answers, or correct; and the mean cost.
 
         `paid` has the cost of a row after each stage of each design, without what it pays by its
-        own prices. Returns an array of shape (3, n_designs, n_distinct_rows).
+        own prices. Returns an array of shape (3, n_designs, n_distinct_rows), with the distinct
+        rows in the order given, if there is one.
         """
-        often = np.bincount(self.rows)
+        often, rows = np.bincount(self.rows), self.rows
+        if order is not None:
+            rows = np.argsort(order)[rows]
         found = np.zeros((3, len(designs), len(often)), dtype=np.float32)
         share = (1 / often[self.rows]).astype(np.float32)
 
         def add(task: tuple[int, RowOutcomes]) -> None:
             i, outcomes = task
-            decided = outcomes.given, outcomes.stage, self.truth, self.rows, share
+            decided = outcomes.given, outcomes.stage, self.truth, rows, share
             add_shares(*decided, paid[i], self.n_classes, found[:, i])
             if self._prices is not None:
                 own = share * self._prices.paid(stages_of(designs[i]), outcomes.stage)
-                found[2, i] += np.bincount(self.rows, own, len(often)).astype(np.float32)
+                found[2, i] += np.bincount(rows, own, len(often)).astype(np.float32)
 
         for few in batched(enumerate(self.outcomes(designs)), 2 * self.workers.n_jobs):
             self.workers.run(add, few)
@@ -162,20 +167,17 @@ class ScoredRows:
         return cost
 
     def _follow(self, design: StageArray, chain: BoolArray, least: FloatArray) -> RowOutcomes:
-        known = [self._known[key] for key in _keys(chain)]
-        missing = np.zeros((0, len(self.truth)), dtype=np.bool_)
-        if self._missing is not None:
-            missing = np.array(
-                [self._missing[:, design == j].any(axis=1) for j in range(len(known))]
-            )
         outcomes = RowOutcomes(
             given=np.full(len(self.truth), self.n_classes, dtype=np.uint8),
             stage=np.zeros(len(self.truth), dtype=np.int64),
             confidence=np.zeros(len(self.truth), dtype=np.float32),
         )
-        winner, sure = (np.array(part) for part in zip(*known, strict=True))
-        into = outcomes.given, outcomes.stage, outcomes.confidence
-        follow_rows(winner, sure, least, missing, *into)
+        missing = np.zeros(0, dtype=np.bool_)
+        for j, key in enumerate(_keys(chain)):
+            if self._missing is not None:
+                missing = self._missing[:, design == j].any(axis=1)
+            into = outcomes.given, outcomes.stage, outcomes.confidence
+            follow_stage(j, *self._known[key], least[j], missing, *into)
         return outcomes
 
     def _learn(self, subsets: BoolArray) -> None:

@@ -237,6 +237,8 @@ class CodedFigures:
         What happened to each row; see `code_rows`.
     influence : ndarray of shape (5, n_codes, n_classes)
         Influence of a row by its code and class.
+    errors : ndarray of shape (3,)
+        Standard errors of the figures.
     truth : ndarray of shape (n_rows,)
     """
 
@@ -246,6 +248,7 @@ class CodedFigures:
     sure: FloatArray
     codes: LabelArray
     influence: FloatArray
+    errors: FloatArray
     truth: IntArray
 
     @classmethod
@@ -277,15 +280,18 @@ class CodedFigures:
         by_class = kinds @ counts / totals
         influence[3:] = (kinds[:, :, None] - by_class[:, None]) / totals
         exits = (answered * rows).reshape(-1, 3).sum(axis=1)
-        return cls(figures, by_class, exits, sure, codes, influence, truth)
+        errors = np.sqrt((influence[:3] ** 2 * counts).sum(axis=(1, 2)))
+        return cls(figures, by_class, exits, sure, codes, influence, errors, truth)
 
     def beats(self, other: CodedFigures, errors: float, least: FloatArray) -> bool:
         """Whether coverage, accuracy or cost is better by more than noise; see `RowFigures`."""
         ahead = (self.figures - other.figures) * _BETTER
-        if not (ahead > least).any():
-            return False
+        is_more = ahead > least
+        # An error of a difference is at most the sum of both errors, which need no pass over rows.
+        if not is_more.any() or (is_more & (ahead > errors * (self.errors + other.errors))).any():
+            return bool(is_more.any())
         squares = self._squares(other)[:3].sum(axis=1)
-        return bool(((ahead > least) & (ahead > errors * np.sqrt(squares))).any())
+        return bool((is_more & (ahead > errors * np.sqrt(squares))).any())
 
     def minus(self, other: CodedFigures) -> Comparison:
         """Compare with other decisions about the same rows."""

@@ -82,7 +82,7 @@ class TorchShard:
         for part in slices(len(slots), _MODELS):
             weights = _padded(coefs[part], self._columns)
             n, words = len(slots[part]), []
-            least = torch.as_tensor(thresholds[part]).to(self._device)
+            least = torch.tensor(thresholds[part], device=self._device)
             for start in range(0, self._n_bits, _ROWS):
                 rows = slice(start, min(start + _ROWS, self._n_bits))
                 logits = (weights @ self._columns[:, rows])[: n * n_outputs_of(self._n_classes)]
