@@ -6,7 +6,7 @@
 
 fits: models a second on a sample of subsets, on the device and on all cores (fewer subsets there),
 and how far probabilities on the scored rows are apart; the same subsets in another order and alone
-give the same bits. whole: `EMSCOClassifier.fit` on the device, search, judging and stages to deploy.
+give the same bits. whole: `EMSCOClassifier.fit` on the device: search, judging, stages to deploy.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def report_fits(X: Any, y: Any, options: argparse.Namespace) -> None:
         seconds, expected = timed(lambda: own.fit(few))
         print(f"{CORES} cores: {len(few) / seconds:,.1f} fits a second; ", end="")
         print(f"the device is {device_speed * seconds / len(few):,.0f} times as fast")
-        print(f"probabilities differ by at most {largest_gap(own, expected, numbers[: len(few)]):.1e}")
+        print(
+            f"probabilities differ by at most {largest_gap(own, expected, numbers[: len(few)]):.1e}"
+        )
 
 
 def largest_gap(engine: LogisticEngine, expected: Any, numbers: Any) -> float:

@@ -194,7 +194,7 @@ def test_without_a_gpu_a_sentence_says_so():
 def test_a_gpu_beyond_the_last_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    with pytest.raises(ParameterError, match='at most "cuda:1", got \'cuda:5\''):
+    with pytest.raises(ParameterError, match="at most \"cuda:1\", got 'cuda:5'"):
         check_device("cuda:5")
 
 

@@ -190,6 +190,8 @@ class Assessor:
         outcomes: RowOutcomes,
         figures: _Figures,
     ) -> ParetoPoint:
+        rows: AnyArray
+        sure: AnyArray
         if isinstance(figures, CodedFigures):
             rows, sure = figures.exits, figures.sure
         else:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray, StageArray
+from emsco._base.typing import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    SingleArray,
+    StageArray,
+)
 from emsco._base.workers import Workers, batched, slices
 from emsco._kernels.following import add_shares, follow_stage
 from emsco.data.splits import Split
@@ -172,12 +180,13 @@ class ScoredRows:
             stage=np.zeros(len(self.truth), dtype=np.int64),
             confidence=np.zeros(len(self.truth), dtype=np.float32),
         )
-        missing = np.zeros(0, dtype=np.bool_)
+        into = outcomes.given, outcomes.stage, outcomes.confidence
         for j, key in enumerate(_keys(chain)):
+            missing: BoolArray = np.zeros(0, dtype=np.bool_)
             if self._missing is not None:
-                missing = self._missing[:, design == j].any(axis=1)
-            into = outcomes.given, outcomes.stage, outcomes.confidence
-            follow_stage(j, *self._known[key], least[j], missing, *into)
+                missing = np.asarray(self._missing[:, design == j].any(axis=1))
+            winner, sure = self._known[key]
+            follow_stage(j, winner, sure, least[j], missing, *into)
         return outcomes
 
     def _learn(self, subsets: BoolArray) -> None:
@@ -189,9 +198,14 @@ class ScoredRows:
         keys, wanted = list(new), np.array(list(new.values()))
         for part in slices(len(keys), _AT_ONCE):
             answers = self._bank.answers(wanted[part], self._inputs)
-            winner = np.concatenate([one for one, _ in answers], axis=1).astype(np.uint8)
-            sure = np.concatenate([one for _, one in answers], axis=1)
+            winner, sure = (_joined(own) for own in zip(*answers, strict=True))
+            winner = winner.astype(np.uint8, copy=False)
             self._known.update(zip(keys[part], zip(winner, sure, strict=True), strict=True))
+
+
+def _joined(parts: Sequence[AnyArray]) -> AnyArray:
+    """Answers of all splits side by side; those of a single one are not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def _keys(subsets: BoolArray) -> list[bytes]:

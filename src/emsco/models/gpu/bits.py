@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class TorchBits(BitBank):
         self._weights = torch.as_tensor(self.word_weights, device=device)
         self._missing_words = self._tensor(self.missing)
         ends = (0, self.n_words) if layout.ends is None else layout.ends.tolist()
-        self._parts = list(zip(ends[:-1], ends[1:], strict=True))
+        self._parts = list(pairwise(ends))
 
     def _tensor(self, words: WordArray) -> Any:
         return torch.as_tensor(np.ascontiguousarray(words).view(np.int64)).to(self._device)

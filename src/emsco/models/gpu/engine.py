@@ -106,7 +106,9 @@ class TorchEngine(LogisticEngine):
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Fit each subset on each split; return the weights, split after split."""
         splits: Sequence[Any] = self.splits
-        found = [split.fitter.fit(subsets, report if len(splits) == 1 else None) for split in splits]
+        found = [
+            split.fitter.fit(subsets, report if len(splits) == 1 else None) for split in splits
+        ]
         if report and len(splits) > 1:
             report(len(subsets), len(subsets))
         return np.stack(found, axis=1).reshape(len(subsets), self.kept)

@@ -131,7 +131,7 @@ class TorchFitter:
         They have shape (n_models, n_outputs, n_inputs + 1), 0 for inputs that a model does not
         read. ``report(done, total)`` is called while models are fitted.
         """
-        with_ones = np.insert(subsets, 0, True, axis=1)  # noqa: FBT003 - the intercept
+        with_ones = np.insert(subsets, 0, True, axis=1)  # the intercept is always read
         every = np.repeat(with_ones, self._n_free, axis=1)
         found = []
         for start in range(0, len(every), _QUEUE):
@@ -312,7 +312,7 @@ class TorchFitter:
 
 
 def _quadratic(steps: Any, matrix: Any) -> Any:
-    """s · matrix · s of each step s."""
+    """Quadratic form of each step."""
     return ((steps @ matrix) * steps).sum(dim=1)
 
 

@@ -7,11 +7,12 @@ from typing import Any
 from emsco._base.checks import refused
 from emsco.errors import not_installed
 
-torch: Any
 try:
-    import torch
+    import torch as _torch
 except ImportError:
-    torch = None
+    _torch = None
+
+torch: Any = _torch
 
 __all__ = ["is_cuda", "open_device", "torch"]
 

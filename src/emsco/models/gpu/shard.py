@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,8 +21,8 @@ _ROWS = 2**16  # a multiple of the rows of a word
 _MODELS = 256
 _GATHER = 0x0102040810204080  # moves the lowest bits of eight bytes into the highest byte
 
-# Likeliest class of each row and its probability, (n_models, n_rows).
-Answering = tuple[LabelArray, FloatArray]
+# Likeliest class of each row and its probability, (n_models, n_rows); classes are bytes.
+Answering: TypeAlias = tuple[Any, FloatArray]
 
 
 class TorchShard:
