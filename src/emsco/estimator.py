@@ -80,9 +80,8 @@ class EMSCOClassifier(TableClassifier):
         lowest expected total within the limits is deployed.
     metric : {"accuracy", "balanced_accuracy"}
         The objective "accuracy". "accuracy" is the share of labels that are correct.
-        "balanced_accuracy" is the mean of this share over the classes, so that a rare class
-        counts as much as a common one; a class without a labelled row counts as 0. Exact search
-        does not support it.
+        "balanced_accuracy" is its mean over the classes; a class without a labelled row counts as
+        0. Exact search does not support it.
     cv : "auto", float, int, splitter or list of splits
         Rows that score designs: a fraction of the rows (stratified), a number of folds, or any
         scikit-learn splitter. Use `PredefinedSplit` for a split of your own. "auto" makes 5
@@ -124,8 +123,7 @@ class EMSCOClassifier(TableClassifier):
     population_size, generations : int
         Designs per generation, and generations; the paper's |G| and max_iter.
     mutation_rate, crossover_rate, elite_fraction, stage_bias, epsilon, growth
-        The paper's m̂, r̂, b, β, ε and inc, used by "paper" only. A mutation_rate of None is 1 / n,
-        where features that must stay together count as one.
+        The paper's m̂, r̂, b, β, ε and inc, used by "paper" only. A mutation_rate of None is 1 / n.
     patience : int or None
         Stop after so many generations without a change of the front ("paper": of the fittest
         design); the paper's g.
@@ -156,9 +154,11 @@ class EMSCOClassifier(TableClassifier):
         Time until the value of a feature is there, by name (0 for others) or in feature order.
         None: those in `costs` if that is a `FeatureCosts`, otherwise 0.
     screen_rows : "auto", int or None
-        Rows to search on, a random sample; the designs near the front then get models of all rows
-        and are scored on them. "auto": 20,000 of 50,000 rows or more, or fewer if `time_limit` is
-        short. None: all rows.
+        Rows to search on, a sample; the designs near the front then get models of all rows, and
+        are scored on them. "auto": 20,000 of 50,000 rows or more, or fewer in a short time_limit.
+    device : str
+        Where logistic and spline stages without calibration are fitted and scored: "cpu", or
+        "cuda" or "cuda:1" for a GPU, which needs `pip install 'emsco[cuda]'`.
 
     Attributes
     ----------
@@ -245,6 +245,7 @@ class EMSCOClassifier(TableClassifier):
         always_answer: bool = False,
         delays: Any = None,
         screen_rows: str | int | None = "auto",
+        device: str = "cpu",
     ) -> None:
         self.costs = costs
         self.min_confidence = min_confidence
@@ -282,6 +283,7 @@ class EMSCOClassifier(TableClassifier):
         self.verbose = verbose
         self.delays = delays
         self.screen_rows = screen_rows
+        self.device = device
 
     @classmethod
     def paper(cls, **settings: Any) -> Self:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from emsco._kernels.following import add_shares, follow_rows
+from emsco._kernels.following import add_shares, follow_stage
 
 N_CLASSES = 3
 
@@ -23,7 +23,9 @@ def _follow(winner, sure, least, missing):
     n_rows = winner.shape[1]
     given = np.full(n_rows, N_CLASSES, dtype=np.uint8)
     stage, confidence = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.float32)
-    follow_rows(winner, sure, least, missing, given, stage, confidence)
+    for j in range(len(winner)):
+        own = missing[j] if len(missing) else np.zeros(0, dtype=bool)
+        follow_stage(j, winner[j], sure[j], least[j], own, given, stage, confidence)
     return given, stage, confidence
 
 

@@ -25,7 +25,7 @@ def decided():
     shares = RowShares(answered, correct.astype(np.float32), rng.random((N_DESIGNS, N_ROWS)) * 9)
     bags = Bags.draw(truth, np.ones(N_ROWS), None, N_BAGS, 2, rng)
     figures = BagFigures(bags)
-    figures.add(shares)
+    figures.add(RowShares(*(getattr(shares, one)[:, bags.order] for one in RowShares.__slots__)))
     figures.close()
     return truth, shares, figures
 

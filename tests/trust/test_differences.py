@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from emsco._base.documents import Fields
 from emsco.errors import FileError
-from emsco.trust.differences import Comparison, Difference, RowFigures
+from emsco.trust.differences import CodedFigures, Comparison, Difference, RowFigures
 
 NAMES = ("coverage", "accuracy", "cost")
 
@@ -258,3 +258,30 @@ def test_a_comparison_that_lacks_something_is_refused_by_name(name):
     del lists[name]
     with pytest.raises(FileError, match=f"^'front.json' must have '{name}', got"):
         Comparison.from_fields(in_file(lists), 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_of_what_happened_give_the_figures_of_rows(seed):
+    rng = np.random.default_rng(seed)
+    n, paid = 300, np.array([2.0, 5.0, 11.0])
+    truth, rows = rng.integers(0, 3, n), np.arange(n)
+    both = []
+    for _ in range(2):
+        given = rng.integers(0, 4, n).astype(np.uint8)
+        stage = np.where(given == 3, 2, rng.integers(0, 3, n))
+        sure = rng.random(n).astype(np.float32)
+        coded = CodedFigures.measure(truth, given, stage, sure, paid, 3)
+        both.append((coded, RowFigures.measure(truth, given, paid[stage], np.ones(n), rows, 3)))
+        answered = given < 3
+        assert coded.exits.tolist() == np.bincount(stage[answered], minlength=3).tolist()
+        assert np.allclose(coded.sure, np.bincount(stage[answered], sure[answered], 3))
+    (one, plain), (other, plain_other) = both
+    found, expected = one.minus(other).to_lists(), plain.minus(plain_other).to_lists()
+    for name, pairs in expected.items():
+        assert np.allclose(found[name], pairs, atol=1e-12)
+    assert np.allclose(one.errors, np.linalg.norm(plain.influence[:3], axis=1))
+    for errors in (0.5, 1.0, 2.0, 50.0):
+        for least in (0.0, 0.05):
+            given = errors, np.full(3, least)
+            assert one.beats(other, *given) == plain.beats(plain_other, *given)
+            assert other.beats(one, *given) == plain_other.beats(plain, *given)

@@ -22,7 +22,8 @@ def _figures(correct, truth, answered=None, spent=None, **settings):
     answered = np.ones_like(correct) if answered is None else answered
     spent = np.ones((n_designs, n_rows)) if spent is None else spent
     for part in (slice(0, n_designs // 2), slice(n_designs // 2, None)):
-        shares = (one[part].astype(np.float32) for one in (answered, correct, spent))
+        every = (one[part].astype(np.float32) for one in (answered, correct, spent))
+        shares = (one[:, figures.bags.order] for one in every)
         figures.add(RowShares(*shares))
     figures.close()
     return figures

@@ -6,13 +6,16 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
-__all__ = ["Workers", "ending_with_parent", "in_processes", "one_thread", "slices"]
+__all__ = ["Workers", "batched", "ending_with_parent", "in_processes", "one_thread", "slices"]
+
+T = TypeVar("T")
 
 _LOOK = 1.0  # seconds between looks at the parent of a worker
 
@@ -54,10 +57,27 @@ class Workers:
                 future.cancel()
             wait(futures)
 
+    def map(self, job: Callable[[Any], T], tasks: Sequence[Any]) -> list[T]:
+        """Do all tasks as `run` does; return their results in order."""
+        found: dict[int, T] = {}
+
+        def keep(task: tuple[int, Any]) -> None:
+            found[task[0]] = job(task[1])
+
+        self.run(keep, list(enumerate(tasks)))
+        return [found[i] for i in range(len(tasks))]
+
     def _pool(self) -> ThreadPoolExecutor:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="emsco")
         return self._threads
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield lists of at most `size` items."""
+    rest = iter(items)
+    while few := list(islice(rest, size)):
+        yield few
 
 
 def slices(n: int, size: int) -> Iterator[slice]:

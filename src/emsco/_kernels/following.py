@@ -9,7 +9,8 @@ from emsco._kernels.compiling import kernel
 
 
 @kernel()
-def follow_rows(
+def follow_stage(
+    number: int,
     winner: LabelArray,
     sure: FloatArray,
     least: FloatArray,
@@ -18,21 +19,21 @@ def follow_rows(
     stage: IntArray,
     confidence: SingleArray,
 ) -> None:
-    """Send rows through the stages of a design.
+    """Send the rows that are undecided through one stage of a design.
 
-    A row leaves at the first stage that is sure enough and misses no feature it buys. `winner`,
-    `sure` and `missing` have the shape (n_stages, n_rows), `missing` no line if none is; `least`
-    has a threshold for each stage and class. `given` must hold the mark of rejected rows.
+    A row leaves if the stage is sure enough and misses no feature that it buys. `missing` has no
+    entry if none is; `least` has a threshold for each class. In `given`, a label of as many as
+    there are classes marks a row that is undecided.
     """
-    n_stages, n_rows = winner.shape
-    for i in range(n_rows):
-        for j in range(n_stages):
-            label = winner[j, i]
-            confidence[i] = sure[j, i]
-            stage[i] = j
-            if sure[j, i] >= least[j, label] and not (len(missing) and missing[j, i]):
-                given[i] = label
-                break
+    n_classes = len(least)
+    for i in range(len(given)):
+        if given[i] < n_classes:
+            continue
+        label = winner[i]
+        confidence[i] = sure[i]
+        stage[i] = number
+        if sure[i] >= least[label] and not (len(missing) and missing[i]):
+            given[i] = label
 
 
 @kernel()

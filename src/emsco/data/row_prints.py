@@ -71,11 +71,13 @@ class RowPrints:
     @classmethod
     def from_rows(cls, rows: FloatArray, most: int = _MOST) -> Self:
         """Take the fingerprints of rows, shape (n_rows, n_inputs), NaN for missing values."""
-        distinct, counts = np.unique(prints_of(rows), return_counts=True)
+        prints = prints_of(rows)
+        distinct, counts = np.unique(prints, return_counts=True)
         kept, counts = distinct[:most], counts[:most]
         largest = 2**64 - 1 if len(kept) == len(distinct) else int(kept[-1])
         n_twins = int((counts == 2).sum())
-        return cls(kept[counts == 1], len(rows), n_twins, largest, digest_of_rows(rows))
+        digest = digest_of_rows(rows, prints=prints)
+        return cls(kept[counts == 1], len(rows), n_twins, largest, digest)
 
     def seen_again(self, rows: FloatArray) -> IntArray:
         """Return positions of rows that were seen before, if it cannot be chance.
@@ -175,8 +177,12 @@ def _mixed(words: WordArray) -> WordArray:
     return words ^ (words >> np.uint64(31))
 
 
-def digest_of_rows(rows: FloatArray, *more: FloatArray | IntArray) -> str:
+def digest_of_rows(
+    rows: FloatArray, *more: FloatArray | IntArray, prints: WordArray | None = None
+) -> str:
     """Return a digest of rows and further columns that does not depend on the order of rows.
+
+    `prints` are those of `prints_of`, if they are known.
 
     Examples
     --------
@@ -184,7 +190,7 @@ def digest_of_rows(rows: FloatArray, *more: FloatArray | IntArray) -> str:
     >>> digest_of_rows(rows) == digest_of_rows(rows[::-1])
     True
     """
-    order = np.lexsort([*more, prints_of(rows)])
+    order = np.lexsort([*more, prints_of(rows) if prints is None else prints])
     with np.errstate(over="ignore"):
         single = rows[order].astype(np.float32) + np.float32(0)
     single[np.isnan(single)] = np.nan

@@ -24,6 +24,7 @@ from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.thresholds import MinConfidence
+from emsco.errors import EMSCOWarning, Parameter
 from emsco.fitting.deadlines import Deadline
 from emsco.fitting.parameters import (
     check_delay_limits,
@@ -38,6 +39,7 @@ from emsco.front import ParetoFront
 from emsco.front.history import Generation, history_of
 from emsco.front.ties import NamedDesigns
 from emsco.models.choosing import ModelChoice
+from emsco.models.devices import CPU
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.journal import Journal
 from emsco.search.finishing import Finish
@@ -121,6 +123,7 @@ def fit_rows(
             recipe, choice = steps.choose_models(recipe, splits)
             splits = splitting(repeat=recipe.is_linear)
             bench = steps.bench(recipe, splits)
+        _warn_of_device(recipe, bench.recipe)
         result = steps.search(bench, recipe, journal, np.random.default_rng(search_seed))
     all_rows = every and (data, _splits(given["cv"], *every, seed_of_rows, recipe.is_linear))
     bench, result, finish = steps.finish(bench, recipe, result, all_rows)
@@ -280,7 +283,19 @@ def _recipe(given: Mapping[str, Any], classes: AnyArray, seed: int) -> StageReci
         effective_n_jobs(given["n_jobs"]),
         seed,
         given["cache"],
+        given["device"],
     )
+
+
+def _warn_of_device(recipe: StageRecipe, searching: StageRecipe) -> None:
+    """Say so if no stage model is fitted on the device that was asked for."""
+    if recipe.device != CPU and not recipe.uses_device and not searching.uses_device:
+        own = "calibrated models are" if recipe.is_linear else f"{recipe.in_words} is"
+        own = "boosted trees are" if recipe.estimator == "boosting" else own
+        what = f"={recipe.device!r} is for logistic and spline stages without calibration; "
+        warnings.warn(
+            EMSCOWarning(Parameter("device"), what, f"{own} fitted on the CPU."), stacklevel=4
+        )
 
 
 def _say_what_is_odd(data: TrainingData, oddities: tuple[Oddity, ...], verbose: int) -> None:

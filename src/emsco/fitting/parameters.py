@@ -29,6 +29,7 @@ from emsco.errors import Parameter
 from emsco.fitting.screening import check_screen_rows
 from emsco.front import check_preference
 from emsco.front.preferences import DELAY_LIMITS
+from emsco.models.devices import check_device
 from emsco.models.recipe import FAMILIES
 from emsco.scoring.checkpoint import stored_seed
 from emsco.search.planning import check_provable
@@ -89,6 +90,7 @@ def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None 
     check_preference(given["prefer"], classes, may_reject=given["always_answer"] is not True)
     check_refit(given["refit"])
     check_screen_rows(given["screen_rows"])
+    check_device(given["device"])
     if given["search_with"] is not None:
         check_choice("search_with", given["search_with"], FAMILIES)
 

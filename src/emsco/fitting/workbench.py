@@ -385,7 +385,7 @@ class Workbench:
         """
         try:
             own_rows = self.bank, self.data, self.splits, grid, self.blocks.members()
-            rows = ScoredRows(*own_rows, self.prices)
+            rows = ScoredRows(*own_rows, self.prices, self.recipe.n_jobs)
             evaluator = self.evaluator(settings.max_stages, grid)
             own = evaluator, rows, prefer, report, is_over
             front, designs = self._assess(front, result, settings, *own)

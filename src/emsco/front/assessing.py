@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray, StageArray
+from emsco._base.workers import batched
 from emsco.costs import FeatureCosts
 from emsco.designs.blocks import Blocks
 from emsco.designs.chromosomes import compress, stages_of
@@ -21,9 +23,11 @@ from emsco.front.ties import NamedDesigns
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scored_rows import RowOutcomes, ScoredRows
 from emsco.trust.by_class import CHANCE, ByClass
-from emsco.trust.differences import RowFigures
+from emsco.trust.differences import CodedFigures, RowFigures
 
 __all__ = ["Assessor"]
+
+_Figures: TypeAlias = Any  # RowFigures or CodedFigures, the same for all designs
 
 _CHANGED = 1.1  # standard errors; one row more or less makes 1.0, two make 1.4
 _LEAST = np.array([0.02, 0.01, 0.05])  # of coverage, accuracy and the cost of everything
@@ -86,16 +90,25 @@ class Assessor:
         shortlisted already. `designs` holds the points' designs over blocks.
         """
         found: list[ParetoPoint] = []
-        listed: list[RowFigures] = []
+        listed: list[_Figures] = []
         measured = zip(points, designs, self.rows.outcomes(designs), strict=True)
-        for i, (point, design, outcomes) in enumerate(measured):
-            figures = self._figures(design, outcomes)
-            is_new = self._is_new(figures, listed)
-            if is_new:
-                listed.append(figures)
-            found.append(self._with(point, outcomes, figures, listed=is_new))
+        _ = self._everything  # once, before threads ask for it
+
+        def measure(
+            one: tuple[ParetoPoint, StageArray, RowOutcomes],
+        ) -> tuple[ParetoPoint, _Figures]:
+            figures = self._figures(*one[1:])
+            return self._with(one[0], one[2], figures), figures
+
+        workers = self.rows.workers
+        for few in batched(measured, 2 * workers.n_jobs):
+            for point, figures in workers.map(measure, few):
+                is_new = self._is_new(figures, listed)
+                if is_new:
+                    listed.append(figures)
+                found.append(replace(point, shortlisted=is_new))
             if report:
-                report(i + 1, len(points))
+                report(len(found), len(points))
         return found
 
     def simplified(
@@ -153,7 +166,7 @@ class Assessor:
         return bool(self.evaluator.score(self._all_at_once[None]).feasible[0])
 
     def _points_of(
-        self, designs: StageArray, start: RowFigures
+        self, designs: StageArray, start: _Figures
     ) -> Iterator[tuple[ParetoPoint, StageArray, float]]:
         """Score and assess designs within the limits; yield them with their shortfall.
 
@@ -181,14 +194,17 @@ class Assessor:
         self,
         point: ParetoPoint,
         outcomes: RowOutcomes,
-        figures: RowFigures,
-        *,
-        listed: bool = True,
+        figures: _Figures,
     ) -> ParetoPoint:
-        accepted = outcomes.given < len(self.labels)
-        stages, weights = outcomes.stage[accepted], self.rows.weights[accepted]
-        rows = np.bincount(stages, weights, point.n_stages)
-        sure = np.bincount(stages, weights * outcomes.confidence[accepted], point.n_stages)
+        rows: AnyArray
+        sure: AnyArray
+        if isinstance(figures, CodedFigures):
+            rows, sure = figures.exits, figures.sure
+        else:
+            accepted = outcomes.given < len(self.labels)
+            stages, weights = outcomes.stage[accepted], self.rows.weights[accepted]
+            rows = np.bincount(stages, weights, point.n_stages)
+            sure = np.bincount(stages, weights * outcomes.confidence[accepted], point.n_stages)
         confidence = np.minimum(1.0, sure / np.where(rows > 0, rows, 1.0))
         return replace(
             point,
@@ -197,16 +213,19 @@ class Assessor:
                 self.labels, self.rows.truth, outcomes.given, self.rows.own_weights
             ),
             versus_everything=figures.minus(self._everything),
-            shortlisted=listed,
+            shortlisted=True,
         )
 
-    def _is_new(self, figures: RowFigures, listed: list[RowFigures]) -> bool:
+    def _is_new(self, figures: _Figures, listed: list[_Figures]) -> bool:
         """Whether a design is better than each that is listed in something, beyond noise."""
         least = _LEAST * (1.0, 1.0, self.costs.total)
         return all(figures.beats(one, CHANCE, least) for one in reversed(listed))
 
-    def _figures(self, design: StageArray, outcomes: RowOutcomes) -> RowFigures:
+    def _figures(self, design: StageArray, outcomes: RowOutcomes) -> _Figures:
         rows = self.rows
+        if rows.are_alike:
+            decided = outcomes.given, outcomes.stage, outcomes.confidence
+            return CodedFigures.measure(rows.truth, *decided, self._paid(design), rows.n_classes)
         cost = rows.costs(design, outcomes, self._paid(design))
         return RowFigures.measure(
             rows.truth, outcomes.given, cost, rows.weights, rows.rows, rows.n_classes
@@ -221,7 +240,7 @@ class Assessor:
         return next(self.rows.outcomes(self._all_at_once[None]))
 
     @cached_property
-    def _everything(self) -> RowFigures:
+    def _everything(self) -> _Figures:
         return self._figures(self._all_at_once, self._everything_outcomes)
 
     @property

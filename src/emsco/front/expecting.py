@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -29,6 +29,7 @@ _FEWEST_DESIGNS = 100  # beside the points
 _AT_ONCE, _CELLS = 64, 2e7  # designs at a time, and rows times designs
 # Models of different folds share rows, so accuracy varies more than rows do by themselves.
 _FOLDS = 1.2
+_ROUNDING = 1e-12  # of sums of squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +118,12 @@ class Expecter:
                 tried = tried[: part.start]
                 break
             paid = self.evaluator.costs_after(tried[part])
-            shares = RowShares(*self.rows.shares(tried[part], paid))
+            shares = RowShares(*self.rows.shares(tried[part], paid, self._bags.order))
             figures.add(shares)
             n_own = min(n_points - part.start, len(shares.spent))
-            errors += [self._errors(shares, i) for i in range(n_own)]
+            _ = self._sorted_weights  # once, before threads ask for it
+            own = range(max(0, n_own))
+            errors += self.rows.workers.map(partial(self._errors, shares), own)
             if report:
                 report(min(part.stop, len(tried)), len(tried))
         figures.close()
@@ -140,6 +143,12 @@ class Expecter:
         return weights
 
     @cached_property
+    def _sorted_weights(self) -> FloatArray:
+        """Weight of each distinct row, in the order of the bags."""
+        weights: FloatArray = self._weights[self._bags.order]
+        return weights
+
+    @cached_property
     def _bags(self) -> Bags:
         n = len(self._truth)
         n_bags = int(np.clip(_BAGGED_ROWS // n, _FEWEST_BAGS, _MOST_BAGS))
@@ -153,26 +162,31 @@ class Expecter:
         return max(_FEWEST_DESIGNS, int(_WORK / work))
 
     def _errors(self, shares: RowShares, i: int) -> FloatArray:
-        """Standard errors of coverage, accuracy and cost of one of the designs."""
-        weights = self._weights
-        one = np.ones_like(weights)
-        coverage = self._error(shares.answered[i] * weights, one * weights)
-        cost = self._error(shares.spent[i] * weights, one * weights)
+        """Standard errors of coverage, accuracy and cost of one of the designs.
+
+        Rows are in the order of the bags.
+        """
+        weights = self._sorted_weights
+        coverage = self._error(shares.answered[i] * weights, weights)
+        cost = self._error(shares.spent[i] * weights, weights)
         correct, answered = shares.correct[i] * weights, shares.answered[i] * weights
         if self.evaluator.metric == "accuracy":
             return np.array([coverage, self._error(correct, answered), cost])
         n_classes = self.rows.n_classes
-        of_class = [self._truth == k for k in range(n_classes)]
+        of_class = [self._truth[self._bags.order] == k for k in range(n_classes)]
         by_class = [self._error(correct * own, answered * own) for own in of_class]
         return np.array([coverage, float(np.linalg.norm(by_class)) / n_classes, cost])
 
     def _error(self, part: FloatArray, whole: FloatArray) -> float:
         """Standard error of a ratio of two sums over rows, or over groups of them."""
         total = float(whole.sum()) or 1.0
-        influence = (part - part.sum() / total * whole) / total
+        ratio = float(part.sum()) / total
         if self.groups is not None:
-            influence = np.bincount(self.groups, influence)
-        return float(np.linalg.norm(influence))
+            influence = np.bincount(self.groups[self._bags.order], (part - ratio * whole) / total)
+            return float(np.linalg.norm(influence))
+        own = float(part @ part)
+        squares = own - 2 * ratio * float(part @ whole) + ratio**2 * float(whole @ whole)
+        return float(np.sqrt(squares)) / total if squares > _ROUNDING * own else 0.0
 
 
 def _cheapest_corrected(

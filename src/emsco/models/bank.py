@@ -307,11 +307,10 @@ class SubsetBank:
         numbers = np.array([self._number_of(one) for one in thresholds])
         keys = np.insert(words, 0, numbers[levels], axis=1)
         with self._slots.claim(keys) as claim:
-            own = claim.new_keys[:, 0]
-            for number, least in zip(numbers.tolist(), thresholds, strict=True):
-                here = np.flatnonzero(own == number)
-                if here.size:
-                    self._judge(claim.new_keys[here, 1:], claim.new_slots[here], least)
+            if claim.new_slots.size:
+                level = np.searchsorted(np.sort(numbers), claim.new_keys[:, 0])
+                level = np.argsort(numbers)[level]
+                self._judge(claim.new_keys[:, 1:], claim.new_slots, thresholds, level)
         return claim.slots
 
     def _number_of(self, thresholds: FloatArray) -> int:
@@ -350,14 +349,22 @@ class SubsetBank:
         self._kept[slots] = self.engine.fit(self.inputs(subsets), self.on_fit)
         self.n_fits += len(slots)
 
-    def _judge(self, words: WordArray, slots: IntArray, thresholds: FloatArray) -> None:
+    def _judge(
+        self, words: WordArray, slots: IntArray, thresholds: FloatArray, levels: IntArray
+    ) -> None:
+        """Judge the models of subsets, each at one of the thresholds; new ones are fitted."""
         kept = self._kept_of(words)
         reads = self.inputs(subsets_of_words(words, self.n_features))
         for bits in self.engine.bits:
             bits.reserve(_room(self._slots.n_used, self._slots.capacity))
-        self.engine.judge(reads, kept, slots, thresholds)
-        if any(np.array_equal(one, thresholds) for one in self.watched):
-            self._refuse_unsteady(slots[~reads.all(axis=1)])
+        if self.engine.judges_levels:
+            self.engine.judge(reads, kept, slots, thresholds[levels])
+        for level in np.unique(levels).tolist():
+            here, least = np.flatnonzero(levels == level), thresholds[level]
+            if not self.engine.judges_levels:
+                self.engine.judge(reads[here], kept[here], slots[here], least)
+            if any(np.array_equal(one, least) for one in self.watched):
+                self._refuse_unsteady(slots[here[~reads[here].all(axis=1)]])
 
     def _refuse_unsteady(self, slots: IntArray) -> None:
         """Make subsets worthless at a threshold about which the models of the splits disagree.
@@ -366,8 +373,10 @@ class SubsetBank:
         and is spared.
         """
         parts, split_of = self.engine.bits, np.array(self.engine.split_of)
+        if not split_of.any():  # one split agrees with itself
+            return
         of_split = split_of == np.arange(split_of.max() + 1)[:, None]  # its rows may be in shards
-        accepted = of_split @ [_weight(one.get(slots)[0], one.word_weights) for one in parts]
+        accepted = of_split @ [one.accepted_weight(slots) for one in parts]
         every = of_split @ [_weight(one.valid, one.word_weights) for one in parts]
         squared = of_split @ [_weight(one.valid, one.word_weights**2) for one in parts]
         worthless = slots[unsteady(accepted / every[:, None], every**2 / squared)]  # Kish's size

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, IntArray, StageArray, WordArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.counting import add_prices, count_exits, count_exits_by_class
 from emsco.models.layout import Layout, pack
 
@@ -52,6 +52,9 @@ class Bits(Protocol):
 
     def put(self, slots: IntArray, accepted: WordArray, correct: WordArray) -> None:
         """Store bits in slots."""
+
+    def accepted_weight(self, slots: IntArray) -> FloatArray:
+        """Return the weight of the accepted rows of these slots."""
 
     def add_counts(
         self,
@@ -146,6 +149,12 @@ class BitBank:
     def get(self, slots: IntArray) -> WordArray:
         """Copy the bits of these slots: shape (2, n_slots, n_words)."""
         return np.stack([self.accepted[slots], self.correct[slots]])
+
+    def accepted_weight(self, slots: IntArray) -> FloatArray:
+        """Return the weight of the accepted rows of these slots."""
+        counts = np.bitwise_count(self.accepted[slots])
+        weight: FloatArray = counts @ self.word_weights.astype(np.float64)
+        return weight
 
     def add_counts(
         self,

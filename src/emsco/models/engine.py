@@ -49,11 +49,14 @@ class Engine(Protocol):
     n_train : int
         Training rows, over all splits.
     n_classes : int
+    judges_levels : bool
+        Whether `judge` takes thresholds for each slot, (n_slots, n_classes).
     """
 
     kept: int
     n_train: int
     n_classes: int
+    judges_levels: bool
 
     @property
     def split_of(self) -> Sequence[int]:
@@ -156,6 +159,8 @@ class LogisticEngine:
     basis : SplineBasis or None
         Made the inputs of the splits from the inputs of rows; None if these are the same.
     """
+
+    judges_levels = False
 
     def __init__(
         self,
@@ -299,6 +304,8 @@ class OutcomeEngine:
     prepare : callable, optional
         Called as ``prepare(report)`` before each fit; prepares what all fits need.
     """
+
+    judges_levels = False
 
     def __init__(
         self,

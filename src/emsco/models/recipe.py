@@ -25,6 +25,7 @@ from emsco.models.boosting.stages import BoostedModels
 from emsco.models.calibrated import CalibratedFitter
 from emsco.models.calibration import KINDS
 from emsco.models.choosing import ModelChoice, choose_family, log_losses
+from emsco.models.devices import CPU, check_device
 from emsco.models.engine import LogisticEngine, OutcomeEngine, OutcomeFitter, SplitRows
 from emsco.models.estimators import EstimatorFitter
 from emsco.models.layout import Layout
@@ -67,6 +68,8 @@ class StageRecipe:
         Penalty of logistic regressions.
     shared : bool
         Whether one boosted model answers for all subsets, instead of one for each.
+    device : str
+        Where logistic regressions without calibration are fitted; see `check_device`.
     """
 
     estimator: Any
@@ -79,6 +82,7 @@ class StageRecipe:
     basis: SplineBasis | None = None
     penalty: float = 1.0
     shared: bool = False
+    device: str = CPU
 
     @classmethod
     def from_parameters(
@@ -91,6 +95,7 @@ class StageRecipe:
         n_jobs: int,
         seed: int,
         cache: PathLike | None = None,
+        device: str = CPU,
     ) -> StageRecipe:
         """Validate the recipe and return it.
 
@@ -118,12 +123,18 @@ class StageRecipe:
                 cache,
                 got=repr(str(cache)),
             )
-        return cls(estimator, calibration, class_weight, memory_limit, n_jobs, seed, cache)
+        given = estimator, calibration, class_weight, memory_limit, n_jobs, seed, cache
+        return cls(*given, device=check_device(device))
 
     @property
     def is_linear(self) -> bool:
         """Whether stage models are logistic regressions, of the inputs or of splines."""
         return self.estimator is None or self.estimator == "spline"
+
+    @property
+    def uses_device(self) -> bool:
+        """Whether the stage models are fitted on a device other than the CPU."""
+        return self.device != CPU and self.is_linear and self.calibration is None
 
     @property
     def _is_named(self) -> bool:
@@ -212,6 +223,8 @@ class StageRecipe:
             else describe(self.estimator),
             "calibration": self.calibration,
             "class_weight": plain(weight) if isinstance(weight, Mapping) else weight,
+            # The last decimals of probabilities differ by device, and so may a count.
+            **({} if self.device == CPU else {"device": self.device.partition(":")[0]}),
         }
 
     def open_bank(
@@ -236,20 +249,27 @@ class StageRecipe:
             engine: LogisticEngine | OutcomeEngine = self._logistic(data, splits, missing, by_class)
         else:
             engine = self._outcomes(data, splits, missing, by_class)
-        return SubsetBank(engine, brings, self.memory_limit, self.n_jobs)
+        n_jobs = 1 if self.uses_device else self.n_jobs
+        return SubsetBank(engine, brings, self.memory_limit, n_jobs)
 
     def _logistic(
         self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
     ) -> LogisticEngine:
-        columns = self._columns(data.rows)
+        columns, n_classes = self._columns(data.rows), len(data.classes)
+        cut: Any = SplitRows.cut
+        engine: Any = partial(LogisticEngine, n_jobs=self.n_jobs)
+        if self.uses_device:
+            from emsco.models.gpu.engine import on_device  # late: it imports PyTorch
+
+            cut, engine = on_device(self.device)
         rows = [
-            SplitRows.cut(
+            cut(
                 columns,
                 data.labels,
                 train,
                 scored,
                 self.penalty,
-                n_classes=len(data.classes),
+                n_classes=n_classes,
                 weights=data.weights,
                 class_weights=self._class_weights(data, train),
                 counts=data.units,
@@ -258,8 +278,8 @@ class StageRecipe:
             )
             for train, scored in splits
         ]
-        n_classes = len(data.classes)
-        return LogisticEngine(rows, columns.shape[1], n_classes, self.n_jobs, self.basis)
+        opened: LogisticEngine = engine(rows, columns.shape[1], n_classes, basis=self.basis)
+        return opened
 
     def _columns(self, rows: FloatArray) -> FloatArray:
         """Columns that linear models read."""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray, StageArray
-from emsco._base.workers import slices
-from emsco._kernels.following import add_shares, follow_rows
+from emsco._base.typing import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    SingleArray,
+    StageArray,
+)
+from emsco._base.workers import Workers, batched, slices
+from emsco._kernels.following import add_shares, follow_stage
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import (
@@ -64,6 +72,8 @@ class ScoredRows:
         Features of each block that the bank's subsets are made of.
     prices : RowPrices or None
         Prices of the bank's features that do not cost every row the same.
+    n_jobs : int
+        Threads. The results do not depend on it.
 
     Attributes
     ----------
@@ -78,6 +88,8 @@ class ScoredRows:
     units : ndarray of int, shape (n_scored,)
         Weight of each as the bank counts it: in whole units, and once for each split.
     n_classes : int
+    are_alike : bool
+        Whether each row is decided once, and all count and pay alike.
     """
 
     def __init__(
@@ -88,8 +100,10 @@ class ScoredRows:
         grid: ThresholdGrid,
         members: BoolArray,
         prices: RowPrices | None = None,
+        n_jobs: int = 1,
     ) -> None:
         self._prices = prices
+        self.workers = Workers(n_jobs)
         self._bank, self._thresholds = bank, grid.thresholds
         scored = [rows for _, rows in splits]
         every = np.concatenate(scored)
@@ -100,6 +114,7 @@ class ScoredRows:
         self.weights: FloatArray = weights[every] / np.bincount(self.rows)[self.rows]
         is_plain = data.weights is None and len(every) == self.rows.max() + 1
         self.own_weights = None if is_plain else self.weights
+        self.are_alike = bool(is_plain and prices is None)
         self.units: IntArray = np.ones_like(every) if data.units is None else data.units[every]
         self._inputs = [data.rows[rows] for rows in scored]
         missing = data.missing()
@@ -116,29 +131,40 @@ class ScoredRows:
                 for one, n in zip(stages, n_stages, strict=True)
             ]
             self._learn(np.concatenate(chains))
-            for design, chain, own in zip(stages, chains, levels, strict=True):
-                yield self._follow(design, chain, self._thresholds[own])
+            given = list(zip(stages, chains, self._thresholds[levels], strict=True))
+            for few in slices(len(given), 2 * self.workers.n_jobs):
+                yield from self.workers.map(lambda own: self._follow(*own), given[few])
 
     def guesses(self, subsets: BoolArray) -> LabelArray:
         """Likeliest class of each scored row by the model of each subset, however unsure."""
         answers = self._bank.answers(subsets, self._inputs)
         return np.concatenate([winner for winner, _ in answers], axis=1).astype(np.uint8)
 
-    def shares(self, designs: StageArray, paid: FloatArray) -> SingleArray:
+    def shares(
+        self, designs: StageArray, paid: FloatArray, order: IntArray | None = None
+    ) -> SingleArray:
         """Share of each distinct row's decisions that are answers, or correct; and the mean cost.
 
         `paid` has the cost of a row after each stage of each design, without what it pays by its
-        own prices. Returns an array of shape (3, n_designs, n_distinct_rows).
+        own prices. Returns an array of shape (3, n_designs, n_distinct_rows), with the distinct
+        rows in the order given, if there is one.
         """
-        often = np.bincount(self.rows)
+        often, rows = np.bincount(self.rows), self.rows
+        if order is not None:
+            rows = np.argsort(order)[rows]
         found = np.zeros((3, len(designs), len(often)), dtype=np.float32)
         share = (1 / often[self.rows]).astype(np.float32)
-        for i, outcomes in enumerate(self.outcomes(designs)):
-            decided = outcomes.given, outcomes.stage, self.truth, self.rows, share
+
+        def add(task: tuple[int, RowOutcomes]) -> None:
+            i, outcomes = task
+            decided = outcomes.given, outcomes.stage, self.truth, rows, share
             add_shares(*decided, paid[i], self.n_classes, found[:, i])
             if self._prices is not None:
                 own = share * self._prices.paid(stages_of(designs[i]), outcomes.stage)
-                found[2, i] += np.bincount(self.rows, own, len(often)).astype(np.float32)
+                found[2, i] += np.bincount(rows, own, len(often)).astype(np.float32)
+
+        for few in batched(enumerate(self.outcomes(designs)), 2 * self.workers.n_jobs):
+            self.workers.run(add, few)
         return found
 
     def costs(self, design: StageArray, outcomes: RowOutcomes, paid: FloatArray) -> FloatArray:
@@ -149,20 +175,18 @@ class ScoredRows:
         return cost
 
     def _follow(self, design: StageArray, chain: BoolArray, least: FloatArray) -> RowOutcomes:
-        known = [self._known[key] for key in _keys(chain)]
-        missing = np.zeros((0, len(self.truth)), dtype=np.bool_)
-        if self._missing is not None:
-            missing = np.array(
-                [self._missing[:, design == j].any(axis=1) for j in range(len(known))]
-            )
         outcomes = RowOutcomes(
             given=np.full(len(self.truth), self.n_classes, dtype=np.uint8),
             stage=np.zeros(len(self.truth), dtype=np.int64),
             confidence=np.zeros(len(self.truth), dtype=np.float32),
         )
-        winner, sure = (np.array(part) for part in zip(*known, strict=True))
         into = outcomes.given, outcomes.stage, outcomes.confidence
-        follow_rows(winner, sure, least, missing, *into)
+        for j, key in enumerate(_keys(chain)):
+            missing: BoolArray = np.zeros(0, dtype=np.bool_)
+            if self._missing is not None:
+                missing = np.asarray(self._missing[:, design == j].any(axis=1))
+            winner, sure = self._known[key]
+            follow_stage(j, winner, sure, least[j], missing, *into)
         return outcomes
 
     def _learn(self, subsets: BoolArray) -> None:
@@ -174,9 +198,14 @@ class ScoredRows:
         keys, wanted = list(new), np.array(list(new.values()))
         for part in slices(len(keys), _AT_ONCE):
             answers = self._bank.answers(wanted[part], self._inputs)
-            winner = np.concatenate([one for one, _ in answers], axis=1).astype(np.uint8)
-            sure = np.concatenate([one for _, one in answers], axis=1)
+            winner, sure = (_joined(own) for own in zip(*answers, strict=True))
+            winner = winner.astype(np.uint8, copy=False)
             self._known.update(zip(keys[part], zip(winner, sure, strict=True), strict=True))
+
+
+def _joined(parts: Sequence[AnyArray]) -> AnyArray:
+    """Answers of all splits side by side; those of a single one are not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def _keys(subsets: BoolArray) -> list[bytes]:

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from emsco._base.documents import Fields, is_number
-from emsco._base.typing import FloatArray, IntArray, LabelArray
+from emsco._base.typing import FloatArray, IntArray, LabelArray, SingleArray
+from emsco._kernels.measuring import code_rows, count_pairs
 
-__all__ = ["Comparison", "Difference", "RowFigures"]
+__all__ = ["CodedFigures", "Comparison", "Difference", "RowFigures"]
 
 
 class Difference(NamedTuple):
@@ -72,6 +73,22 @@ class Comparison:
         gains = (self.coverage, self.accuracy, *self.recall)
         lost = [-gain.value for gain in gains] + [missed.value for missed in self.missed]
         return max(0.0, *lost)
+
+    @classmethod
+    def from_squares(
+        cls,
+        figures: FloatArray,
+        by_class: FloatArray,
+        squares: FloatArray,
+        squares_by_class: FloatArray,
+    ) -> Comparison:
+        """Compare by differences, and the summed squares of differences of influences."""
+        coverage, accuracy, cost = map(Difference, figures.tolist(), np.sqrt(squares).tolist())
+        recall, missed = (
+            tuple(map(Difference, apart.tolist(), error.tolist()))
+            for apart, error in zip(by_class, np.sqrt(squares_by_class), strict=True)
+        )
+        return cls(coverage, accuracy, cost, recall, missed)
 
     def to_lists(self) -> dict[str, list[Any]]:
         """Return plain values: pairs of a difference and its standard error."""
@@ -197,17 +214,99 @@ class RowFigures:
     def minus(self, other: RowFigures) -> Comparison:
         """Compare with other decisions about the same rows."""
         squares = (self.influence - other.influence) ** 2
-        errors = np.sqrt(squares[:3].sum(axis=1))
         n_classes = self.by_class.shape[1]
-        by_class = np.sqrt([np.bincount(self.truth, one, n_classes) for one in squares[3:]])
-        coverage, accuracy, cost = map(
-            Difference, (self.figures - other.figures).tolist(), errors.tolist()
-        )
-        recall, missed = (
-            tuple(map(Difference, apart.tolist(), error.tolist()))
-            for apart, error in zip(self.by_class - other.by_class, by_class, strict=True)
-        )
-        return Comparison(coverage, accuracy, cost, recall, missed)
+        by_class = [np.bincount(self.truth, one, n_classes) for one in squares[3:]]
+        apart = self.figures - other.figures, self.by_class - other.by_class
+        return Comparison.from_squares(*apart, squares[:3].sum(axis=1), np.array(by_class))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedFigures:
+    """`RowFigures` of rows that are decided once each, and count and pay alike at each stage.
+
+    Then rows of a class to which the same happened have the same influence, and counts of what
+    happened replace sums over rows.
+
+    Attributes
+    ----------
+    figures, by_class
+        As in `RowFigures`.
+    exits, sure : ndarray of shape (n_stages,)
+        Answered rows of each stage, and the sum of their confidences.
+    codes : ndarray of shape (n_rows,)
+        What happened to each row; see `code_rows`.
+    influence : ndarray of shape (5, n_codes, n_classes)
+        Influence of a row by its code and class.
+    errors : ndarray of shape (3,)
+        Standard errors of the figures.
+    truth : ndarray of shape (n_rows,)
+    """
+
+    figures: FloatArray
+    by_class: FloatArray
+    exits: IntArray
+    sure: FloatArray
+    codes: LabelArray
+    influence: FloatArray
+    errors: FloatArray
+    truth: IntArray
+
+    @classmethod
+    def measure(
+        cls,
+        truth: IntArray,
+        given: LabelArray,
+        stage: IntArray,
+        confidence: SingleArray,
+        paid: FloatArray,
+        n_classes: int,
+    ) -> CodedFigures:
+        """Measure decisions; `paid` has the cost of a row after each stage."""
+        codes, sure = np.empty(len(truth), dtype=np.uint8), np.zeros(len(paid))
+        counts = np.zeros((3 * len(paid), n_classes), dtype=np.int64)
+        code_rows(truth, given, stage, confidence, codes, counts, sure)
+        kind = np.arange(len(counts)) % 3
+        answered, right = (kind > 0).astype(float), (kind == 1).astype(float)
+        cost, rows = np.repeat(paid, 3), counts.sum(axis=1)
+        whole = np.ones(len(counts))
+        pairs = [(answered, whole), (right, answered), (cost, whole)]
+        figures, influence = np.zeros(3), np.zeros((5, *counts.shape))
+        for i, (part, base) in enumerate(pairs):
+            if total := float(rows @ base):
+                figures[i] = rows @ part / total
+                influence[i] = ((part - figures[i] * base) / total)[:, None]
+        totals = np.maximum(counts.sum(axis=0), 1)
+        kinds = np.array([right, answered - right])
+        by_class = kinds @ counts / totals
+        influence[3:] = (kinds[:, :, None] - by_class[:, None]) / totals
+        exits = (answered * rows).reshape(-1, 3).sum(axis=1)
+        errors = np.sqrt((influence[:3] ** 2 * counts).sum(axis=(1, 2)))
+        return cls(figures, by_class, exits, sure, codes, influence, errors, truth)
+
+    def beats(self, other: CodedFigures, errors: float, least: FloatArray) -> bool:
+        """Whether coverage, accuracy or cost is better by more than noise; see `RowFigures`."""
+        ahead = (self.figures - other.figures) * _BETTER
+        is_more = ahead > least
+        # An error of a difference is at most the sum of both errors, which need no pass over rows.
+        if not is_more.any() or (is_more & (ahead > errors * (self.errors + other.errors))).any():
+            return bool(is_more.any())
+        squares = self._squares(other)[:3].sum(axis=1)
+        return bool((is_more & (ahead > errors * np.sqrt(squares))).any())
+
+    def minus(self, other: CodedFigures) -> Comparison:
+        """Compare with other decisions about the same rows."""
+        squares = self._squares(other)
+        apart = self.figures - other.figures, self.by_class - other.by_class
+        return Comparison.from_squares(*apart, squares[:3].sum(axis=1), squares[3:])
+
+    def _squares(self, other: CodedFigures) -> FloatArray:
+        """Sum of squared differences of influences, (5, n_classes)."""
+        shape = (self.influence.shape[1], *other.influence.shape[1:])
+        counts = np.zeros(shape, dtype=np.int64)
+        count_pairs(self.codes, other.codes, self.truth, counts)
+        apart = self.influence[:, :, None] - other.influence[:, None]
+        squares: FloatArray = (apart**2 * counts).sum(axis=(1, 2))
+        return squares
 
 
 def _ratio(part: FloatArray, whole: FloatArray) -> tuple[float, FloatArray]:

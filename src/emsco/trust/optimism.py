@@ -105,8 +105,8 @@ class BagFigures:
     cost: SingleArray = field(init=False)
 
     def add(self, rows: RowShares) -> None:
-        """Add some designs."""
-        spent = self.bags.weights @ rows.spent[:, self.bags.order].T
+        """Add some designs; their rows are in the order of the bags."""
+        spent = self.bags.weights @ rows.spent.T
         self._parts.append((self._by_class(rows.answered), self._by_class(rows.correct), spent))
 
     def close(self) -> None:
@@ -156,9 +156,9 @@ class BagFigures:
 
     def _by_class(self, shares: SingleArray) -> SingleArray:
         """Weight of the rows of each class: (n_classes, 2, n_bags, n_designs)."""
-        weights, order, ends = self.bags.weights, self.bags.order, self.bags.ends
+        weights, ends = self.bags.weights, self.bags.ends
         parts = [slice(ends[k], ends[k + 1]) for k in range(len(ends) - 1)]
-        return np.stack([weights[:, :, part] @ shares[:, order[part]].T for part in parts])
+        return np.stack([weights[:, :, part] @ shares[:, part].T for part in parts])
 
     def _accuracy(self, correct: SingleArray, answered: SingleArray) -> SingleArray:
         if not self.is_balanced:

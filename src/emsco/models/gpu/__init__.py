@@ -1,0 +1,1 @@
+"""Logistic stage models on a GPU, with PyTorch: the `device` of a fit."""

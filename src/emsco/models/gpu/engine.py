@@ -1,0 +1,162 @@
+"""The engine of logistic stage models on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
+from emsco.models.engine import Answers, LogisticEngine
+from emsco.models.gpu.bits import TorchBits
+from emsco.models.gpu.fitter import TorchFitter
+from emsco.models.gpu.library import open_device
+from emsco.models.gpu.shard import TorchShard, answers_of
+from emsco.models.gpu.table import TrainTable, upload_columns
+from emsco.models.layout import Layout
+from emsco.models.scaling import Scaling
+from emsco.models.splines import SplineBasis
+
+__all__ = ["TorchEngine", "TorchSplit", "on_device"]
+
+_SAMPLED = 1000  # rows for each parameter, for Hessians to within a few per cent
+_WORTH_SAMPLING = 4  # times as many rows as a sample has
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TorchSplit:
+    """Training and scored rows of one split on a device, with their fitter and scaling."""
+
+    shards: Sequence[TorchShard]
+    fitter: TorchFitter
+    scaling: Scaling
+    n_rows: int
+
+    @classmethod
+    def cut(
+        cls,
+        X: FloatArray,
+        labels: LabelArray,
+        train: IntArray,
+        scored: IntArray,
+        penalty: float = 1.0,
+        *,
+        device: Any,
+        n_classes: int = 2,
+        weights: FloatArray | None = None,
+        class_weights: FloatArray | None = None,
+        counts: IntArray | None = None,
+        missing: BoolArray | None = None,
+        by_class: bool = False,
+    ) -> Self:
+        """Standardise by the training rows and send all to the device; see `SplitRows.cut`."""
+        scaling = Scaling.learn(X[train], None if weights is None else weights[train])
+        if class_weights is not None:
+            weights = class_weights[labels] * (1.0 if weights is None else weights)
+        n_rows = len(train)
+        if weights is not None:
+            train = train[weights[train] > 0]
+        own = scaling, device, n_classes, weights
+        table, sample = TrainTable(X, labels, train, *own), None
+        wanted = _SAMPLED * (X.shape[1] + 1) * (n_classes - 1)
+        if (stride := len(train) // wanted) >= _WORTH_SAMPLING:
+            sample = TrainTable(X, labels, train[::stride], *own)
+        counts = None if counts is None else counts[scored]
+        if by_class:
+            layout = Layout.from_classes(labels[scored], n_classes, counts)
+        else:
+            layout = Layout.from_counts(len(scored), counts)
+        bits = TorchBits(layout, None if missing is None else missing[scored].T, device)
+        shard = TorchShard(X, labels, scored, scaling, bits, layout, device, n_classes)
+        return cls([shard], TorchFitter(table, sample, penalty), scaling, n_rows)
+
+
+class TorchEngine(LogisticEngine):
+    """Fits batches of logistic regressions on a device, and keeps their weights.
+
+    Optima, and so probabilities, are those of `LogisticEngine` to the ninth decimal. The weights
+    of a model do not depend on the others that are fitted with it.
+
+    Parameters
+    ----------
+    splits : sequence of TorchSplit
+    n_inputs, n_classes, basis
+        As for `LogisticEngine`.
+    device : torch.device
+    """
+
+    def __init__(
+        self,
+        splits: Sequence[Any],
+        n_inputs: int,
+        n_classes: int = 2,
+        basis: SplineBasis | None = None,
+        *,
+        device: Any,
+    ) -> None:
+        super().__init__(splits, n_inputs, n_classes, 1, basis)
+        self._device = device
+        self._sent: list[tuple[FloatArray, Any]] = []  # rows that `answers` had last
+
+    judges_levels = True
+
+    def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
+        """Fit each subset on each split; return the weights, split after split."""
+        splits: Sequence[Any] = self.splits
+        found = [
+            split.fitter.fit(subsets, report if len(splits) == 1 else None) for split in splits
+        ]
+        if report and len(splits) > 1:
+            report(len(subsets), len(subsets))
+        return np.stack(found, axis=1).reshape(len(subsets), self.kept)
+
+    def judge(
+        self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
+    ) -> None:
+        """Put the bits of fitted models, at a threshold for each class, into slots of `bits`.
+
+        `thresholds` may have a line for each slot.
+        """
+        del subsets  # weights of inputs that a model does not read are 0
+        thresholds = np.broadcast_to(thresholds, (len(slots), self.n_classes))
+        splits: Sequence[Any] = self.splits
+        for split, spread in zip(splits, self._spread(numbers), strict=True):
+            for shard in split.shards:
+                shard.judge(spread, slots, thresholds)
+
+    def _spread(self, numbers: FloatArray) -> FloatArray:
+        coefs = self.coefs(numbers)
+        return coefs[:, :, 0] if self.n_outputs == 1 else coefs
+
+    def answers(
+        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray]
+    ) -> list[Answers]:
+        """Answers of fitted models for the scored rows of each split, which `rows` holds."""
+        del subsets
+        columns = self._columns(rows)
+        return [
+            answers_of(own, spread)
+            for own, spread in zip(columns, self._spread(numbers), strict=True)
+        ]
+
+    def _columns(self, rows: Sequence[FloatArray]) -> list[Any]:
+        """Rows of each split on the device; they stay there until others are asked for."""
+        if len(self._sent) != len(rows) or any(
+            own is not sent for own, (sent, _) in zip(rows, self._sent, strict=True)
+        ):
+            self._sent = []
+            for split, own in zip(self.splits, rows, strict=True):
+                wide = own if self.basis is None else self.basis.expand(own)
+                every = np.arange(len(own))
+                sent = upload_columns(wide, every, split.scaling, self._device, len(own))
+                self._sent.append((own, sent))
+        return [columns for _, columns in self._sent]
+
+
+def on_device(name: str) -> tuple[Any, Any]:
+    """Return what cuts splits and what makes an engine of them, on the device of this name."""
+    device = open_device(name)
+    return partial(TorchSplit.cut, device=device), partial(TorchEngine, device=device)
