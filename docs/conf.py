@@ -77,12 +77,13 @@ html_css_files = ["emsco.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_show_search_summary = False  # summaries are fetched, and a page opened from disk cannot fetch
-html_sidebars = {"index": [], "quick_start": [], "which_tool": [], "findings": [], "changelog": []}
+_alone = ("index", "quick_start", "tutorial", "which_tool", "findings", "changelog")
+html_sidebars = {page: [] for page in _alone}
 html_theme_options = {
     "navbar_align": "left",
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 9,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
