@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const THICK = 84; // width of the band of all rows, in pixels
-const ROOM = 168; // width of a stage beside others, in pixels
+const ROOM = 140; // width of a stage beside others, in pixels
 const FEWEST = 4; // stages side by side; if fewer fit, they stand one below the other
 const TIP = 10; // length of the arrow from one line of stages to the next, in pixels
 const SHOWN = 9; // features listed before the reader opens the rest
@@ -31,7 +31,7 @@ function featureItem(feature) {
       "span",
       { className: "cost" },
       element("span", { className: "hidden" }, " costs "),
-      number(DATA.costs[feature]),
+      price(DATA.costs[feature]),
     ),
   );
   if (columns.length > 1 || columns[0] !== name)
@@ -49,7 +49,7 @@ function feeItem({ name, cost }) {
       "span",
       { className: "cost" },
       element("span", { className: "hidden" }, " costs "),
-      number(cost),
+      price(cost),
     ),
   );
 }
@@ -62,12 +62,12 @@ function feesOf(stage, earlier) {
 
 /** The card with the features that a stage buys. */
 function buysCard(stage, index, earlier) {
-  const extra = DATA.evaluation ? `, including ${number(DATA.evaluation)} to run the stage` : "";
+  const extra = DATA.evaluation ? `, including ${price(DATA.evaluation)} to run the stage` : "";
   return element(
     "div",
     { className: "buys" },
     element("h3", {}, `Stage ${index + 1}`),
-    element("p", { className: "note" }, `buys features for ${number(stage.cost)}${extra}`),
+    element("p", { className: "note" }, `buys features for ${price(stage.cost)}${extra}`),
     ...featureLists([
       ...stage.features.map(featureItem),
       ...feesOf(stage, earlier).map(feeItem),
@@ -91,19 +91,18 @@ function featureLists(items) {
   return [listOf(items.slice(0, SHOWN)), more];
 }
 
-/** Whether a stage with a threshold of its own labels every row that has its values. */
-const takesAll = ({ least }) => least !== undefined && answersAll(least);
+/** Whether a stage labels every row that has its values. */
+const takesAll = ({ least }) => answersAll(least);
 
-/** The rule by which rows leave at a stage that has a threshold of its own. */
+/** The rule by which rows leave at a stage. */
 function ruleOf(stage) {
-  if (stage.least === undefined) return [];
   const rule = takesAll(stage) ? "answers all" : `confidence ≥ ${leastOf(stage.least)}`;
   return [element("p", { className: "note rule" }, rule)];
 }
 
 /** The cost and, where values come later, the delay of a row that leaves at a stage. */
 const soFar = ({ costSoFar, delaySoFar }) =>
-  `at ${number(costSoFar)} per row${DATA.waits ? `, delay ${number(delaySoFar)}` : ""}`;
+  `at ${price(costSoFar)} per row${DATA.waits ? `, delay ${number(delaySoFar)}` : ""}`;
 
 /** The card with the rows that leave at a stage. */
 function leavesCard(stage, rows) {
