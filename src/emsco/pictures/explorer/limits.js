@@ -56,8 +56,11 @@ function makeLimit(limit) {
   const say = (value) =>
     slider.setAttribute(
       "aria-valuetext",
-      (limit.isShare ? `at least ${number(value)} per cent` : `at most ${price(value)} per row`) +
-        (isLoose(value) ? ", excludes no design" : ""),
+      isLoose(value)
+        ? "no limit"
+        : limit.isShare
+          ? `at least ${number(value)} per cent`
+          : `at most ${price(value)} per row`,
     );
   const set = (value) => {
     const outermost = limit.name === "cost" ? Infinity : 0;

@@ -318,7 +318,7 @@ function listenToAxes() {
     const { x, y, c } = scatter.fields;
     byId("scatter").setAttribute(
       "aria-label",
-      `${number(N)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape.` +
+      `${number(N)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape (${scatter.kinds().map(stageName).join(", ")}).` +
         (REFERENCES.length
           ? ` Crosses: ${listed(REFERENCES.map((one) => one.title))}, without a cascade.`
           : "") +

@@ -144,7 +144,7 @@ class Marks {
 }
 
 /** The settings that both pictures share, with the colours of the style sheet. */
-function look() {
+function look(isNarrow) {
   const ink = colour("ink");
   const font = getComputedStyle(document.body).fontFamily;
   const text = {
@@ -169,7 +169,11 @@ function look() {
       symbolFillColor: "transparent",
       symbolStrokeColor: ink,
       symbolStrokeWidth: 1.5,
-      layout: { top: { anchor: "start", direction: "horizontal", margin: 32 } },
+      layout: {
+        top: isNarrow
+          ? { anchor: "start", direction: "vertical", margin: 6 }
+          : { anchor: "start", direction: "horizontal", margin: 32 },
+      },
     },
     view: { stroke: null },
     range: { ramp: colour("ramp").split(" ") },
@@ -235,8 +239,13 @@ class Picture {
     this.view?.finalize();
     this.size = this.room();
     this.view = (
-      await vegaEmbed(this.frame, { ...spec, ...this.size }, { ...EMBEDDING, config: look() })
+      await vegaEmbed(this.frame, { ...spec, ...this.size }, { ...EMBEDDING, config: look(this.isNarrow()) })
     ).view;
+  }
+
+  /** Whether legends and titles must share the width of a phone. */
+  isNarrow() {
+    return this.container.clientWidth < 520;
   }
 
   room() {
@@ -261,16 +270,21 @@ class Picture {
 /** All designs as marks, with rings around the best and the chosen one. */
 class Scatter extends Picture {
   constructor(container) {
-    super(container, (width) => Math.round(Math.min(460, Math.max(340, 0.62 * width))));
+    super(container, (width) => Math.round(Math.min(460, Math.max(width < 520 ? 380 : 340, 0.62 * width))));
     this.fields = { x: "cost", y: "accuracy", c: "coverage" };
     this.state = null;
     this.pointed = null; // the design under the pointer
   }
 
+  /** The shapes that designs have. */
+  kinds() {
+    return [...new Set(ALL.map(kindOf))].sort((a, b) => a - b);
+  }
+
   /** Draw from scratch, for instance after a change of colours. */
   async build() {
-    const kinds = [...new Set(ALL.map(kindOf))].sort((a, b) => a - b);
-    const narrow = this.container.clientWidth < 520;
+    const kinds = this.kinds();
+    const narrow = this.isNarrow();
     const spec = started(DATA.specs.scatter, {
       stageNames: kinds.map(stageName),
       stageShapes: kinds.map((kind) => SHAPES[kind - 1]),
