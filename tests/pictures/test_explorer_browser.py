@@ -21,6 +21,8 @@ from support.handmade import (
 from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier, FeatureCosts, ParetoFront
+from emsco.front.exploring import explored_front
+from emsco.pictures.explorer import CertifiedDesigns, page_of
 from emsco.scoring.scores import Scores
 from emsco.trust.by_class import ByClass
 
@@ -219,6 +221,8 @@ def test_a_front_of_one_free_design_with_many_stages_is_a_page_too(see):
     across, down = [box["x"] for box in boxes], [round(box["y"]) for box in boxes]
     assert across[:5] == sorted(across[:5]) == across[5:]  # in rows, not below each other
     assert len(set(down)) == 2
+    label = driver.find_element(By.ID, "scatter").get_attribute("aria-label")
+    assert "shape (9)" in label  # not "7 or more"
 
 
 def test_names_are_text_whatever_stands_in_them(see):
@@ -331,7 +335,7 @@ def test_every_stage_has_its_own_threshold_where_they_differ(see):
         assert shown.count(rule) == 1
     assert "90 % → 0: 60 %; 1: 80 % → 0 %" in text_of(driver, "about")
     driver = see(page=front.to_html(deployed=1))
-    assert "≥" not in text_of(driver, "cascade")
+    assert text_of(driver, "cascade").count("confidence ≥ 80 %") == 2
     assert "Confidence needed for a label80 %" in text_of(driver, "about")
 
 
@@ -387,6 +391,40 @@ def test_scored_expected_and_seen_figures_each_have_columns_of_their_own(see):
     heads = driver.find_elements(By.CSS_SELECTOR, "#table thead [data-key]")
     kinds = [head.get_attribute("data-key").split()[0] for head in heads]
     assert kinds[1:8] == ["scored"] * 3 + ["expected"] + ["seen"] * 3
+
+
+def test_costs_have_their_unit_limits_start_empty_and_the_certificate_is_told(see):
+    rows = make_rows(40)
+    front = with_expected(make_front().with_seen(rows, (rows[:, 0] > 0).astype(int)))
+    certified = CertifiedDesigns((0,), ("at least 90 % of <b>labels</b>",), 0.05, 189, "2026-11-16")
+    about = {"title": "Costs", "deploy": "{number}", "deployed": 0, "currency": "€"}
+    driver = see(page=page_of(explored_front(front, **about, certified=certified)))
+    boxes = driver.find_elements(By.CSS_SELECTOR, "#limits input[type=number]")
+    assert [box.get_attribute("value") for box in boxes] == ["", "", ""]
+    set_limit(driver, "accuracy", 99)
+    driver.find_element(By.ID, "reset").click()
+    assert [box.get_attribute("value") for box in boxes] == ["", "", ""]
+    for place in ("limits", "error-costs", "best", "cascade", "figures", "spending-words", "table"):
+        assert "€" in text_of(driver, place)
+    assert "A row costs €21.50 on average" in text_of(driver, "in-words")
+    for kind in ("Scored", "Expected", "Seen"):
+        assert kind in text_of(driver, "best")
+    assert "seen on test rows" in text_of(driver, "scatter-key")
+    assert "certified" in text_of(driver, "badges")
+    assert text_of(driver, "promises") == "at least 90 % of <b>labels</b>"
+    driver.find_element(By.CSS_SELECTOR, '#table [data-design="1"]').click()
+    assert "for design 0, not for this one" in text_of(driver, "certificate-words")
+
+
+def test_up_to_seven_stages_stand_side_by_side(see):
+    names = [f"feature {i}" for i in range(7)]
+    exits = np.array([[20, 4, 2, 1, 1, 1, 0]])
+    scores = Scores(30, exits, exits, np.array([90]))
+    costs = FeatureCosts.from_array([1] * 7, names)
+    front = ParetoFront.from_scores(np.arange(7, dtype=np.int16)[None], scores, costs, 0.9)
+    driver = see(page=front.to_html(), width=1240)
+    stages = driver.find_elements(By.CSS_SELECTOR, "#cascade .stage")
+    assert len({round(stage.rect["y"]) for stage in stages}) == 1
 
 
 def test_the_table_sorts_by_expected_accuracy(see):
@@ -457,15 +495,19 @@ def test_what_there_is_without_a_cascade_is_a_table(see, front):
 def test_the_classes_of_a_design_are_counted_on_scored_and_seen_rows(see, front):
     driver = see()
     heads = [head.text for head in driver.find_elements(By.CSS_SELECTOR, "#classes thead th")]
-    assert heads[1:] == ["rows", "labelled", "found", "right when said", "as 0", "as 1", "rejected"]
+    assert heads[1:] == ["rows", "found", "wrong", "rejected", "right when said", "as 0", "as 1"]
     for kind, found in (("Scored", front[1].by_class), ("Seen", front.seen[1].by_class)):
         driver.find_element(By.XPATH, f"//button[text()='{kind}']").click()
         for k, line in enumerate(driver.find_elements(By.CSS_SELECTOR, "#classes tbody tr")):
             cells = [cell.text for cell in line.find_elements(By.CSS_SELECTOR, "th, td")]
             counts = found.counts[k]
-            assert cells[:3] == [str(k), str(sum(counts)), f"{100 * found.coverage[k]:.1f} %"]
-            assert cells[3] == f"{100 * found.recall[k]:.1f} %"
-            assert cells[5:] == [str(count) for count in counts]
+            recall = f"{100 * found.recall[k]:.1f} %"
+            assert [cells[0], *cells[2:4]] == [str(k), str(sum(counts)), recall]
+            parts = [f"{n} ({100 * n / sum(counts):.1f} %)" for n in (counts[1 - k], counts[2])]
+            assert cells[4:6] == ["none" if part.startswith("0 ") else part for part in parts]
+            assert cells[7:] == [str(count) for count in counts[:2]]
+            bars = line.find_elements(By.CSS_SELECTOR, ".class-bar .band")
+            assert len(bars) == sum(n > 0 for n in counts)
     assert text_of(driver, "classes-heading") == "By class, on test rows"
 
 
@@ -487,7 +529,7 @@ def test_many_classes_have_shares_alone_and_at_most_20_lines(see):
     driver = see(page=replace(front, points=points).to_html(), width=390)
     lines = driver.find_elements(By.CSS_SELECTOR, "#classes tbody tr")
     assert len(lines) == 20
-    assert lines[7].text == "7 10 90.0 % 90.0 % 100.0 %"
+    assert lines[7].text.split("\n") == ["7", "10 90.0 % none 1 (10.0 %) 100.0 %"]
     assert "5 more classes are left out." in text_of(driver, "classes-words")
 
 
@@ -562,8 +604,7 @@ def test_a_screen_reader_is_told_limits_with_their_units(see):
     names = names_of(driver, "input[type=range]")
     told = {names[one.get_attribute("id")]: one.get_attribute("aria-valuetext") for one in sliders}
     assert told["Maximum cost"] == "at most 20 per row"
-    least = driver.find_element(By.ID, "box-accuracy").get_attribute("value")
-    assert told["Minimum accuracy"] == f"at least {least} per cent, excludes no design"
+    assert told["Minimum accuracy"] == "no limit"
 
 
 def test_a_screen_reader_is_told_the_cascade_stage_by_stage(see, front):
@@ -571,7 +612,8 @@ def test_a_screen_reader_is_told_the_cascade_stage_by_stage(see, front):
     costs = dict(zip(front.costs.names, front.costs.costs, strict=True))
     for number, stage in enumerate(front.flow(1).stages, 1):
         bought = " ".join(f"{name} costs {costs[name]:g}" for name in stage.features)
-        assert f"Stage {number} buys features for {stage.cost:g} {bought} {stage.left} of" in text
+        buys = f"Stage {number} buys features for {stage.cost:g} {bought}"
+        assert f"{buys} confidence ≥ 80 % {stage.left} of" in text
 
 
 def test_the_tab_key_reaches_every_control_in_the_order_of_the_page(see):

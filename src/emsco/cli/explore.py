@@ -32,17 +32,27 @@ def explore(
             show_default=False,
         ),
     ] = None,
+    currency: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UNIT",
+            help="Unit of all costs, shown beside each, as in '€', CHF or minutes; "
+            "by default costs are plain numbers.",
+            show_default=False,
+        ),
+    ] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
     """Write the designs of a run to a web page: one file to explore and to share.
 
     The page needs no network. Drag limits and click designs on it; each is shown as a cascade,
-    with the cost of its rows and the command that deploys it.
+    with the cost of its rows and the command that deploys it. If the run has a certificate, the
+    page shows what it promises.
 
     For example:
 
-        emsco explore heart-run --out heart.html
+        emsco explore heart-run --out heart.html --currency €
     """
     from emsco.pictures.explorer import check_vega
     from emsco.runs.explore import explore_run
@@ -53,7 +63,7 @@ def explore(
     path = run / "explorer.html" if out is None else out
     trust = "".join(f" --trust {shlex.quote(name)}" for name in found.cascade.untrusted_types)
     deploy = f"emsco choose {shlex.quote(str(run))}{trust} {{number}}"
-    size = len(explore_run(found, path, deploy).encode())
+    size = len(explore_run(found, path, deploy, currency).encode())
     if as_json:
         print_json({"run": str(run), "out": str(path), "designs": len(found.front), "bytes": size})
     else:

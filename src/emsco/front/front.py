@@ -21,6 +21,7 @@ from emsco.errors import FileError, ParameterError
 from emsco.front import records
 from emsco.front.certificate import Certificate
 from emsco.front.certifying import certify, check_delta, is_gapless, wanted_order
+from emsco.front.exploring import certified_designs, explored_front
 from emsco.front.formats import front_from_dict, front_to_dict
 from emsco.front.point import ParetoPoint
 from emsco.front.points import FrontPoints
@@ -29,7 +30,7 @@ from emsco.front.references import Reference, measure_references
 from emsco.front.tables import front_columns, front_html, front_text
 from emsco.front.ties import NamedDesigns, NamedTies, tied_designs
 from emsco.models.stage_models import StageModels
-from emsco.pictures.explorer import Explored, page_of
+from emsco.pictures.explorer import page_of
 from emsco.pictures.flow import Flow
 from emsco.pictures.plotting.cascade import draw_cascade
 from emsco.pictures.plotting.figures import COLUMN
@@ -445,6 +446,8 @@ class ParetoFront(FrontPoints):
         facts: Mapping[str, str] | None = None,
         error_cost: Any = None,
         reject_cost: Any = None,
+        currency: str | None = None,
+        certificate: Certificate | None = None,
     ) -> str:
         """Build a web page to explore the front: one file that needs no network.
 
@@ -465,26 +468,25 @@ class ParetoFront(FrontPoints):
         error_cost, reject_cost : float, mapping or array-like, optional
             Costs of an error and of a rejection that the page begins with, as for
             `ParetoPoint.total`. Readers can set others.
+        currency : str, optional
+            Unit of all costs, such as "€" or "minutes".
+        certificate : Certificate, optional
+            What designs of this front are certified to keep; `certify` makes it.
 
         Returns
         -------
         str
             The page as HTML.
         """
-        explored = Explored(
-            designs=records.explored_designs(self.points, self.seen, self.costs),
-            metric=self.metric,
-            best_first=records.best_first(self.points, self.balanced_scores()),
-            references=records.reference_marks(self.references, self.metric),
-            seen_references=records.reference_marks(self.seen_references),
-            costs=self.costs,
-            min_confidence=self.min_confidence,
-            proven=self.proven,
+        explored = explored_front(
+            self,
             title=title,
             deploy=deploy,
             deployed=None if deployed is None else self.position(deployed),
             facts=tuple((facts or {}).items()),
             error_costs=self.error_costs(error_cost, reject_cost),
+            currency=currency,
+            certified=None if certificate is None else certified_designs(self, certificate),
         )
         page = page_of(explored)
         if path is not None:

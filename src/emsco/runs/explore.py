@@ -8,6 +8,8 @@ from typing import Any
 
 from emsco._base.documents import PathLike
 from emsco._base.text import shorten
+from emsco.front import Certificate
+from emsco.runs.layout import CERTIFICATE
 from emsco.runs.run import Run
 
 __all__ = ["explore_run"]
@@ -16,9 +18,12 @@ _DIGITS = 16  # of a fingerprint: enough to tell two apart
 
 
 def explore_run(
-    run: Run, path: PathLike | None = None, deploy: str = "run.choose({number})"
+    run: Run,
+    path: PathLike | None = None,
+    deploy: str = "run.choose({number})",
+    currency: str | None = None,
 ) -> str:
-    """Make a web page of a run: its front, its files, and how to deploy a design.
+    """Make a web page of a run: its front, files and certificate, and how to deploy a design.
 
     Parameters
     ----------
@@ -27,18 +32,23 @@ def explore_run(
         Also write the page to this file.
     deploy : str
         Command or line of Python that deploys a design; ``{number}`` stands for its number.
+    currency : str, optional
+        Unit of all costs, such as "€" or "minutes".
 
     Returns
     -------
     str
         The page.
     """
+    signed = run.folder / CERTIFICATE
     return run.front.to_html(
         path,
         title=f"Designs of {run.folder.resolve().name}",
         deploy=deploy,
         deployed=run.chosen,
         facts=_facts(run.about) | {"Date of this page": date.today().isoformat()},
+        currency=currency,
+        certificate=Certificate.load(signed) if signed.exists() else None,
         **run.given_error_costs,
     )
 
@@ -56,7 +66,7 @@ def _facts(about: dict[str, Any]) -> dict[str, str]:
         facts["Stage models"] = choice["in_words"]
     if finish := about.get("finish"):
         facts["Finish"] = finish["in_words"]
-    facts["Search ended"] = about["stop_reason"]
+    facts["Why the search stopped"] = about["stop_reason"]
     if "seed" in about:
         facts["Seed"] = str(about["seed"])
     if "data" in about:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emsco._base.checks import check_choice, refused
@@ -19,6 +20,7 @@ from emsco.pictures.plotting import (
     draw_cost_classes,
     draw_reliability,
     draw_risk_coverage,
+    entitle,
 )
 from emsco.runs.run import Run
 
@@ -70,9 +72,21 @@ class RunPicture:
 
 
 def draw_run(run: Run, picture: RunPicture) -> Figure:
-    """Draw a picture of a run."""
+    """Draw a picture of a run, with a title that names the run."""
     check_matplotlib()
-    return KINDS[picture.kind](run, picture)
+    figure = KINDS[picture.kind](run, picture)
+    entitle(figure, _title(run, picture))
+    return figure
+
+
+def _title(run: Run, picture: RunPicture) -> str:
+    """Name the run, and the design or the file that the picture shows."""
+    words = [run.folder.resolve().name]
+    if picture.kind in _OF_DESIGNS:
+        words.append(f"design {_point(run, picture)}")
+    if picture.data is not None:
+        words.append(Path(picture.data).name)
+    return ", ".join(words)
 
 
 def _draw_front(run: Run, picture: RunPicture, kind: str) -> Figure:
@@ -114,6 +128,7 @@ KINDS: dict[str, Callable[[Run, RunPicture], Figure]] = {
     "risk": _draw_risk,
 }
 _OF_ROWS = ("reliability", "risk")
+_OF_DESIGNS = ("cascade", "costs", *_OF_ROWS)
 
 
 def _point(run: Run, picture: RunPicture) -> int:

@@ -2,10 +2,11 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const THICK = 84; // width of the band of all rows, in pixels
-const ROOM = 168; // width of a stage beside others, in pixels
+const ROOM = 140; // width of a stage beside others, in pixels
 const FEWEST = 4; // stages side by side; if fewer fit, they stand one below the other
 const TIP = 10; // length of the arrow from one line of stages to the next, in pixels
-const SHOWN = 9; // features listed before the reader opens the rest
+const SHOWN = { few: 9, many: 5 }; // features listed before the reader opens the rest, by stages
+const MANY = 6; // stages, whose cards are narrow
 const KEY = [
   ["onward", "rows that go on"],
   ["correct", "leave with the correct label"],
@@ -31,7 +32,7 @@ function featureItem(feature) {
       "span",
       { className: "cost" },
       element("span", { className: "hidden" }, " costs "),
-      number(DATA.costs[feature]),
+      price(DATA.costs[feature]),
     ),
   );
   if (columns.length > 1 || columns[0] !== name)
@@ -49,7 +50,7 @@ function feeItem({ name, cost }) {
       "span",
       { className: "cost" },
       element("span", { className: "hidden" }, " costs "),
-      number(cost),
+      price(cost),
     ),
   );
 }
@@ -61,17 +62,17 @@ function feesOf(stage, earlier) {
 }
 
 /** The card with the features that a stage buys. */
-function buysCard(stage, index, earlier) {
-  const extra = DATA.evaluation ? `, including ${number(DATA.evaluation)} to run the stage` : "";
+function buysCard(stage, index, earlier, most) {
+  const extra = DATA.evaluation ? `, including ${price(DATA.evaluation)} to run the stage` : "";
   return element(
     "div",
     { className: "buys" },
     element("h3", {}, `Stage ${index + 1}`),
-    element("p", { className: "note" }, `buys features for ${number(stage.cost)}${extra}`),
-    ...featureLists([
-      ...stage.features.map(featureItem),
-      ...feesOf(stage, earlier).map(feeItem),
-    ]),
+    element("p", { className: "note" }, `buys features for ${price(stage.cost)}${extra}`),
+    ...featureLists(
+      [...stage.features.map(featureItem), ...feesOf(stage, earlier).map(feeItem)],
+      most,
+    ),
   );
 }
 
@@ -79,31 +80,30 @@ function buysCard(stage, index, earlier) {
 const listOf = (items) => element("ul", { role: "list" }, ...items);
 
 /** The first features of a long list, and the rest behind a line that opens. */
-function featureLists(items) {
-  if (items.length <= SHOWN + 1) return [listOf(items)];
+function featureLists(items, most) {
+  if (items.length <= most + 1) return [listOf(items)];
   const more = element(
     "details",
     {},
-    element("summary", {}, `and ${items.length - SHOWN} more`),
-    listOf(items.slice(SHOWN)),
+    element("summary", {}, `and ${items.length - most} more`),
+    listOf(items.slice(most)),
   );
   more.addEventListener("toggle", () => dispatchEvent(new Event("resize")));
-  return [listOf(items.slice(0, SHOWN)), more];
+  return [listOf(items.slice(0, most)), more];
 }
 
-/** Whether a stage with a threshold of its own labels every row that has its values. */
-const takesAll = ({ least }) => least !== undefined && answersAll(least);
+/** Whether a stage labels every row that has its values. */
+const takesAll = ({ least }) => answersAll(least);
 
-/** The rule by which rows leave at a stage that has a threshold of its own. */
+/** The rule by which rows leave at a stage. */
 function ruleOf(stage) {
-  if (stage.least === undefined) return [];
   const rule = takesAll(stage) ? "answers all" : `confidence ≥ ${leastOf(stage.least)}`;
   return [element("p", { className: "note rule" }, rule)];
 }
 
 /** The cost and, where values come later, the delay of a row that leaves at a stage. */
 const soFar = ({ costSoFar, delaySoFar }) =>
-  `at ${number(costSoFar)} per row${DATA.waits ? `, delay ${number(delaySoFar)}` : ""}`;
+  `at ${price(costSoFar)} per row${DATA.waits ? `, delay ${number(delaySoFar)}` : ""}`;
 
 /** The card with the rows that leave at a stage. */
 function leavesCard(stage, rows) {
@@ -166,12 +166,14 @@ function rejectedCard({ rejected, rows, stages }) {
 /** Draw the cards of a design, and the bands behind them. */
 function drawCascade(container, flow) {
   const grid = element("ol", { className: "cascade", role: "list", "aria-label": "Stages, in order" });
+  const isMany = flow.stages.length >= MANY;
+  grid.classList.toggle("dense", isMany);
   flow.stages.forEach((stage, index) => {
     grid.append(
       element(
         "li",
         { className: "stage" },
-        buysCard(stage, index, flow.stages.slice(0, index)),
+        buysCard(stage, index, flow.stages.slice(0, index), isMany ? SHOWN.many : SHOWN.few),
         element("div", { className: "way", "aria-hidden": "true" }),
         leavesCard(stage, flow.rows),
       ),

@@ -4,40 +4,56 @@ const CLASSES = DATA.classes;
 
 const sumOf = (counts) => counts.reduce((total, count) => total + count, 0);
 
-/** Counts of each class: rows, labelled, correct, and how often its label was given. */
+/** The rows of a class that were labelled correctly, labelled wrongly and rejected. */
+function outcomesOf(rows, correct, labelled, said) {
+  const rest = (more, less) => (more - less > ROUNDING * rows ? more - less : 0);
+  return { rows, correct, wrong: rest(labelled, correct), rejected: rest(rows, labelled), said };
+}
+
+/** Counts of each class, and how often its label was given. */
 function countsOf(counts, rows) {
   const n = rows.length;
   if (!CLASSES.has_counts)
-    return rows.map((all, k) => ({
-      rows: all,
-      correct: counts[k],
-      labelled: counts[n + k],
-      said: counts[2 * n + k],
-    }));
+    return rows.map((all, k) => outcomesOf(all, counts[k], counts[n + k], counts[2 * n + k]));
   return rows.map((all, k) => {
     const as = counts.slice(k * n, (k + 1) * n);
-    const labelled = sumOf(as);
-    const rejected = all - labelled > ROUNDING * all ? all - labelled : 0;
     const said = sumOf(rows.map((_, other) => counts[other * n + k]));
-    return { rows: all, correct: as[k], labelled, said, as, rejected };
+    return { ...outcomesOf(all, as[k], sumOf(as), said), as };
   });
 }
 
 /** A share of rows; blank if there are none. */
 const shareOf = (part, whole) => (whole ? percent(Math.min(1, part / whole)) : "–");
 
+/** A count of rows with its share of the class. */
+const countAndShare = (part, whole) => (part ? `${number(part)} (${shareOf(part, whole)})` : "none");
+
+/** A bar of a class: the shares that are correct, wrong and rejected, in the colours of the bands. */
+function classBar(one) {
+  const bar = shape("svg", { class: "class-bar", viewBox: "0 0 100 10", preserveAspectRatio: "none" });
+  let from = 0;
+  for (const kind of ["correct", "wrong", "rejected"]) {
+    const width = one.rows ? (100 * one[kind]) / one.rows : 0;
+    if (width) bar.append(shape("rect", { x: from, width, height: 10, class: `band ${kind}` }));
+    from += width;
+  }
+  return bar;
+}
+
 function classLine(label, one) {
   const shares = [
     number(one.rows),
-    shareOf(one.labelled, one.rows),
     shareOf(one.correct, one.rows),
+    countAndShare(one.wrong, one.rows),
+    countAndShare(one.rejected, one.rows),
     shareOf(one.correct, one.said),
   ];
-  const counts = CLASSES.has_counts ? [...one.as, one.rejected].map(number) : [];
+  const counts = CLASSES.has_counts ? one.as.map(number) : [];
   return element(
     "tr",
     {},
     element("th", { scope: "row" }, label),
+    element("td", { "aria-hidden": "true" }, classBar(one)),
     ...[...shares, ...counts].map((text) => element("td", {}, text)),
   );
 }
@@ -51,11 +67,12 @@ function drawClasses(design, which) {
     `By class, on ${which === "seen" ? "test rows" : "scored rows"}`;
   const counts = found.counts[design];
   const { labels, more } = CLASSES;
-  const said = CLASSES.has_counts ? [...labels.map((label) => `as ${label}`), "rejected"] : [];
-  const heads = ["class", "rows", "labelled", "found", "right when said", ...said];
+  const said = CLASSES.has_counts ? labels.map((label) => `as ${label}`) : [];
+  const heads = ["rows", "found", "wrong", "rejected", "right when said", ...said];
+  const head = (text) => element("th", { scope: "col" }, text);
   byId("classes-scroll").hidden = !counts;
   byId("classes").replaceChildren(
-    element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
+    element("thead", {}, element("tr", {}, head("class"), element("td", { "aria-hidden": "true" }), ...heads.map(head))),
     element(
       "tbody",
       {},
@@ -64,7 +81,7 @@ function drawClasses(design, which) {
   );
   byId("classes-words").textContent = !counts
     ? "To keep the file small, this page has the classes of shortlisted designs only."
-    : "Found: the share of the class that got its label; rejected rows are not found. " +
+    : "Found: the share of the class that got its label. Wrong: got the label of another class. " +
       "Right when said: the share of rows with that label that belong to the class." +
       (more ? ` ${number(more)} more classes are left out.` : "");
 }

@@ -1,8 +1,10 @@
-// Expected figures: what new rows will show of a design, as words and as a second mark in the scatter plot.
+// What new rows show of a design, expected or seen on test rows: words, and further marks in the scatter plot.
 
 const EXPECTED = DATA.expected;
 const ABOUT_EXPECTED =
   "Expected figures are the scored ones less what luck adds to the choice, with 95 % intervals.";
+// Test rows have the plain accuracy only: figures of another metric have no place beside it.
+const SEEN = DATA.seen && IS_PLAIN ? DATA.seen : null;
 const DIAMOND = "M0,-1L1,0L0,1L-1,0Z";
 const [INNER, OUTER] = [6, 13]; // radii of a mark and of the ring around the chosen one, in pixels
 
@@ -41,27 +43,28 @@ const expectedColumn = () => ({
   text: (i) => expectedCell("accuracy", i),
 });
 
-/** The range of an axis, extended to the expected figures that leave designs at least a third of it. */
-function rangeWithExpected(name) {
+/** The range of an axis, extended to expected and seen figures that leave designs at least a third of it. */
+function rangeWithJoined(name) {
   const [low, high] = rangeWithReferences(name);
-  if (!EXPECTED) return [low, high];
   const [least, most] = extremes(name);
   const reach = most - least || Infinity;
-  const near = EXPECTED[name].filter((value) => value >= least - reach && value <= most + reach);
+  const near = [EXPECTED, SEEN]
+    .flatMap((figures) => figures?.[name] ?? [])
+    .filter((value) => value >= least - reach && value <= most + reach);
   return [near.reduce((a, b) => Math.min(a, b), low), near.reduce((a, b) => Math.max(a, b), high)];
 }
 
-/** Expected figures, their intervals and the lines from the scored marks, in pixels; the first is chosen. */
-function placeExpected(view, { x, y }, designs) {
-  if (!EXPECTED) return [];
+/** Other figures of designs, their intervals and the lines from the scored marks, in pixels; the first is chosen. */
+function placeJoined(view, { x, y }, designs, figures) {
+  if (!figures) return [];
   const [across, up] = [view.scale("x"), view.scale("y")];
   const inside = (value, room) => Math.min(view.signal(room), Math.max(0, value));
   return designs.map((i, order) => {
-    const mark = { x: inside(across(EXPECTED[x][i]), "width"), y: inside(up(EXPECTED[y][i]), "height") };
+    const mark = { x: inside(across(figures[x][i]), "width"), y: inside(up(figures[y][i]), "height") };
     const [scoredX, scoredY] = [across(FIGURES[x][i]), up(FIGURES[y][i])];
     const away = Math.hypot(mark.x - scoredX, mark.y - scoredY);
     const start = Math.min(1, (order ? INNER : OUTER) / (away || 1));
-    const endOf = (end) => inside(up(EXPECTED[end][y][i]), "height");
+    const endOf = (end) => inside(up((figures[end] ?? figures)[y][i]), "height");
     return {
       ...mark,
       fromX: scoredX + start * (mark.x - scoredX),

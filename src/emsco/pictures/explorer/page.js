@@ -1,11 +1,5 @@
 // The page: limits, the designs within them, the chosen design, and the controls.
 
-const LIMITS = [
-  { name: "cost", title: "Maximum cost", per: 1, unit: "" },
-  { name: "accuracy", title: `Minimum ${DATA.metric}`, per: 100, unit: "%" },
-  { name: "coverage", title: "Minimum coverage", per: 100, unit: "%" },
-];
-
 const OUTSIDE = "outside your limits";
 const WARNINGS = [OUTSIDE, NO_BETTER];
 
@@ -31,95 +25,6 @@ const isListed = (i) => state.all || SHORTLIST.has(i);
 
 /** How much a design stands out: 0 outside the limits, 1 not on the shortlist that is shown, else 2. */
 const prominence = (i) => (isWithin(i, state.limits) ? 1 + isListed(i) : 0);
-
-/** A range of round numbers around all values of an objective, and the step of its slider. */
-function rangeOf({ name, per }) {
-  const [low, high] = extremes(name).map((value) => value * per);
-  const digits = Math.min(
-    12,
-    Math.max(0, -Math.floor(Math.log10((high - low || Math.abs(high) || 1) / 100))),
-  );
-  const step = Math.max(10 ** -digits, 10 ** Math.floor(Math.log10((high - low || 1) / 100)));
-  const round = (value) => Number(value.toFixed(digits));
-  return {
-    low: round(Math.floor(low / step) * step),
-    high: round(Math.ceil(high / step) * step),
-    step: round(step),
-  };
-}
-
-/** A slider and a box for numbers, which always show the same value. */
-function makeLimit(limit) {
-  const { low, high, step } = rangeOf(limit);
-  const open = limit.name === "cost" ? high : low;
-  const about = { min: low, max: high, step, value: open };
-  const slider = element("input", { type: "range", id: `limit-${limit.name}`, ...about });
-  const box = element("input", {
-    type: "number",
-    inputMode: "decimal",
-    id: `box-${limit.name}`,
-    ...about,
-    "aria-label": `${limit.title}${limit.unit ? ", in per cent" : ""}`,
-  });
-  const meant = element("button", { type: "button", className: "quiet", hidden: true });
-  // The reader may type 0.9 and mean 90 %. Ask, because 0.9 % is a valid limit too.
-  const ask = (ended) => {
-    const value = Number(box.value);
-    meant.hidden = !limit.unit || value <= 0 || (ended ? value > 1 : value >= 1);
-    if (meant.value === `${Number((100 * value).toPrecision(12))}`) return;
-    // WebKit drops a click if the text of the button changes during it.
-    meant.value = Number((100 * value).toPrecision(12));
-    meant.textContent = `Did you mean ${meant.value} %?`;
-  };
-  const isLoose = (value) => (limit.name === "cost" ? value >= high : value <= low);
-  const say = (value) =>
-    slider.setAttribute(
-      "aria-valuetext",
-      `${limit.name === "cost" ? "at most" : "at least"} ${number(value)}${limit.unit ? " per cent" : " per row"}` +
-        (isLoose(value) ? ", excludes no design" : ""),
-    );
-  const set = (value) => {
-    const outermost = limit.name === "cost" ? Infinity : 0;
-    // Round to the number that the reader typed: 93.1 / 100 is not exactly 0.931.
-    const exact = Number((value / limit.per).toPrecision(12));
-    state.limits = { ...state.limits, [limit.name]: isLoose(value) ? outermost : exact };
-    say(value);
-    schedule();
-  };
-  slider.addEventListener("input", () => {
-    box.value = slider.value;
-    meant.hidden = true;
-    set(Number(slider.value));
-  });
-  const read = () => {
-    ask(false);
-    if (box.value === "" || !Number.isFinite(Number(box.value))) return;
-    slider.value = box.value;
-    set(Number(box.value));
-  };
-  box.addEventListener("input", read);
-  box.addEventListener("change", () => ask(true)); // while the reader types, 1 may become 100
-  meant.addEventListener("click", () => {
-    box.value = meant.value;
-    read();
-    box.focus();
-  });
-  say(open);
-  limit.reset = () => {
-    slider.value = box.value = open;
-    meant.hidden = true;
-    set(open);
-  };
-  const unit = element("span", { className: "unit" }, box, limit.unit ? ` ${limit.unit}` : "");
-  return element(
-    "div",
-    { className: "limit" },
-    element("label", { for: slider.id }, limit.title),
-    unit,
-    element("div", { className: "meant", role: "status" }, meant),
-    slider,
-  );
-}
 
 let scheduled = 0;
 
@@ -193,14 +98,6 @@ function drawBest() {
     );
     return;
   }
-  const rows = OBJECTIVES.map((name) =>
-    element(
-      "div",
-      {},
-      element("dt", {}, TITLES[name]),
-      element("dd", {}, figure(name, FIGURES[name][state.best])),
-    ),
-  );
   const first = DATA.stages[state.best][0].map((feature) => DATA.features[feature]);
   byId("best").replaceChildren(
     element(
@@ -209,11 +106,8 @@ function drawBest() {
       hasErrorCosts() ? "Lowest total: " : "Best balanced: ",
       element("strong", {}, `design ${state.best}`),
     ),
-    element("dl", {}, ...rows),
+    figuresTable(state.best, OBJECTIVES),
     ...(hasErrorCosts() ? [element("p", {}, totalInWords(state.best))] : []),
-    ...(EXPECTED
-      ? [element("p", { className: "note" }, `On new rows, ${expectsInShort(state.best)}.`)]
-      : []),
     element("p", { className: "note" }, `Stage 1 buys ${listed(first)} for every row.`),
   );
 }
@@ -237,6 +131,7 @@ function drawDesign() {
   byId("design-heading").textContent = `Design ${chosen}`;
   const badges = [
     chosen === DATA.deployed && "deployed",
+    CERTIFIED.has(chosen) && "certified",
     chosen === state.best && "best within the limits",
     HAS_SHORTLIST && SHORTLIST.has(chosen) && "on the shortlist",
     SIMPLIFIED.has(chosen) && "simplified",
@@ -260,6 +155,7 @@ function drawDesign() {
   drawFigures(chosen);
   drawClasses(chosen, which);
   drawAbout(chosen);
+  drawCertificate(chosen);
   const place = DATA.deploy.lastIndexOf("{number}");
   byId("deploy").textContent =
     DATA.deploy.slice(0, place) + chosen + DATA.deploy.slice(place + "{number}".length);
@@ -271,38 +167,49 @@ function drawSpending(flow, mean) {
   spending.draw(bars, mean);
   const words = bars
     .filter((bar) => bar.rows)
-    .map((bar) => `${rowsOf(bar.rows)} ${bar.rows === 1 ? "costs" : "cost"} ${number(bar.cost)}`);
+    .map((bar) => `${rowsOf(bar.rows)} ${bar.rows === 1 ? "costs" : "cost"} ${price(bar.cost)}`);
   byId("spending-words").textContent =
-    `${listed(words)}. All features together cost ${number(DATA.total)} per row.`;
+    `${listed(words)}. All features together cost ${price(DATA.total)} per row.`;
   byId("spending").setAttribute(
     "aria-label",
     `Histogram of the cost of a row. ${byId("spending-words").textContent}`,
   );
 }
 
-function drawFigures(design) {
-  const text = (which, name) => {
-    if (which === "expected") return OBJECTIVES.includes(name) ? expectedCell(name, design) : "–";
-    if (name === "rows") return number(DATA[which].rows[design]);
-    if (name === "correct") return percent(shareCorrect(design, which));
-    if (nameOf(name, which) !== nameOf(name)) return "–";
-    return figure(name, DATA[which][name][design]);
-  };
+/** The text of a figure of a design: scored, expected or seen. */
+function figureText(which, name, design) {
+  if (which === "expected") return OBJECTIVES.includes(name) ? expectedCell(name, design) : "–";
+  if (name === "rows") return number(DATA[which].rows[design]);
+  if (name === "correct") return percent(shareCorrect(design, which));
+  if (nameOf(name, which) !== nameOf(name)) return "–";
+  return figure(name, DATA[which][name][design]);
+}
+
+/** A table of figures of a design, with a column for each kind: scored, expected and seen. */
+function figuresTable(design, names) {
   const titles = { ...TITLES, correct: "Accuracy", rows: "Rows" };
   const kinds = ["scored", "expected", "seen"].filter((which) => DATA[which]);
   const heads = kinds.map((which) => element("th", { scope: "col" }, capital(which)));
-  const plain = IS_PLAIN ? [] : ["correct"];
-  const lines = ["coverage", "accuracy", ...plain, "cost", "rows"].map((name) =>
+  const lines = names.map((name) =>
     element(
       "tr",
       {},
       element("th", { scope: "row" }, titles[name]),
-      ...kinds.map((which) => element("td", {}, ...[text(which, name)].flat())),
+      ...kinds.map((which) => element("td", {}, ...[figureText(which, name, design)].flat())),
     ),
   );
-  byId("figures").replaceChildren(
+  return element(
+    "table",
+    { className: "figures", "aria-label": `Figures of design ${design}` },
     element("thead", {}, element("tr", {}, element("td"), ...heads)),
     element("tbody", {}, ...lines),
+  );
+}
+
+function drawFigures(design) {
+  const plain = IS_PLAIN ? [] : ["correct"];
+  byId("figures").replaceChildren(
+    figuresTable(design, ["coverage", "accuracy", ...plain, "cost", "rows"]),
   );
   byId("figures-words").textContent =
     "Scored figures come from the rows that chose these designs, so they are too good, on few rows by several percentage points. " +
@@ -328,11 +235,13 @@ function drawAbout(design) {
       : []),
     threshold,
     ["Other designs with the same scored figures", others ? number(others) : "none"],
-    ["Features never bought", out.length ? out.join(", ") : "none"],
     ...DATA.facts,
+    ["Features never bought", out.length ? out.join(", ") : "none"],
   ];
   byId("about").replaceChildren(
-    ...facts.flatMap(([heading, fact]) => [element("dt", {}, heading), element("dd", {}, fact)]),
+    ...facts.map(([heading, fact]) =>
+      element("div", {}, element("dt", {}, heading), element("dd", {}, fact)),
+    ),
   );
 }
 
@@ -409,11 +318,12 @@ function listenToAxes() {
     const { x, y, c } = scatter.fields;
     byId("scatter").setAttribute(
       "aria-label",
-      `${number(N)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape.` +
+      `${number(N)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape (${scatter.kinds().map(stageName).join(", ")}).` +
         (REFERENCES.length
           ? ` Crosses: ${listed(REFERENCES.map((one) => one.title))}, without a cascade.`
           : "") +
-        (EXPECTED ? " Diamond: what to expect of the design shown, on new rows." : ""),
+        (EXPECTED ? " Hollow diamond: what to expect of the design shown, on new rows." : "") +
+        (DATA.seen ? " Full diamond: what test rows have seen of it." : ""),
     );
   };
   for (const place of places) {

@@ -21,6 +21,8 @@ __all__ = ["check_vega", "page_of"]
 
 _SCRIPTS = (
     "words.js",
+    "certificate.js",
+    "limits.js",
     "references.js",
     "expected.js",
     "totals.js",

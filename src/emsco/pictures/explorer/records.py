@@ -19,10 +19,11 @@ from emsco.trust.by_class import ByClass
 from emsco.trust.error_costs import ErrorCosts
 from emsco.trust.expected import Expected
 
-__all__ = ["Explored", "ExploredDesign"]
+__all__ = ["CertifiedDesigns", "Explored", "ExploredDesign"]
 
 _NUMBER = "{number}"
 _EXPECTED_DIGITS = 6  # expected figures are no more certain than their first two
+_LONGEST_CURRENCY = 12  # characters
 _OBJECTIVES = ("coverage", "accuracy", "cost")
 
 
@@ -63,6 +64,41 @@ class ExploredDesign(Objectives):
     expected: Expected | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CertifiedDesigns:
+    """What a certificate says of the designs of the page.
+
+    Attributes
+    ----------
+    designs : tuple of int
+        Numbers of the certified designs, best first.
+    promises : tuple of str
+        What they keep on new rows, in words.
+    delta : float
+        Highest chance of a false certificate.
+    n_rows : int
+        Rows that were tested.
+    date : str
+        Day of the test.
+    """
+
+    designs: tuple[int, ...]
+    promises: tuple[str, ...]
+    delta: float
+    n_rows: int
+    date: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "designs": list(self.designs),
+            "promises": list(self.promises),
+            "delta": self.delta,
+            "rows": self.n_rows,
+            "date": self.date,
+        }
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Explored:
     """Contents of the page of a front.
@@ -92,6 +128,10 @@ class Explored:
         What there is without a cascade, on the scored and on the test rows.
     error_costs : ErrorCosts or None
         What errors and rejections cost, if the page shall begin with totals.
+    currency : str or None
+        Unit of all costs, as in "€" or "minutes".
+    certified : CertifiedDesigns or None
+        What a certificate says, if there is one.
     """
 
     designs: Sequence[ExploredDesign]
@@ -107,6 +147,8 @@ class Explored:
     references: Sequence[ReferenceMark] = ()
     seen_references: Sequence[ReferenceMark] = ()
     error_costs: ErrorCosts | None = None
+    currency: str | None = None
+    certified: CertifiedDesigns | None = None
 
     def __post_init__(self) -> None:
         """Check the values that the page relies on."""
@@ -114,6 +156,8 @@ class Explored:
             raise refused("deploy", f"have {_NUMBER} in it", self.deploy)
         if self.deployed is not None:
             check_whole("deployed", self.deployed, 0, len(self.designs) - 1)
+        if self.currency is not None:
+            _check_currency(self.currency)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as columns, to keep files of many thousand designs short."""
@@ -142,6 +186,8 @@ class Explored:
             "seen": _figures(seen) | _counts(seen) if len(seen) == len(self.designs) else None,
             "expected": _expected(self.designs),
             "error_costs": self._error_costs(),
+            "currency": None if self.currency is None else self.currency.strip(),
+            "certificate": None if self.certified is None else self.certified.to_dict(),
             **self._assessed(),
         }
 
@@ -191,6 +237,14 @@ class Explored:
             [[place[name] for name in stage.features] for stage in design.flow.stages]
             for design in self.designs
         ]
+
+
+def _check_currency(currency: str) -> None:
+    """Raise an error unless a currency is a short text that can stand beside a number."""
+    is_text = isinstance(currency, str) and currency.isprintable()
+    if not is_text or not 0 < len(currency.strip()) <= _LONGEST_CURRENCY:
+        rule = f"be a text of 1 to {_LONGEST_CURRENCY} characters, such as '€' or 'minutes'"
+        raise refused("currency", rule, currency)
 
 
 def _figures(found: Sequence[ExploredDesign] | Sequence[Flow]) -> dict[str, list[float]]:

@@ -4,6 +4,7 @@ const CROSS = "M-1,-1L1,1M-1,1L1,-1";
 const LINE = 15; // pixels from one line of text to the next
 const BESIDE = 11; // pixels between a cross and its name
 const RING = 10; // radius of the ring around the best design, in pixels
+const AWAY = [22, 36, 52, 72, 96]; // pixels between the best design and its name, as tried
 const LONGEST = 28; // characters of a name in the picture
 const ARROWS = { x: ["←", "→"], y: ["↑", "↓"] };
 const rulers = element("canvas").getContext("2d");
@@ -51,19 +52,54 @@ function clearOf(box, taken, height) {
   return 0;
 }
 
-/** The boxes of the best design: its ring, and its name where the spec of the scatter plot puts it. */
-function boxesOfBest(best, place, width) {
-  const { x, y } = place(figuresOf(best));
-  const name = boxOf(`best: design ${best}`, x, y + (y < 40 ? 26 : -22), x > width / 2);
-  return [{ left: x - RING, right: x + RING, y }, name];
+/** How much a line of text hides: marks near it count by their prominence, the chosen one most. */
+function hidden(box, marks, state) {
+  const covers = (i) =>
+    Math.abs(marks.y(i) - box.y) < LINE * 0.8 && marks.x(i) > box.left - 6 && marks.x(i) < box.right + 6;
+  const over = ALL.filter(covers);
+  return over.reduce((sum, i) => sum + (i === state.chosen ? 20 : 0.1 + prominence(i)), 0);
 }
 
-/** The crosses and their names, in pixels of the plot. */
-function placeReferences(view, fields, best) {
+/** The name of the best design where it hides the fewest marks, joined to its ring if that is far. */
+function placeBest(view, marks, state) {
+  if (state.best === null) return [];
+  const [width, height] = [view.signal("width"), view.signal("height")];
+  const [x, y] = [marks.x(state.best), marks.y(state.best)];
+  const text = `best: design ${state.best}`;
+  let found = null;
+  for (const away of AWAY)
+    for (const down of [-away, away, 0])
+      for (const toLeft of [x > width / 2, x <= width / 2]) {
+        const aside = down ? 0 : away;
+        const box = boxOf(text, toLeft ? x - aside : x + aside, y + down, toLeft);
+        if (box.left < 0 || box.right > width || box.y < 8 || box.y > height - 8) continue;
+        const penalty = hidden(box, marks, state) + away / 60;
+        if (found === null || penalty < found.penalty) found = { box, penalty, toLeft, down };
+      }
+  if (found === null) return [];
+  const { box, toLeft, down } = found;
+  const start = down ? { x, y: y + Math.sign(down) * RING } : { x: x + (toLeft ? -RING : RING), y };
+  return [
+    {
+      text,
+      x: toLeft ? box.right : box.left,
+      y: box.y,
+      align: toLeft ? "right" : "left",
+      fromX: start.x,
+      fromY: start.y,
+      toX: down ? x : toLeft ? box.right : box.left,
+      toY: down ? box.y - Math.sign(down) * 8 : y,
+      boxes: [{ left: x - RING, right: x + RING, y }, box],
+    },
+  ];
+}
+
+/** The crosses and their names, in pixels of the plot, clear of the name of the best design. */
+function placeReferences(view, fields, names) {
   const [width, height] = [view.signal("width"), view.signal("height")];
   const [across, up] = [view.scale("x"), view.scale("y")];
   const place = (figures) => ({ x: across(figures[fields.x]), y: up(figures[fields.y]) });
-  const taken = best === null ? [] : boxesOfBest(best, place, width);
+  const taken = names.flatMap((name) => name.boxes);
   const inside = (value, room) => Math.min(room, Math.max(0, value));
   return REFERENCES.map((reference) => {
     const exact = place(reference);
@@ -101,6 +137,11 @@ function drawKey() {
     lines.push([
       sample({ class: "sample expected", d: DIAMOND }),
       "expected on new rows, with its 95 % interval: of the design shown, and of the one under the pointer",
+    ]);
+  if (SEEN)
+    lines.push([
+      sample({ class: "sample seen", d: DIAMOND }),
+      "seen on test rows: of the same designs",
     ]);
   byId("scatter-key").replaceChildren(...lines.map((parts) => element("span", {}, ...parts)));
   byId("scatter-key").hidden = !lines.length;

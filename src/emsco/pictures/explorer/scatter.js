@@ -1,6 +1,6 @@
 // The pictures of the page, drawn by Vega: the scatter of designs and the histogram of costs.
 
-// A shape for each number of stages, within -1 to 1; larger numbers share the last.
+// Shapes for numbers of stages, within -1 to 1.
 const SHAPES = [
   "M0.9,0A0.9,0.9,0,1,1,-0.9,0A0.9,0.9,0,1,1,0.9,0Z",
   "M-0.8,-0.8H0.8V0.8H-0.8Z",
@@ -11,19 +11,33 @@ const SHAPES = [
   "M0,-1L0.28,-0.35L1,-0.3L0.45,0.15L0.62,0.85L0,0.45L-0.62,0.85L-0.45,0.15L-1,-0.3L-0.28,-0.35Z",
 ];
 const SHADES = 48; // more than the eye can distinguish in marks of this size
-const OPACITY = [0.16, 0.4, 1]; // of a mark by its prominence
+const OPACITY = [0.16, 0.55, 1]; // of a mark by its prominence
 const HOLLOW = SHADES; // in place of a shade
 const NEAR = 30; // pixels, about the width of a fingertip
 const LARGEST = 12; // width of a mark in pixels
 
 /** The width of a mark in pixels, among so many. */
-const sizeAmong = (count) => (count > 2000 ? 8 : count > 400 ? 10 : LARGEST);
+const sizeAmong = (count) => (count > 2000 ? 6 : count > 400 ? 8 : LARGEST);
 
-/** The name of a number of stages in the legend. */
-const stageName = (kind) => (kind < SHAPES.length ? `${kind}` : `${SHAPES.length} or more`);
+/** The numbers of stages that share a shape: each its own, unless there are more than shapes. */
+function kindsOfStages() {
+  const counts = [...new Set(DATA.stages.map((stages) => stages.length))].sort((a, b) => a - b);
+  const most = counts.at(-1);
+  if (most <= SHAPES.length) return Array.from({ length: most }, (_, i) => [i + 1]);
+  const each = Math.ceil(counts.length / SHAPES.length);
+  const kinds = [];
+  for (let i = 0; i < counts.length; i += each) kinds.push(counts.slice(i, i + each));
+  return kinds;
+}
+
+const KINDS = kindsOfStages();
+const KIND_OF = new Map(KINDS.flatMap((counts, i) => counts.map((count) => [count, i + 1])));
+
+/** The name of a kind in the legend, as in "3" or "8 to 9". */
+const stageName = (kind) => [...new Set([KINDS[kind - 1][0], KINDS[kind - 1].at(-1)])].join(" to ");
 
 /** The number of a design's shape, from 1. */
-const kindOf = (design) => Math.min(DATA.stages[design].length, SHAPES.length);
+const kindOf = (design) => KIND_OF.get(DATA.stages[design].length);
 
 /** A colour for each shade of the ramp. */
 function shades(ramp) {
@@ -111,10 +125,13 @@ class Marks {
     const path = new Path2D(SHAPES[kind - 1]);
     context.fillStyle = shade === HOLLOW ? colour("card") : this.colours[shade];
     context.fill(path);
-    context.strokeStyle = colour(shade === HOLLOW ? "line-strong" : "ink");
-    context.lineWidth = (shade === HOLLOW ? 3 : 1.4) / size;
-    context.globalAlpha *= 0.8;
-    context.stroke(path);
+    // A dark edge around small marks would drown their colour, and thousands of them turn grey.
+    if (shade === HOLLOW || (size === LARGEST && level === 2)) {
+      context.strokeStyle = colour(shade === HOLLOW ? "line-strong" : "ink");
+      context.lineWidth = (shade === HOLLOW ? 3 : 1.4) / size;
+      context.globalAlpha *= 0.8;
+      context.stroke(path);
+    }
     const covered = context.getImageData(0, 0, side, side).data;
     context.globalCompositeOperation = "destination-over";
     context.globalAlpha = 1;
@@ -127,7 +144,7 @@ class Marks {
 }
 
 /** The settings that both pictures share, with the colours of the style sheet. */
-function look() {
+function look(isNarrow) {
   const ink = colour("ink");
   const font = getComputedStyle(document.body).fontFamily;
   const text = {
@@ -152,12 +169,17 @@ function look() {
       symbolFillColor: "transparent",
       symbolStrokeColor: ink,
       symbolStrokeWidth: 1.5,
-      layout: { top: { anchor: "start", direction: "horizontal", margin: 32 } },
+      layout: {
+        top: isNarrow
+          ? { anchor: "start", direction: "vertical", margin: 6 }
+          : { anchor: "start", direction: "horizontal", margin: 32 },
+      },
     },
     view: { stroke: null },
     range: { ramp: colour("ramp").split(" ") },
     style: {
       limit: { stroke: colour("limit"), strokeDash: [5, 4], strokeWidth: 1.5 },
+      bestLine: { stroke: colour("limit"), strokeWidth: 1 },
       best: { stroke: colour("limit"), strokeWidth: 3 },
       chosen: { stroke: ink, strokeWidth: 2 },
       halo: {
@@ -169,6 +191,7 @@ function look() {
       },
       name: { ...names, fill: colour("limit") },
       expected: { stroke: colour("accent"), fill: colour("card"), strokeWidth: 2 },
+      seen: { stroke: colour("card"), fill: colour("accent"), strokeWidth: 1 },
       expectedLine: { stroke: colour("accent"), strokeWidth: 1.2 },
       expectedInterval: { stroke: colour("accent"), strokeWidth: 6, strokeOpacity: 0.3 },
       reference: { stroke: colour("ink-soft"), strokeWidth: 2.4 },
@@ -216,8 +239,13 @@ class Picture {
     this.view?.finalize();
     this.size = this.room();
     this.view = (
-      await vegaEmbed(this.frame, { ...spec, ...this.size }, { ...EMBEDDING, config: look() })
+      await vegaEmbed(this.frame, { ...spec, ...this.size }, { ...EMBEDDING, config: look(this.isNarrow()) })
     ).view;
+  }
+
+  /** Whether legends and titles must share the width of a phone. */
+  isNarrow() {
+    return this.container.clientWidth < 520;
   }
 
   room() {
@@ -242,24 +270,29 @@ class Picture {
 /** All designs as marks, with rings around the best and the chosen one. */
 class Scatter extends Picture {
   constructor(container) {
-    super(container, (width) => Math.round(Math.min(460, Math.max(340, 0.62 * width))));
+    super(container, (width) => Math.round(Math.min(460, Math.max(width < 520 ? 380 : 340, 0.62 * width))));
     this.fields = { x: "cost", y: "accuracy", c: "coverage" };
     this.state = null;
     this.pointed = null; // the design under the pointer
   }
 
+  /** The shapes that designs have. */
+  kinds() {
+    return [...new Set(ALL.map(kindOf))].sort((a, b) => a - b);
+  }
+
   /** Draw from scratch, for instance after a change of colours. */
   async build() {
-    const kinds = [...new Set(ALL.map(kindOf))].sort((a, b) => a - b);
-    const narrow = this.container.clientWidth < 520;
+    const kinds = this.kinds();
+    const narrow = this.isNarrow();
     const spec = started(DATA.specs.scatter, {
       stageNames: kinds.map(stageName),
       stageShapes: kinds.map((kind) => SHAPES[kind - 1]),
       markSize: sizeAmong(SHORTLIST.size),
       domains: Object.fromEntries(OBJECTIVES.map((name) => [name, extremes(name)])),
-      ranges: Object.fromEntries(OBJECTIVES.map((name) => [name, rangeWithExpected(name)])),
+      ranges: Object.fromEntries(OBJECTIVES.map((name) => [name, rangeWithJoined(name)])),
       titles: {
-        cost: narrow ? "Mean cost" : "Mean cost of a row",
+        cost: withUnit(narrow ? "Mean cost" : "Mean cost of a row"),
         accuracy: TITLES.accuracy,
         coverage: "Coverage",
       },
@@ -305,27 +338,30 @@ class Scatter extends Picture {
     const sizes = [faint, faint, state.all ? small : sizeAmong(SHORTLIST.size)];
     this.marks.paint(prominence, sizes, (i) => this.shades[i]);
     const one = (number) => (number === null ? [] : [{ number, ...figuresOf(number) }]);
+    const name = placeBest(this.view, this.marks, state);
     this.view
       .signal("limits", state.limits)
       .data("marks", [{ image: this.marks.canvas }])
-      .data("references", placeReferences(this.view, this.fields, state.best))
-      .data("expected", this.expected())
+      .data("references", placeReferences(this.view, this.fields, name))
+      .data("expected", this.joined(EXPECTED))
+      .data("seen", this.joined(SEEN))
+      .data("bestName", name)
       .data("best", one(state.best))
       .data("chosen", one(state.chosen))
       .run();
   }
 
-  /** The expected figures of the chosen design and of the one under the pointer. */
-  expected() {
+  /** Other figures of the chosen design and of the one under the pointer: expected or seen. */
+  joined(figures) {
     const shown = new Set([this.state.chosen, this.pointed ?? this.state.chosen]);
-    return placeExpected(this.view, this.fields, [...shown]);
+    return placeJoined(this.view, this.fields, [...shown], figures);
   }
 
   /** Note the design under the pointer. */
   point(design) {
     if (design === this.pointed) return;
     this.pointed = design;
-    if (EXPECTED) this.view.data("expected", this.expected()).run();
+    this.view.data("expected", this.joined(EXPECTED)).data("seen", this.joined(SEEN)).run();
   }
 
   resize() {
@@ -357,7 +393,9 @@ class Spending extends Picture {
   }
 
   async build() {
-    await this.show(started(DATA.specs.spending, { total: DATA.total }));
+    const spec = started(DATA.specs.spending, { total: DATA.total });
+    spec.axes[0].title = withUnit(spec.axes[0].title);
+    await this.show(spec);
     if (this.shown) this.draw(...this.shown);
   }
 

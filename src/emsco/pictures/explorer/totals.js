@@ -25,7 +25,7 @@ function partsOf({ coverage, correct, cost }, factors) {
 }
 
 /** Format a part of a total, with four digits: more would be noise. */
-const amountOf = (value) => number(Number(value.toPrecision(4)));
+const amountOf = (value) => price(Number(value.toPrecision(4)));
 
 const totalOfParts = ({ features, errors, rejections }) => features + errors + rejections;
 
@@ -104,7 +104,7 @@ function makeErrorCost(one, changed) {
   const say = () =>
     slider.setAttribute(
       "aria-valuetext",
-      errorCosts[name] === null ? "not set" : `${number(errorCosts[name])}`,
+      errorCosts[name] === null ? "not set" : price(errorCosts[name]),
     );
   const set = (value) => {
     errorCosts[name] = value;
@@ -130,7 +130,7 @@ function makeErrorCost(one, changed) {
     "div",
     { className: "limit" },
     element("label", { for: slider.id }, title),
-    element("span", { className: "unit" }, box),
+    element("span", { className: "unit" }, ...besideUnit(box)),
     slider,
   );
 }

@@ -67,10 +67,27 @@ const number = (value) =>
 /** Format a mean cost; all have the same number of decimals, enough to tell them apart. */
 const DECIMALS = Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(extremes("cost")[1] || 1))));
 const meanCost = (value) =>
-  value.toLocaleString("en-GB", {
-    minimumFractionDigits: DECIMALS,
-    maximumFractionDigits: DECIMALS,
-  });
+  priced(
+    value.toLocaleString("en-GB", {
+      minimumFractionDigits: DECIMALS,
+      maximumFractionDigits: DECIMALS,
+    }),
+  );
+
+const CURRENCY = DATA.currency;
+const SIGN_FIRST = CURRENCY !== null && /\p{Sc}/u.test(CURRENCY);
+
+/** Put the currency beside the text of a cost: "€12", but "12 EUR" and "12 minutes". */
+function priced(text) {
+  if (CURRENCY === null) return text;
+  return SIGN_FIRST ? `${CURRENCY}${text}` : `${text}\u00a0${CURRENCY}`;
+}
+
+/** The title of a column or an axis of costs, with the unit. */
+const withUnit = (title) => (CURRENCY === null ? title : `${title} (${CURRENCY})`);
+
+/** Format a cost, with its unit. */
+const price = (value) => priced(number(value));
 
 const figure = (objective, value) => (objective === "cost" ? meanCost(value) : percent(value));
 
@@ -127,14 +144,14 @@ function flowOf(design, which) {
   const paid = DATA.paid[design];
   const total = figures.rows[design];
   const rest = (rows, less) => (rows - less > ROUNDING * total ? rows - less : 0);
-  const own = ownThresholds(design);
+  const own = DATA.own_thresholds?.[design] ?? [];
   let reached = total;
   const stages = DATA.stages[design].map((features, stage) => {
     const left = figures.left[design][stage];
     const correct = figures.correct[design][stage];
     const found = {
       features,
-      least: own[stage],
+      least: own[stage] ?? DATA.thresholds,
       cost: paid[stage] - (stage ? paid[stage - 1] : 0),
       costSoFar: paid[stage],
       delaySoFar: DATA.waits ? DATA.waits[design][stage] : 0,
@@ -184,7 +201,7 @@ function inWords(design, which) {
     `Of ${number(flow.rows)} ${rows}, ${number(left)} get a label: ${number(correct)} correct, ` +
     `${wrong ? number(wrong) : "none"} wrong. ${flow.rejected ? number(flow.rejected) : "None"} ` +
     `${flow.rejected === 1 ? "is" : "are"} rejected. A row costs ${meanCost(DATA[which].cost[design])} on average, ` +
-    `${thanAllFeatures(DATA[which].cost[design])} (${number(DATA.total)}).` +
+    `${thanAllFeatures(DATA[which].cost[design])} (${price(DATA.total)}).` +
     (DATA.waits
       ? ` It waits ${number(meanDelay(flow))} on average, ${number(flow.stages.at(-1).delaySoFar)} at worst.`
       : "")

@@ -29,6 +29,8 @@ _SOLID: dict[str, Any] = {"facecolor": "white", "edgecolor": DARK, "linewidth": 
 _FLAT: dict[str, Any] = {"facecolor": "0.8", "edgecolor": "none", "linewidth": 0, "zorder": 1}
 _SHRINK = 0.95  # scale of each attempt to fit a diagram, relative to the attempt before
 _TINIEST = 0.05
+_PAGE = 9.6  # inches of the height of a page
+_READABLE = 0.6  # smallest scale of a new figure: text of 7 points becomes 4.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,17 +98,20 @@ class Canvas:
 def draw_canvas(lay_out: Callable[[float], Canvas], width: float, ax: Axes | None = None) -> Figure:
     """Draw the canvas that `lay_out` returns for a width, as a new figure or into axes.
 
-    A new figure is as high as the canvas. A canvas that is too high for the axes is laid out
-    wider and drawn smaller.
+    A new figure is as high as the canvas. A canvas that is too high for a page or for the axes is
+    laid out wider and drawn smaller.
     """
     check_matplotlib()
     if ax is not None:
         return _draw_into(check_axes(ax), lay_out)
-    canvas = lay_out(check_width(width))
-    figure = new_figure(canvas.width, canvas.height)
+    canvas, scale = lay_out(check_width(width)), 1.0
+    while scale * canvas.height > _PAGE and scale * _SHRINK >= _READABLE:
+        scale *= _SHRINK
+        canvas = lay_out(width / scale)
+    figure = new_figure(scale * canvas.width, scale * canvas.height)
     axes = figure.add_axes((0, 0, 1, 1))
     _empty(axes, canvas.width, canvas.height)
-    canvas.draw(axes)
+    canvas.draw(axes, scale)
     return figure
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Convergence", "draw_convergence"]
 
 _LEAST = 3  # generations of a curve; a proof records only its beginning and end
+_JUMP = 8  # times the value before: a last step that would flatten all others
 _FEW = 25  # generations up to which each gets a marker
 _LEGEND: dict[str, Any] = {
     "fontsize": 6.5,
@@ -129,11 +130,20 @@ def draw_convergence(record: Convergence, width: float = COLUMN, ax: Axes | None
     _draw_panel(sizes, record, "designs on the front", {"": record.n_front})
     scored = {"designs": record.n_designs, "subsets": record.n_subsets}
     _draw_panel(counts, record, "scored so far", scored)
-    for panel in (sizes, counts):
-        panel.set_ylim(bottom=0)
+    drawn = (sizes, [record.n_front]), (counts, [*scored.values()])
+    for panel, lines in drawn:
+        if any(map(_jumps, lines)):
+            panel.set_yscale("log")  # a proof counts all designs at once, in its last step
+        else:
+            panel.set_ylim(bottom=0)
         panel.yaxis.set_major_formatter("{x:,.0f}")
     _name_generations(counts, record)
     return figure
+
+
+def _jumps(values: FloatArray) -> bool:
+    """Tell whether the last value would flatten all others."""
+    return bool(values.min() > 0 and values[-1] >= _JUMP * values[:-1].max())
 
 
 def _draw_panel(

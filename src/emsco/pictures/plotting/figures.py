@@ -12,6 +12,7 @@ import numpy as np
 
 from emsco._base.checks import check_number, refused
 from emsco._base.documents import PathLike
+from emsco._base.text import shorten
 from emsco.errors import FileError, Parameter, not_installed
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "check_picture",
     "check_width",
     "coverage_ends",
+    "entitle",
     "figure_of",
     "line_look",
     "name_marks",
@@ -43,6 +45,8 @@ __all__ = [
 COLUMN = 3.4  # inches of a column in a paper with two columns
 NARROWEST, _WIDEST = 2.6, 40.0
 _DPI = 200.0
+_TITLE, _EDGE = 0.24, 0.06  # inches: the height of a title, and its distance from the edge
+_LETTERS = 15  # of a title, per inch
 _STEPS = 20  # a scale of coverage begins and ends at a multiple of 1 / 20
 _ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = "viridis"  # dark to light, so readers with colour blindness can use it
@@ -143,6 +147,23 @@ def save_figure(figure: Figure, path: PathLike) -> tuple[Path, Path]:
     """Write a figure as PNG and as SVG; `path` has no ending."""
     png, svg = (write_figure(figure, f"{os.fspath(path)}{end}") for end in (".png", ".svg"))
     return png, svg
+
+
+def entitle(figure: Figure, title: str) -> None:
+    """Put a title above a whole figure, on the left; a figure without a layout grows for it."""
+    width, height = map(float, figure.get_size_inches())
+    text = shorten(title, int(_LETTERS * width))
+    look: dict[str, Any] = {"fontsize": 8, "fontweight": "bold", "ha": "left", "va": "top"}
+    more = height + _TITLE
+    if figure.get_layout_engine() is None:
+        for axes in figure.axes:
+            x, y, across, up = axes.get_position().bounds
+            share = height / more
+            axes.set_position((x, y * share, across, up * share))
+        figure.text(_EDGE / width, 1 - _EDGE / more, text, color=DARK, parse_math=False, **look)
+    else:
+        figure.suptitle(text, x=_EDGE / width, color=DARK, parse_math=False, **look)
+    figure.set_size_inches(width, more)
 
 
 def add_scale(

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from emsco._base.checks import refused
+from emsco._base.typing import FloatArray
 from emsco.pictures.plotting.figures import (
     COLUMN,
     DARK,
@@ -17,6 +20,7 @@ from emsco.pictures.plotting.figures import (
     new_figure,
     soften,
 )
+from emsco.trust.intervals import share_intervals
 from emsco.trust.reliability import Reliability
 from emsco.trust.risk import RiskCoverage
 
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["draw_reliability", "draw_risk_coverage"]
 
 _ACCURACY, _CONFIDENCE = "share correct", "confidence"
+_FEWEST = 10  # rows of a bar: fewer are pooled with the next bin
+_MOST_ALONE = 3  # stages alone that risk is drawn for
 _CURVES = {"risk": "share of labels\nthat are wrong", "cost": "mean cost"}
 
 
@@ -35,7 +41,8 @@ def draw_reliability(
 ) -> Figure:
     """Draw accuracy against confidence for each stage, and the number of rows below.
 
-    Where a bar ends below the dotted line, the stage is overconfident.
+    Where a bar ends below the dotted line, the stage is overconfident. Bins of fewer than ten rows
+    are pooled with their neighbours, and lines are 95 % intervals of the share correct.
 
     Parameters
     ----------
@@ -91,27 +98,52 @@ def _draw_one(ax: Any, records: Sequence[Reliability]) -> Figure:
 def _draw_stage(above: Any, below: Any, record: Reliability, number: int) -> None:
     """Draw the two panels of one stage."""
     _draw_accuracy(above, record, number)
-    _draw_bars(below, record, record.rows, color="0.55")
+    _draw_bars(below, record.edges, record.rows, color="0.55")
     below.set_xlabel(_CONFIDENCE, fontsize=8)
     above.tick_params(labelbottom=False)
 
 
 def _draw_accuracy(panel: Any, record: Reliability, number: int) -> None:
     """Draw the accuracy of a stage in each bin of confidence."""
-    _draw_bars(panel, record, record.accuracy, color="0.78", label=_ACCURACY)
+    edges, rows, accuracy, confidence = _pooled(record)
+    _draw_bars(panel, edges, accuracy, color="0.78", label=_ACCURACY)
     panel.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
     dots: dict[str, Any] = {"color": "#0072b2", "markersize": 3, "label": "mean confidence"}
-    panel.plot(record.confidence, record.accuracy, "o", **dots)
+    panel.plot(confidence, accuracy, "o", **dots)
+    if (known := rows > 0).any():
+        ends = np.array(share_intervals((accuracy * rows)[known], rows[known])).T
+        look: dict[str, Any] = {"color": DARK, "linewidth": 0.9, "label": "95 % interval"}
+        panel.vlines(confidence[known], *ends, **look)
     panel.set_ylim(0, 1)
     title = f"stage {number if record.stage is None else record.stage}"
     panel.set_title(f"{title}, error {record.error:.3f}", fontsize=8)
 
 
-def _draw_bars(panel: Any, record: Reliability, heights: Any, **look: Any) -> None:
-    middle, width = (record.edges[1:] + record.edges[:-1]) / 2, record.edges[1] - record.edges[0]
+def _pooled(record: Reliability) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Edges, rows, accuracy and confidence of bins that have ten rows or more, if there are."""
+    n_bins = len(record.rows)
+    starts, inside = [0], 0.0
+    for i in range(n_bins):
+        # Start a new bin once this one has its rows, unless too few rows are left for another.
+        if inside >= _FEWEST and record.rows[i:].sum() >= _FEWEST:
+            starts.append(i)
+            inside = 0.0
+        inside += float(record.rows[i])
+    rows = np.add.reduceat(record.rows, starts).astype(np.float64)
+    sums = (
+        np.add.reduceat(np.nan_to_num(one) * record.rows, starts)
+        for one in (record.accuracy, record.confidence)
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        accuracy, confidence = (np.where(rows > 0, one / rows, np.nan) for one in sums)
+    return record.edges[[*starts, n_bins]], rows, accuracy, confidence
+
+
+def _draw_bars(panel: Any, edges: FloatArray, heights: Any, **look: Any) -> None:
+    middle, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
     panel.bar(middle, heights, width=0.94 * width, edgecolor="0.25", linewidth=0.6, **look)
     panel.set_axis_on()
-    panel.set_xlim(record.edges[0], 1)
+    panel.set_xlim(edges[0], 1)
     panel.tick_params(labelsize=7, width=0.6, length=2.5)
 
 
@@ -122,6 +154,8 @@ def draw_risk_coverage(
     ax: Axes | None = None,
 ) -> Figure:
     """Draw the share of wrong labels against coverage, and the mean cost below.
+
+    Of many stages, the first, the middle and the last are drawn alone.
 
     Parameters
     ----------
@@ -158,7 +192,7 @@ def draw_risk_coverage(
 
 def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: float | None) -> None:
     """Draw risk or cost against coverage, for each stage alone and for the cascade."""
-    alone = [record for record in records if record.stage is not None]
+    alone = _few([record for record in records if record.stage is not None])
     for i, record in enumerate(alone, start=1):  # look 0 belongs to the cascade
         look: dict[str, Any] = line_look(i) | {"linewidth": 1.0}
         label = f"stage {record.stage} alone"
@@ -171,6 +205,14 @@ def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: flo
     panel.set_ylabel(_CURVES[name], fontsize=8)
     panel.set_ylim(bottom=0)
     soften(panel)
+
+
+def _few(records: Sequence[RiskCoverage]) -> list[RiskCoverage]:
+    """Choose a few of many stages: the first, the last and those evenly between."""
+    if len(records) <= _MOST_ALONE:
+        return list(records)
+    places = np.linspace(0, len(records) - 1, _MOST_ALONE).round().astype(int)
+    return [records[place] for place in places]
 
 
 def _mark(panel: Any, record: RiskCoverage, values: Any, at: float | None) -> None:
