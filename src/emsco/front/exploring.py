@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from emsco._base.checks import refused
 from emsco.front import records
 from emsco.front.certificate import Certificate
 from emsco.pictures.explorer import CertifiedDesigns, Explored
 
-if TYPE_CHECKING:
-    from emsco.front.front import ParetoFront
-
 __all__ = ["certified_designs", "explored_front"]
 
 
-def explored_front(front: ParetoFront, **about: Any) -> Explored:
-    """Record a front for its page; `about` are the further fields of `Explored`."""
+def explored_front(front: Any, **about: Any) -> Explored:
+    """Record a `ParetoFront` for its page; `about` are the further fields of `Explored`."""
     return Explored(
         designs=records.explored_designs(front.points, front.seen, front.costs),
         metric=front.metric,
@@ -30,8 +27,8 @@ def explored_front(front: ParetoFront, **about: Any) -> Explored:
     )
 
 
-def certified_designs(front: ParetoFront, certificate: Certificate) -> CertifiedDesigns:
-    """Record what a certificate says of the designs of a front.
+def certified_designs(front: Any, certificate: Certificate) -> CertifiedDesigns:
+    """Record what a certificate says of the designs of a `ParetoFront`.
 
     Raises
     ------
@@ -51,6 +48,6 @@ def certified_designs(front: ParetoFront, certificate: Certificate) -> Certified
     )
 
 
-def _is_of(front: ParetoFront, number: int, identity: str) -> bool:
+def _is_of(front: Any, number: int, identity: str) -> bool:
     """Tell whether the design at a position decides just as the tested cascade did."""
-    return number < len(front) and front.cascade(number).stages.identity == identity
+    return bool(number < len(front) and front.cascade(number).stages.identity == identity)
