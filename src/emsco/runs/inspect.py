@@ -16,7 +16,7 @@ from emsco._base.documents import PathLike, write_text
 from emsco._base.text import some, what_was_meant
 from emsco._base.typing import FloatArray
 from emsco.costs import FeatureCosts
-from emsco.data.oddities import Oddity, accuracies_alone, oddities_of
+from emsco.data.oddities import Oddity, accuracies_alone, oddities_of, suspects
 from emsco.data.profiles import ColumnProfile, profiles_of
 from emsco.data.sources import FitFiles, Labelled
 from emsco.data.tables import column_names
@@ -141,7 +141,8 @@ def inspect_file(
     if forecast:
         tell(3, total, "trying a fit on some rows")
         given = EMSCOClassifier(gaps="impute", random_state=0, **settings)
-        found = replace(found, forecast=forecast_fit(data, given.get_params(deep=False)))
+        sound = _without_suspects(files, columns, oddities) or data
+        found = replace(found, forecast=forecast_fit(sound, given.get_params(deep=False)))
     tell(total, total, "")
     return found
 
@@ -205,6 +206,23 @@ def _training_data(files: FitFiles, columns: Sequence[ColumnProfile]) -> Trainin
     own = replace(files, drop=(*files.drop, *bad), costs=None)
     read = own.read_quietly(gaps="impute")
     return _data(read, files.costs, tuple(bad) + files.drop)
+
+
+def _without_suspects(
+    files: FitFiles, columns: Sequence[ColumnProfile], oddities: Sequence[Oddity]
+) -> TrainingData | None:
+    """Read the columns that may be bought without a second look; None if these are all or none.
+
+    An id with a text of its own for every row would make a fit take minutes.
+    """
+    odd = suspects(oddities)
+    rest = [one for one in columns if one.name not in odd]
+    if not odd or not rest:
+        return None
+    try:
+        return _training_data(replace(files, drop=(*files.drop, *sorted(odd))), rest)
+    except DataError:
+        return None
 
 
 def _data(rows: Labelled, costs: PathLike | None, drop: tuple[str, ...]) -> TrainingData:
