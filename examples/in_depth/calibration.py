@@ -53,10 +53,10 @@ before.savefig("reliability-before.png")
 
 # %%
 # With ``calibration="sigmoid"``, a quarter of the training rows teach a map from stated to honest
-# confidence. The classifier never sees those rows, and neither does the search. Now the second stage
-# is 95.4 % sure, and 95.6 % of its labels are correct. Fewer rows get a label, because fewer deserve
-# one. Other seeds agree, for the data and the split: with seed 1, 98.4 % sure and 78.5 % correct
-# become 94.5 % and 90.2 %; with seed 2, 97.1 % and 82.9 % become 95.0 % and 93.5 %.
+# confidence. The classifier never sees those rows, and neither does the search. Now the second
+# stage is 95.4 % sure, and 95.6 % of its labels are correct. Fewer rows get a label, because fewer
+# deserve one. Other seeds agree, for the data and the split: with seed 1, 98.4 % sure and 78.5 %
+# correct become 94.5 % and 90.2 %; with seed 2, 97.1 % and 82.9 % become 95.0 % and 93.5 %.
 
 after = draw_reliability(fit_and_report("sigmoid"))
 after.savefig("reliability-after.png")
