@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from emsco._base.checks import refused
 from emsco.front import records
 from emsco.front.certificate import Certificate
+from emsco.front.certifying import Certifiable
 from emsco.pictures.explorer import CertifiedDesigns, Explored
-
-if TYPE_CHECKING:
-    from emsco.front.front import ParetoFront
 
 __all__ = ["certified_designs", "explored_front"]
 
 
-def explored_front(front: ParetoFront, **about: Any) -> Explored:
+def explored_front(front: Certifiable, **about: Any) -> Explored:
     """Record a front for its page; `about` are the further fields of `Explored`."""
     return Explored(
         designs=records.explored_designs(front.points, front.seen, front.costs),
@@ -30,7 +28,7 @@ def explored_front(front: ParetoFront, **about: Any) -> Explored:
     )
 
 
-def certified_designs(front: ParetoFront, certificate: Certificate) -> CertifiedDesigns:
+def certified_designs(front: Certifiable, certificate: Certificate) -> CertifiedDesigns:
     """Record what a certificate says of the designs of a front.
 
     Raises
@@ -51,6 +49,6 @@ def certified_designs(front: ParetoFront, certificate: Certificate) -> Certified
     )
 
 
-def _is_of(front: ParetoFront, number: int, identity: str) -> bool:
+def _is_of(front: Certifiable, number: int, identity: str) -> bool:
     """Tell whether the design at a position decides just as the tested cascade did."""
-    return number < len(front) and front.cascade(number).stages.identity == identity
+    return number < len(front.points) and front.cascade(number).stages.identity == identity
