@@ -45,6 +45,18 @@ def test_every_kind_is_drawn_from_the_folder(run, kind, emsco, tmp_path):
     assert "<svg" in (tmp_path / "picture.svg").read_text()
 
 
+def test_titles_name_the_run_the_design_and_the_file(run):
+    data = run.folder.parent / "b.csv"
+    title = f"run, design {run.chosen}"
+    reliability = draw_run(run, RunPicture("reliability", data=data))
+    assert reliability.get_suptitle() == f"{title}, b.csv"
+    before = run.front.plot_cascade(run.chosen).get_size_inches()[1]
+    cascade = draw_run(run, RunPicture("cascade"))  # without a layout, it grows for the title
+    assert [text.get_text() for text in cascade.texts] == [title]
+    assert cascade.get_size_inches()[1] > before
+    assert cascade.axes[0].get_position().y1 < 0.98
+
+
 @pytest.mark.parametrize("kind", ["reliability", "risk"])
 def test_honesty_is_drawn_on_rows_of_a_file(run, kind, emsco, tmp_path):
     data, out = run.folder.parent / "b.csv", tmp_path / "picture.png"

@@ -206,6 +206,7 @@ def test_no_search_proposes_what_must_not_be_deployed(problem):
         assert worst <= rules.get("max_worst_cost", np.inf) * (1 + 1e-9)
 
 
+@pytest.mark.thorough
 @any_combination
 @given(problems())
 def test_no_search_beats_the_exact_front(problem):
@@ -224,6 +225,7 @@ def test_no_search_beats_the_exact_front(problem):
             assert reached.all(axis=1).any()
 
 
+@pytest.mark.thorough
 @any_combination
 @given(problems())
 def test_exclusion_never_makes_a_front_worse(problem):

@@ -153,7 +153,7 @@ def files(tmp_path, monkeypatch):
         "docs/quick_start.md",
         "docs/guides/deploying.md",
         "docs/guides/monitoring.md",
-        "docs/guides/problems.md",
+        pytest.param("docs/guides/problems.md", marks=pytest.mark.thorough),
     ],
 )
 def test_the_commands_of_a_page_run_in_order(page, files, emsco):

@@ -287,7 +287,7 @@ class TestScikitLearnAgrees:
     @pytest.mark.parametrize(
         ("name", "every"),
         [
-            ("pima", 4),
+            ("pima", 16),
             *(
                 pytest.param(*case, marks=pytest.mark.thorough)
                 for case in (("pima", 1), ("heart", 5), ("credit", 19))

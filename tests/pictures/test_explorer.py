@@ -278,6 +278,29 @@ def test_the_command_writes_the_page_of_a_run(run):
     assert ["Rows", "rows.csv"] in found["facts"]
 
 
+def test_the_command_takes_a_unit_of_costs_and_finds_the_certificate(run, emsco, tmp_path):
+    out, signed = tmp_path / "page.html", run.folder / "certificate.json"
+    rng = np.random.default_rng(9)
+    certificate = run.front.certify(
+        rng.normal(size=(60, 6)), np.arange(60) % 2, min_coverage=0.01, order=[run.chosen]
+    )
+    certificate.save(signed)
+    try:
+        emsco("explore", run.folder, "--out", out, "--currency", "€")
+        found = data_of(out.read_text(encoding="utf-8"))
+        assert found["currency"] == "€"
+        assert found["certificate"]["designs"] == list(certificate.best_first)
+        assert found["certificate"]["promises"] == ["at least 1 % of the rows get a label"]
+        test = replace(certificate.tests[0], cascade=f"sha256:{'0' * 64}")
+        with pytest.raises(ParameterError, match="certificate must be for designs of this front"):
+            run.front.to_html(certificate=replace(certificate, tests=(test,)))
+    finally:
+        signed.unlink()
+    for bad in ("", "x" * 13, "a\nb"):
+        with pytest.raises(ParameterError, match="currency must be a text of 1 to 12 characters"):
+            run.front.to_html(currency=bad)
+
+
 def test_the_command_writes_elsewhere_and_opens_what_it_wrote(run, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)

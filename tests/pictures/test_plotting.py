@@ -339,6 +339,16 @@ def test_an_item_is_broken_at_its_blanks_before_anything_else():
     assert wrap_items(["a perimeter_of"], width, 7) == ["a", "perimeter_of"]
 
 
+@pytest.mark.parametrize("width", [3.4, 7])
+def test_a_cascade_of_ten_stages_fits_a_page(width):
+    names = [f"laboratory value {i}" for i in range(10)]
+    costs = FeatureCosts.from_array([1.0] * 10, names)
+    flow = Flow.from_design(Design([*range(10)], names), costs, 100, [9] * 10, [8] * 10)
+    figure = draw_cascade(CascadePicture(flow, {}), width)
+    assert figure.get_figwidth() == pytest.approx(width)
+    assert figure.get_figheight() <= 9.6
+
+
 # convergence
 
 
@@ -377,6 +387,13 @@ def test_legends_of_convergence_stand_above_what_is_drawn():
     assert len(legends) == 2
     for panel, legend in legends:
         assert legend.get_window_extent().y0 >= panel.get_window_extent().y1
+
+
+def test_a_proof_at_the_end_does_not_flatten_the_search_before_it():
+    figure = draw_convergence(
+        Convergence.from_columns(HISTORY | {"n_designs": [300, 500, 10**7], "n_front": [3, 5, 4]})
+    )
+    assert [panel.get_yscale() for panel in figure.axes] == ["linear"] * 3 + ["log"]
 
 
 def test_a_search_without_generations_has_no_convergence_to_draw():

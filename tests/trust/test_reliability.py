@@ -161,3 +161,15 @@ def test_the_picture_has_a_panel_for_each_stage(tmp_path):
 def test_a_picture_of_nothing_is_refused():
     with pytest.raises(ParameterError, match="records must be of at least one stage, got none"):
         draw_reliability([])
+
+
+def test_a_picture_pools_bins_of_few_rows_and_draws_intervals():
+    found = reliability_of(*honest(40), n_bins=20, lowest=0.5)
+    assert (found.rows < 10).all()
+    panel = draw_reliability([found]).axes[0]
+    assert len(panel.patches) == 4 or len(panel.patches) == 3
+    widths = sum(bar.get_width() for bar in panel.patches)
+    assert widths == pytest.approx(0.94 * 0.5)
+    (intervals,) = panel.collections
+    for (_, low), (_, high) in intervals.get_segments():
+        assert 0 <= low < high <= 1

@@ -130,13 +130,15 @@ def test_the_picture_draws_risk_and_cost_and_marks_the_threshold(labelled):
         draw_risk_coverage([])
 
 
-def test_lines_of_ten_stages_differ_in_grey(labelled):
+def test_of_ten_stages_a_few_lines_are_drawn_that_differ_in_grey(labelled):
     cascade, *_ = make_cascade().risk_coverage(*labelled)
     records = [cascade, *(replace(cascade, stage=j + 1) for j in range(10))]
     figure = draw_risk_coverage(records, width=7)
     for panel in figure.axes:
         looks = {(str(line.get_linestyle()), line.get_marker()) for line in panel.get_lines()}
-        assert len(looks) == 11
+        assert len(looks) == 4
+    names = figure.axes[0].get_legend_handles_labels()[1]
+    assert names == ["stage 1 alone", "stage 5 alone", "stage 10 alone", "cascade"]
     assert "stage10alone" in words_of(figure)
 
 

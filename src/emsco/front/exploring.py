@@ -7,13 +7,14 @@ from typing import Any
 from emsco._base.checks import refused
 from emsco.front import records
 from emsco.front.certificate import Certificate
+from emsco.front.certifying import Certifiable
 from emsco.pictures.explorer import CertifiedDesigns, Explored
 
 __all__ = ["certified_designs", "explored_front"]
 
 
-def explored_front(front: Any, **about: Any) -> Explored:
-    """Record a `ParetoFront` for its page; `about` are the further fields of `Explored`."""
+def explored_front(front: Certifiable, **about: Any) -> Explored:
+    """Record a front for its page; `about` are the further fields of `Explored`."""
     return Explored(
         designs=records.explored_designs(front.points, front.seen, front.costs),
         metric=front.metric,
@@ -27,8 +28,8 @@ def explored_front(front: Any, **about: Any) -> Explored:
     )
 
 
-def certified_designs(front: Any, certificate: Certificate) -> CertifiedDesigns:
-    """Record what a certificate says of the designs of a `ParetoFront`.
+def certified_designs(front: Certifiable, certificate: Certificate) -> CertifiedDesigns:
+    """Record what a certificate says of the designs of a front.
 
     Raises
     ------
@@ -48,6 +49,6 @@ def certified_designs(front: Any, certificate: Certificate) -> CertifiedDesigns:
     )
 
 
-def _is_of(front: Any, number: int, identity: str) -> bool:
+def _is_of(front: Certifiable, number: int, identity: str) -> bool:
     """Tell whether the design at a position decides just as the tested cascade did."""
-    return bool(number < len(front) and front.cascade(number).stages.identity == identity)
+    return number < len(front.points) and front.cascade(number).stages.identity == identity

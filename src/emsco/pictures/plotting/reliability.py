@@ -42,7 +42,8 @@ def draw_reliability(
     """Draw accuracy against confidence for each stage, and the number of rows below.
 
     Where a bar ends below the dotted line, the stage is overconfident. Bins of fewer than ten rows
-    are pooled with their neighbours, and lines are 95 % intervals of the share correct.
+    are pooled with their neighbours, and lines are 95 % intervals of the share correct. Weights
+    count as numbers of rows.
 
     Parameters
     ----------
