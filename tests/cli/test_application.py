@@ -166,4 +166,4 @@ def test_every_command_has_a_module_of_its_name():
     modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
     names = {command.callback.__name__ for command in cli.app.registered_commands}
     assert names | {group.name for group in cli.app.registered_groups} <= modules
-    assert len(names) == 17
+    assert len(names) == 16
