@@ -56,6 +56,8 @@ def test_no_row_is_lost_or_charged_wrongly_whatever_a_source_does():
     assert [one for one in try_sources(0, range(6)) if one.escape] == []
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # sockets of the service that was killed
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_nothing_that_a_killed_service_acknowledged_is_lost(tmp_path):
     (one,) = attack_services(tmp_path, 0, range(1, 2))
     assert one.escape == ""

@@ -19,6 +19,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -138,13 +139,11 @@ class _Trial:
 
     def _ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_PATIENCE)
-        try:
+        with closing(connection):
             content = None if body is None else json.dumps(body)
             connection.request(method, path, content, _JSON if body is not None else {})
-            answer = connection.getresponse()
-            return answer.status, json.loads(answer.read())
-        finally:
-            connection.close()
+            with connection.getresponse() as answer:
+                return answer.status, json.loads(answer.read())
 
     def _friend(self, turn: int, number: int, seed: float) -> threading.Thread:
         rng, told = random.Random(seed + turn), self._told
@@ -181,10 +180,10 @@ class _Trial:
             method, path, headers, content = _nonsense(rng)
             try:
                 connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
-                connection.request(method, path, content, headers)
-                answer = connection.getresponse()
-                status, found = answer.status, answer.read()
-                connection.close()
+                with closing(connection):
+                    connection.request(method, path, content, headers)
+                    with connection.getresponse() as answer:
+                        status, found = answer.status, answer.read()
             except (OSError, http.client.HTTPException, ValueError):
                 continue
             shown = f"{method} {path[:80]!r} {content[:80]!r}: {status} {found[:200]!r}"
