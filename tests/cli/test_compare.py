@@ -99,6 +99,7 @@ def test_an_unknown_method_is_refused_before_rows_are_read(compare, own, word, m
         compare("--method", word)
 
 
+@pytest.mark.thorough
 def test_a_folder_takes_more_methods(compare):
     compare("--method", "cost_ordered", *TWO[4:])
     more = compare("--method", "cost_ordered", "--method", "cact_lasso", *TWO[4:])

@@ -596,6 +596,7 @@ def test_words_tell_classifiers_apart():
 # Ends
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent the POSIX way")
 def test_an_interrupt_leaves_nothing_running(tmp_path):
     code = """

@@ -38,6 +38,7 @@ def test_evolution_finds_the_whole_front_of_pima(result):
     assert all(s.curves["evolution"].least == s.n_vectors for s in result.landscapes)
 
 
+@pytest.mark.thorough
 def test_results_depend_on_the_seed_and_not_on_the_processes(result):
     again = reproduce_global(runs=3, seed=0, n_jobs=2, sets=("pima",), stages=(2,))
     for search, curve in result.landscapes[0].curves.items():
