@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -136,10 +136,4 @@ def _part(data: TrainingData, most: int = _ROWS) -> TrainingData:
         wanted = max(20, round(len(own) * most / len(data.labels)))
         kept.append(rng.permutation(own)[:wanted])
     rows = np.sort(np.concatenate(kept))
-    return replace(
-        data,
-        rows=data.rows[rows],
-        labels=data.labels[rows],
-        weights=None if data.weights is None else data.weights[rows],
-        prices=None if data.prices is None else data.prices[rows],
-    )
+    return data.take(rows, None if data.weights is None else data.weights[rows])

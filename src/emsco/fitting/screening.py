@@ -74,8 +74,8 @@ def _why_not(given: Mapping[str, Any]) -> tuple[str | Parameter, ...] | None:
 def screened(data: TrainingData, n_rows: int, seed: int) -> tuple[TrainingData, IntArray]:
     """Draw a sample of the rows, class by class; return it with the row numbers.
 
-    Classes keep their shares. A rare one gets up to 1,000 rows more than that, whose weights make
-    up for it.
+    Classes keep their shares, but a rare one gets 1,000 rows, or all it has; then weights make up
+    for it.
     """
     weights = np.ones(len(data.labels)) if data.weights is None else data.weights
     sizes = np.bincount(data.labels[weights > 0], minlength=len(data.classes))

@@ -69,6 +69,15 @@ class Layout:
         every, ends = np.concatenate(rows), np.cumsum([0, *map(len, weights)])
         return cls(every, pack(every >= 0), np.concatenate(weights), ends, len(labels))
 
+    @classmethod
+    def of_rows(
+        cls, labels: LabelArray, n_classes: int, counts: IntArray | None, by_class: bool
+    ) -> Self:
+        """Lay out rows class after class if `by_class`, else all together."""
+        if by_class:
+            return cls.from_classes(labels, n_classes, counts)
+        return cls.from_counts(len(labels), counts)
+
     @property
     def total(self) -> int:
         """Sum of the weights of all rows."""

@@ -440,9 +440,7 @@ def _share(report: Report, number: int, n_jobs: int) -> Report:
 def _layout(data: TrainingData, rows: IntArray, by_class: bool) -> Layout:
     """Layout of scored rows, class after class or all together."""
     counts = None if data.units is None else data.units[rows]
-    if by_class:
-        return Layout.from_classes(data.labels[rows], len(data.classes), counts)
-    return Layout.from_counts(len(rows), counts)
+    return Layout.of_rows(data.labels[rows], len(data.classes), counts, by_class)
 
 
 def _check_class_weight(given: Any, classes: AnyArray) -> None:

@@ -65,10 +65,7 @@ class TorchSplit:
         if (stride := len(train) // wanted) >= _WORTH_SAMPLING:
             sample = TrainTable(X, labels, train[::stride], *own)
         counts = None if counts is None else counts[scored]
-        if by_class:
-            layout = Layout.from_classes(labels[scored], n_classes, counts)
-        else:
-            layout = Layout.from_counts(len(scored), counts)
+        layout = Layout.of_rows(labels[scored], n_classes, counts, by_class)
         bits = TorchBits(layout, None if missing is None else missing[scored].T, device)
         shard = TorchShard(X, labels, scored, scaling, bits, layout, device, n_classes)
         return cls([shard], TorchFitter(table, sample, penalty), scaling, n_rows)
