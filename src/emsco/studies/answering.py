@@ -8,9 +8,10 @@ with the commonest class, for nothing.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from emsco.cascade import Cascade
 from emsco.costs import FeatureCosts
 from emsco.errors import EMSCOWarning
 from emsco.estimator import EMSCOClassifier
+from emsco.front import ParetoPoint
 from emsco.studies.methods import spread
 from emsco.studies.questions import Offer, Question, Seen
 
@@ -33,6 +35,7 @@ __all__ = ["LabelledRows", "Trial", "answer_with_emsco", "answer_with_rival"]
 _FOLDS = 5
 _THRESHOLDS = (0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 _ROUNDING = 1e-9
+_CHANCE = 3.0  # standard errors by which the coverage of one fold may fall short
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,6 +153,7 @@ class _Refits:
     def __init__(self, rival: CostedClassifier, trial: Trial) -> None:
         self._rival = rival
         self._trial = trial
+        self._folds = [rest for _, rest in _folds(trial.fitted.y, trial.seed)]
         self._known: dict[str, dict[str, tuple[BoolArray, FloatArray, FloatArray, FloatArray]]] = {}
 
     def offers(self, menu: Sequence[_Candidate], questions: Sequence[Question]) -> list[Offer]:
@@ -160,7 +164,7 @@ class _Refits:
         found: dict[float, list[tuple[Objectives, float]]] = {}
         for coverage in dict.fromkeys(question.coverage for question in questions):
             found[coverage] = [
-                _rejecting(one, counts, coverage, float(mean))
+                _rejecting(one, counts, self._folds, coverage, float(mean))
                 for one, mean in zip(menu, cost, strict=True)
             ]
         offers = []
@@ -190,19 +194,39 @@ class _Refits:
 
 
 def _rejecting(
-    one: _Candidate, counts: FloatArray, coverage: float, cost: float
+    one: _Candidate,
+    counts: FloatArray,
+    folds: Sequence[IntArray],
+    coverage: float,
+    cost: float,
 ) -> tuple[Objectives, float]:
-    """Reject the least sure rows out of fold: figures, and the least confidence."""
+    """Reject the least sure rows out of fold: figures, and the least confidence.
+
+    Enough rows are labelled of all, and of every fold but for chance. Many rows may share a
+    confidence, and the models of folds disagree a little about it: a cut that some of them put
+    above these rows and others below would label all of them or none on new rows.
+    """
     if coverage >= 1:
         return Objectives(1.0, min(1.0, float(counts @ one.correct)), cost), -np.inf
-    order = np.argsort(-one.confidence, kind="stable")
-    reached = np.cumsum(counts[order])
-    last = min(int(np.searchsorted(reached, coverage - _ROUNDING)), len(order) - 1)
-    least = float(one.confidence[order[last]])
+    least = _cut(one.confidence, counts, coverage)
+    for rows in folds:
+        chance = _CHANCE * math.sqrt(coverage * (1 - coverage) / len(rows))
+        least = min(least, _cut(one.confidence[rows], counts[rows], coverage - chance))
     accepted = counts * (one.confidence >= least)
     share = float(accepted.sum())
     correct = min(1.0, float(accepted @ one.correct) / share)  # rounding may exceed 1
     return Objectives(min(1.0, share), correct, cost), least
+
+
+def _cut(confidence: FloatArray, counts: FloatArray, coverage: float) -> float:
+    """The confidence half-way between the last row to label and the surest one to reject."""
+    order = np.argsort(-confidence, kind="stable")
+    reached = np.cumsum(counts[order])
+    enough = coverage * reached[-1] - _ROUNDING
+    sure = confidence[order]
+    last = sure[min(int(np.searchsorted(reached, enough)), len(order) - 1)]
+    below = sure[sure < last]
+    return float((last + below[0]) / 2) if len(below) else -np.inf
 
 
 def _best_within(
@@ -274,8 +298,14 @@ def answer_with_emsco(
             continue
         front, place = menu[best]
         seen = _seen(front.cascade(place), trial.test)
-        offers.append(Offer(question, str(front[place].design), points[best].objectives, seen))
+        offers.append(Offer(question, str(front[place].design), _promised(points[best]), seen))
     return offers, "" if choice is None else str(choice)
+
+
+def _promised(point: ParetoPoint) -> Objectives:
+    """What users are told to expect: the accuracy without the luck of the choice."""
+    _, figures = point.promised
+    return replace(point.objectives, accuracy=figures.accuracy)
 
 
 def _fitted(trial: Trial, **settings: Any) -> EMSCOClassifier:
