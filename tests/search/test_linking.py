@@ -74,6 +74,11 @@ def assert_sound(evaluator, space, found, genes):
     assert len(set(vectors(scores))) == len(found)
 
 
+def best_balanced(evaluator, genes):
+    scores, total = evaluator.score(genes), evaluator.costs.total
+    return max(scores.objectives(i).balanced(total) for i in range(len(scores)))
+
+
 # All chains of at most two stages
 
 
@@ -130,6 +135,30 @@ def test_of_equal_designs_the_one_with_fewest_stages_is_found(seed):
     wanted = plain_front(evaluator, every_chain(evaluator, space, words))
     stages = zip(vectors(evaluator.score(found)), stage_counts(found).tolist(), strict=True)
     assert dict(stages) == wanted
+
+
+@pytest.mark.parametrize("gaps", ["refuse", "skip"])
+@pytest.mark.parametrize("weights", [None, ROWS % 4], ids=["", "weights"])
+def test_a_sample_of_the_rows_finds_chains_nearly_as_good(monkeypatch, weights, gaps):
+    evaluator = bench_of(2, weights, gaps, FOLDS * 4).evaluator(2, grid_of())
+    space, words = DesignSpace(5, 2, allow_exclusion=True), some_words(1)
+    whole = linked_front(evaluator, space, words, width=WIDE)
+    monkeypatch.setattr(linking, "_MOST_WORDS", evaluator.bank.n_words // 2)
+    known = evaluator.score(whole[:1])
+    found = linked_front(evaluator, space, words, known, width=WIDE)
+    genes = every_chain(evaluator, space, words)
+    assert {design.tobytes() for design in found} <= {design.tobytes() for design in genes}
+    best, nearly = (best_balanced(evaluator, one) for one in (whole, found))
+    assert 0.98 * best < nearly <= best
+
+
+def test_rows_of_a_sample_of_bits_are_counted_by_weight():
+    bank = bench_of(2, ROWS % 3, splits=FOLDS * 4).bank
+    places, n_rows = bank.some_rows(bank.n_words)
+    assert (places.tolist(), n_rows) == (list(range(bank.n_words)), bank.n_rows)
+    few, n_few = bank.some_rows(2)
+    assert few.tolist() == [0, bank.n_words // 2]
+    assert 0 < n_few < n_rows
 
 
 def test_nothing_is_found_where_nothing_is_within_the_limits():

@@ -231,14 +231,28 @@ class SubsetBank:
         accepted, correct = np.concatenate(parts, axis=1)
         return accepted, correct
 
-    def bits_of(self, words: WordArray, thresholds: FloatArray) -> WordArray:
-        """Accepted and correct rows of subsets, given as words: (2, n_subsets, n_words)."""
-        found = np.empty((2, len(words), self.n_words), dtype=np.uint64)
+    def some_rows(self, most: int) -> tuple[IntArray, int]:
+        """At most so many words of bits, evenly spaced, and the weight of their rows."""
+        where = np.linspace(0, self.n_words, min(most, self.n_words), endpoint=False)
+        places = where.astype(np.int64)
+        valid = np.concatenate([bits.valid for bits in self.engine.bits])[places]
+        return places, int(np.bitwise_count(valid) @ self.word_weights[places])
+
+    def bits_of(
+        self, words: WordArray, thresholds: FloatArray, places: IntArray | None = None
+    ) -> WordArray:
+        """Accepted and correct rows of subsets, given as words: (2, n_subsets, n_words).
+
+        With `places`, only these words of bits.
+        """
+        n_words = self.n_words if places is None else len(places)
+        found = np.empty((2, len(words), n_words), dtype=np.uint64)
         for part in slices(len(words), self.capacity):
             level = np.zeros(len(words[part]), dtype=np.int64)
             slots = self._slots_of(words[part], thresholds[None], level)
             own = [bits.get(slots) for bits in self.engine.bits]
-            found[:, part] = np.concatenate(own, axis=2)
+            every = np.concatenate(own, axis=2)
+            found[:, part] = every if places is None else every[:, :, places]
         return found
 
     def margins(self, words: WordArray) -> SingleArray:

@@ -34,6 +34,7 @@ __all__ = ["Linker", "chains_between", "linked_front"]
 _WIDTH = 8  # labels of a subset
 _WORK = 5e7  # words that a step may look at, if one pair of subsets in seven is nested
 _NESTED = 0.15
+_MOST_WORDS = 1024  # of the bits of a subset; chains are found on these rows, and scored on all
 _ROOM = 2**19  # designs found
 _MOST_NEW = 100  # new subsets that one step may have fitted
 _MARGIN_BYTES = 2**28
@@ -95,7 +96,7 @@ class Linker:
     def most_subsets(self) -> int:
         """Most subsets that one step can link, chain by chain."""
         levels = len(self.evaluator.grid.early) + len(self.evaluator.grid.last)
-        per_pair = _NESTED / 2 * _WIDTH * levels * self.evaluator.bank.n_words
+        per_pair = _NESTED / 2 * _WIDTH * levels * min(_MOST_WORDS, self.evaluator.bank.n_words)
         return max(64, int(np.sqrt(_WORK / per_pair)))
 
     def link(self, subsets: WordArray, front: Scores) -> StageArray:
@@ -178,11 +179,13 @@ def linked_front(
     """Return the best designs made of these subsets, one for each vector of objectives.
 
     At most `width` chains that end in the same subset are followed. Designs that one of `front`
-    beats are left out. All features together are always among the subsets.
+    beats are left out. All features together are always among the subsets. If there are more than
+    65,536 scored rows, this many of them stand for all, and the best designs are those of a sample.
     """
-    subsets = _subsets(evaluator, words)
+    grid = evaluator.grid
+    places, n_rows = evaluator.bank.some_rows(_MOST_WORDS)
+    subsets = _subsets(evaluator, words, places)
     fill_reach(subsets)
-    grid, n_rows = evaluator.grid, evaluator.bank.n_rows
     early, last = (np.isin(np.arange(grid.n_levels), own) for own in (grid.early, grid.last))
     rules = LinkRules(
         n_rows=n_rows,
@@ -195,7 +198,7 @@ def linked_front(
         width=width,
         is_plain=bool((subsets.weights == 1).all()) and not len(subsets.missing),
     )
-    known = _known(evaluator, front)
+    known = _known(evaluator, front, n_rows)
     chains = _chains(len(subsets.cost), width, subsets.accepts.shape[2])
     found, spent = np.empty((_ROOM, 4), dtype=np.int64), np.empty(_ROOM)
     scratch = np.empty(subsets.accepts.shape[2], dtype=np.uint64)
@@ -210,25 +213,29 @@ def linked_front(
     return _designs(found[best], chains, members, grid.n_levels)
 
 
-def _known(evaluator: Evaluator, front: Scores | None) -> FloatArray:
-    """Return the allowances that follow from a front and the cost limit."""
-    n_rows, none = evaluator.bank.n_rows, np.zeros(0, dtype=np.int64)
-    limits = n_rows, shift_of(n_rows), evaluator.most_spent
+def _known(evaluator: Evaluator, front: Scores | None, n_rows: int) -> FloatArray:
+    """Return the allowances on so many rows that follow from a front and the cost limit."""
+    share, none = n_rows / evaluator.bank.n_rows, np.zeros(0, dtype=np.int64)
+    limits = n_rows, shift_of(n_rows), share * evaluator.most_spent
     if front is None:
         return allowances(*limits, none, none, none)
     front = front[front.feasible]
-    return allowances(*limits, front.accepted, front.accepted - front.correct, front.spent)
+    if share == 1:
+        return allowances(*limits, front.accepted, front.accepted - front.correct, front.spent)
+    accepted = np.floor(share * front.accepted).astype(np.int64)
+    correct = np.floor(share * front.correct).astype(np.int64)
+    return allowances(*limits, accepted, accepted - correct, share * front.spent.astype(np.float64))
 
 
-def _subsets(evaluator: Evaluator, words: WordArray) -> Subsets:
-    """Collect the bits of subsets, from small to large, with all features at the end."""
+def _subsets(evaluator: Evaluator, words: WordArray, places: IntArray) -> Subsets:
+    """Collect some bits of subsets, from small to large, with all features at the end."""
     bank = evaluator.bank
     every = words_of_subsets(np.ones((1, bank.n_features), dtype=np.bool_))
     words = np.unique(np.concatenate([words, every]), axis=0)
     words = words[np.argsort(np.bitwise_count(words).sum(axis=1), kind="stable")]
-    by_level = [bank.bits_of(words, least) for least in evaluator.grid.thresholds]
+    by_level = [bank.bits_of(words, least, places) for least in evaluator.grid.thresholds]
     accepts, correct = np.stack(by_level, axis=2)
-    missing = bank.missing
+    missing = bank.missing[:, places]
     return Subsets(
         members=words,
         cost=evaluator.usual.of_subsets(subsets_of_words(words, bank.n_features)).astype(float),
@@ -236,7 +243,7 @@ def _subsets(evaluator: Evaluator, words: WordArray) -> Subsets:
         errs=accepts & ~correct,
         reach=np.zeros((len(words) + 1, accepts.shape[2]), dtype=np.uint64),
         missing=missing if missing.any() else missing[:0],
-        weights=bank.word_weights.astype(np.uint64),
+        weights=bank.word_weights[places].astype(np.uint64),
     )
 
 
