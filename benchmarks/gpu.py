@@ -114,6 +114,7 @@ def report_whole(X: Any, y: Any, options: argparse.Namespace) -> None:
     settings: dict[str, Any] = {"estimator": "logistic", "search": "evolution"}
     settings |= {"population_size": options.population, "generations": options.generations}
     settings |= {"memory_limit": options.memory, "n_jobs": -1, "random_state": options.seed}
+    settings["screen_rows"] = "auto" if options.screen else None
     if options.min_confidence:
         settings["min_confidence"] = options.min_confidence
     rng = np.random.default_rng(options.seed)
@@ -144,6 +145,7 @@ def main() -> None:
     parser.add_argument("--generations", type=int, default=150)
     parser.add_argument("--min-confidence", type=float, help="one threshold instead of searched")
     parser.add_argument("--memory", default="16GiB", help="memory_limit of the whole fit")
+    parser.add_argument("--screen", action="store_true", help="search on a sample of the rows")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--subsets", type=int, default=10_000, help="of the section fits")
     parser.add_argument("--cpu", type=int, default=200, help="subsets for the cores; 0: none")

@@ -8,6 +8,7 @@ import pytest
 
 from emsco import EMSCOClassifier, ParetoFront
 from emsco.errors import ParameterError
+from emsco.front import expecting
 from emsco.front.preferences import one_standard_error_of
 from emsco.trust.expected import Estimate, Expected
 
@@ -57,6 +58,22 @@ def test_more_rows_leave_less_to_luck(clf):
         return np.mean(widths)
 
     assert width(many) < 0.6 * width(clf)
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(400) % 3 + 1.0], ids=["", "weights"])
+def test_blocks_of_rows_vary_as_rows_do(monkeypatch, weights):
+    rows, blocks = (
+        EMSCOClassifier(**SETTINGS).fit(*_rows(400), sample_weight=weights).front_
+        for most in (400, 200)
+        if monkeypatch.setattr(expecting, "_MOST_UNITS", most) is None
+    )
+    assert len(rows) == len(blocks) > 3
+    for name in ("coverage", "accuracy", "cost"):
+        one, other = ([getattr(p.expected, name) for p in front] for front in (rows, blocks))
+        spread = np.mean([found.error for found in one])
+        gaps = [a.value - b.value for a, b in zip(one, other, strict=True)]
+        assert np.abs(gaps).max() < 1.5 * spread
+        assert 0.8 < np.mean([found.error for found in other]) / spread < 1.25
 
 
 def test_the_same_seed_expects_the_same(clf):

@@ -1,10 +1,10 @@
-"""Slots of keys, by hashing with open addressing; a key is a row of words."""
+"""Hashes of rows of words, and slots of keys by hashing with open addressing."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from emsco._base.typing import IntArray, WordArray
+from emsco._base.typing import AnyArray, IntArray, WordArray
 from emsco._kernels.compiling import helper, kernel
 
 
@@ -73,3 +73,16 @@ def claim_slots(
             n_new += 1
         slots[i] = slot
     return n_new
+
+
+@kernel()
+def hash_rows(words: AnyArray, found: WordArray) -> None:
+    """Mix the 32-bit words of each row into 64 bits (splitmix64); `found` holds where it begins."""
+    for i in range(len(words)):
+        h = found[i]
+        for j in range(words.shape[1]):
+            h = (h ^ np.uint64(words[i, j])) + np.uint64(0x9E3779B97F4A7C15)
+            h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            h ^= h >> np.uint64(31)
+        found[i] = h

@@ -16,11 +16,13 @@ import numpy as np
 from emsco._base.arrays import locked_copy
 from emsco._base.digests import DIGEST, fingerprint
 from emsco._base.documents import Fields
-from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, SingleArray, WordArray
+from emsco._kernels.hashing import hash_rows
 
 __all__ = ["RowPrints", "digest_of_rows", "prints_of"]
 
 _MOST = 2**14  # fingerprints that are kept, in 175 kB of a file
+_SEED = 0x9E3779B97F4A7C15
 _CHANCE = 0.001  # that as many new rows, or more, look like seen ones
 _UNIQUE = 0.9  # of the rows of a search, if twins are rare
 _LONG = 3  # values of many digits that tell a row from all others
@@ -71,13 +73,14 @@ class RowPrints:
     @classmethod
     def from_rows(cls, rows: FloatArray, most: int = _MOST) -> Self:
         """Take the fingerprints of rows, shape (n_rows, n_inputs), NaN for missing values."""
-        prints = prints_of(rows)
+        single = _single(rows)
+        prints = _prints(single)
         distinct, counts = np.unique(prints, return_counts=True)
         kept, counts = distinct[:most], counts[:most]
         largest = 2**64 - 1 if len(kept) == len(distinct) else int(kept[-1])
         n_twins = int((counts == 2).sum())
-        digest = digest_of_rows(rows, prints=prints)
-        return cls(kept[counts == 1], len(rows), n_twins, largest, digest)
+        own = kept[counts == 1], len(rows), n_twins, largest
+        return cls(*own, _digest(single, prints))
 
     def seen_again(self, rows: FloatArray) -> IntArray:
         """Return positions of rows that were seen before, if it cannot be chance.
@@ -151,13 +154,20 @@ class RowPrints:
 
 def prints_of(rows: FloatArray) -> WordArray:
     """Return a 64-bit hash of each row, the same on every machine."""
+    return _prints(_single(rows))
+
+
+def _single(rows: FloatArray) -> SingleArray:
+    """Rows in single precision; -0 becomes 0, huge values infinite, and there is one NaN."""
     with np.errstate(over="ignore"):
-        single = rows.astype(np.float32) + np.float32(0)  # -0 becomes 0, huge values infinite
-    single[np.isnan(single)] = np.nan  # of which there are many
-    words = single.view(np.uint32).astype(np.uint64)
-    found = np.full(len(rows), 0x9E3779B97F4A7C15, dtype=np.uint64)
-    for column in words.T:
-        found = _mixed(found ^ column)
+        single: SingleArray = np.ascontiguousarray(rows, dtype=np.float32) + np.float32(0)
+    single[np.isnan(single)] = np.nan
+    return single
+
+
+def _prints(single: SingleArray) -> WordArray:
+    found = np.full(len(single), _SEED, dtype=np.uint64)
+    hash_rows(single.view(np.uint32), found)
     return found
 
 
@@ -169,20 +179,8 @@ def _are_long(rows: FloatArray) -> BoolArray:
     return found
 
 
-def _mixed(words: WordArray) -> WordArray:
-    """Mix the bits of each word (splitmix64)."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
-
-
-def digest_of_rows(
-    rows: FloatArray, *more: FloatArray | IntArray, prints: WordArray | None = None
-) -> str:
+def digest_of_rows(rows: FloatArray, *more: FloatArray | IntArray) -> str:
     """Return a digest of rows and further columns that does not depend on the order of rows.
-
-    `prints` are those of `prints_of`, if they are known.
 
     Examples
     --------
@@ -190,8 +188,10 @@ def digest_of_rows(
     >>> digest_of_rows(rows) == digest_of_rows(rows[::-1])
     True
     """
-    order = np.lexsort([*more, prints_of(rows) if prints is None else prints])
-    with np.errstate(over="ignore"):
-        single = rows[order].astype(np.float32) + np.float32(0)
-    single[np.isnan(single)] = np.nan
-    return fingerprint(single, *(column[order] for column in more))
+    single = _single(rows)
+    return _digest(single, _prints(single), *more)
+
+
+def _digest(single: SingleArray, prints: WordArray, *more: FloatArray | IntArray) -> str:
+    order = np.lexsort([*more, prints])
+    return fingerprint(single[order], *(column[order] for column in more))

@@ -25,7 +25,8 @@ __all__ = ["Expecter"]
 _MOST_BAGS, _FEWEST_BAGS = 100, 20
 _BAGGED_ROWS = 400_000  # rows of all bags together, above the fewest bags
 _WORK = 1e9  # rows of all bags, times designs
-_FEWEST_DESIGNS = 100  # beside the points
+_FEWEST_DESIGNS = 20  # beside the points
+_MOST_UNITS = 50_000  # rows, or blocks of rows where there are more
 _AT_ONCE, _CELLS = 64, 2e7  # designs at a time, and rows times designs
 # Models of different folds share rows, so accuracy varies more than rows do by themselves.
 _FOLDS = 1.2
@@ -38,6 +39,9 @@ class Expecter:
 
     In many samples of the scored rows, *bags*, the choice of a point is made again, among all
     designs that are nearly as good. What the chosen ones lose on the rows outside is luck.
+
+    Bags are drawn of *units*: rows, or blocks of many rows of a class if there are too many rows.
+    Sums over blocks vary as sums over their rows do, and take less time and memory.
 
     Attributes
     ----------
@@ -86,7 +90,7 @@ class Expecter:
         tried = np.concatenate([designs, others[: self._n_others]])
         figures, errors, n_tried = self._bagged(tried, len(front), report, is_over)
         tried = tried[:n_tried]
-        n_rows = len(self._truth)
+        n_rows = self._n_rows
 
         def corrected(i: int, chosen: IntArray) -> ParetoPoint:
             luck = figures.luck(chosen)
@@ -118,7 +122,8 @@ class Expecter:
                 tried = tried[: part.start]
                 break
             paid = self.evaluator.costs_after(tried[part])
-            shares = RowShares(*self.rows.shares(tried[part], paid, self._bags.order))
+            places = np.argsort(self._bags.order)[self._unit]
+            shares = RowShares(*self.rows.shares(tried[part], paid, places))
             figures.add(shares)
             n_own = min(n_points - part.start, len(shares.spent))
             _ = self._sorted_weights  # once, before threads ask for it
@@ -130,35 +135,56 @@ class Expecter:
         return figures, errors, len(tried)
 
     @cached_property
-    def _truth(self) -> IntArray:
-        """Class of each distinct row."""
-        truth = np.zeros(int(self.rows.rows.max()) + 1, dtype=np.int64)
+    def _n_rows(self) -> int:
+        """Number of distinct rows."""
+        return int(self.rows.rows.max()) + 1
+
+    @cached_property
+    def _unit(self) -> IntArray:
+        """Unit of each distinct row: the row itself, or one of the blocks of its class."""
+        units = np.arange(self._n_rows)
+        if self.groups is not None or self._n_rows <= _MOST_UNITS:
+            return units
+        truth = np.zeros(self._n_rows, dtype=np.int64)
         truth[self.rows.rows] = self.rows.truth
+        n_units = 0
+        for k in range(self.rows.n_classes):
+            own = np.flatnonzero(truth == k)
+            n_blocks = -(-len(own) * _MOST_UNITS // self._n_rows)
+            units[own] = n_units + np.arange(len(own)) % max(1, n_blocks)
+            n_units += n_blocks
+        return units
+
+    @cached_property
+    def _truth(self) -> IntArray:
+        """Class of each unit."""
+        truth = np.zeros(int(self._unit.max()) + 1, dtype=np.int64)
+        truth[self._unit[self.rows.rows]] = self.rows.truth
         return truth
 
     @cached_property
     def _weights(self) -> FloatArray:
-        """Weight of each distinct row."""
-        weights: FloatArray = np.bincount(self.rows.rows, self.rows.weights).astype(np.float64)
+        """Weight of each unit."""
+        units = self._unit[self.rows.rows]
+        weights: FloatArray = np.bincount(units, self.rows.weights).astype(np.float64)
         return weights
 
     @cached_property
     def _sorted_weights(self) -> FloatArray:
-        """Weight of each distinct row, in the order of the bags."""
+        """Weight of each unit, in the order of the bags."""
         weights: FloatArray = self._weights[self._bags.order]
         return weights
 
     @cached_property
     def _bags(self) -> Bags:
-        n = len(self._truth)
-        n_bags = int(np.clip(_BAGGED_ROWS // n, _FEWEST_BAGS, _MOST_BAGS))
-        rng = np.random.default_rng(n)
+        n_bags = int(np.clip(_BAGGED_ROWS // self._n_rows, _FEWEST_BAGS, _MOST_BAGS))
+        rng = np.random.default_rng(self._n_rows)
         own = self._truth, self._weights, self.groups
         return Bags.draw(*own, n_bags, self.rows.n_classes, rng)
 
     @property
     def _n_others(self) -> int:
-        work = self._bags.n_bags * len(self._truth)
+        work = self._bags.n_bags * self._n_rows
         return max(_FEWEST_DESIGNS, int(_WORK / work))
 
     def _errors(self, shares: RowShares, i: int) -> FloatArray:

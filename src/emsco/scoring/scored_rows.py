@@ -141,19 +141,23 @@ class ScoredRows:
         return np.concatenate([winner for winner, _ in answers], axis=1).astype(np.uint8)
 
     def shares(
-        self, designs: StageArray, paid: FloatArray, order: IntArray | None = None
+        self, designs: StageArray, paid: FloatArray, places: IntArray | None = None
     ) -> SingleArray:
         """Share of each distinct row's decisions that are answers, or correct; and the mean cost.
 
         `paid` has the cost of a row after each stage of each design, without what it pays by its
-        own prices. Returns an array of shape (3, n_designs, n_distinct_rows), with the distinct
-        rows in the order given, if there is one.
+        own prices. `places` has the place of each distinct row in the result; rows at the same
+        place are averaged by weight. Returns an array of shape (3, n_designs, n_places).
         """
         often, rows = np.bincount(self.rows), self.rows
-        if order is not None:
-            rows = np.argsort(order)[rows]
-        found = np.zeros((3, len(designs), len(often)), dtype=np.float32)
         share = (1 / often[self.rows]).astype(np.float32)
+        if places is not None:
+            rows = places[rows]
+        n_places = int(rows.max()) + 1
+        if n_places < len(often):
+            whole = np.bincount(rows, self.weights)
+            share = (self.weights / np.where(whole > 0, whole, 1)[rows]).astype(np.float32)
+        found = np.zeros((3, len(designs), n_places), dtype=np.float32)
 
         def add(task: tuple[int, RowOutcomes]) -> None:
             i, outcomes = task
@@ -161,7 +165,7 @@ class ScoredRows:
             add_shares(*decided, paid[i], self.n_classes, found[:, i])
             if self._prices is not None:
                 own = share * self._prices.paid(stages_of(designs[i]), outcomes.stage)
-                found[2, i] += np.bincount(rows, own, len(often)).astype(np.float32)
+                found[2, i] += np.bincount(rows, own, n_places).astype(np.float32)
 
         for few in batched(enumerate(self.outcomes(designs)), 2 * self.workers.n_jobs):
             self.workers.run(add, few)

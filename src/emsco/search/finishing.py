@@ -37,7 +37,7 @@ __all__ = [
 MOST_SUBSETS = 32  # that get models of their own
 _AT_ONCE = 8  # subsets fitted together; with a time limit, as many as there are threads
 _MOST_CHAINS = 50_000
-_WIDTH = 64  # chains that end in the same subset, if thresholds are searched
+_WIDTH, _NARROWEST = 64, 8  # chains that end in the same subset, if thresholds are searched
 
 
 class FinishEnd(Enum):
@@ -178,7 +178,8 @@ def _designs_of(
     if evaluator.grid.is_single or not len(subsets):
         return chains_of(subsets, space)
     if evaluator.metric == "accuracy":
-        chains = linked_front(evaluator, space, words_of_subsets(subsets), width=_WIDTH)
+        width = max(_NARROWEST, _WIDTH * MOST_SUBSETS // max(MOST_SUBSETS, len(subsets)))
+        chains = linked_front(evaluator, space, words_of_subsets(subsets), width=width)
         if not evaluator.limits.has_delays:  # which links know nothing of
             return chains
     else:
