@@ -193,5 +193,5 @@ def digest_of_rows(rows: FloatArray, *more: FloatArray | IntArray) -> str:
 
 
 def _digest(single: SingleArray, prints: WordArray, *more: FloatArray | IntArray) -> str:
-    order = np.lexsort([*more, prints])
+    order = np.lexsort([*more, prints]) if more else np.argsort(prints)
     return fingerprint(single[order], *(column[order] for column in more))

@@ -197,7 +197,7 @@ class _ScoredFraction:
     classes: Sequence[Any]
     seed: int
 
-    def split(self, X: AnyArray, labels: LabelArray, _groups: Any) -> Iterator[Split]:
+    def split(self, _X: AnyArray, labels: LabelArray, _groups: Any) -> Iterator[Split]:
         sizes = np.bincount(labels, minlength=len(self.classes))
         if (sizes > 1).sum() < 2:
             _check_class_sizes(labels, self.classes, 2, "holds out a fraction")
@@ -208,7 +208,7 @@ class _ScoredFraction:
             )
         many = np.flatnonzero(sizes[labels] > 1)
         splitter = StratifiedShuffleSplit(n_splits=1, test_size=self.share, random_state=self.seed)
-        for train, scored in splitter.split(X[many], labels[many]):
+        for train, scored in splitter.split(many, labels[many]):
             once = np.flatnonzero(sizes[labels] == 1)
             yield np.concatenate([many[train], once]), many[scored]
 

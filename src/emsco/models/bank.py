@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from emsco._base.typing import (
 from emsco._base.workers import Workers, slices
 from emsco._kernels.slots import Slots
 from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_subsets
+from emsco.models.bits import Bits
 from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
 from emsco.models.layout import WORD
 from emsco.models.margins import bits_of_margins
@@ -250,10 +251,17 @@ class SubsetBank:
         for part in slices(len(words), self.capacity):
             level = np.zeros(len(words[part]), dtype=np.int64)
             slots = self._slots_of(words[part], thresholds[None], level)
-            own = [bits.get(slots) for bits in self.engine.bits]
-            every = np.concatenate(own, axis=2)
-            found[:, part] = every if places is None else every[:, :, places]
+            own = [bits.get(slots, at) for bits, at in self._parts_of(places)]
+            found[:, part] = np.concatenate(own, axis=2)
         return found
+
+    def _parts_of(self, places: IntArray | None) -> Iterator[tuple[Bits, IntArray | None]]:
+        """Split places among all words into those of each split's own."""
+        first = 0
+        for bits in self.engine.bits:
+            end = first + bits.n_words
+            yield bits, None if places is None else _between(places, first, end)
+            first = end
 
     def margins(self, words: WordArray) -> SingleArray:
         """Margins of subsets, given as words, for all scored rows: (n_subsets, bits)."""
@@ -408,6 +416,12 @@ def logistic_bank(
     """Open a bank of logistic regressions with one input per feature."""
     engine = LogisticEngine(splits, n_features, n_classes, n_jobs)
     return SubsetBank(engine, np.eye(n_features, dtype=np.bool_), memory_limit, n_jobs)
+
+
+def _between(places: IntArray, first: int, end: int) -> IntArray:
+    """Places from the first up to the end, counted from the first."""
+    found: IntArray = places[(places >= first) & (places < end)] - first
+    return found
 
 
 def _weight(bits: WordArray, word_weights: IntArray) -> FloatArray:

@@ -47,7 +47,7 @@ class Bits(Protocol):
     def reserve(self, n_slots: int) -> None:
         """Make room for `n_slots` slots."""
 
-    def get(self, slots: IntArray) -> WordArray:
+    def get(self, slots: IntArray, places: IntArray | None = None) -> WordArray:
         """Return the accepted rows and the correct rows of these slots."""
 
     def put(self, slots: IntArray, accepted: WordArray, correct: WordArray) -> None:
@@ -146,9 +146,10 @@ class BitBank:
         self.accepted[slots] = accepted & self.valid
         self.correct[slots] = correct & self.valid
 
-    def get(self, slots: IntArray) -> WordArray:
-        """Copy the bits of these slots: shape (2, n_slots, n_words)."""
-        return np.stack([self.accepted[slots], self.correct[slots]])
+    def get(self, slots: IntArray, places: IntArray | None = None) -> WordArray:
+        """Copy the bits of these slots, or some words of them: shape (2, n_slots, n_words)."""
+        own = slots if places is None else np.ix_(slots, places)
+        return np.stack([self.accepted[own], self.correct[own]])
 
     def accepted_weight(self, slots: IntArray) -> FloatArray:
         """Return the weight of the accepted rows of these slots."""

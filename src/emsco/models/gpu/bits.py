@@ -68,9 +68,10 @@ class TorchBits(BitBank):
         self.accepted[where] = accepted & self._valid_words
         self.correct[where] = correct & self._valid_words
 
-    def get(self, slots: IntArray) -> WordArray:
-        """Copy the bits of these slots: shape (2, n_slots, n_words)."""
-        where = self._index(slots)
+    def get(self, slots: IntArray, places: IntArray | None = None) -> WordArray:
+        """Copy the bits of these slots, or some words of them: shape (2, n_slots, n_words)."""
+        own = self._index(slots)
+        where = own if places is None else (own[:, None], self._index(places)[None])
         found: Any = torch.stack([self.accepted[where], self.correct[where]]).cpu().numpy()
         words: WordArray = found.view(np.uint64)
         return words

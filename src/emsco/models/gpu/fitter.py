@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, Report
+from emsco._base.typing import BoolArray, FloatArray, IntArray, Report
 from emsco.errors import DataError, Parameter
 from emsco.models.batches import mixing_of_pairs, n_outputs_of, orthonormal_basis
 from emsco.models.gpu.library import torch
@@ -25,7 +25,7 @@ __all__ = ["TorchFitter"]
 
 _MOST_PASSES = 200
 _MODELS = 512  # places of a batch
-_CURVED = 128  # Hessians that are added up together
+_PART = 128  # models that are added up together; only parts with unfinished models are
 _BATCH_BYTES = 2**31
 _QUEUE = 2**15  # models whose starts are held
 _STALLED = 0.03  # refresh the Hessian where a pass shrank the gradient by less than this
@@ -110,7 +110,7 @@ class TorchFitter:
         self._penalties[: self._n_free] = 0.0
         most = _BATCH_BYTES // (8 * self._n_parameters**2)
         self._n_places = int(np.clip(most, 8, max(8, _MODELS // self.n_outputs)))
-        self._n_curved = max(1, min(_CURVED // table.n_pairs, self._n_places // 2))
+        self._part = max(1, min(_PART // table.n_pairs, self._n_places // 2))
         self._places = _Places.empty(self._n_places, self._n_parameters, table.device)
         every = torch.ones((1, self._n_parameters), dtype=torch.bool, device=table.device)
         self._at_zero = self._expand(torch.zeros((1, self._n_parameters), **own))
@@ -119,9 +119,9 @@ class TorchFitter:
 
     def _expand(self, coefs: Any) -> tuple[Any, Any]:
         """Expand the loss around a full model: its gradient at zero and Hessian, unpenalised."""
-        padded = torch.zeros_like(self._places.coefs)
+        padded = torch.zeros_like(self._places.coefs[: self._part])
         padded[:1] = coefs
-        gradient = self._along(self._table.sums(self._weights(padded), [])[0])[0]
+        gradient = self._along(self._table.sums(self._weights(padded)[None], 0)[0][0])[0]
         hessian = self._turned(self._table.exact_hessian(self._weights(coefs)[0])[None])[0]
         return gradient - hessian @ coefs[0], hessian
 
@@ -252,34 +252,41 @@ class TorchFitter:
         far = far & ~late if self._sample is not None else np.zeros_like(far)
         weights = self._weights(places.coefs)
         places.fresh[:] = False
-        groups = self._groups(curved & ~late & ~far)
-        gradient, sums = self._table.sums(weights, groups)
-        for group, total in zip(groups, sums, strict=True):
-            self._set_factor(group, total, sampled=False)
+        gradient = self._add_up(weights, live, curved & ~late & ~far)
         if self._sample is not None:
             more = self._table.n_rows / self._sample.n_rows
-            for group in self._groups(curved & far):
-                total = self._sample.hessians(weights[group]) * more
-                self._set_factor(group, total, sampled=True)
+            for part in self._parts(np.flatnonzero(curved & far)):
+                total = self._sample.hessians(weights[part]) * more
+                self._set_factor(part, total, self._part, sampled=True)
         for m in np.flatnonzero(curved & late):
             total = self._table.exact_hessian(weights[m])[None]
-            self._set_factor(torch.as_tensor([m], device=weights.device), total, sampled=False)
+            self._set_factor(torch.as_tensor([m], device=weights.device), total, 1, sampled=False)
         return self._along(gradient)
 
-    def _groups(self, which: BoolArray) -> list[Any]:
-        """Numbers of models in groups of equal size; the first ones again fill up the last."""
-        numbers = np.flatnonzero(which)
-        n_groups = -(-len(numbers) // self._n_curved)
-        if not n_groups:
-            return []
-        every = np.resize(numbers, (n_groups, self._n_curved))
-        return list(torch.as_tensor(every).to(self._table.device))
+    def _add_up(self, weights: Any, live: BoolArray, curved: BoolArray) -> Any:
+        """Return the gradients of live models, and set the factors of those that are curved."""
+        gradient = torch.zeros_like(weights)
+        first, others = np.flatnonzero(curved), np.flatnonzero(live & ~curved)
+        parts = self._parts(np.concatenate([first, others]))
+        n_curved = -(-len(first) // self._part)
+        sums, hessians = self._table.sums(weights[parts], n_curved)
+        gradient[parts.reshape(-1)] = sums.reshape(-1, *sums.shape[2:])
+        for i, (part, total) in enumerate(zip(parts, hessians, strict=False)):
+            self._set_factor(part, total, len(first) - i * self._part, sampled=False)
+        return gradient
 
-    def _set_factor(self, group: Any, total: Any, *, sampled: bool) -> None:
-        used = self._places.used[group]
-        self._places.factor[group] = factorise(self._turned(total), self._penalties, used)
-        self._places.sampled[group] = sampled
-        self._places.fresh[group] = not sampled
+    def _parts(self, numbers: IntArray) -> Any:
+        """Numbers of models in parts of equal size; the first ones again fill up the last."""
+        every = np.resize(numbers, (-(-len(numbers) // self._part), self._part))
+        return torch.as_tensor(every).to(self._table.device)
+
+    def _set_factor(self, part: Any, total: Any, n: int, *, sampled: bool) -> None:
+        """Set the factors of the first `n` models of a part; all are computed, for their shape."""
+        places, own = self._places, part[:n]
+        factors = factorise(self._turned(total), self._penalties, places.used[part])
+        places.factor[own] = factors[:n]
+        places.sampled[own] = sampled
+        places.fresh[own] = not sampled
 
     def _share(self, step: Any) -> Any:
         """Share of a step that is sure to help, where it reaches far; see `_shorten`."""

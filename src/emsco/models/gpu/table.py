@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, LabelArray
+from emsco._base.workers import slices
 from emsco.models.gpu.kernels import residuals, wide_product
 from emsco.models.gpu.library import torch
 from emsco.models.scaling import Scaling
@@ -19,6 +20,7 @@ _KEPT_SHARE = 0.3  # of the device's memory, for products of columns that are ke
 _LARGEST = 128.0  # of a rounded column: products of two are far from the largest float16
 _LIFT = 2.0**17  # of the weights of Hessians, which are at most 1/4: uses the range of float16
 _AT_ONCE = 2**20  # rows sent to the device at a time
+_SPARSE = 4  # one row in so many is worth a copy before it is sent
 _LINES = 4  # columns come in fours: other matrix products take half as long again
 
 
@@ -121,32 +123,32 @@ class TrainTable:
         """Pairs of classes that a Hessian is a sum over."""
         return self.n_classes * (self.n_classes - 1) // 2
 
-    def sums(self, weights: Any, groups: list[Any]) -> tuple[Any, list[Any]]:
-        """Σ gradient of all models, and Σ Hessian by pairs of classes of some groups of them.
+    def sums(self, weights: Any, n_curved: int) -> tuple[Any, list[Any]]:
+        """Σ gradient of all models, and Σ Hessian by pairs of classes of those in the first parts.
 
         Parameters
         ----------
-        weights : tensor of shape (n_models, n_outputs, n_columns)
-        groups : list of tensor
-            Numbers of the models of each group.
+        weights : tensor of shape (n_parts, n_models, n_outputs, n_columns)
+        n_curved : int
+            Number of the first parts whose models get a Hessian.
 
         Returns
         -------
-        gradient : tensor of shape (n_models, n_outputs, n_columns)
-        hessians : list of tensor of shape (n_group, n_pairs, n_columns, n_columns)
+        gradient : tensor of shape (n_parts, n_models, n_outputs, n_columns)
+        hessians : list of tensor of shape (n_models, n_pairs, n_columns, n_columns)
         """
-        flat = self._flat(weights)
-        gradient = torch.zeros_like(flat)
-        totals = [self._no_sums(len(group)) for group in groups]
+        flats = [self._flat(part) for part in weights]
+        gradients = [torch.zeros_like(flat) for flat in flats]
+        totals = [self._no_sums(weights.shape[1]) for _ in range(n_curved)]
         for block in self._blocks:
-            residual = self._residuals(flat, block)
-            products = self._products_of(block) if groups else None
-            for group, total in zip(groups, totals, strict=True):
-                curvature = self._curvatures(residual.index_select(0, group), block)
-                total += wide_product(products, curvature.T)
-            residual = self._as_gradients(residual, block)
-            gradient.addmm_(residual, self._columns[:, block].T)
-        gradient = gradient[:, : self.n_columns].reshape(weights.shape)
+            products = self._products_of(block) if n_curved else None
+            for i, (flat, gradient) in enumerate(zip(flats, gradients, strict=True)):
+                residual = self._residuals(flat, block)
+                if i < n_curved:
+                    totals[i] += wide_product(products, self._curvatures(residual, block).T)
+                residual = self._as_gradients(residual, block)
+                gradient.addmm_(residual, self._columns[:, block].T)
+        gradient = torch.stack(gradients)[:, :, : self.n_columns].reshape(weights.shape)
         return gradient, [self._squared(total) for total in totals]
 
     def hessians(self, weights: Any) -> Any:
@@ -234,8 +236,19 @@ def upload_columns(
     found[0, : len(rows)] = 1.0
     mean = torch.as_tensor(np.array(scaling.mean), device=device)
     inverse = torch.as_tensor(scaling.inverse, device=device)
-    for start in range(0, len(rows), _AT_ONCE):
-        some = torch.as_tensor(X[rows[start : start + _AT_ONCE]]).to(device).double()
-        own = ((some - mean) * inverse).nan_to_num_(nan=0.0)
-        found[1 : X.shape[1] + 1, start : start + len(own)] = own.T
+    order = np.argsort(rows, kind="stable")
+    for part in slices(len(rows), _AT_ONCE):
+        own = _uploaded(X, rows[order[part]], device).double()
+        own = ((own - mean) * inverse).nan_to_num_(nan=0.0)
+        where = torch.as_tensor(order[part]).to(device)
+        found[1 : X.shape[1] + 1].index_copy_(1, where, own.T)
     return found
+
+
+def _uploaded(X: FloatArray, rows: IntArray, device: Any) -> Any:
+    """Some rows on a device; `rows` go up. Where they are close, all between are sent as well."""
+    first, end = int(rows[0]), int(rows[-1]) + 1
+    if end - first > _SPARSE * len(rows):
+        return torch.as_tensor(X[rows]).to(device)
+    where = torch.as_tensor(rows - first).to(device)
+    return torch.as_tensor(X[first:end]).to(device)[where]
