@@ -204,6 +204,18 @@ def test_without_pytorch_a_sentence_says_how_to_get_it(monkeypatch):
         check_device("cuda")
 
 
+def test_models_that_start_at_the_optimum_of_a_sample_end_where_the_others_do(monkeypatch):
+    X, y = make_rows(n_rows=3000)
+    rows = np.arange(2000), np.arange(2000, 3000)
+    own = LogisticEngine([SplitRows.cut(X, y, *rows)], N_FEATURES)
+    monkeypatch.setattr("emsco.models.gpu.engine._SAMPLED", 10)
+    cut, make = on_device("torch")
+    split = cut(X, y, *rows)
+    assert split.fitter._starter is not None
+    found = make([split], N_FEATURES).fit(SUBSETS)
+    assert np.abs(own.fit(SUBSETS) - found).max() < 1e-9
+
+
 @needs_gpu
 def test_a_gpu_fits_as_the_cpu_does():
     X, y = make_rows(n_rows=3000)

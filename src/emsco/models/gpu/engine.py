@@ -22,7 +22,7 @@ from emsco.models.splines import SplineBasis
 
 __all__ = ["TorchEngine", "TorchSplit", "on_device"]
 
-_SAMPLED = 1000  # rows for each parameter, for Hessians to within a few per cent
+_SAMPLED, _SHARE = 1000, 32  # a sample has so many rows for each parameter, or one row in so many
 _WORTH_SAMPLING = 4  # times as many rows as a sample has
 
 
@@ -61,7 +61,7 @@ class TorchSplit:
             train = train[weights[train] > 0]
         own = scaling, device, n_classes, weights
         table, sample = TrainTable(X, labels, train, *own), None
-        wanted = _SAMPLED * (X.shape[1] + 1) * (n_classes - 1)
+        wanted = max(_SAMPLED * (X.shape[1] + 1) * (n_classes - 1), len(train) // _SHARE)
         if (stride := len(train) // wanted) >= _WORTH_SAMPLING:
             sample = TrainTable(X, labels, train[::stride], *own)
         counts = None if counts is None else counts[scored]
