@@ -398,7 +398,7 @@ class EMSCOClassifier(TableClassifier):
         >>> clf = EMSCOClassifier(estimator="logistic", generations=5, cv=1 / 3, random_state=0)
         >>> found = clf.fit(X[:400], y[:400]).evaluate(X[400:], y[400:])
         >>> print(found.promise.cost.verdict)
-        cannot tell
+        too few rows
         """
         cascade, rows = self._fitted_cascade, self._check_new_rows(X)
         column = {"groups": groups, "by": by}
