@@ -341,6 +341,8 @@ def _percent(certificate: Certificate) -> str:
 def _order_line(certificate: Certificate) -> str:
     numbers = listed([str(number) for number in certificate.order], _MOST_NUMBERS)
     n = len(certificate.tests)
+    if len(certificate.order) == 1:
+        return "No other design was tested; it was named before these rows were looked at."
     return (
         f"{counted(n, 'design')} tested, in an order fixed before these rows were looked at: "
         f"{numbers}."
