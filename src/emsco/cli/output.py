@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "console",
+    "doubts_of",
     "echo",
     "print_deployed",
     "print_design",
@@ -95,8 +96,7 @@ def print_details(
     if number == run.chosen and run.cascade.label_costs is not None:
         said = "Rows get the label of least expected cost; the figures are those of likeliest ones."
         out.print(said, highlight=False)
-    found = _doubts(run, number) if doubts else ()
-    for doubt in map(warning_in_words, found):
+    for doubt in doubts_of(run, number) if doubts else ():
         out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)
     if doubts and (odd := run.about.get("oddities")):
         more = f" ({len(odd) - 1:,} more in run.json)" if len(odd) > 1 else ""
@@ -104,11 +104,13 @@ def print_details(
         out.print(said, highlight=False, markup=False)
 
 
-def _doubts(run: Run, number: int) -> tuple[Warning, ...]:
+def doubts_of(run: Run, number: int) -> list[str]:
+    """Return why nobody should sign a design as it is, one sentence each."""
     from emsco.front.doubts import doubts_about
 
     point, name = run.front[number], f"design {number}"
-    return doubts_about(run.front, point, name, weighted=run.is_weighted)
+    found = doubts_about(run.front, point, name, weighted=run.is_weighted)
+    return [warning_in_words(doubt) for doubt in found]
 
 
 def print_evaluation(result: RunEvaluation) -> None:
