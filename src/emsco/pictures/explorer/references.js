@@ -48,7 +48,7 @@ function clearOf(box, taken, height, marks, state) {
       const moved = { ...box, y: box.y + down };
       const inside = moved.y >= 6 && moved.y <= height - 6;
       if (!inside || taken.some((other) => cover(moved, other))) continue;
-      const penalty = hidden(moved, marks, state) + step / 2;
+      const penalty = 2 * hidden(moved, marks, state) + (step * step) / 4;
       if (penalty < found.penalty) found = { down, penalty };
     }
   }
