@@ -57,6 +57,7 @@ before.savefig("reliability-before.png")
 # stage is 95.4 % sure, and 95.6 % of its labels are correct. Fewer rows get a label, because fewer
 # deserve one. Other seeds agree, for the data and the split: with seed 1, 98.4 % sure and 78.5 %
 # correct become 94.5 % and 90.2 %; with seed 2, 97.1 % and 82.9 % become 95.0 % and 93.5 %.
+# With fewer than 200 training rows it may fail: see "Calibration" in the guide "Real problems".
 
 after = draw_reliability(fit_and_report("sigmoid"))
 after.savefig("reliability-after.png")

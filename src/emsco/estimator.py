@@ -389,7 +389,7 @@ class EMSCOClassifier(TableClassifier):
 
         The evaluation also says whether the deployed point keeps its promise: see
         `Evaluation.promise`. Parameters are those of `Cascade.evaluate`; costs of errors and
-        rejections are by default those that `prefer` has.
+        rejections are by default those that the point was chosen by, or that `prefer` has.
 
         Examples
         --------
@@ -398,7 +398,7 @@ class EMSCOClassifier(TableClassifier):
         >>> clf = EMSCOClassifier(estimator="logistic", generations=5, cv=1 / 3, random_state=0)
         >>> found = clf.fit(X[:400], y[:400]).evaluate(X[400:], y[400:])
         >>> print(found.promise.cost.verdict)
-        cannot tell
+        too few rows
         """
         cascade, rows = self._fitted_cascade, self._check_new_rows(X)
         column = {"groups": groups, "by": by}
@@ -406,7 +406,7 @@ class EMSCOClassifier(TableClassifier):
             if isinstance(given, str):
                 column[name] = column_of(X, given, name)
         both = {"error_cost": error_cost, "reject_cost": reject_cost}
-        costs = given_error_costs(both) or given_error_costs(self.prefer)
+        costs = given_error_costs(both) or self._error_costs
         found = cascade.evaluate(rows, y, sample_weight, **column, prices=prices, **costs)
         return with_promises(found, self.point_)
 
@@ -468,8 +468,8 @@ class EMSCOClassifier(TableClassifier):
         """Deploy a point of the front, and warn of what is doubtful about it."""
         check_is_fitted(self, "front_")
         point = self.front_.find(which)
-        self.point_ = point
-        self.design_ = point.design
+        self.point_, self.design_ = point, point.design
+        self._error_costs = given_error_costs(which) or given_error_costs(self.prefer)
         self.cascade_ = self.front_.cascade(point).with_error_costs(label_costs)
         weighted = self.class_weight is not None
         for doubt in doubts_about(self.front_, point, weighted=weighted):

@@ -37,7 +37,8 @@ def test_a_certified_design_is_written_and_deployed(typed, run, fresh):
     assert result.code == 0
     found = Certificate.load(run / "certificate.json")
     best = found.best_first[0]
-    assert f"for design {best}\n" in result.out
+    passed = len(found.best_first)
+    assert f"for design {best}, the best of {passed} that passed\n" in result.out
     assert "a row costs at most 60 on average" in result.out
     assert result.out.endswith(
         f"Written to {run}/certificate.json.\n{run} deploys design {best}, which is certified.\n"
@@ -169,7 +170,8 @@ def test_a_deployed_design_that_is_certified_stays(typed, run, fresh):
     numbers = Certificate.load(_certified(typed, run, fresh)).best_first
     typed("choose", run, numbers[-1])
     result = typed("certify", run, fresh, *EASY, "--deploy")
-    assert result.out.endswith(f"{run} deploys design {numbers[-1]}, which is certified.\n")
+    said = f"{run} deploys design {numbers[-1]}, which is certified, too."
+    assert result.out.endswith(f"{said} The best is design {numbers[0]}.\n")
 
 
 def _certified(typed, run, fresh):

@@ -285,6 +285,23 @@ def test_fit_says_what_is_odd_before_the_search_and_keeps_it(typed, data, tmp_pa
     assert kept[1]["message"].endswith("so it tells nothing; drop 'site'.")
 
 
+def test_rows_of_a_patient_stay_in_one_fold(typed, fit, data, tmp_path):
+    first, *lines = (data / "data.csv").read_text().splitlines()
+    patients = tmp_path / "patients.csv"
+    patients.write_text(
+        "\n".join([f"who,{first}", *(f"P{i // 4},{x}" for i, x in enumerate(lines))])
+    )
+    words = ("fit", patients, "--costs", data / "costs.csv", "--target", "sick", "--groups", "who")
+    quick = ("--estimator", "logistic", "--max-stages", "2", "--min-confidence", "0.8")
+    result = typed(*words, *quick, "--out", tmp_path / "grouped", "--json")
+    assert result.code == 0, result.err
+    about = json.loads(result.out)
+    assert (about["groups"], about["features"]) == ("who", list(NAMES))
+    plain = typed(*words[:-2], "--drop", "who", *quick, "--out", tmp_path / "plain", "--json")
+    assert json.loads(plain.out)["front"] != about["front"]
+    refuses(fit("--groups", "age"), "--cv must be auto beside --groups, got 0.33.")
+
+
 def test_fit_says_the_classes_also_where_nothing_is_odd(fit, tmp_path):
     assert fit().err.startswith("Classes: ")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["body"]["oddities"] == []

@@ -57,6 +57,16 @@ def test_titles_name_the_run_the_design_and_the_file(run):
     assert cascade.axes[0].get_position().y1 < 0.98
 
 
+def test_costs_have_the_unit_that_is_asked_for(run):
+    front = draw_run(run, RunPicture("front", currency="€"))
+    assert front.axes[0].get_xlabel() == "mean cost of a row, €"
+    cascade = draw_run(run, RunPicture("cascade", currency=" € "))
+    text = [text.get_text() for text in cascade.axes[0].texts]
+    assert any(line.endswith(" € per row") for part in text for line in part.splitlines())
+    with pytest.raises(ParameterError, match="currency must be a text of 1 to 12 characters"):
+        RunPicture(currency="")
+
+
 @pytest.mark.parametrize("kind", ["reliability", "risk"])
 def test_honesty_is_drawn_on_rows_of_a_file(run, kind, emsco, tmp_path):
     data, out = run.folder.parent / "b.csv", tmp_path / "picture.png"
@@ -100,7 +110,7 @@ def test_a_run_that_is_proven_has_no_convergence_to_draw(run, emsco, tmp_path):
     out = tmp_path / "run"
     files = FitFiles("ill", run.folder.parent / "a.csv")
     fit_files(files, out, max_stages=2, search="exact", **ONE_THRESHOLD)
-    with pytest.raises(DataError, match="a search that proves its front has no generations"):
+    with pytest.raises(DataError, match="Draw its front instead, or search by evolution"):
         emsco("plot", out, "--kind", "convergence", "--out", tmp_path / "none.svg")
     assert not (tmp_path / "none.svg").exists()
 

@@ -42,6 +42,9 @@ def test_show_says_the_doubts_about_a_design_by_its_number(typed, run):
     doubted = [i for i, point in enumerate(front) if doubts_about(front, point)]
     text = " ".join(typed("show", run, doubted[0]).out.split())
     assert re.search(rf"(Design {doubted[0]}|Stage \d) (is|finds|labels) ", text)
+    for words in (("show", run, doubted[0]), ("choose", run, doubted[0])):
+        plain = json.loads(typed(*words, "--json").out)["doubts"]
+        assert plain[0][1:] in text
     assert "the deployed design" not in text
     ways_out = ("emsco fit", "emsco choose", "add rows or features")
     assert any(way in text for way in ways_out)

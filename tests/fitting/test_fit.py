@@ -70,9 +70,7 @@ class TestAuto:
     def test_says_what_it_took(self, capsys):
         X, y = crossed(n_features=2)
         EMSCOClassifier(**SMALL | {"estimator": "auto", "verbose": 1}).fit(X, y)
-        assert "Stage models: boosting, by log loss (lower is better) on all" in " ".join(
-            capsys.readouterr().err.split()
-        )
+        assert "Stage models: boosting\n" in capsys.readouterr().err
 
     def test_is_the_default_and_not_the_papers(self):
         assert EMSCOClassifier().estimator == "auto"

@@ -195,6 +195,11 @@ def test_a_fit_takes_the_lowest_expected_total_within_limits_on_delays():
 def test_choose_takes_costs_and_limits_by_name(clf):
     clf.choose(error_cost=60, reject_cost=5)
     assert clf.point_ == clf.front_.select(error_cost=60, reject_cost=5)
+    X, y = _rows()
+    told = clf.evaluate(X, y, error_cost=60, reject_cost=5).total
+    assert clf.evaluate(X, y).total.value == told.value
+    assert clf.choose(0).evaluate(X, y).total is None
+    clf.choose(error_cost=60, reject_cost=5)
     with pytest.raises(ParameterError, match="error_cost must be left out where a point or a rule"):
         clf.choose(0, error_cost=60)
     with pytest.raises(ParameterError, match="which must be a point"):

@@ -109,7 +109,7 @@ def test_records_hold_the_features_and_counts_of_each_stage(front):
 
 def test_repr_shows_a_table_and_cuts_long_designs(front):
     text = repr(front)
-    assert "ParetoFront of 4 points on 100 scored rows" in text
+    assert "ParetoFront of 4 points, scored on 100 rows" in text
     assert "age → scan" in text
     names = tuple(f"a very long feature name {i}" for i in range(6))
     wide = ParetoFront.from_scores(
@@ -188,7 +188,7 @@ class TestTies:
 
 def test_repr_says_whether_a_front_is_proven(front):
     proven = ParetoFront(front.points, COSTS, 0.8, proven=True)
-    assert "scored rows, proven\n" in repr(proven)
+    assert "scored on 100 rows, proven\n" in repr(proven)
     assert "proven" not in repr(front)
     assert not front.proven
 

@@ -1,9 +1,11 @@
 """The flow of rows through a design."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
-from support.handmade import make_front_of_thresholds
+from support.handmade import make_assessed_front, make_front_of_thresholds
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts
@@ -86,6 +88,18 @@ def test_a_flow_knows_the_thresholds_of_its_design():
     html = flow._repr_html_()
     assert "leaves at" in html
     assert all(rule in html for rule in rules)
+
+
+def test_a_row_that_three_rounds_of_folds_have_scored_counts_once():
+    front = make_assessed_front()
+    point = front[0]
+    counts = {
+        name: tuple(3 * n for n in getattr(point, name)) for name in ("exits", "correct_exits")
+    }
+    thrice = replace(front, points=(replace(point, n_rows=300, **counts), front[1]))
+    assert thrice[0].rows_in_words == "100 rows, 3 times"
+    assert point.rows_in_words == "100 rows"
+    assert thrice.flow(0) == front.flow(0)
 
 
 def test_stages_that_share_a_threshold_have_no_rules():

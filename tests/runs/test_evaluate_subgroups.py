@@ -127,7 +127,7 @@ def test_json_has_intervals_verdicts_and_subgroups(clinic):
     new = json.loads(done.stdout)["new"]
     assert new["intervals"]["kind"] == "groups"
     assert new["effective"]["n_groups"] == clinic.new["patient"].nunique()
-    assert new["promise"]["accuracy"]["verdict"] in ("kept", "not kept", "cannot tell")
+    assert new["promise"]["accuracy"]["verdict"] in ("kept", "not kept", "too few rows")
     assert [one["value"] for one in new["by"]["subgroups"]] == ["A", "B", None]
     assert len(new["by"]["subgroups"][0]["intervals"]["coverage"]) == 2
 

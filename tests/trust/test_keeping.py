@@ -1,4 +1,4 @@
-"""Promises: kept, not kept, or these rows cannot tell."""
+"""Promises: kept, not kept, or too few rows to tell."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from emsco._base.objectives import Objectives
     [
         (0.87, 0.88, 0.83, 0.92, Verdict.KEPT),
         (0.87, 0.87, 0.82, 0.91, Verdict.KEPT),
-        (0.87, 0.84, 0.79, 0.88, Verdict.UNKNOWN),
-        (0.87, 0.84, 0.79, 0.87, Verdict.UNKNOWN),
+        (0.87, 0.84, 0.79, 0.88, Verdict.TOO_FEW),
+        (0.87, 0.84, 0.79, 0.87, Verdict.TOO_FEW),
         (0.87, 0.80, 0.75, 0.84, Verdict.NOT_KEPT),
-        (0.9, 0.0, 0.0, 1.0, Verdict.UNKNOWN),
+        (0.9, 0.0, 0.0, 1.0, Verdict.TOO_FEW),
     ],
 )
 @pytest.mark.parametrize("kind", ["coverage", "accuracy"])
@@ -30,8 +30,8 @@ def test_more_coverage_and_accuracy_are_better(kind, promised, seen, low, high, 
     ("seen", "low", "high", "verdict"),
     [
         (0.88, 0.83, 0.92, Verdict.KEPT),
-        (0.95, 0.02, 1.00, Verdict.UNKNOWN),  # says much less than the rows behind the promise
-        (0.83, 0.80, 0.86, Verdict.UNKNOWN),  # off by 0.04, and chance explains 0.06
+        (0.95, 0.02, 1.00, Verdict.TOO_FEW),  # says much less than the rows behind the promise
+        (0.83, 0.80, 0.86, Verdict.TOO_FEW),  # off by 0.04, and chance explains 0.06
         (0.78, 0.75, 0.81, Verdict.NOT_KEPT),
     ],
 )
@@ -45,7 +45,7 @@ def test_the_doubt_in_a_promise_counts_too(seen, low, high, verdict):
     ("seen", "low", "high", "verdict"),
     [
         (4.9, 4.5, 5.3, Verdict.KEPT),
-        (5.2, 4.8, 5.6, Verdict.UNKNOWN),
+        (5.2, 4.8, 5.6, Verdict.TOO_FEW),
         (5.6, 5.1, 6.1, Verdict.NOT_KEPT),
     ],
 )
@@ -65,5 +65,5 @@ def test_the_worst_verdict_counts_and_plain_values_have_all():
     assert found.verdict is Verdict.NOT_KEPT
     values = json.loads(json.dumps(found.to_dict()))
     assert values["verdict"] == "not kept"
-    assert values["cost"]["verdict"] == "cannot tell"
+    assert values["cost"]["verdict"] == "too few rows"
     assert values["accuracy"]["interval"] == [0.7, 0.86]

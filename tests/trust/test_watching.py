@@ -24,13 +24,13 @@ def watch(promise=ACCURACY, *looks, delta=0.05):
 def test_without_rows_nobody_can_tell():
     one = watch()
     assert (one.figure, one.n_rows, one.evidence) == (None, 0, 1.0)
-    assert one.verdict is Verdict.UNKNOWN
+    assert one.verdict is Verdict.TOO_FEW
     assert str(one) == "accuracy at least 0.9: no rows yet"
 
 
 @pytest.mark.parametrize(
     ("counts", "verdict"),
-    [((10, 90), Verdict.UNKNOWN), ((2, 400), Verdict.KEPT), ((60, 140), Verdict.NOT_KEPT)],
+    [((10, 90), Verdict.TOO_FEW), ((2, 400), Verdict.KEPT), ((60, 140), Verdict.NOT_KEPT)],
 )
 def test_a_verdict_says_what_the_interval_says(counts, verdict):
     one = watch(ACCURACY, counts)
@@ -52,7 +52,7 @@ def test_a_ceiling_that_no_row_can_exceed_holds_from_the_beginning():
 
 def test_one_error_breaks_a_promise_of_no_errors():
     perfect = Promise("accuracy", 1.0)
-    assert watch(perfect, (0, 1000)).verdict is Verdict.UNKNOWN
+    assert watch(perfect, (0, 1000)).verdict is Verdict.TOO_FEW
     assert watch(perfect, (1, 1000)).verdict is Verdict.NOT_KEPT
 
 

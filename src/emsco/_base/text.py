@@ -88,7 +88,21 @@ def counted(number: float, noun: str) -> str:
     >>> counted(1, "row"), counted(12345, "row")
     ('1 row', '12,345 rows')
     """
-    return f"{number:,.10g} {noun}{'' if number == 1 else 's'}"
+    shown = whole(number)
+    return f"{shown} {noun}{'' if shown == '1' else 's'}"
+
+
+def whole(number: float) -> str:
+    """Return a count to the nearest whole number; weights below 1 keep a digit.
+
+    Rows with weights, and rows that several rounds of folds have scored, are no whole numbers.
+
+    Examples
+    --------
+    >>> whole(1234), whole(7.333), whole(0.0), whole(1 / 3)
+    ('1,234', '7', '0', '0.3')
+    """
+    return f"{number:,.0f}" if number >= 1 or number == 0 else f"{number:.1g}"
 
 
 def listed(names: Sequence[str], most: int) -> str:

@@ -14,7 +14,7 @@ from emsco._base.checks import refused
 from emsco._base.documents import Fields
 from emsco._base.intervals import Interval
 from emsco._base.objectives import Objectives
-from emsco._base.text import aligned, counted, in_short, listed, percent_with, share_with
+from emsco._base.text import aligned, counted, in_short, listed, percent_with, share_with, whole
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.effective import EffectiveRows
@@ -74,7 +74,7 @@ class Evaluation(Objectives):
     >>> found.intervals.accuracy
     Interval(low=0.8769012636, high=0.986210606)
     >>> print(found.against(Objectives(0.8, 0.97, 2.0)).accuracy.verdict)
-    cannot tell
+    too few rows
     """
 
     n_rows: float
@@ -335,8 +335,8 @@ class Evaluation(Objectives):
                 report.place,
                 listed(report.features, _MOST_NAMES),
                 cost,
-                f"{n_reached:,.10g}",
-                f"{report.n_rows:,.10g}",
+                whole(n_reached),
+                whole(report.n_rows),
                 f"{flow.share(report.n_rows):.1%}",
                 percent_with(report.accuracy, *limits) if report.gives_labels else "",
                 f"{report.confidence:.1%}" if report.gives_labels else "",
@@ -374,7 +374,7 @@ class Evaluation(Objectives):
         within = (*at.exits, Interval(0.0, 1.0))
         for report, cost, limits in zip(self.exits, costs, within, strict=False):
             accuracy = f", accuracy {share_with(report.accuracy, *limits)}"
-            rows = f"{report.n_rows:>7,.10g} {'row ' if report.n_rows == 1 else 'rows'}"
+            rows = f"{whole(report.n_rows):>7} {'row ' if report.n_rows == 1 else 'rows'}"
             said = accuracy if report.gives_labels else ""
             said = f", delay {report.delay:g}{said}" if self.worst_delay else said
             lines.append(f"  {report.place:<9} {rows} at cost {cost}{said}")

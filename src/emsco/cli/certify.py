@@ -145,7 +145,8 @@ def _end(run: Run, certificate: Certificate, out: Path | None, deploy: bool, as_
 def _deployed(run: Run, certificate: Certificate, best: int) -> str:
     """Say which design the run deploys, and whether it is certified."""
     if certificate.covers(run.cascade):
-        return f"{run.folder} deploys design {run.chosen}, which is certified."
+        other = f", too. The best is design {best}" if run.chosen != best else ""
+        return f"{run.folder} deploys design {run.chosen}, which is certified{other}."
     return (
         f"{run.folder} still deploys design {run.chosen}, which is not certified; "
         f"emsco choose {run.folder} {best} deploys the certified one."

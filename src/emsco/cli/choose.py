@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from emsco.cli.options import AsJSON, RunChoice, RunFolder, Trusted
-from emsco.cli.output import echo, print_design, print_details, print_json
+from emsco.cli.output import doubts_of, echo, print_design, print_details, print_json
 from emsco.errors import ParameterError
 
 __all__ = ["choose"]
@@ -66,7 +66,8 @@ def choose(
     chosen = found.choose(which, costs or None, cheapest_label=cheapest_label)
     if as_json:
         figures = chosen.figures([chosen.chosen], chosen.error_costs())[0]
-        print_json({"run": str(run), "chosen": chosen.chosen, **figures})
+        about = {"chosen": chosen.chosen, "doubts": doubts_of(chosen, chosen.chosen)}
+        print_json({"run": str(run), **about, **figures})
     else:
         echo(f"{run} now deploys design {chosen.chosen}.\n")
         print_design(chosen.front, chosen.chosen)

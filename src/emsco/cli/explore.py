@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from emsco.cli.options import AsJSON, RunFolder, Trusted
+from emsco.cli.options import AsJSON, Currency, RunFolder, Trusted
 from emsco.cli.output import echo, print_json
 
 __all__ = ["explore"]
@@ -32,15 +32,7 @@ def explore(
             show_default=False,
         ),
     ] = None,
-    currency: Annotated[
-        str | None,
-        typer.Option(
-            metavar="UNIT",
-            help="Unit of all costs, shown beside each, as in '€', CHF or minutes; "
-            "by default costs are plain numbers.",
-            show_default=False,
-        ),
-    ] = None,
+    currency: Currency = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:

@@ -20,7 +20,7 @@ from emsco.cli.options import (
     Seed,
     Threads,
 )
-from emsco.cli.output import echo, print_deployed, print_front, print_json
+from emsco.cli.output import doubts_of, echo, print_deployed, print_front, print_json
 
 if TYPE_CHECKING:
     from emsco.runs.run import Run
@@ -39,6 +39,14 @@ class FitData(DataFiles):
             "0.3, or auto: folds, repeated if rows are few, or a third if they are many."
         ),
     ] = "auto"
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of DATA with the group of a row, such as the patient; not a feature. "
+            "All rows of a group stay in one fold.",
+        ),
+    ] = None
     gaps: Annotated[
         str, typer.Option(help="Missing values: refuse, impute, or skip stages that lack one.")
     ] = "refuse"
@@ -318,12 +326,14 @@ def fit(
     for topic in (files, stages, search, rules, deploy):
         settings |= topic.settings()
     steps: dict[str, Any] = {"seed": seed, "cv": parse_cv(files.cv), "resume": resume}
+    steps["groups"] = files.groups
     with interruptible(lambda: _left(out)):
         run = fit_files(files.files(read), out, **steps, verbose=1, **settings)
     if as_json:
         facts = {"run": str(out), **run.about, "metric": run.front.metric}
         costs = run.error_costs()
-        facts |= {"chosen": run.chosen, "references": run.references(costs)}
+        facts |= {"chosen": run.chosen, "doubts": doubts_of(run, run.chosen)}
+        facts |= {"references": run.references(costs)}
         print_json({**facts, "front": run.figures(None, costs)})
     else:
         print_front(run)

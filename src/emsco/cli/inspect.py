@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emsco._base.text import some
 from emsco.cli.endings import interruptible
 from emsco.cli.options import AsJSON, HowToRead, Threads
 from emsco.cli.output import console, echo, print_json
@@ -35,7 +36,8 @@ def inspect(
     write_costs: Annotated[
         Path | None,
         typer.Option(
-            help="Write a costs file to fill in: every feature costs 1, no groups, no fees."
+            help="Write a costs file to fill in: every feature costs 1, no groups, no fees. "
+            "Columns that look like ids, leaks or dates are left out."
         ),
     ] = None,
     force: Annotated[
@@ -75,13 +77,26 @@ def inspect(
     with interruptible("nothing is written"), JobProgress("steps") as progress:
         found = inspect_file(files, forecast=forecast, report=progress.job, n_jobs=jobs)
     if write_costs is not None:
-        write(write_costs, found.names, force=force)
+        write(write_costs, found.to_buy or found.names, force=force)
     if as_json:
         print_json(found.to_dict())
         return
     _show(found)
     if write_costs is not None:
-        echo(f"Written to {write_costs}: set the costs, then emsco fit … --costs {write_costs}.")
+        echo(_written(found, write_costs))
+
+
+def _written(found: Inspection, path: Path) -> str:
+    """Say which columns the costs file has not, and how to fit with it."""
+    from emsco.cli.wording import repeated
+
+    if not (found.to_drop and found.to_buy):
+        return f"Written to {path}: set the costs, then emsco fit … --costs {path}."
+    drops = repeated("--drop", found.to_drop)
+    return (
+        f"Written to {path}, without {some(found.to_drop)}: set the costs, then emsco fit … "
+        f"{drops} --costs {path}."
+    )
 
 
 def _show(found: Inspection) -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from emsco._base.objectives import Objectives, metric_brief, metric_name
-from emsco._base.text import aligned, counted, listed, objective_lines, shorten
+from emsco._base.text import aligned, counted, listed, objective_lines, shorten, whole
 from emsco.cascade import Evaluation
 from emsco.designs.design import Design
 from emsco.front import ParetoFront, ParetoPoint
@@ -134,9 +134,9 @@ def front_table(
     """
     listing = Listing.pick(front, (chosen, best), most, within, spare, every)
     columns = _Columns.fitting(front, width, has_totals=costs is not None)
-    seen = f", seen on {front.seen[0].n_rows:,.10g}" if front.seen else ""
+    seen = f", seen on {whole(front.seen[0].n_rows)}" if front.seen else ""
     table = plain_table(
-        title=f"Front: scored on {counted(chosen.n_rows, 'row')}{seen}",
+        title=f"Front: scored on {chosen.rows_in_words}{seen}",
         caption="\n".join(
             [
                 *_reading(front, listing, columns),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AsJSON",
     "Choice",
+    "Currency",
     "DataFiles",
     "ErrorCost",
     "Evolution",
@@ -38,6 +39,15 @@ __all__ = [
 ]
 
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Currency = Annotated[
+    str | None,
+    typer.Option(
+        metavar="UNIT",
+        help="Unit of all costs, shown beside them, as in '€', CHF or minutes; by default costs "
+        "are plain numbers.",
+        show_default=False,
+    ),
+]
 Point = Annotated[
     int | None,
     typer.Option(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "console",
+    "doubts_of",
     "echo",
     "print_deployed",
     "print_design",
@@ -30,6 +31,8 @@ __all__ = [
 ]
 
 _LINES, _FEW_MORE = 25, 5
+_SAVES_LITTLE, _FAR_LESS = 2 / 3, 1 / 2  # of the cost of everything
+_AS_MANY = 0.05  # coverage that a cheaper design may lack
 
 
 def console() -> Console:
@@ -93,8 +96,7 @@ def print_details(
     if number == run.chosen and run.cascade.label_costs is not None:
         said = "Rows get the label of least expected cost; the figures are those of likeliest ones."
         out.print(said, highlight=False)
-    found = _doubts(run, number) if doubts else ()
-    for doubt in map(warning_in_words, found):
+    for doubt in doubts_of(run, number) if doubts else ():
         out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)
     if doubts and (odd := run.about.get("oddities")):
         more = f" ({len(odd) - 1:,} more in run.json)" if len(odd) > 1 else ""
@@ -102,11 +104,13 @@ def print_details(
         out.print(said, highlight=False, markup=False)
 
 
-def _doubts(run: Run, number: int) -> tuple[Warning, ...]:
+def doubts_of(run: Run, number: int) -> list[str]:
+    """Return why nobody should sign a design as it is, one sentence each."""
     from emsco.front.doubts import doubts_about
 
     point, name = run.front[number], f"design {number}"
-    return doubts_about(run.front, point, name, weighted=run.is_weighted)
+    found = doubts_about(run.front, point, name, weighted=run.is_weighted)
+    return [warning_in_words(doubt) for doubt in found]
 
 
 def print_evaluation(result: RunEvaluation) -> None:
@@ -167,9 +171,37 @@ def print_deployed(run: Run) -> None:
     accuracy = metric_name(run.front.metric)
     expects = f"On new rows, expect {accuracy} {expected.accuracy.in_percent}." if expected else ""
     said = (
-        f"Deployed: design {run.chosen}, {why}. {spends} {expects} {_total(run)} {_averages(run)}"
+        f"Deployed: design {run.chosen}, {why}. {spends} {expects} {_total(run)} {_averages(run)} "
+        f"{_cheaper(run)}"
     )
     console().print(" ".join(said.split()), highlight=False)
+
+
+def _cheaper(run: Run) -> str:
+    """If the deployed design saves little, name one that costs far less and answers as many rows.
+
+    Nobody should take the price of the last point of accuracy for what a cascade costs.
+    """
+    own, total = run.point, run.front.costs.total
+    if own.cost <= _SAVES_LITTLE * total:
+        return ""
+    found = [
+        point
+        for point in run.front
+        if point.shortlisted
+        and point.is_informative
+        and point.cost <= _FAR_LESS * total
+        and point.coverage >= own.coverage - _AS_MANY
+    ]
+    if not found:
+        return ""
+    best = max(found, key=lambda point: point.promised[1].accuracy)
+    lost = 100 * (own.promised[1].accuracy - best.promised[1].accuracy)
+    number = run.front.position(best)
+    return (
+        f"Design {number} costs {best.cost:.4g}, {1 - best.cost / total:.0%} less, and gives up "
+        f"about {lost:.1f} points of accuracy: emsco choose {run.folder} {number} deploys it."
+    )
 
 
 def _total(run: Run) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from emsco.cli.options import AsJSON, Point, RunFolder, Trusted
+from emsco.cli.options import AsJSON, Currency, Point, RunFolder, Trusted
 from emsco.cli.output import echo, print_json
 
 __all__ = ["plot"]
@@ -38,6 +38,7 @@ def plot(
     width: Annotated[
         float, typer.Option(help="Inches; 3.4 fits a column of a paper, 7 a page.")
     ] = 3.4,
+    currency: Currency = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
@@ -51,7 +52,7 @@ def plot(
     from emsco.runs.plot import RunPicture, draw_run
     from emsco.runs.run import Run
 
-    picture = RunPicture(kind, point, on, data, width)
+    picture = RunPicture(kind, point, on, data, width, currency)
     figure = draw_run(Run.open(run, trusted or ()), picture)
     path = write_figure(figure, out or Path(f"{kind}.svg"))
     if as_json:

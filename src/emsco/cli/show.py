@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from emsco.cli.options import AsJSON, ErrorCost, RejectCost, RunFolder, Trusted, error_costs_given
-from emsco.cli.output import print_design, print_details, print_json
+from emsco.cli.output import doubts_of, print_design, print_details, print_json
 
 __all__ = ["show"]
 
@@ -40,7 +40,8 @@ def show(
     number = found.chosen if point is None else found.front.position(point)
     costs = found.error_costs(error_costs_given(error_cost, reject_cost))
     if as_json:
-        facts = {"run": str(run), "metric": found.front.metric}
+        facts: dict[str, Any] = {"run": str(run), "metric": found.front.metric}
+        facts["doubts"] = doubts_of(found, number)
         figures, references = found.figures([number], costs)[0], found.references(costs)
         print_json({**facts, **figures, "references": references})
         return

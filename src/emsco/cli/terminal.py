@@ -10,7 +10,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from emsco._base.objectives import metric_name
-from emsco._base.text import aligned, counted, in_short, objective_lines, visible
+from emsco._base.text import aligned, counted, in_short, objective_lines, visible, whole
 from emsco.cascade import Cascade, Evaluation, Intervals
 from emsco.cli.listing import plain_table
 from emsco.designs.stage_thresholds import leaving_in_words
@@ -112,7 +112,8 @@ def cascade_drawing(
     )
     for rows, one in flows.items():
         delay = f", delay {one.mean_delay:.4g}" if one.worst_delay else ""
-        branch.add(Text(f"{rows:<8} {counted(one.n_rows, 'row')}: {in_short(one)}{delay}"))
+        n_rows = point.rows_in_words if rows == "scored" else counted(one.n_rows, "row")
+        branch.add(Text(f"{rows:<8} {n_rows}: {in_short(one)}{delay}"))
     if front.metric != "accuracy":  # the lines above have the plain one
         branch.add(Text(f"{'scored':<8} {metric_name(front.metric)} {point.accuracy:.1%}"))
     if point.design.left_out:
@@ -154,7 +155,7 @@ def _leaving(flow: Flow, j: int) -> str:
     """Describe the rows that leave at a stage, as a bar and in words."""
     stage = flow.stages[j]
     share = flow.share(stage.left)
-    of = f"{stage.left:,.10g} of {stage.reached:,.10g} here"
+    of = f"{whole(stage.left)} of {whole(stage.reached)} here"
     correct = f", {stage.accuracy:.1%} correct" if stage.left else ""
     return f"{_bar(share)} {share:6.1%} of all leave: {of}{correct}"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from emsco.errors import EMSCOError, EMSCOWarning, Hint, Parameter, Part, Remedy
 
-__all__ = ["in_words", "option_of", "speaking", "warning_in_words"]
+__all__ = ["in_words", "option_of", "repeated", "speaking", "warning_in_words"]
 
 # Parameters whose option or argument has another name.
 _NAMES = {
@@ -47,10 +47,11 @@ _WORDS = {
 
 def _drop(names: tuple[str, ...]) -> str:
     which = "it" if len(names) == 1 else "them"
-    return f"leave {which} out with {_repeated('--drop', names)}"
+    return f"leave {which} out with {repeated('--drop', names)}"
 
 
-def _repeated(option: str, names: tuple[str, ...]) -> str:
+def repeated(option: str, names: tuple[str, ...]) -> str:
+    """Return an option once for each name, as one types it."""
     return " ".join(f"{option} {shlex.quote(name)}" for name in names)
 
 
@@ -74,7 +75,7 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     Remedy.LIMITS: lambda _: (
         "or be left out for --max-cost, --min-accuracy, --min-coverage or --min-recall"
     ),
-    Remedy.NA: lambda names: f"{_repeated('--na', names)} says so",
+    Remedy.NA: lambda names: f"{repeated('--na', names)} says so",
     Remedy.NEW_MONITOR: lambda _: "--reset starts a new one",
     Remedy.ODDITIES: lambda _: "run.json and --json list all of them",
     Remedy.RARE_CLASS: lambda _: (
@@ -82,9 +83,9 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     ),
     Remedy.RESUME: lambda _: "emsco fit --resume goes on with it",
     Remedy.SEEN: lambda _: "emsco fit --test adds them",
-    Remedy.SEPARATOR: lambda names: f"{_repeated('--separator', names)} reads it",
+    Remedy.SEPARATOR: lambda names: f"{repeated('--separator', names)} reads it",
     Remedy.TOKEN: lambda _: "--token-file names one, and --no-token does without",
-    Remedy.TRUST: lambda names: f"add {_repeated('--trust', names)}",
+    Remedy.TRUST: lambda names: f"add {repeated('--trust', names)}",
 }
 
 _COMMAND: ContextVar[Any] = ContextVar("command", default=None)

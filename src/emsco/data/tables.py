@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from emsco._base.documents import PathLike
 from emsco._base.text import first_line, some, what_was_meant
 from emsco._base.typing import AnyArray
@@ -41,6 +43,7 @@ __all__ = [
     "file_kind",
     "joined",
     "read_chunks",
+    "read_ids",
     "read_labelled",
     "read_parquet",
     "settled_reading",
@@ -143,6 +146,14 @@ def read_labelled(
         if not table.num_rows:
             raise DataError(f"{path} must have rows, got none.")
         return table.select(names), labels_of(table.column(target), path, classes=classes), names
+
+
+def read_ids(path: PathLike, name: str, reading: Reading = AS_FOUND) -> AnyArray:
+    """Read a column of ids, such as patients, as text; missing ones are None."""
+    values: list[object] = []
+    for chunk in read_chunks(path, (), keep=(name,), reading=reading):
+        values += [None if one in (None, "") else str(one) for one in chunk.kept[name].to_pylist()]
+    return np.array(values, dtype=object)
 
 
 def settled_reading(path: PathLike, reading: Reading, drop: Sequence[str] = ()) -> Reading:

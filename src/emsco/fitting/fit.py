@@ -176,7 +176,7 @@ class _Steps:
         """Find out which stage models "auto" means."""
         with self._progress("families tried") as report:
             recipe, choice = recipe.chosen(self.data, splits, report, self.families)
-        self._say(f"Stage models: {choice}")
+        self._say(f"Stage models: {choice.family}")
         return recipe, choice
 
     def search(
@@ -223,7 +223,6 @@ class _Steps:
                 time_limit=rest,
                 report=report,
             )
-        self._say(f"Finish: {finish}")
         return bench, result, finish
 
     def front(self, bench: Workbench, result: SearchResult, groups: Any) -> ParetoFront:

@@ -261,7 +261,7 @@ class Certificate:
 def _certified_lines(certificate: Certificate) -> list[str]:
     best = certificate._test(certificate.best_first[0])
     lines = [
-        f"Certificate of {certificate.date} for design {best.number}",
+        f"Certificate of {certificate.date} for design {best.number}{_best_of(certificate)}",
         f"  {best.point.design!r}",
         "Promised, for new rows that come as these did:",
         *_check_lines(best),
@@ -272,6 +272,11 @@ def _certified_lines(certificate: Certificate) -> list[str]:
         others = listed([str(number) for number in certificate.best_first[1:]], _MOST_NUMBERS)
         lines.append(f"Also certified: {others}.")
     return [*lines, _order_line(certificate), *_VOID, _digest_line(best, certificate)]
+
+
+def _best_of(certificate: Certificate) -> str:
+    n_passed = len(certificate.best_first)
+    return f", the best of {n_passed:,} that passed" if n_passed > 1 else ""
 
 
 def _failed_lines(certificate: Certificate) -> list[str]:
@@ -336,6 +341,8 @@ def _percent(certificate: Certificate) -> str:
 def _order_line(certificate: Certificate) -> str:
     numbers = listed([str(number) for number in certificate.order], _MOST_NUMBERS)
     n = len(certificate.tests)
+    if len(certificate.order) == 1:
+        return "No other design was tested; it was named before these rows were looked at."
     return (
         f"{counted(n, 'design')} tested, in an order fixed before these rows were looked at: "
         f"{numbers}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from emsco._base.text import whole
 from emsco.errors import DeploymentWarning, Hint, Part, Remedy
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import is_good_enough
@@ -51,8 +52,8 @@ def doubts_about(
 
 
 def _silent(point: ParetoPoint, name: str) -> DeploymentWarning:
-    answered = sum(point.exits)
-    few = f"{answered:.10g} of the {point.n_rows:.10g} scored rows"
+    answered = sum(point.exits) / point.times_scored
+    few = f"{whole(answered)} of the {whole(point.n_rows / point.times_scored)} scored rows"
     return DeploymentWarning(
         f"{name} labels {few}, at a cost of {point.cost:.4g} a row. At this confidence its models "
         "hardly tell the classes apart: add rows or features, or try another model."
@@ -104,7 +105,7 @@ def _rarely_found(
         others = (*others, " ", Hint(Remedy.RARE_CLASS), ".")
     mislabelled = float(by_class.coverage[worst] - recall[worst])
     return DeploymentWarning(
-        f"{name} finds {recall[worst]:.0%} of the {rows[worst]:.10g} scored rows of "
+        f"{name} finds {recall[worst]:.0%} of the {whole(rows[worst])} scored rows of "
         f"class {by_class.labels[worst]!r}, mislabels {mislabelled:.0%} and rejects "
         f"{1 - by_class.coverage[worst]:.0%}. ",
         *others,

@@ -180,6 +180,7 @@ class ParetoFront(FrontPoints):
         on: str = "scored",
         width: float = COLUMN,
         ax: Axes | None = None,
+        currency: str | None = None,
     ) -> Figure:
         """Draw the front with matplotlib: coverage as colour, stages as markers.
 
@@ -198,6 +199,8 @@ class ParetoFront(FrontPoints):
             Width of a new figure in inches; 3.4 fits one column of a paper.
         ax : Axes, optional
             Existing axes to draw into; "pairs" accepts none.
+        currency : str, optional
+            Unit of costs, such as "€".
 
         Returns
         -------
@@ -207,7 +210,7 @@ class ParetoFront(FrontPoints):
         marked = None if mark is None else self.position(mark)
         points, references = (self.points, self.seen), (self.references, self.seen_references)
         picture = records.front_picture(*points, self.costs.total, marked, on, *references)
-        return draw_front(picture, kind, width, ax)
+        return draw_front(replace(picture, currency=currency), kind, width, ax)
 
     def plot_cascade(
         self,
@@ -216,6 +219,7 @@ class ParetoFront(FrontPoints):
         on: str = "scored",
         width: float = COLUMN,
         ax: Axes | None = None,
+        currency: str | None = None,
     ) -> Figure:
         """Draw the cascade of a point: the features each stage buys and the rows that leave.
 
@@ -228,6 +232,8 @@ class ParetoFront(FrontPoints):
             Width of a new figure in inches; its height follows from the number of features.
         ax : Axes, optional
             Existing axes to draw into; the text shrinks until it fits.
+        currency : str, optional
+            Unit of costs, such as "€".
 
         Returns
         -------
@@ -237,7 +243,7 @@ class ParetoFront(FrontPoints):
         picture = records.cascade_picture(
             self.points, self.seen, self.costs, self.min_confidence, self.position(point), on
         )
-        return draw_cascade(picture, width, ax)
+        return draw_cascade(replace(picture, currency=currency), width, ax)
 
     def with_seen(
         self,

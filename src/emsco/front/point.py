@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
+from emsco._base.text import counted
 from emsco._base.typing import IntArray
 from emsco.cascade.exits import amount
 from emsco.designs.design import Design
@@ -23,6 +24,7 @@ __all__ = ["ParetoPoint"]
 
 _OVERCONFIDENT = 0.03  # above the accuracy of a stage
 _FEWEST = 10  # rows of an exit that tell whether a stage is too sure
+_ONCE = 1.01  # weights round
 _STEADIES = 400  # rows: the variance of a count over so many is a bias of two points, squared
 
 
@@ -175,7 +177,7 @@ class ParetoPoint(Objectives):
         more than chance explains. A row that several splits score is no more evidence than one,
         and fewer than 10 rows are none.
         """
-        said, often = self.exit_confidence or (), self._times_scored
+        said, often = self.exit_confidence or (), self.times_scored
         counts = zip(said, self.exits, self.correct_exits, strict=False)
         return tuple(
             j
@@ -197,14 +199,21 @@ class ParetoPoint(Objectives):
         if not self.exit_confidence or not labelled or self.metric != "accuracy":
             return self.accuracy
         expected = sum(map(mul, self.exits, self.exit_confidence)) / labelled
-        n_rows = labelled / self._times_scored
+        n_rows = labelled / self.times_scored
         return float((n_rows * self.accuracy + _STEADIES * expected) / (n_rows + _STEADIES))
 
     @property
-    def _times_scored(self) -> float:
-        """Number of splits that score a row."""
+    def times_scored(self) -> float:
+        """Number of splits that score a row; `n_rows` counts it as often."""
         distinct = 0.0 if self.by_class is None else float(self.by_class.rows.sum())
-        return max(1.0, self.n_rows / distinct) if distinct else 1.0
+        often = self.n_rows / distinct if distinct else 1.0
+        return often if often > _ONCE else 1.0
+
+    @property
+    def rows_in_words(self) -> str:
+        """Number of scored rows, and how many times each was scored if more than once."""
+        rows = counted(self.n_rows / self.times_scored, "row")
+        return f"{rows}, {self.times_scored:.3g} times" if self.times_scored > 1 else rows
 
     @property
     def promised(self) -> tuple[str, Objectives]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.checks import check_number, refused
-from emsco._base.text import counted, shorten
+from emsco._base.text import shorten
 from emsco._base.typing import FloatArray
 from emsco.designs.stage_thresholds import answers_all
 from emsco.front.point import ParetoPoint
@@ -222,20 +222,24 @@ class CertificatePlan:
         lines = [
             f"Plan for a certificate at delta = {self.delta:g}:",
             *(f"  {promise.sentence}" for promise in self.promises),
-            f"{counted(self.n_designs, 'design')}, tested in this order. Fresh rows for a chance "
-            "of success of",
+            f"{_designs(self.n_designs)} Fresh rows for a chance of success of",
             f"  design  {heading}",
         ]
         for one in self.designs:
             cells = "  ".join(f"{_rows(n):>8}" for n in one.rows)
             design = shorten(f"{one.point.design!r}", _WIDTH)
             lines.append(f"  {one.number:>6}  {one.why_not or f'{cells}  {design}'}")
-        lines.append("A design is tested only if all before it pass.")
+        if self.n_designs > 1:
+            lines.append("A design is tested only if all before it pass.")
         if self.is_scored:
             lines.append(
                 "Some figures are scored ones, which are a little too good: take more rows."
             )
         return "\n".join(lines)
+
+
+def _designs(n: int) -> str:
+    return "One design is tested." if n == 1 else f"{n:,} designs, tested in this order."
 
 
 def _rows(n: int | None) -> str:

@@ -40,9 +40,16 @@ Seen: TypeAlias = Sequence[Evaluation] | None
 
 
 def flow_of(point: ParetoPoint, costs: FeatureCosts) -> Flow:
-    """Count the scored rows that reach and leave each stage of a point."""
-    counts = point.n_rows, point.exits, point.correct_exits
-    return Flow.from_design(point.design, costs, *counts, point.cost if costs.prices else None)
+    """Count the scored rows that reach and leave each stage of a point.
+
+    A row that several splits have scored counts once: its counts are means over the splits.
+    """
+    n_rows, exits, correct = point.n_rows, point.exits, point.correct_exits
+    if (often := point.times_scored) > 1:
+        n_rows = n_rows / often
+        exits, correct = (tuple(n / often for n in counts) for counts in (exits, correct))
+    mean_cost = point.cost if costs.prices else None
+    return Flow.from_design(point.design, costs, n_rows, exits, correct, mean_cost)
 
 
 def front_picture(
@@ -67,7 +74,7 @@ def front_picture(
     if on in ("scored", "both"):
         informative = [point.is_informative for point in points]
         marks = reference_marks(references, points[0].metric)
-        n_rows = points[0].n_rows
+        n_rows = points[0].n_rows / points[0].times_scored
         series.append(FrontSeries.from_points("scored", n_rows, points, informative, marks))
     if on in ("seen", "both"):
         evaluations = _checked(seen, on)
@@ -86,7 +93,8 @@ def _expected_series(points: Points) -> FrontSeries:
         rule = "be 'scored' for a front without expected figures"
         raise refused("on", rule, "expected")
     informative = [point.is_informative for point in points]
-    return FrontSeries.from_points("expected", points[0].n_rows, found, informative)
+    n_rows = points[0].n_rows / points[0].times_scored
+    return FrontSeries.from_points("expected", n_rows, found, informative)
 
 
 def cascade_picture(

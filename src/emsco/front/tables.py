@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from emsco._base.objectives import Objectives, metric_brief, metric_name
-from emsco._base.text import aligned, counted, in_short, listed, objective_lines, shorten
+from emsco._base.text import aligned, counted, in_short, listed, objective_lines, shorten, whole
 from emsco.data.frames import Columns
 from emsco.designs.stage_thresholds import thresholds_in_words
 from emsco.front.point import ParetoPoint
@@ -32,8 +32,8 @@ def front_text(front: FrontShape) -> str:
     """List the first points of the shortlist, one line each, and the references below."""
     points, shortlist = front.points, front.shortlist()
     proof = ", proven" if front.proven else ""
-    n_rows = f"{points[0].n_rows:.10g}"
-    lines = [f"ParetoFront of {len(points)} points on {n_rows} scored rows{proof}"]
+    scored = f"scored on {points[0].rows_in_words}"
+    lines = [f"ParetoFront of {counted(len(points), 'point')}, {scored}{proof}"]
     if len(shortlist) < len(points):
         lines[0] += f"; {len(shortlist):,} differ beyond noise"
     heading = metric_brief(front.metric)
@@ -132,11 +132,11 @@ def front_html(front: FrontShape) -> str:
         Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point, metric)}")
         for i, point in enumerate(points)
     ]
-    on_tests = f", seen on {seen[0].n_rows:,.10g}" if seen else ""
+    on_tests = f", seen on {whole(seen[0].n_rows)}" if seen else ""
     proof = "; proven" if front.proven else ""
     return fragment(
         f"Front of {counted(len(points), 'design')}: "
-        f"scored on {counted(points[0].n_rows, 'row')}"
+        f"scored on {points[0].rows_in_words}"
         f"{on_tests}{proof}",
         f"<div>{table(headings, lines, ('buys first',))}{_html_notes(front, shown)}</div>",
         scatter(dots, "cost", metric, "coverage"),

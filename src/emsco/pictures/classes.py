@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from emsco._base.intervals import Interval
-from emsco._base.text import percent_with, shorten
+from emsco._base.text import percent_with, shorten, whole
 from emsco.pictures.notebook import note, table
 from emsco.trust.by_class import ByClass
 
@@ -82,7 +82,7 @@ def class_tables(
     shares = ClassTable(_SHARES, _share_lines(found, names, intervals))
     if len(names) > MOST_LABELS:
         return [shares]
-    counts = [tuple(map(_amount, line)) for line in found.counts]
+    counts = [tuple(map(whole, line)) for line in found.counts]
     said = (*(f"as {name}" for name in names), "rejected")
     beside = zip(shares.lines, counts, strict=True)
     both = ClassTable((*_SHARES, *said), tuple((*line, *more) for line, more in beside))
@@ -137,7 +137,7 @@ def _share_lines(
     return tuple(
         (
             name,
-            _amount(rows),
+            whole(rows),
             f"{labelled:.1%}" if rows else "",
             recall[i] if rows else "",
             precision[i] if given else "",
@@ -156,8 +156,3 @@ def _cells(shares: Sequence[float], intervals: Sequence[Interval] | None) -> lis
 def _name(label: object) -> str:
     """Return a label on one line of few characters."""
     return shorten(" ".join(str(label).split()), _LONGEST)
-
-
-def _amount(rows: float) -> str:
-    """Return a number of rows, or the weight of rows with 4 digits."""
-    return f"{rows:,.0f}" if rows >= 1000 or float(rows).is_integer() else f"{rows:.4g}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emsco._base.text import listed
+from emsco._base.text import listed, whole
 from emsco.designs.stage_thresholds import answers_all
 from emsco.designs.thresholds import MinConfidence, in_words
 from emsco.pictures.flow import Flow
@@ -62,8 +62,8 @@ def cascade_boxes(flow: Flow, min_confidence: MinConfidence) -> CascadeBoxes:
                 f"stage {stage.number}, cost {stage.cost:g}",
                 f"buys {', '.join(stage.features)}\n"
                 f"cost {stage.cost:g}, so far {stage.cost_so_far:g}{delay}\n"
-                f"{stage.reached:,.10g} scored rows reach it\n"
-                f"{stage.left:,.10g} leave, {sure}{correct}",
+                f"{whole(stage.reached)} scored rows reach it\n"
+                f"{whole(stage.left)} leave, {sure}{correct}",
                 f"{listed(stage.features, 3)}; {flow.share(stage.left):.1%} leave{correct}",
             )
         )
@@ -71,7 +71,7 @@ def cascade_boxes(flow: Flow, min_confidence: MinConfidence) -> CascadeBoxes:
     parts.append(
         StageBox(
             "rejected",
-            f"{flow.rejected:,.10g} of {flow.n_rows:,.10g} scored rows, each at cost {last:g}",
+            f"{whole(flow.rejected)} of {whole(flow.n_rows)} scored rows, each at cost {last:g}",
             f"{flow.share(flow.rejected):.1%} of scored rows",
         )
     )

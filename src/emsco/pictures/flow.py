@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol, Self
 
-from emsco._base.text import aligned, counted, in_short, listed
+from emsco._base.text import aligned, counted, in_short, listed, whole
 from emsco.costs import FeatureCosts
 from emsco.designs.design import Design
 from emsco.designs.stage_thresholds import StageThresholds, differ, rule_in_words
@@ -247,14 +247,14 @@ class Flow:
                 cost,
                 paid,
                 *waits[stage.number - 1 : stage.number],
-                f"{stage.reached:,.10g}",
-                f"{stage.left:,.10g}",
+                whole(stage.reached),
+                whole(stage.left),
                 f"{self.share(stage.left):.1%}",
                 f"{stage.accuracy:.1%}" if stage.left else "",
             )
             for stage, cost, paid in zip(self.stages, costs, so_far, strict=True)
         ]
-        rejected, share = f"{self.rejected:,.10g}", f"{self.share(self.rejected):.1%}"
+        rejected, share = whole(self.rejected), f"{self.share(self.rejected):.1%}"
         own, leaves_at = ([""], ["leaves at"]) if rules else ([], [])
         paid = (so_far[-1], *waits[-1:])
         lines.append(("rejected", "", *own, "", *paid, rejected, rejected, share, ""))

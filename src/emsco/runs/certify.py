@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from emsco._base.documents import Fields, PathLike, read_document, write_document
 from emsco._base.text import counted
-from emsco._base.typing import AnyArray, FloatArray
+from emsco._base.typing import FloatArray
 from emsco.cascade import Cascade
 from emsco.data.reading import Reading
 from emsco.data.row_prints import RowPrints
-from emsco.data.tables import by_line, read_chunks
+from emsco.data.tables import by_line, read_ids
 from emsco.errors import DataError, FileError, Parameter
 from emsco.front import Certificate
 from emsco.front.certifying import certify
@@ -68,7 +66,7 @@ def certify_run(
             y,
             wanted,
             delta=delta,
-            groups=None if groups is None else _column(path, groups, known),
+            groups=None if groups is None else read_ids(path, groups, known),
             sample_weight=weights,
             max_weight=max_weight,
             order=order,
@@ -111,14 +109,6 @@ def _spend(
     now = {**asked, "prints": RowPrints.from_rows(inputs).to_dict(), "date": certificate.date}
     body = {"tests": [*(test.values for test in tests), now]}
     write_document(file, "list of spent rows", _SPENT_FORMAT, body)
-
-
-def _column(path: PathLike, name: str, reading: Reading) -> AnyArray:
-    """Read a column of ids as text; missing ones are None."""
-    values: list[object] = []
-    for chunk in read_chunks(path, (), keep=(name,), reading=reading):
-        values += [None if one in (None, "") else str(one) for one in chunk.kept[name].to_pylist()]
-    return np.array(values, dtype=object)
 
 
 def require_certificate(cascade: Cascade, place: Path, file: PathLike | None = None) -> None:

@@ -7,20 +7,32 @@ import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.documents import UNFINISHED, PathLike, write_document
 from emsco._base.progress import JobProgress
+from emsco._base.typing import AnyArray
 from emsco.data.labels import of_labels
 from emsco.data.sources import FitFiles, RowsOfFiles
 from emsco.data.splits import check_simple_cv
+from emsco.data.tables import by_line, read_ids
 from emsco.data.writing import write_table
-from emsco.errors import EMSCOError, FileError, Hint, NoSuchDesign, Parameter, Remedy
+from emsco.errors import (
+    DataError,
+    EMSCOError,
+    FileError,
+    Hint,
+    NoSuchDesign,
+    Parameter,
+    Remedy,
+    Row,
+)
 from emsco.estimator import EMSCOClassifier
 from emsco.front import ParetoFront
 from emsco.front.history import history_columns
@@ -41,6 +53,7 @@ def fit_files(
     *,
     seed: int = 0,
     cv: str | float = "auto",
+    groups: str | None = None,
     resume: bool = False,
     verbose: int = 0,
     **settings: Any,
@@ -56,6 +69,9 @@ def fit_files(
     cv : "auto", float or int
         Rows that score designs, as for `EMSCOClassifier`: a share held out or a number of folds.
         Not used if `files` names a file of scored rows.
+    groups : str, optional
+        Column with the group of each row, such as the patient; not a feature. Rows of a group are
+        scored by models that have seen none of them. Needs `cv` "auto" and one file that is split.
     resume : bool
         Continue a search that was killed or interrupted. If the folder has none, a new search
         begins with a warning.
@@ -73,7 +89,10 @@ def fit_files(
     cv = check_simple_cv(_plain(cv))
     with _usable(path):
         _check_place(path, resume)
+    if groups is not None:
+        files = _without(files, groups, cv)
     rows = files.read(cv, settings.get("gaps", "refuse"))
+    of_rows = None if groups is None else _groups_of(files, groups)
     labels = np.unique(rows.rows.y).tolist()
     for name in ("min_confidence", "reject_below", "class_weight"):
         if isinstance(given := settings.get(name), dict):
@@ -90,9 +109,9 @@ def fit_files(
         verbose=verbose,
         **{name: _plain(value) for name, value in settings.items()},
     )
-    lacking = _fit(classifier, rows, path, resume)
+    lacking = _fit(classifier, rows, of_rows, path, resume)
     front = _with_seen(classifier.front_, rows, verbose)
-    about = _about(files, rows, classifier, _plain(seed), cv)
+    about = {**_about(files, rows, classifier, _plain(seed), cv), "groups": groups}
     run = Run(path, about, front, classifier.cascade_)
     _write(run, classifier)
     if not classifier.stop_reason_.is_interrupted:
@@ -101,6 +120,27 @@ def fit_files(
         kept = f"{lacking} {path} keeps all that was found, and deploys the economical design: "
         raise NoSuchDesign(kept, Hint(Remedy.CHOOSE), ".")
     return run
+
+
+def _without(files: FitFiles, groups: str, cv: str | float) -> FitFiles:
+    """Return the files without a column of groups; refuse what cannot keep groups together."""
+    if files.data is None:
+        rule = ("be left out beside ", Parameter("train"))
+        raise refused("groups", rule, groups, got=repr(groups))
+    if cv != "auto":
+        raise refused("cv", ("be auto beside ", Parameter("groups")), cv)
+    return replace(files, drop=(*files.drop, groups)) if groups not in files.drop else files
+
+
+def _groups_of(files: FitFiles, name: str) -> AnyArray:
+    """Read the group of each row, as text; refuse rows without one."""
+    assert files.data is not None  # checked above
+    found = read_ids(files.data, name, files.reading)
+    with by_line(files.data, files.reading):
+        if (missing := found == None).any():  # noqa: E711 - an array
+            said = f"{files.data} must have a group in column {name!r} for every row, got none in "
+            raise DataError(said, Row(int(missing.argmax()) + 1), ".")
+    return found
 
 
 def _with_seen(front: ParetoFront, rows: RowsOfFiles, verbose: int) -> ParetoFront:
@@ -113,7 +153,11 @@ def _with_seen(front: ParetoFront, rows: RowsOfFiles, verbose: int) -> ParetoFro
 
 
 def _fit(
-    classifier: EMSCOClassifier, rows: RowsOfFiles, path: Path, resume: bool
+    classifier: EMSCOClassifier,
+    rows: RowsOfFiles,
+    groups: AnyArray | None,
+    path: Path,
+    resume: bool,
 ) -> NoSuchDesign | None:
     """Fit the classifier; if that fails before anything is scored, remove the folder.
 
@@ -121,7 +165,7 @@ def _fit(
     limits of `prefer`, since the front is worth keeping.
     """
     try:
-        classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights)
+        classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights, groups)
     except BaseException as error:
         if isinstance(error, NoSuchDesign) and hasattr(classifier, "front_"):
             classifier.choose("economical")

@@ -71,6 +71,17 @@ class Inspection:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def to_drop(self) -> tuple[str, ...]:
+        """Columns that a fit would refuse, and leaks, ids, dates and constants."""
+        odd = suspects(self.oddities)
+        return tuple(one.name for one in self.columns if one.refusal or one.name in odd)
+
+    @property
+    def to_buy(self) -> tuple[str, ...]:
+        """All other columns."""
+        return tuple(name for name in self.names if name not in self.to_drop)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return {
@@ -85,6 +96,7 @@ class Inspection:
             ],
             "oddities": [oddity.to_dict() for oddity in self.oddities],
             "notes": ["".join(map(str, note)) for note in self.notes],
+            "to_drop": list(self.to_drop),
             "fit": None if self.forecast is None else self.forecast.to_dict(),
         }
 

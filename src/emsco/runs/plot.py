@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.errors import Parameter
 from emsco.front.records import ON
+from emsco.pictures.currencies import check_currency, unit_of
 from emsco.pictures.plotting import (
     COLUMN,
     CostClasses,
@@ -46,6 +47,8 @@ class RunPicture:
         Labelled rows, for the kinds that need them.
     width : float
         Inches.
+    currency : str or None
+        Unit of costs, such as "€".
     """
 
     kind: str = "front"
@@ -53,11 +56,13 @@ class RunPicture:
     on: str = "scored"
     data: PathLike | None = None
     width: float = COLUMN
+    currency: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse an unknown kind, and rows that are missing or not needed."""
         check_choice("kind", self.kind, tuple(KINDS))
         check_choice("on", self.on, ON)
+        check_currency(self.currency)
         if self.kind in _OF_ROWS and self.data is None:
             raise refused(
                 "data", ("be given for ", Parameter("kind"), f" {self.kind}"), None, got="none"
@@ -90,16 +95,20 @@ def _title(run: Run, picture: RunPicture) -> str:
 
 
 def _draw_front(run: Run, picture: RunPicture, kind: str) -> Figure:
-    return run.front.plot(kind, mark=_point(run, picture), on=picture.on, width=picture.width)
+    look: dict[str, Any] = {"on": picture.on, "width": picture.width, "currency": picture.currency}
+    return run.front.plot(kind, mark=_point(run, picture), **look)
 
 
 def _draw_cascade(run: Run, picture: RunPicture) -> Figure:
-    return run.front.plot_cascade(_point(run, picture), on=picture.on, width=picture.width)
+    look: dict[str, Any] = {"on": picture.on, "width": picture.width, "currency": picture.currency}
+    return run.front.plot_cascade(_point(run, picture), **look)
 
 
 def _draw_costs(run: Run, picture: RunPicture) -> Figure:
     design = run.front[_point(run, picture)].design
-    return draw_cost_classes(CostClasses.from_costs(run.front.costs, design), picture.width)
+    record = CostClasses.from_costs(run.front.costs, design)
+    unit = unit_of(check_currency(picture.currency))
+    return draw_cost_classes(replace(record, corner=f"{record.corner}{unit}"), picture.width)
 
 
 def _draw_convergence(run: Run, picture: RunPicture) -> Figure:

@@ -16,7 +16,14 @@ from emsco.studies.contest_duels import (
 from emsco.studies.contest_records import EVERYONE, MOST, TASKS, TESTED, Contest, Standing, Task
 from emsco.studies.contests import EMSCO, label_of
 
-__all__ = ["and_words", "broken_limits", "budget_words", "quick_words", "summary_of"]
+__all__ = [
+    "and_words",
+    "breaks_limits",
+    "broken_limits",
+    "budget_words",
+    "quick_words",
+    "summary_of",
+]
 
 _CASES = {
     EVERYONE: "If every row needs an answer",
@@ -197,8 +204,17 @@ def _but(contest: Contest, rival: str, places: Sequence[Place]) -> str:
     return f" (answers only {100 * min(short):.0f} %)" if short else ""
 
 
+def breaks_limits(one: Standing) -> bool:
+    """Whether a method answered clearly fewer test rows than asked, or spent clearly more."""
+    return _is_short(one) or _is_overspent(one)
+
+
 def _is_short(one: Standing) -> bool:
     return bool(one.question.coverage - one.coverage.mean() > _SHORT + _ROUNDING)
+
+
+def _is_overspent(one: Standing) -> bool:
+    return bool(one.cost.mean() > _DEAR * one.question.budget + _ROUNDING)
 
 
 def broken_limits(contest: Contest, task: Task) -> list[str]:
@@ -213,8 +229,8 @@ def broken_limits(contest: Contest, task: Task) -> list[str]:
         if short := [float(one.coverage.mean()) for one in own if _is_short(one)]:
             few.append(f"{label_of(method)} {100 * min(short):.1f} %")
         worst = max(own, key=lambda one: one.cost.mean() / one.question.budget)
-        cost, budget = float(worst.cost.mean()), worst.question.budget
-        if cost > _DEAR * budget + _ROUNDING:
+        if _is_overspent(worst):
+            cost, budget = float(worst.cost.mean()), worst.question.budget
             allowed = f"where {100 * budget:g} % is allowed"
             spends.append(f"{label_of(method)} spends {100 * cost:.1f} % {allowed}")
     lines = []

@@ -20,8 +20,8 @@ class SeenPromise:
 
     A promise is kept if the seen figure is at least as good. It is not kept if the seen figure is
     worse by more than chance explains: the chance in what was seen, and that in the promise, if it
-    has an interval too. Otherwise these rows cannot tell. Nor can they if they say much less than
-    the rows behind the promise: the interval is more than twice as wide.
+    has an interval too. Otherwise there are too few rows to tell, and also if they say much less
+    than the rows behind the promise: the interval is more than twice as wide.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class SeenPromise:
     --------
     >>> found = SeenPromise(Promise("accuracy", 0.87), 0.84, Interval(0.79, 0.88))
     >>> print(found.verdict)
-    cannot tell
+    too few rows
     """
 
     promise: Promise
@@ -51,12 +51,12 @@ class SeenPromise:
         promised = Interval(limit, limit) if self.promised is None else self.promised
         if self.promise.is_met_by(self.seen):
             may_say = self.promised is None or _width(self.interval) <= 2 * _width(promised)
-            return Verdict.KEPT if may_say else Verdict.UNKNOWN
+            return Verdict.KEPT if may_say else Verdict.TOO_FEW
         chance = hypot(
             self.promise.best(self.interval) - self.seen, limit - self.promise.worst(promised)
         )
         nearest = self.seen - chance if self.promise.is_ceiling else self.seen + chance
-        return Verdict.UNKNOWN if self.promise.is_met_by(nearest) else Verdict.NOT_KEPT
+        return Verdict.TOO_FEW if self.promise.is_met_by(nearest) else Verdict.NOT_KEPT
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with the verdict."""
@@ -86,7 +86,7 @@ class PromiseReport:
     >>> intervals = Interval(0.88, 0.95), Interval(0.79, 0.88), Interval(5.2, 6.0)
     >>> found = PromiseReport.from_objectives(promised, seen, *intervals)
     >>> [str(one.verdict) for one in found.promises]
-    ['kept', 'cannot tell', 'not kept']
+    ['kept', 'too few rows', 'not kept']
     >>> print(found.verdict)
     not kept
     """
@@ -133,7 +133,7 @@ class PromiseReport:
     def verdict(self) -> Verdict:
         """The worst verdict of the three."""
         found = {one.verdict for one in self.promises}
-        worst_first = (Verdict.NOT_KEPT, Verdict.UNKNOWN, Verdict.KEPT)
+        worst_first = (Verdict.NOT_KEPT, Verdict.TOO_FEW, Verdict.KEPT)
         return next(verdict for verdict in worst_first if verdict in found)
 
     def to_dict(self) -> dict[str, Any]:

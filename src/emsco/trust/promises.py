@@ -31,13 +31,13 @@ class Verdict(StrEnum):
 
     Examples
     --------
-    >>> print(Verdict.UNKNOWN)
-    cannot tell
+    >>> print(Verdict.TOO_FEW)
+    too few rows
     """
 
     KEPT = "kept"
     NOT_KEPT = "not kept"
-    UNKNOWN = "cannot tell"
+    TOO_FEW = "too few rows"
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,7 +210,7 @@ class MonitoredPromise:
         if self.alarm is not None:
             return Verdict.NOT_KEPT
         is_kept = self.promise.is_met_by(self.promise.worst(self.interval))
-        return Verdict.KEPT if is_kept else Verdict.UNKNOWN
+        return Verdict.KEPT if is_kept else Verdict.TOO_FEW
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

@@ -119,8 +119,8 @@ function leavesCard(stage, rows) {
     element(
       "p",
       {},
-      element("strong", {}, number(stage.left)),
-      ` of ${rowsOf(stage.reached)} ${stage.left === 1 ? "leaves" : "leave"}`,
+      element("strong", {}, amount(stage.left)),
+      ` of ${rowsOf(stage.reached)} ${amount(stage.left) === "1" ? "leaves" : "leave"}`,
     ),
   ];
   if (stage.left) {
@@ -128,7 +128,7 @@ function leavesCard(stage, rows) {
       element(
         "p",
         {},
-        `${percent(stage.correct / stage.left)} correct${stage.wrong ? `, ${number(stage.wrong)} wrong` : ""}`,
+        `${percent(stage.correct / stage.left)} correct${stage.wrong ? `, ${amount(stage.wrong)} wrong` : ""}`,
       ),
     );
     lines.push(
@@ -151,7 +151,7 @@ function rejectedCard({ rejected, rows, stages }) {
     element(
       "p",
       {},
-      element("strong", {}, number(rejected)),
+      element("strong", {}, amount(rejected)),
       ` ${rejected === 1 ? "row is" : "rows are"} rejected`,
     ),
     element("p", {}, takesAll(stages.at(-1)) ? "they lack a value" : "no stage was sure enough"),

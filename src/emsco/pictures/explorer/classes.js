@@ -26,7 +26,7 @@ function countsOf(counts, rows) {
 const shareOf = (part, whole) => (whole ? percent(Math.min(1, part / whole)) : "–");
 
 /** A count of rows with its share of the class. */
-const countAndShare = (part, whole) => (part ? `${number(part)} (${shareOf(part, whole)})` : "none");
+const countAndShare = (part, whole) => (part ? `${amount(part)} (${shareOf(part, whole)})` : "none");
 
 /** A bar of a class: the shares that are correct, wrong and rejected, in the colours of the bands. */
 function classBar(one) {
@@ -42,13 +42,13 @@ function classBar(one) {
 
 function classLine(label, one) {
   const shares = [
-    number(one.rows),
+    amount(one.rows),
     shareOf(one.correct, one.rows),
     countAndShare(one.wrong, one.rows),
     countAndShare(one.rejected, one.rows),
     shareOf(one.correct, one.said),
   ];
-  const counts = CLASSES.has_counts ? one.as.map(number) : [];
+  const counts = CLASSES.has_counts ? one.as.map(amount) : [];
   return element(
     "tr",
     {},

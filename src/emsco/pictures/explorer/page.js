@@ -167,7 +167,7 @@ function drawSpending(flow, mean) {
   spending.draw(bars, mean);
   const words = bars
     .filter((bar) => bar.rows)
-    .map((bar) => `${rowsOf(bar.rows)} ${bar.rows === 1 ? "costs" : "cost"} ${price(bar.cost)}`);
+    .map((bar) => `${rowsOf(bar.rows)} ${amount(bar.rows) === "1" ? "costs" : "cost"} ${price(bar.cost)}`);
   byId("spending-words").textContent =
     `${listed(words)}. All features together cost ${price(DATA.total)} per row.`;
   byId("spending").setAttribute(
@@ -179,7 +179,7 @@ function drawSpending(flow, mean) {
 /** The text of a figure of a design: scored, expected or seen. */
 function figureText(which, name, design) {
   if (which === "expected") return OBJECTIVES.includes(name) ? expectedCell(name, design) : "–";
-  if (name === "rows") return number(DATA[which].rows[design]);
+  if (name === "rows") return amount(DATA[which].rows[design]);
   if (name === "correct") return percent(shareCorrect(design, which));
   if (nameOf(name, which) !== nameOf(name)) return "–";
   return figure(name, DATA[which][name][design]);

@@ -10,6 +10,7 @@ from emsco._base.checks import check_whole, refused
 from emsco._base.objectives import Objectives, metric_name
 from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import MinConfidence
+from emsco.pictures.currencies import check_currency
 from emsco.pictures.explorer.by_class import classes_of
 from emsco.pictures.explorer.error_costs import error_costs_record
 from emsco.pictures.explorer.numbers import rounded
@@ -23,7 +24,6 @@ __all__ = ["CertifiedDesigns", "Explored", "ExploredDesign"]
 
 _NUMBER = "{number}"
 _EXPECTED_DIGITS = 6  # expected figures are no more certain than their first two
-_LONGEST_CURRENCY = 12  # characters
 _OBJECTIVES = ("coverage", "accuracy", "cost")
 
 
@@ -156,8 +156,7 @@ class Explored:
             raise refused("deploy", f"have {_NUMBER} in it", self.deploy)
         if self.deployed is not None:
             check_whole("deployed", self.deployed, 0, len(self.designs) - 1)
-        if self.currency is not None:
-            _check_currency(self.currency)
+        check_currency(self.currency)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as columns, to keep files of many thousand designs short."""
@@ -186,7 +185,7 @@ class Explored:
             "seen": _figures(seen) | _counts(seen) if len(seen) == len(self.designs) else None,
             "expected": _expected(self.designs),
             "error_costs": self._error_costs(),
-            "currency": None if self.currency is None else self.currency.strip(),
+            "currency": check_currency(self.currency) or None,
             "certificate": None if self.certified is None else self.certified.to_dict(),
             **self._assessed(),
         }
@@ -237,14 +236,6 @@ class Explored:
             [[place[name] for name in stage.features] for stage in design.flow.stages]
             for design in self.designs
         ]
-
-
-def _check_currency(currency: str) -> None:
-    """Raise an error unless a currency is a short text that can stand beside a number."""
-    is_text = isinstance(currency, str) and currency.isprintable()
-    if not is_text or not 0 < len(currency.strip()) <= _LONGEST_CURRENCY:
-        rule = f"be a text of 1 to {_LONGEST_CURRENCY} characters, such as '€' or 'minutes'"
-        raise refused("currency", rule, currency)
 
 
 def _figures(found: Sequence[ExploredDesign] | Sequence[Flow]) -> dict[str, list[float]]:

@@ -40,16 +40,19 @@ function boxOf(text, x, y, toLeft) {
 const cover = (one, other) =>
   one.left < other.right && other.left < one.right && Math.abs(one.y - other.y) < LINE;
 
-/** How far down a line of text must move to be clear of others within the plot. */
-function clearOf(box, taken, height) {
-  for (let step = 0; step <= taken.length + 1; step += 1) {
+/** How far down a line of text must move to be clear of others, and to hide the fewest marks. */
+function clearOf(box, taken, height, marks, state) {
+  let found = { down: 0, penalty: Infinity };
+  for (let step = 0; step <= taken.length + 2; step += 1) {
     for (const down of [step * LINE, -step * LINE]) {
       const moved = { ...box, y: box.y + down };
       const inside = moved.y >= 6 && moved.y <= height - 6;
-      if (inside && !taken.some((other) => cover(moved, other))) return down;
+      if (!inside || taken.some((other) => cover(moved, other))) continue;
+      const penalty = 2 * hidden(moved, marks, state) + (step * step) / 4;
+      if (penalty < found.penalty) found = { down, penalty };
     }
   }
-  return 0;
+  return found.down;
 }
 
 /** How much a line of text hides: marks near it count by their prominence, the chosen one most. */
@@ -94,8 +97,8 @@ function placeBest(view, marks, state) {
   ];
 }
 
-/** The crosses and their names, in pixels of the plot, clear of the name of the best design. */
-function placeReferences(view, fields, names) {
+/** The crosses and their names, in pixels of the plot, clear of other names and of marks. */
+function placeReferences(view, fields, names, marks, state) {
   const [width, height] = [view.signal("width"), view.signal("height")];
   const [across, up] = [view.scale("x"), view.scale("y")];
   const place = (figures) => ({ x: across(figures[fields.x]), y: up(figures[fields.y]) });
@@ -108,7 +111,7 @@ function placeReferences(view, fields, names) {
     const toLeft = x > width / 2;
     const textX = toLeft ? x - BESIDE : x + BESIDE;
     const box = boxOf(text, textX, y, toLeft);
-    const textY = y + clearOf(box, taken, height);
+    const textY = y + clearOf(box, taken, height, marks, state);
     taken.push({ ...box, y: textY });
     return { x, y, text, textX, textY, align: toLeft ? "right" : "left" };
   });

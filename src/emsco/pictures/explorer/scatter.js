@@ -342,7 +342,7 @@ class Scatter extends Picture {
     this.view
       .signal("limits", state.limits)
       .data("marks", [{ image: this.marks.canvas }])
-      .data("references", placeReferences(this.view, this.fields, name))
+      .data("references", placeReferences(this.view, this.fields, name, this.marks, state))
       .data("expected", this.joined(EXPECTED))
       .data("seen", this.joined(SEEN))
       .data("bestName", name)

@@ -91,7 +91,11 @@ const price = (value) => priced(number(value));
 
 const figure = (objective, value) => (objective === "cost" ? meanCost(value) : percent(value));
 
-const rowsOf = (count) => `${number(count)} ${count === 1 ? "row" : "rows"}`;
+/** A count of rows to the nearest whole number: weights and repeated splits make fractions. */
+const amount = (count) =>
+  count >= 1 || count === 0 ? Math.round(count).toLocaleString("en-GB") : `${Number(count.toPrecision(1))}`;
+
+const rowsOf = (count) => `${amount(count)} ${amount(count) === "1" ? "row" : "rows"}`;
 
 /** At most `most` characters of a text; an ellipsis marks a cut. */
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
@@ -198,9 +202,9 @@ function inWords(design, which) {
   const wrong = flow.stages.reduce((sum, stage) => sum + stage.wrong, 0);
   const rows = which === "seen" ? "test rows" : "scored rows";
   return (
-    `Of ${number(flow.rows)} ${rows}, ${number(left)} get a label: ${number(correct)} correct, ` +
-    `${wrong ? number(wrong) : "none"} wrong. ${flow.rejected ? number(flow.rejected) : "None"} ` +
-    `${flow.rejected === 1 ? "is" : "are"} rejected. A row costs ${meanCost(DATA[which].cost[design])} on average, ` +
+    `Of ${amount(flow.rows)} ${rows}, ${amount(left)} get a label: ${amount(correct)} correct, ` +
+    `${wrong ? amount(wrong) : "none"} wrong. ${flow.rejected ? amount(flow.rejected) : "None"} ` +
+    `${amount(flow.rejected) === "1" ? "is" : "are"} rejected. A row costs ${meanCost(DATA[which].cost[design])} on average, ` +
     `${thanAllFeatures(DATA[which].cost[design])} (${price(DATA.total)}).` +
     (DATA.waits
       ? ` It waits ${number(meanDelay(flow))} on average, ${number(flow.stages.at(-1).delaySoFar)} at worst.`

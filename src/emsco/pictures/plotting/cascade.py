@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from emsco._base.text import counted
 from emsco.costs import Fee, fees_paid
 from emsco.designs.stage_thresholds import answers_all
+from emsco.pictures.currencies import check_currency, unit_of
 from emsco.pictures.flow import Flow, FlowStage
 from emsco.pictures.plotting.canvas import Canvas, draw_canvas
 from emsco.pictures.plotting.figures import COLUMN
@@ -53,6 +54,8 @@ class CascadePicture:
         Cost of all features.
     fees : tuple of Fee
         Fees that features share; each stands at the stage that pays it.
+    currency : str or None
+        Unit of costs, such as "€".
     """
 
     flow: Flow
@@ -61,6 +64,16 @@ class CascadePicture:
     rows: str = ""
     total_cost: float | None = None
     fees: tuple[Fee, ...] = ()
+    currency: str | None = None
+
+    @property
+    def unit(self) -> str:
+        """What stands after a cost."""
+        return unit_of(check_currency(self.currency))
+
+    def heading(self, stage: FlowStage) -> str:
+        """Number and cost of a stage."""
+        return f"stage {stage.number}, cost {stage.cost:.6g}{self.unit}"
 
     def features(self, stage: FlowStage) -> list[str]:
         """Features that a stage buys, with their costs and the fees paid with them."""
@@ -84,7 +97,7 @@ class CascadePicture:
         lines.append(f"{counted(stage.left, 'row')} labelled ({self._share(stage.left)})")
         if stage.left:
             lines.append(f"{stage.accuracy:.1%} correct")
-        return [*lines, f"cost {stage.cost_so_far:.6g} per row", *self._delay(stage)]
+        return [*lines, f"cost {stage.cost_so_far:.6g}{self.unit} per row", *self._delay(stage)]
 
     def question(self, stage: FlowStage) -> str:
         """The word in the diamond: whether the stage is sure, or that it takes all."""
@@ -110,18 +123,20 @@ class CascadePicture:
         rows, share = counted(self.flow.rejected, "row"), self._share(self.flow.rejected)
         return [
             f"{rows} rejected ({share})",
-            f"cost {last.cost_so_far:.6g} per row",
+            f"cost {last.cost_so_far:.6g}{self.unit} per row",
             *self._delay(last),
         ]
 
     def summary(self) -> list[str]:
         """The three objectives, and the mean delay if some value comes later."""
-        total = "" if self.total_cost is None else f" (all features: {self.total_cost:.6g})"
+        total = (
+            "" if self.total_cost is None else f" (all features: {self.total_cost:.6g}{self.unit})"
+        )
         delay = [f"mean delay {self.flow.mean_delay:.4g}"] if self.flow.worst_delay else []
         return [
             f"coverage {self.flow.coverage:.1%}",
             f"accuracy {self.flow.accuracy:.1%}",
-            f"mean cost {self.flow.cost:.4g}{total}",
+            f"mean cost {self.flow.cost:.4g}{self.unit}{total}",
             *delay,
         ]
 
@@ -154,7 +169,9 @@ def draw_cascade(picture: CascadePicture, width: float = COLUMN, ax: Axes | None
 def _lay_out(picture: CascadePicture, width: float) -> Canvas:
     lead, tail = _lead(picture), _tail(picture)
     side = (width - 2 * _MARGIN - lead - tail) / len(picture.flow.stages)
-    headings = (text_size(_heading(stage), _HEAD, "bold")[0] for stage in picture.flow.stages)
+    headings = (
+        text_size(picture.heading(stage), _HEAD, "bold")[0] for stage in picture.flow.stages
+    )
     if side - _BESIDE_BOX >= max(_LEAST_BOX, max(headings) + 0.16):
         return _lay_beside(picture, width, lead, side)
     return _lay_below(picture, width)
@@ -177,7 +194,7 @@ def _lay_below(picture: CascadePicture, width: float) -> Canvas:
     for stage, box, lines, gate in zip(stages, boxes, exits, gates, strict=True):
         y = _stream(canvas, (spine, y), 0.16, _going(stage.reached, picture))
         canvas.box(_MARGIN, y, inner, _box_height(box), **_BOX)
-        _describe(canvas, stage, box, _MARGIN + 0.08, y + 0.05)
+        _describe(canvas, picture.heading(stage), box, _MARGIN + 0.08, y + 0.05)
         y += _box_height(box)
         _stream(canvas, (spine, y), 0.1 + gate / 2, _going(stage.reached, picture), tip=None)
         y += 0.1
@@ -219,7 +236,9 @@ def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float)
         _stream(canvas, (x - 0.22, spine), 0.22, coming, down=False)
         _stream(canvas, (x + room, spine), gate - x - room, coming, down=False, tip=None)
         canvas.box(x, spine - _box_height(box) / 2, room, _box_height(box), **_BOX)
-        _describe(canvas, stage, box, x + 0.08, spine - _box_height(box) / 2 + 0.05)
+        _describe(
+            canvas, picture.heading(stage), box, x + 0.08, spine - _box_height(box) / 2 + 0.05
+        )
         _stream(canvas, (gate, spine), x + side - gate, going, down=False, tip=None)
         _stream(canvas, (gate, spine), leave - 0.06, _leaving(stage, picture), tip=0.03)
         canvas.diamond(gate, spine, *_DIAMOND, picture.question(stage))
@@ -235,13 +254,9 @@ def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float)
     return canvas
 
 
-def _describe(canvas: Canvas, stage: FlowStage, box: list[str], x: float, y: float) -> None:
-    canvas.text(x, y, _heading(stage), _HEAD, weight="bold")
+def _describe(canvas: Canvas, heading: str, box: list[str], x: float, y: float) -> None:
+    canvas.text(x, y, heading, _HEAD, weight="bold")
     canvas.text(x, y + _lines_height(1, _HEAD), box, _SIZE)
-
-
-def _heading(stage: FlowStage) -> str:
-    return f"stage {stage.number}, cost {stage.cost:.6g}"
 
 
 def _box_height(lines: list[str]) -> float:

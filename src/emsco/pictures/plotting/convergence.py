@@ -114,7 +114,8 @@ def draw_convergence(record: Convergence, width: float = COLUMN, ax: Axes | None
     if (found := len(record.generation)) < _LEAST:
         raise DataError(
             f"a history must have at least {_LEAST} generations to draw how its search converged, "
-            f"got {found}; a search that proves its front has no generations."
+            f"got {found}: exact search settles all designs in one step. Draw its front instead, "
+            "or search by evolution."
         )
     shares = {"coverage": record.best_coverage, metric_name(record.metric): record.best_accuracy}
     if ax is not None:

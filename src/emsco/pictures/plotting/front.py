@@ -14,6 +14,7 @@ from emsco._base.objectives import metric_brief, metric_name
 from emsco._base.text import counted
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.errors import Parameter, ParameterError
+from emsco.pictures.currencies import check_currency
 from emsco.pictures.marks import ReferenceMark
 from emsco.pictures.plotting.expected import EXPECTED_KEY, draw_expected, reach_of
 from emsco.pictures.plotting.figures import (
@@ -126,6 +127,8 @@ class FrontPicture:
         The metric that the accuracy of scored figures is; that of seen figures is plain.
     expected : Expected or None
         Expected figures of the marked point, to draw beside the scored ones of the first series.
+    currency : str or None
+        Unit of costs, such as "€".
     """
 
     series: tuple[FrontSeries, ...]
@@ -134,10 +137,12 @@ class FrontPicture:
     marked: int | None = None
     metric: str = "accuracy"
     expected: Expected | None = None
+    currency: str | None = None
 
     def __post_init__(self) -> None:
         """Copy and lock the numbers of stages; expected figures need a marked point."""
         object.__setattr__(self, "n_stages", locked_copy(self.n_stages, np.int64))
+        object.__setattr__(self, "currency", check_currency(self.currency))
         if self.expected is not None and self.marked is None:
             raise refused("expected", "be None if no point is marked", self.expected)
 
@@ -245,7 +250,7 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
 
 def _fill_space(panel: Any, picture: FrontPicture) -> None:
     """Draw the points in three dimensions, each on a stem."""
-    _name_objectives(panel, "accuracy" if picture.is_plain else metric_brief(picture.metric))
+    _name_objectives(panel, picture)
     marks = [mark.accuracy for one in picture.series for mark in one.references]
     marks += reach_of(picture.expected, ["accuracy"])[0]
     floor = min([*marks, *(one.accuracy.min() for one in picture.series)])
@@ -259,13 +264,14 @@ def _fill_space(panel: Any, picture: FrontPicture) -> None:
     panel.set_zlim(bottom=floor)
 
 
-def _name_objectives(panel: Any, accuracy: str) -> None:
+def _name_objectives(panel: Any, picture: FrontPicture) -> None:
     """Label the axes of cost, coverage and accuracy, and set the view."""
     panel.computed_zorder = False  # stems stand behind the points
     panel.set_box_aspect((1, 1, 0.8), zoom=0.94)
-    panel.set_xlabel(_AXES["cost"], fontsize=7, labelpad=-6)
+    panel.set_xlabel(_axis(picture, "cost"), fontsize=7, labelpad=-6)
     panel.set_ylabel(_AXES["coverage"], fontsize=7, labelpad=-6)
     panel.zaxis.set_rotate_label(False)
+    accuracy = "accuracy" if picture.is_plain else metric_brief(picture.metric)
     panel.set_zlabel(accuracy, fontsize=7, labelpad=-5, rotation=90)
     panel.tick_params(labelsize=6, pad=-3)
     for name in "xyz":
@@ -337,6 +343,8 @@ def _is_list(value: Any) -> bool:
 
 def _axis(picture: FrontPicture, objective: str) -> str:
     """Label of the axis of an objective."""
+    if objective == "cost" and picture.currency:
+        return f"{_AXES[objective]}, {picture.currency}"
     if objective != "accuracy" or picture.is_plain:
         return _AXES[objective]
     if len(picture.series) == 1:
