@@ -56,6 +56,7 @@ def test_facts_come_back_as_they_were_written(tmp_path, body):
         (("seed",), -1, f"'seed' {UP} 0 up, got -1"),
         (("features",), [], "'features' must be a list of different names, got []"),
         (("cv",), [1], "'cv' must be a number, text or null, got [1]"),
+        (("groups",), 3, "'groups' must be text, got 3"),
         (("model_choice",), {}, "'model_choice' must have 'in_words', got []"),
         (("finish",), 1, "'finish' must be an object, got 1"),
         (("stop_reason",), None, "'stop_reason' must be text, got None"),

@@ -41,6 +41,8 @@ def read_about(path: PathLike) -> dict[str, Any]:
     cv = fields.get("cv")
     if cv is not None and not isinstance(cv, str) and not is_number(cv):
         fields.refuse("cv", "a number, text or null", cv)
+    if fields.values.get("groups") is not None:
+        fields.text("groups")
     for name in _SENTENCES:
         if fields.get(name) is not None:
             fields.fields(name).text("in_words")

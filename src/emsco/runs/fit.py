@@ -111,7 +111,9 @@ def fit_files(
     )
     lacking = _fit(classifier, rows, of_rows, path, resume)
     front = _with_seen(classifier.front_, rows, verbose)
-    about = {**_about(files, rows, classifier, _plain(seed), cv), "groups": groups}
+    about = _about(files, rows, classifier, _plain(seed), cv)
+    if groups is not None:
+        about["groups"] = groups
     run = Run(path, about, front, classifier.cascade_)
     _write(run, classifier)
     if not classifier.stop_reason_.is_interrupted:
