@@ -13,6 +13,7 @@ from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelA
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.data.prices import prices_of_rows
+from emsco.data.remote_rows import RemoteRows
 from emsco.data.weights import check_weights, whole_weights
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError
@@ -26,7 +27,7 @@ class TrainingData:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_rows, n_inputs)
+    rows : ndarray of shape (n_rows, n_inputs) or RemoteRows
         Inputs that `encoding` makes, missing values as NaN.
     labels : ndarray of shape (n_rows,)
         Position of each row's label in `classes`.
@@ -43,7 +44,7 @@ class TrainingData:
         Number of units in a weight of 1.
     """
 
-    rows: FloatArray
+    rows: Any
     labels: LabelArray
     weights: FloatArray | None
     classes: AnyArray
@@ -89,14 +90,13 @@ class TrainingData:
     def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:
         """Return some of the rows, with weights of their own."""
         prices = None if self.prices is None else self.prices[rows]
-        return replace(
-            self, rows=self.rows[rows], labels=self.labels[rows], weights=weights, prices=prices
-        )
+        own = np.asarray(self.rows[rows])  # fetched, if workers have them
+        return replace(self, rows=own, labels=self.labels[rows], weights=weights, prices=prices)
 
     def fingerprints(self) -> dict[str, Any]:
         """Return plain values that identify the data."""
         return {
-            "X": fingerprint(self.rows),
+            "X": self._fingerprint_of_rows(),
             "y": fingerprint(self.labels),
             "sample_weight": None if self.weights is None else fingerprint(self.weights),
             "feature names": self.costs.names,
@@ -109,6 +109,14 @@ class TrainingData:
             "gaps": self.encoding.gaps,
         }
 
+    def _fingerprint_of_rows(self) -> str:
+        rows = self.rows
+        return rows.fingerprint() if isinstance(rows, RemoteRows) else fingerprint(rows)
+
     def missing(self) -> BoolArray | None:
         """Return a mask of missing values, (n_rows, n_features), if stages skip them; else None."""
-        return self.encoding.missing_by_feature(self.rows) if self.encoding.gaps == "skip" else None
+        if self.encoding.gaps != "skip":
+            return None
+        if isinstance(self.rows, RemoteRows):
+            return np.concatenate(self.rows.by_leaf(self.encoding.missing_by_feature))
+        return self.encoding.missing_by_feature(self.rows)
