@@ -79,7 +79,9 @@ class Keeper:
 class Held(Protocol):
     """Leaves that one keeper has, somewhere."""
 
-    leaves: tuple[int, ...]
+    @property
+    def leaves(self) -> tuple[int, ...]:
+        """Numbers of the leaves."""
 
     def ask(self, task: Task) -> Callable[[], dict[Any, Any]]:
         """Send a task; what is returned waits for the answers, or raises `LostWorker`."""

@@ -17,6 +17,7 @@ from emsco._base.arrays import locked_copy
 from emsco._base.digests import DIGEST, fingerprint
 from emsco._base.documents import Fields
 from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
+from emsco.data.remote_rows import RemoteRows
 
 __all__ = ["RowPrints", "digest_of_rows", "prints_of"]
 
@@ -69,14 +70,19 @@ class RowPrints:
         object.__setattr__(self, "known", locked_copy(self.known, np.uint64))
 
     @classmethod
-    def from_rows(cls, rows: FloatArray, most: int = _MOST) -> Self:
+    def from_rows(cls, rows: FloatArray | RemoteRows, most: int = _MOST) -> Self:
         """Take the fingerprints of rows, shape (n_rows, n_inputs), NaN for missing values."""
-        prints = prints_of(rows)
+        if isinstance(rows, RemoteRows):
+            prints: WordArray = np.concatenate(rows.by_leaf(prints_of))
+            # Rows do not come from workers only to be sorted; their fingerprints tell as much.
+            digest = fingerprint(np.sort(prints))
+        else:
+            prints = prints_of(rows)
+            digest = digest_of_rows(rows, prints=prints)
         distinct, counts = np.unique(prints, return_counts=True)
         kept, counts = distinct[:most], counts[:most]
         largest = 2**64 - 1 if len(kept) == len(distinct) else int(kept[-1])
         n_twins = int((counts == 2).sum())
-        digest = digest_of_rows(rows, prints=prints)
         return cls(kept[counts == 1], len(rows), n_twins, largest, digest)
 
     def seen_again(self, rows: FloatArray) -> IntArray:

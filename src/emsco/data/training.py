@@ -12,6 +12,7 @@ from emsco._base.digests import fingerprint
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
+from emsco.data.parted import PartedTable
 from emsco.data.prices import prices_of_rows
 from emsco.data.remote_rows import RemoteRows
 from emsco.data.weights import check_weights, whole_weights
@@ -65,27 +66,19 @@ class TrainingData:
         cls, table: Any, y: AnyArray, sample_weight: Any, costs: FeatureCosts, gaps: str
     ) -> TrainingData:
         """Create training data from a table and labels of any accepted type, and check them."""
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        if kind not in ("binary", "multiclass"):
-            raise DataError(f"Unknown label type: {kind}. y must hold classes.")
-        try:
-            classes, labels = np.unique(y, return_inverse=True)
-        except TypeError:
-            kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
-            raise DataError(f"y must hold labels of one type, got {kinds}.") from None
-        if len(classes) < 2:
-            raise DataError(
-                f"y must hold two classes or more, got one class only: {classes.tolist()[0]!r}."
-            )
-        if len(classes) > MOST_CLASSES:
-            raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {len(classes)}.")
+        classes, labels = _coded(y)
         weights, prices = check_weights(sample_weight, len(labels)), None
         if costs.prices:
-            prices = prices_of_rows(costs.prices, table, len(labels))
+            priced = table.priced(costs.prices) if isinstance(table, PartedTable) else table
+            prices = prices_of_rows(costs.prices, priced, len(labels))
             costs = costs.with_usual(np.average(prices, axis=0, weights=weights)).for_new_rows()
-        encoding = Encoding.learn(table, costs, gaps)
-        rows = encoding.rows(table)
-        return cls(rows, labels.astype(np.uint8), weights, classes, costs, encoding, prices)
+        if isinstance(table, PartedTable):
+            encoding = table.learn_encoding(costs, gaps)
+            rows = table.rows(encoding)
+        else:
+            encoding = Encoding.learn(table, costs, gaps)
+            rows = encoding.rows(table)
+        return cls(rows, labels, weights, classes, costs, encoding, prices)
 
     def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:
         """Return some of the rows, with weights of their own."""
@@ -120,3 +113,22 @@ class TrainingData:
         if isinstance(self.rows, RemoteRows):
             return np.concatenate(self.rows.by_leaf(self.encoding.missing_by_feature))
         return self.encoding.missing_by_feature(self.rows)
+
+
+def _coded(y: AnyArray) -> tuple[AnyArray, LabelArray]:
+    """Return the classes, and the position of each label among them."""
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind not in ("binary", "multiclass"):
+        raise DataError(f"Unknown label type: {kind}. y must hold classes.")
+    try:
+        classes, labels = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
+        raise DataError(f"y must hold labels of one type, got {kinds}.") from None
+    if len(classes) < 2:
+        raise DataError(
+            f"y must hold two classes or more, got one class only: {classes.tolist()[0]!r}."
+        )
+    if len(classes) > MOST_CLASSES:
+        raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {len(classes)}.")
+    return classes, labels.astype(np.uint8)

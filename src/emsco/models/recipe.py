@@ -265,7 +265,7 @@ class StageRecipe:
 
             cut, engine = on_device(self.device)
         if isinstance(data.rows, RemoteRows):
-            cut, engine = RemoteSplit.cut, RemoteEngine
+            cut, engine = RemoteSplit.of_rows, RemoteEngine
         rows = [
             cut(
                 columns,

@@ -70,9 +70,9 @@ class RemoteSplit(SplitRows):
     key: int
 
     @classmethod
-    def cut(
+    def of_rows(
         cls,
-        X: Any,
+        X: RemoteRows,
         labels: LabelArray,
         train: IntArray,
         scored: IntArray,
@@ -84,7 +84,6 @@ class RemoteSplit(SplitRows):
         counts: IntArray | None = None,
         missing: BoolArray | None = None,
         by_class: bool = False,
-        **_: Any,
     ) -> Self:
         """Standardise by the training rows, where these are; see `SplitRows.cut`."""
         own_train = train if weights is None else train[weights[train] > 0]
@@ -160,9 +159,7 @@ class RemoteEngine(LogisticEngine):
             every += [found[shard.leaf] for shard in split.shards]
         return every
 
-    def _models(
-        self, subsets: BoolArray, numbers: FloatArray
-    ) -> list[tuple[RemoteSplit, Models]]:
+    def _models(self, subsets: BoolArray, numbers: FloatArray) -> list[tuple[RemoteSplit, Models]]:
         coefs = self.coefs(numbers)
         coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
         return [
@@ -269,4 +266,5 @@ def _answered(leaf: Leaf, key: int, models: Models, n_classes: int) -> Any:
 
 def _margins(leaf: Leaf, key: int, coefs: FloatArray, n_classes: int) -> SingleArray:
     shard = leaf.notes[key].shard
-    return margins_of(*shard.answers(coefs), shard.truth, n_classes)
+    winner, confidence = shard.answers(coefs)
+    return margins_of(winner, confidence, shard.truth, n_classes)
