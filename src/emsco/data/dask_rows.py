@@ -120,12 +120,9 @@ class DaskTable(PartedTable):
             ]
             pieces.append(within)
 
-        def load(leaf: int, address: str) -> Any:
-            import dask
-
+        def load(leaf: int, _: str) -> Any:
             own, starts, stops = zip(*pieces[leaf], strict=True)
-            with dask.annotate(workers=[address], allow_other_workers=False):
-                return delayed(_leaf, pure=False)(list(own), starts, stops)
+            return delayed(_leaf, pure=False)(list(own), starts, stops)
 
         return RemoteRows(n_rows, encoding.n_inputs, _Dealer(self._client, load).deal)
 
@@ -161,7 +158,8 @@ class MemoryTable(PartedTable):
 class _Dealer:
     """Deals leaves out to the workers that a client has now.
 
-    ``load(leaf, address)`` returns a leaf on a worker: a future, or what makes one.
+    ``load(leaf, address)`` returns a leaf for a worker: a future, or what makes one. Only the
+    actor is bound to its worker: what is bound to a lost one would never be loaded again.
     """
 
     client: Any
@@ -217,7 +215,7 @@ class _Dealer:
         """Compute leaves that come from a graph, all at once: they share partitions."""
         every = [one for own in loaded.values() for one in own]
         if is_dask(every[0]):
-            every = self.client.compute(every, optimize_graph=False)
+            every = self.client.compute(every)
         found = iter(every)
         return {at: [next(found) for _ in own] for at, own in loaded.items()}
 
