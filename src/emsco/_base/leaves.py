@@ -10,7 +10,7 @@ import numpy as np
 
 from emsco._base.typing import IntArray
 
-__all__ = ["LEAF", "by_leaf", "n_leaves_of", "of_leaf"]
+__all__ = ["LEAF", "by_leaf", "n_leaves_of", "of_leaf", "rows_of_leaf"]
 
 LEAF = 65_536  # rows; the last bits of models of more rows depend on it
 
@@ -20,13 +20,21 @@ def n_leaves_of(n_rows: int) -> int:
     return max(1, -(-n_rows // LEAF))
 
 
+def rows_of_leaf(leaf: int) -> slice:
+    """Rows of a leaf; the last leaf of a table may end before."""
+    return slice(leaf * LEAF, (leaf + 1) * LEAF)
+
+
 def of_leaf(rows: IntArray, leaf: int) -> IntArray:
     """Row numbers that are in a leaf, in their order."""
     found: IntArray = rows[rows // LEAF == leaf]
     return found
 
 
-def by_leaf(rows: IntArray) -> IntArray:
-    """Bring row numbers of the same leaf together, otherwise in their order."""
-    found: IntArray = rows[np.argsort(rows // LEAF, kind="stable")]
+def by_leaf(items: IntArray, rows: IntArray | None = None) -> IntArray:
+    """Bring items of rows of the same leaf together, otherwise in their order.
+
+    By default the items are the row numbers themselves.
+    """
+    found: IntArray = items[np.argsort((items if rows is None else rows) // LEAF, kind="stable")]
     return found

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.leaves import LEAF, n_leaves_of
+from emsco._base.leaves import n_leaves_of, rows_of_leaf
 from emsco._base.text import first_line
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.data.encoding import Encoding
@@ -112,7 +112,7 @@ class DaskTable(PartedTable):
         n_rows, ends = len(self), self._ends
         pieces = []
         for leaf in range(n_leaves_of(n_rows)):
-            start, stop = leaf * LEAF, min((leaf + 1) * LEAF, n_rows)
+            start, stop, _ = rows_of_leaf(leaf).indices(n_rows)
             within = [
                 (part, max(start, first) - first, min(stop, end) - first)
                 for part, (first, end) in zip(parts, pairwise(ends.tolist()), strict=True)
@@ -148,8 +148,7 @@ class MemoryTable(PartedTable):
         rows = encoding.rows(self._table)
 
         def load(leaf: int, address: str) -> Any:
-            own = rows[leaf * LEAF : (leaf + 1) * LEAF]
-            return self._client.scatter(own, workers=[address], hash=False)
+            return self._client.scatter(rows[rows_of_leaf(leaf)], workers=[address], hash=False)
 
         return RemoteRows(len(rows), encoding.n_inputs, _Dealer(self._client, load).deal)
 

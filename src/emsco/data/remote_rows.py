@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from emsco._base.digests import fingerprint
-from emsco._base.leaves import LEAF, n_leaves_of, of_leaf
+from emsco._base.leaves import by_leaf, n_leaves_of, of_leaf, rows_of_leaf
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco._base.workers import Workers
 
@@ -200,11 +200,10 @@ class SelectedRows:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         del copy  # what is fetched is always new
         every = range(self.rows.n_leaves)
-        own = {leaf: (of_leaf(self.numbers, leaf) - leaf * LEAF,) for leaf in every}
+        own = {i: (of_leaf(self.numbers, i) - rows_of_leaf(i).start,) for i in every}
         parts = self.rows.run(Task(_take, own=own))
         found = np.empty(self.shape, dtype=dtype or np.float64)
-        for leaf in every:
-            found[self.numbers // LEAF == leaf] = parts[leaf]
+        found[by_leaf(np.arange(len(self)), self.numbers)] = np.concatenate([parts[i] for i in every])
         return found
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.leaves import LEAF, of_leaf
+from emsco._base.leaves import of_leaf, rows_of_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray
 from emsco._base.workers import slices
 from emsco.data.remote_rows import Leaf, RemoteRows, Task
@@ -94,9 +94,9 @@ class RemoteSplit(SplitRows):
             weights = class_weights[labels] * (1.0 if weights is None else weights)
         own = {
             leaf: (
-                (rows - leaf * LEAF, labels[rows], None if weights is None else weights[rows]),
+                (rows - rows_of_leaf(leaf).start, labels[rows], None if weights is None else weights[rows]),
                 (
-                    scored_rows - leaf * LEAF,
+                    scored_rows - rows_of_leaf(leaf).start,
                     labels[scored_rows],
                     None if counts is None else counts[scored_rows],
                     None if missing is None else missing[scored_rows].T,
@@ -172,7 +172,7 @@ def _learn_scaling(
     X: RemoteRows, trained: Sequence[IntArray], weights: FloatArray | None
 ) -> Scaling:
     own = {
-        leaf: (rows - leaf * LEAF, None if weights is None else weights[rows])
+        leaf: (rows - rows_of_leaf(leaf).start, None if weights is None else weights[rows])
         for leaf, rows in enumerate(trained)
     }
 
