@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.keepers import TableInParts
 
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.errors import DataError
-from support.keepers import TableInParts
 
 TABLE = pd.DataFrame(
     {

@@ -4,17 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.keepers import remote
 
 from emsco import EMSCOClassifier
 from emsco._base import leaves
 from emsco.costs import FeatureCosts
+from emsco.data.disk_rows import on_disk
 from emsco.data.training import TrainingData
 from emsco.errors import ParameterError
 from emsco.fitting import fit_rows
 from emsco.models.engine import LogisticEngine, SplitRows
 from emsco.models.remote import RemoteEngine, RemoteSplit
 from emsco.models.sums import Sums, merged
-from support.keepers import remote
 
 N_INPUTS = 4
 SUBSETS = np.array([[1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 1]], dtype=bool)
@@ -107,6 +108,16 @@ def test_rows_of_a_lost_worker_are_loaded_again_and_the_fit_goes_on(small_leaves
     assert everything(engine, X, scored) == wanted
 
 
+def test_rows_on_disk_give_the_same_bits(small_leaves):
+    X, y, train, scored = problem(3)
+    options = {"n_classes": 3, "weights": np.arange(len(y)) % 3 * 1.0, "missing": np.isnan(X)}
+    split = SplitRows.cut(X, y, train, scored, **options)
+    wanted = everything(LogisticEngine([split], N_INPUTS, 3), X, scored)
+    rows = on_disk([X[:700], X[700:]], *X.shape)
+    split = RemoteSplit.of_rows(rows, y, train, scored, **options)
+    assert everything(RemoteEngine([split], N_INPUTS, 3), X, scored) == wanted
+
+
 def test_rows_of_workers_can_be_chosen_and_fetched(small_leaves):
     X, *_ = problem()
     rows, _ = remote(X, 3)
@@ -162,9 +173,12 @@ def test_a_sample_is_searched_in_memory_and_finished_by_workers(small_leaves):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"estimator": "boosting"}, 'estimator must be "auto" or "logistic" where Dask workers'),
-        ({"search_with": "spline"}, 'search_with must be None or "logistic" where Dask workers'),
-        ({"calibration": "sigmoid"}, "calibration must be None where Dask workers have the rows"),
+        ({"estimator": "boosting"}, 'estimator must be "auto" or "logistic" where rows stay with'),
+        ({"search_with": "spline"}, 'search_with must be None or "logistic" where rows stay with'),
+        (
+            {"calibration": "sigmoid"},
+            "calibration must be None where rows stay with workers or on disk, got",
+        ),
     ],
 )
 def test_what_only_rows_in_memory_can_have_is_refused(more, said):

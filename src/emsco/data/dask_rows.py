@@ -66,11 +66,6 @@ class DaskTable(PartedTable):
     X : dask.dataframe.DataFrame or dask.array.Array
     client : distributed.Client or None
         None: the one that is open.
-
-    Attributes
-    ----------
-    shell : data frame or ndarray
-        The table without rows, for checks of its columns.
     """
 
     def __init__(self, X: Any, client: Any = None) -> None:
@@ -132,7 +127,7 @@ class MemoryTable(PartedTable):
 
     def __init__(self, table: Any, client: Any) -> None:
         self._table, self._client = table, client_of(client)
-        self.parts = ["X"]
+        self.parts, self.shell = ["X"], None
 
     def run(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
         """Return ``function(table, *shared)``, the only answer."""

@@ -21,9 +21,12 @@ class PartedTable(ABC):
     ----------
     parts : list of str
         Name of each part in messages.
+    shell : table
+        The table without rows, for checks of its columns.
     """
 
     parts: list[str]
+    shell: Any
 
     @abstractmethod
     def run(self, function: Callable[..., Any], *shared: Any) -> list[Any]:

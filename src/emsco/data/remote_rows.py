@@ -23,9 +23,13 @@ class LostWorker(Exception):  # noqa: N818 - a message between a site and its ro
 
 @dataclass(slots=True, eq=False)
 class Leaf:
-    """The rows of a leaf, shape (n_rows, n_inputs), and what functions note about them."""
+    """The rows of a leaf, shape (n_rows, n_inputs), and what functions note about them.
+
+    If rows are on disk, notes must not hold copies of them.
+    """
 
     rows: FloatArray
+    on_disk: bool = False
     notes: dict[Any, Any] = field(default_factory=dict)
 
 
@@ -60,7 +64,8 @@ class Keeper:
     """Keeps leaves in the memory of a worker, and answers tasks about them, one at a time."""
 
     def __init__(self, numbers: Sequence[int], *leaves: FloatArray, n_threads: int = 1) -> None:
-        self._leaves = {i: Leaf(rows) for i, rows in zip(numbers, leaves, strict=True)}
+        pairs = zip(numbers, leaves, strict=True)
+        self._leaves = {i: Leaf(rows, isinstance(rows, np.memmap)) for i, rows in pairs}
         self._workers, self._lock = Workers(n_threads), Lock()
 
     def answer(self, task: Task) -> dict[Any, Any]:
@@ -203,7 +208,9 @@ class SelectedRows:
         own = {i: (of_leaf(self.numbers, i) - rows_of_leaf(i).start,) for i in every}
         parts = self.rows.run(Task(_take, own=own))
         found = np.empty(self.shape, dtype=dtype or np.float64)
-        found[by_leaf(np.arange(len(self)), self.numbers)] = np.concatenate([parts[i] for i in every])
+        found[by_leaf(np.arange(len(self)), self.numbers)] = np.concatenate(
+            [parts[i] for i in every]
+        )
         return found
 
 

@@ -13,6 +13,7 @@ from emsco._base.typing import AnyArray
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.dask_rows import DaskTable, MemoryTable, gathered, is_dask
 from emsco.data.labels import check_labelled
+from emsco.data.parted import PartedTable
 from emsco.data.rows import check_names, check_table, column_names, is_frame
 
 __all__ = ["TableClassifier"]
@@ -57,10 +58,10 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _check_any_table(self, X: Any, y: Any, client: Any) -> tuple[Any, AnyArray]:
         """Return X and y after checks as `_check_table` does; X in parts, if workers have it."""
-        if not is_dask(X):
+        if not is_dask(X) and not isinstance(X, PartedTable):
             table, targets = self._check_table(X, gathered(y, client))
             return (table if client is None else MemoryTable(table, client)), targets
-        parts = DaskTable(X, client)
+        parts = X if isinstance(X, PartedTable) else DaskTable(X, client)
         check_names(parts.shell, column_names(parts.shell))
         validate_data(self, parts.shell, skip_check_array=True)
         targets = column_or_1d(gathered(y, client), warn=True)

@@ -105,7 +105,7 @@ def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None 
 
 
 def with_remote_rows(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a fit whose rows stay with workers: its stages are logistic.
+    """Return the parameters of a fit whose rows are not in memory: its stages are logistic.
 
     Raises
     ------
@@ -116,8 +116,8 @@ def with_remote_rows(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, allowed, rule in _REMOTE:
         value = given[name]
         if not (value is None or (isinstance(value, str) and value in allowed)):
-            rule = f"{rule} where Dask workers have the rows; fit a sample in memory for others"
-            raise refused(name, rule, value)
+            where = "where rows stay with workers or on disk"
+            raise refused(name, f"{rule} {where}", value, hint="fit a sample in memory for others")
     return own
 
 

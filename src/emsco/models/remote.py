@@ -8,7 +8,7 @@ row. The arithmetic is that of `LocalShard`, leaf by leaf, so the results have t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any, Self
@@ -94,7 +94,11 @@ class RemoteSplit(SplitRows):
             weights = class_weights[labels] * (1.0 if weights is None else weights)
         own = {
             leaf: (
-                (rows - rows_of_leaf(leaf).start, labels[rows], None if weights is None else weights[rows]),
+                (
+                    rows - rows_of_leaf(leaf).start,
+                    labels[rows],
+                    None if weights is None else weights[rows],
+                ),
                 (
                     scored_rows - rows_of_leaf(leaf).start,
                     labels[scored_rows],
@@ -201,11 +205,32 @@ def _scored(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SplitOfLeaf:
-    """What a worker notes about a split and a leaf."""
+    """What a worker notes about a split and a leaf: how to make a shard, or the shard itself."""
 
-    shard: LocalShard
-    scored: IntArray
     scaling: Scaling
+    n_classes: int
+    by_class: bool
+    train: tuple[IntArray, LabelArray, FloatArray | None]
+    scored: tuple[IntArray, LabelArray, IntArray | None, BoolArray | None]
+    shard: LocalShard | None = None
+
+    def over(self, rows: FloatArray, *, train: bool = True, scored: bool = True) -> LocalShard:
+        """Return a shard of the rows to train on, the rows that are scored, or both."""
+        if self.shard is not None:
+            return self.shard
+        own, seen = slice(None if train else 0), slice(None if scored else 0)
+        (numbers, labels, weights), (places, truth, counts, missing) = self.train, self.scored
+        return LocalShard(
+            self.scaling.columns(rows[numbers[own]]),
+            labels[own],
+            self.scaling.columns(rows[places[seen]]),
+            truth[seen],
+            self.n_classes,
+            None if weights is None else weights[own],
+            None if counts is None else counts[seen],
+            None if missing is None else missing[:, seen],
+            self.by_class,
+        )
 
 
 def _spread(leaf: Leaf, rows: IntArray, weights: FloatArray | None) -> Spread:
@@ -227,24 +252,13 @@ def _open_split(
     train: tuple[IntArray, LabelArray, FloatArray | None],
     scored: tuple[IntArray, LabelArray, IntArray | None, BoolArray | None],
 ) -> None:
-    """Make a shard of the rows of a leaf that a split has."""
-    (rows, labels, weights), (seen, seen_labels, counts, missing) = train, scored
-    shard = LocalShard(
-        scaling.columns(leaf.rows[rows]),
-        labels,
-        scaling.columns(leaf.rows[seen]),
-        seen_labels,
-        n_classes,
-        weights,
-        counts,
-        missing,
-        by_class,
-    )
-    leaf.notes[key] = _SplitOfLeaf(shard, seen, scaling)
+    """Make a shard of the rows of a leaf that a split has, unless these stay on disk."""
+    own = _SplitOfLeaf(scaling, n_classes, by_class, train, scored)
+    leaf.notes[key] = own if leaf.on_disk else replace(own, shard=own.over(leaf.rows))
 
 
 def _terms(leaf: Leaf, key: int, request: Request) -> Sums:
-    return request.over([leaf.notes[key].shard])
+    return request.over([leaf.notes[key].over(leaf.rows, scored=False)])
 
 
 def _merged(found: dict[int, Sums], n_leaves: int) -> dict[tuple[int, int], Sums]:
@@ -252,7 +266,8 @@ def _merged(found: dict[int, Sums], n_leaves: int) -> dict[tuple[int, int], Sums
 
 
 def _judged(leaf: Leaf, key: int, models: Models, thresholds: FloatArray) -> Any:
-    shard, slots = leaf.notes[key].shard, np.arange(len(models.sizes))
+    shard = leaf.notes[key].over(leaf.rows, train=False)
+    slots = np.arange(len(models.sizes))
     shard.bits.reserve(len(slots))
     shard.judge(models, slots, thresholds)
     return shard.bits.get(slots)
@@ -260,11 +275,11 @@ def _judged(leaf: Leaf, key: int, models: Models, thresholds: FloatArray) -> Any
 
 def _answered(leaf: Leaf, key: int, models: Models, n_classes: int) -> Any:
     own = leaf.notes[key]
-    winner, confidence = answers_of(models, own.scaling, leaf.rows[own.scored], n_classes)
+    winner, confidence = answers_of(models, own.scaling, leaf.rows[own.scored[0]], n_classes)
     return winner.astype(np.uint8), confidence
 
 
 def _margins(leaf: Leaf, key: int, coefs: FloatArray, n_classes: int) -> SingleArray:
-    shard = leaf.notes[key].shard
+    shard = leaf.notes[key].over(leaf.rows, train=False)
     winner, confidence = shard.answers(coefs)
     return margins_of(winner, confidence, shard.truth, n_classes)

@@ -73,7 +73,7 @@ def fit_files(
     cv = check_simple_cv(_plain(cv))
     with _usable(path):
         _check_place(path, resume)
-    rows = files.read(cv, settings.get("gaps", "refuse"))
+    rows = files.read_any(cv, settings.get("gaps", "refuse"))
     labels = np.unique(rows.rows.y).tolist()
     for name in ("min_confidence", "reject_below", "class_weight"):
         if isinstance(given := settings.get(name), dict):
