@@ -37,6 +37,7 @@ class Counted:
         self._run = RemoteRows.run
 
     def run(self, rows: RemoteRows, task: Task) -> Any:
+        """Ask, and count."""
         found = self._run(rows, task)
         self.n_asked += 1
         self.sent += len(pickle.dumps(task))

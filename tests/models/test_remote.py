@@ -132,7 +132,8 @@ def test_rows_of_workers_can_be_chosen_and_fetched(small_leaves):
 
 def training_data(gaps="refuse", **options):
     X, y, *_ = problem(gaps=gaps != "refuse")
-    costs = FeatureCosts.from_mapping({"a": 1, "b": 2, "c": 4, "d": 1})
+    price = 1.0 + np.arange(len(y)) % 5 if gaps == "impute" else 2
+    costs = FeatureCosts.from_mapping({"a": 1, "b": price, "c": 4, "d": 1})
     return TrainingData.from_table(X, y, options.get("weights"), costs, gaps)
 
 

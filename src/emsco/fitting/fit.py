@@ -93,9 +93,12 @@ def fit_rows(
     `given` holds the parameters of `EMSCOClassifier` by name, and `groups` the group of each row,
     for splits that ask for it. A time limit counts from `started`, or from now.
     """
-    if isinstance(data.rows, RemoteRows):
-        given = with_remote_rows(given)
-    deadline = Deadline(given["time_limit"], perf_counter() if started is None else started)
+    given = with_remote_rows(given) if isinstance(data.rows, RemoteRows) else given
+    return _fit_rows(data, given, groups, perf_counter() if started is None else started)
+
+
+def _fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any, started: float) -> Fitted:
+    deadline = Deadline(given["time_limit"], started)
     constraints = Constraints.from_rules(given["constraints"], data.costs.names)
     oddities: tuple[Oddity, ...] = ()
     if given["search"] != "paper":
