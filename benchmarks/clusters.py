@@ -67,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--features", type=int, default=50)
-    parser.add_argument("--models", type=int, default=100)
+    parser.add_argument("--models", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

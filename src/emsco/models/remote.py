@@ -31,7 +31,7 @@ from emsco.models.sums import Request, Sums, merged, put
 
 __all__ = ["RemoteEngine", "RemoteSplit"]
 
-_IN_FLIGHT = 4  # batches of models; while the client steps with one, workers sum up others
+_IN_FLIGHT = 2  # batches of models; while the client steps with one, workers sum up others
 _MOST_MODELS = 256  # judged by one request
 _keys = count()  # of splits, never the same for two of them
 
