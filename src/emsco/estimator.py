@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from emsco._base.checks import check_choice, check_number
+from emsco._base.checks import check_choice
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.cascade.prices import Prices
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.dask_rows import gathered
 from emsco.data.encoding import GAPS
 from emsco.data.keys import column_of
 from emsco.data.row_prints import RowPrints
@@ -306,12 +307,13 @@ class EMSCOClassifier(TableClassifier):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        client: Any = None,
     ) -> Self:
         """Fit stage models on some rows, score designs on others, and deploy one.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_columns)
+        X : array-like, data frame or Dask collection of shape (n_rows, n_columns)
             Numbers, truth values or categories. See `gaps` for missing values.
         y : array-like of shape (n_rows,)
             Labels of two or more classes.
@@ -320,14 +322,16 @@ class EMSCOClassifier(TableClassifier):
             three equal rows.
         groups : array-like of shape (n_rows,), optional
             Group of each row, for "auto" or a `cv` that splits by group.
+        client : distributed.Client, optional
+            Dask workers to fit logistic stages on. A Dask table also finds an open client.
 
         Returns
         -------
         self
         """
         started = perf_counter()
-        data = self._check_data(X, y, sample_weight)
-        fitted = fit_rows(data, self.get_params(deep=False), groups, started)
+        data = self._check_data(X, y, gathered(sample_weight, client), client)
+        fitted = fit_rows(data, self.get_params(deep=False), gathered(groups, client), started)
         self._undeploy()
         self.front_ = replace(fitted.front, searched=RowPrints.from_rows(data.rows))
         self.history_, self.stop_reason_ = fitted.history, fitted.stop_reason
@@ -486,15 +490,11 @@ class EMSCOClassifier(TableClassifier):
         check_is_fitted(self, "cascade_")
         return self.cascade_
 
-    def _check_data(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingData:
+    def _check_data(self, X: Any, y: Any, weights: Any, client: Any) -> TrainingData:
         check_choice("gaps", self.gaps, GAPS)
-        table, targets = self._check_table(X, y)
-        costs = FeatureCosts.resolve(self.costs, self._names)
-        if self.evaluation_cost is not None:
-            evaluation = check_number("evaluation_cost", self.evaluation_cost, 0, 1e100)
-            costs = replace(costs, evaluation=evaluation)
-        if self.delays is not None:
-            costs = costs.with_delays(self.delays)
-        data = TrainingData.from_table(table, targets, sample_weight, costs, self.gaps)
+        table, targets = self._check_any_table(X, y, client)
+        own = self.costs, self._names, self.evaluation_cost, self.delays
+        costs = FeatureCosts.resolve(*own)
+        data = TrainingData.from_table(table, targets, weights, costs, self.gaps)
         self.classes_ = data.classes
         return data

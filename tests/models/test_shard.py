@@ -99,7 +99,7 @@ class RemoteShard:
     """A shard elsewhere: every value passes through a wire."""
 
     def __init__(self, local):
-        self._local, self.wire = local, Wire()
+        self._local, self.wire, self.leaf = local, Wire(), local.leaf
         self.bits = RemoteBits(local.bits, self.wire)
 
     def add_terms(self, batch, live):

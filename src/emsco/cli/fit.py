@@ -32,6 +32,14 @@ __all__ = ["fit"]
 class FitData(DataFiles):
     """Options for the files of a fit, the rows that score designs and missing values."""
 
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV or Parquet file with features and labels, or a folder of Parquet files.",
+            show_default=False,
+        ),
+    ] = None
     cv: Annotated[
         str,
         typer.Option(

@@ -258,11 +258,26 @@ class FeatureCosts:
         return cls.from_mapping(left, names, members, [fee for fee in fees if fee], delays)
 
     @classmethod
-    def resolve(cls, costs: CostsLike, names: Sequence[str]) -> Self:
+    def resolve(
+        cls,
+        costs: CostsLike,
+        names: Sequence[str],
+        evaluation: float | None = None,
+        delays: Any = None,
+    ) -> Self:
         """Create costs from any accepted form for a table with columns `names`.
 
-        None means a cost of 1 for each column. Every column belongs to exactly one feature.
+        None means a cost of 1 for each column. Every column belongs to exactly one feature. A cost
+        of running a stage and delays of features count instead of those in `costs`.
         """
+        found = cls._of_columns(costs, names)
+        if evaluation is not None:
+            number = check_number("evaluation_cost", evaluation, 0, LARGEST_COST)
+            found = replace(found, evaluation=number)
+        return found if delays is None else found.with_delays(delays)
+
+    @classmethod
+    def _of_columns(cls, costs: CostsLike, names: Sequence[str]) -> Self:
         if costs is None:
             return cls.from_array(np.ones(len(names)), names)
         if isinstance(costs, FeatureCosts):

@@ -18,6 +18,7 @@ from emsco._base.digests import DIGEST, fingerprint
 from emsco._base.documents import Fields
 from emsco._base.typing import BoolArray, FloatArray, IntArray, SingleArray, WordArray
 from emsco._kernels.hashing import hash_rows
+from emsco.data.remote_rows import RemoteRows
 
 __all__ = ["RowPrints", "digest_of_rows", "prints_of"]
 
@@ -71,16 +72,21 @@ class RowPrints:
         object.__setattr__(self, "known", locked_copy(self.known, np.uint64))
 
     @classmethod
-    def from_rows(cls, rows: FloatArray, most: int = _MOST) -> Self:
+    def from_rows(cls, rows: FloatArray | RemoteRows, most: int = _MOST) -> Self:
         """Take the fingerprints of rows, shape (n_rows, n_inputs), NaN for missing values."""
-        single = _single(rows)
-        prints = _prints(single)
+        if isinstance(rows, RemoteRows):
+            prints: WordArray = np.concatenate(rows.by_leaf(prints_of))
+            # Rows do not come from workers only to be sorted; their fingerprints tell as much.
+            digest = fingerprint(np.sort(prints))
+        else:
+            single = _single(rows)
+            prints = _prints(single)
+            digest = _digest(single, prints)
         distinct, counts = np.unique(prints, return_counts=True)
         kept, counts = distinct[:most], counts[:most]
         largest = 2**64 - 1 if len(kept) == len(distinct) else int(kept[-1])
         n_twins = int((counts == 2).sum())
-        own = kept[counts == 1], len(rows), n_twins, largest
-        return cls(*own, _digest(single, prints))
+        return cls(kept[counts == 1], len(rows), n_twins, largest, digest)
 
     def seen_again(self, rows: FloatArray) -> IntArray:
         """Return positions of rows that were seen before, if it cannot be chance.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray, Kind
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
+from emsco.data.folders import ParquetFolder
 from emsco.data.labels import as_classes
 from emsco.data.prices import prices_of_rows
 from emsco.data.reading import AS_FOUND, Reading
-from emsco.data.rows import column_rows
+from emsco.data.rows import check_names, column_rows
 from emsco.data.tables import by_line, joined, read_labelled, settled_reading
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError, Parameter, ParameterError, ReadingWarning, Row
@@ -40,7 +42,8 @@ class FitFiles:
     target : str
         Column with the labels.
     data : path or None
-        Rows that are split into training rows and scored rows.
+        Rows that are split into training rows and scored rows. For `read_any`, this may be a
+        folder of Parquet files.
     train, val : path or None
         Training rows, and scored rows.
     test : path or None
@@ -96,6 +99,34 @@ class FitFiles:
         with by_line(path, settled.reading):
             return settled._read(path, table, y, names, cv, gaps)
 
+    def read_any(self, cv: Any, gaps: str = "refuse") -> RowsOfFiles:
+        """Read and check all rows as `read` does; `data` may also be a folder of Parquet files."""
+        if self.data is None or not Path(self.data).is_dir():
+            return self.read(cv, gaps)
+        folder = ParquetFolder(self.data, self.reading)
+        check_names(folder.shell, [self.target, *self.drop, *self._weights_column], str(self.data))
+        others = (self.target, *self.drop, *self._weights_column)
+        names = tuple(name for name in folder.names if name not in others)
+        y, weights = folder.labels(self.target), None
+        if self.weights is not None:
+            weights = self._take_weights(folder.columns([self.weights]), self.data)[1]
+        classes = _classes(y, f"in column {self.target!r}", self.data)
+        costs, table = self._costs(names), folder.only(names)
+        test = None
+        if self.test is not None:
+            encoding = table.learn_encoding(costs, gaps)
+            test = self.read_more(self.test, encoding, classes, costs.price_columns)
+        rows: Any = Labelled(table, y, weights)
+        return RowsOfFiles(rows, cv, test, costs, folder.fingerprint(), self.reading)
+
+    @property
+    def _weights_column(self) -> tuple[str, ...]:
+        return () if self.weights is None else (self.weights,)
+
+    def _costs(self, names: tuple[str, ...]) -> FeatureCosts:
+        costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names, self.drop)
+        return FeatureCosts.resolve(costs, names)
+
     def read_quietly(self, gaps: str = "refuse") -> Labelled:
         """Read the rows of `data` alone, without warnings about how the file was read."""
         with warnings.catch_warnings():
@@ -115,8 +146,7 @@ class FitFiles:
         table, weights = self._take_weights(table, path)
         names = tuple(name for name in names if name != self.weights)
         classes = _classes(y, f"in column {self.target!r}", path)
-        costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names, self.drop)
-        costs = FeatureCosts.resolve(costs, names)
+        costs = self._costs(names)
         encoding = Encoding.learn(table, costs, gaps, str(path), 1)
         rows = [encoding.rows(table, 1, str(path))]
         priced = costs.price_columns

@@ -17,6 +17,7 @@ from sklearn.model_selection import (
 )
 
 from emsco._base.checks import is_number, refused
+from emsco._base.leaves import by_leaf
 from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
 from emsco.errors import DataError, Parameter
 
@@ -90,7 +91,10 @@ def make_splits(
     rows = X if len(kept) == len(labels) else X[kept]
     try:
         pairs = [
-            (kept[_row_numbers(train, len(kept))], kept[_row_numbers(scored, len(kept))])
+            (
+                by_leaf(kept[_row_numbers(train, len(kept))]),
+                by_leaf(kept[_row_numbers(scored, len(kept))]),
+            )
             for train, scored in splitter.split(rows, labels[kept], groups)
         ]
     except (TypeError, ValueError) as error:

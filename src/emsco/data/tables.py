@@ -42,6 +42,9 @@ __all__ = [
     "file_form",
     "file_kind",
     "joined",
+    "parquet_part",
+    "parquet_parts",
+    "parquet_schema",
     "read_chunks",
     "read_ids",
     "read_labelled",
@@ -306,6 +309,31 @@ def read_parquet(path: PathLike, columns: list[str]) -> pa.Table:
 
     with pq.ParquetFile(path) as file:
         return file.read(columns)
+
+
+def parquet_schema(path: PathLike) -> pa.Schema:
+    """Return the columns of a Parquet file and their types."""
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(path)
+
+
+def parquet_parts(path: PathLike) -> list[tuple[int, int]]:
+    """Return the number of each row group's first row, from 1, and of its rows."""
+    import pyarrow.parquet as pq
+
+    with file_form(path, AS_FOUND), pq.ParquetFile(path) as file:
+        about = file.metadata
+        sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
+    return [(1 + sum(sizes[:i]), size) for i, size in enumerate(sizes)]
+
+
+def parquet_part(path: PathLike, group: int, columns: list[str], reading: Reading) -> pa.Table:
+    """Read some columns of a row group, with dates as `reading` says."""
+    import pyarrow.parquet as pq
+
+    with file_form(path, reading), pq.ParquetFile(path) as file:
+        return _parquet_days(path, file.read_row_group(group, columns), columns, reading)
 
 
 def _parquet_days(

@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from emsco._base.typing import AnyArray
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.dask_rows import DaskTable, MemoryTable, gathered, is_dask
 from emsco.data.labels import check_labelled
-from emsco.data.rows import check_table, is_frame
+from emsco.data.parted import PartedTable
+from emsco.data.rows import check_names, check_table, column_names, is_frame
 
 __all__ = ["TableClassifier"]
 
@@ -53,6 +55,19 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             self, X, y, dtype=np.float64, order="C", ensure_all_finite=False
         )
         return rows, targets
+
+    def _check_any_table(self, X: Any, y: Any, client: Any) -> tuple[Any, AnyArray]:
+        """Return X and y after checks as `_check_table` does; X in parts, if workers have it."""
+        if not is_dask(X) and not isinstance(X, PartedTable):
+            table, targets = self._check_table(X, gathered(y, client))
+            return (table if client is None else MemoryTable(table, client)), targets
+        parts = X if isinstance(X, PartedTable) else DaskTable(X, client)
+        check_names(parts.shell, column_names(parts.shell))
+        validate_data(self, parts.shell, skip_check_array=True)
+        targets = column_or_1d(gathered(y, client), warn=True)
+        check_labelled(targets)
+        check_consistent_length(parts, targets)
+        return parts, targets
 
     def _check_new_rows(self, X: Any) -> Any:
         """Return rows to decide after checks, to be read by name if the training rows had names."""

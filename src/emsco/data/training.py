@@ -12,7 +12,9 @@ from emsco._base.digests import fingerprint
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
+from emsco.data.parted import PartedTable
 from emsco.data.prices import prices_of_rows
+from emsco.data.remote_rows import RemoteRows
 from emsco.data.weights import check_weights, whole_weights
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError
@@ -26,7 +28,7 @@ class TrainingData:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_rows, n_inputs)
+    rows : ndarray of shape (n_rows, n_inputs) or RemoteRows
         Inputs that `encoding` makes, missing values as NaN.
     labels : ndarray of shape (n_rows,)
         Position of each row's label in `classes`.
@@ -43,7 +45,7 @@ class TrainingData:
         Number of units in a weight of 1.
     """
 
-    rows: FloatArray
+    rows: Any
     labels: LabelArray
     weights: FloatArray | None
     classes: AnyArray
@@ -64,39 +66,30 @@ class TrainingData:
         cls, table: Any, y: AnyArray, sample_weight: Any, costs: FeatureCosts, gaps: str
     ) -> TrainingData:
         """Create training data from a table and labels of any accepted type, and check them."""
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        if kind not in ("binary", "multiclass"):
-            raise DataError(f"Unknown label type: {kind}. y must hold classes.")
-        try:
-            classes, labels = np.unique(y, return_inverse=True)
-        except TypeError:
-            kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
-            raise DataError(f"y must hold labels of one type, got {kinds}.") from None
-        if len(classes) < 2:
-            raise DataError(
-                f"y must hold two classes or more, got one class only: {classes.tolist()[0]!r}."
-            )
-        if len(classes) > MOST_CLASSES:
-            raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {len(classes)}.")
+        classes, labels = _coded(y)
         weights, prices = check_weights(sample_weight, len(labels)), None
         if costs.prices:
-            prices = prices_of_rows(costs.prices, table, len(labels))
+            priced = table.priced(costs.prices) if isinstance(table, PartedTable) else table
+            prices = prices_of_rows(costs.prices, priced, len(labels))
             costs = costs.with_usual(np.average(prices, axis=0, weights=weights)).for_new_rows()
-        encoding = Encoding.learn(table, costs, gaps)
-        rows = encoding.rows(table)
-        return cls(rows, labels.astype(np.uint8), weights, classes, costs, encoding, prices)
+        if isinstance(table, PartedTable):
+            encoding = table.learn_encoding(costs, gaps)
+            rows = table.rows(encoding)
+        else:
+            encoding = Encoding.learn(table, costs, gaps)
+            rows = encoding.rows(table)
+        return cls(rows, labels, weights, classes, costs, encoding, prices)
 
     def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:
         """Return some of the rows, with weights of their own."""
         prices = None if self.prices is None else self.prices[rows]
-        return replace(
-            self, rows=self.rows[rows], labels=self.labels[rows], weights=weights, prices=prices
-        )
+        own = np.asarray(self.rows[rows])  # fetched, if workers have them
+        return replace(self, rows=own, labels=self.labels[rows], weights=weights, prices=prices)
 
     def fingerprints(self) -> dict[str, Any]:
         """Return plain values that identify the data."""
         return {
-            "X": fingerprint(self.rows),
+            "X": self._fingerprint_of_rows(),
             "y": fingerprint(self.labels),
             "sample_weight": None if self.weights is None else fingerprint(self.weights),
             "feature names": self.costs.names,
@@ -109,6 +102,33 @@ class TrainingData:
             "gaps": self.encoding.gaps,
         }
 
+    def _fingerprint_of_rows(self) -> str:
+        rows = self.rows
+        return rows.fingerprint() if isinstance(rows, RemoteRows) else fingerprint(rows)
+
     def missing(self) -> BoolArray | None:
         """Return a mask of missing values, (n_rows, n_features), if stages skip them; else None."""
-        return self.encoding.missing_by_feature(self.rows) if self.encoding.gaps == "skip" else None
+        if self.encoding.gaps != "skip":
+            return None
+        if isinstance(self.rows, RemoteRows):
+            return np.concatenate(self.rows.by_leaf(self.encoding.missing_by_feature))
+        return self.encoding.missing_by_feature(self.rows)
+
+
+def _coded(y: AnyArray) -> tuple[AnyArray, LabelArray]:
+    """Return the classes, and the position of each label among them."""
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind not in ("binary", "multiclass"):
+        raise DataError(f"Unknown label type: {kind}. y must hold classes.")
+    try:
+        classes, labels = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
+        raise DataError(f"y must hold labels of one type, got {kinds}.") from None
+    if len(classes) < 2:
+        raise DataError(
+            f"y must hold two classes or more, got one class only: {classes.tolist()[0]!r}."
+        )
+    if len(classes) > MOST_CLASSES:
+        raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {len(classes)}.")
+    return classes, labels.astype(np.uint8)

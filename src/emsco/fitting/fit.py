@@ -18,6 +18,7 @@ from emsco._base.progress import JobProgress, print_note
 from emsco._base.typing import AnyArray, Report
 from emsco._base.workers import one_thread
 from emsco.data.oddities import Oddity, class_shares, oddities_of, suspects, warnings_of
+from emsco.data.remote_rows import RemoteRows
 from emsco.data.splits import Split, known_groups, make_splits
 from emsco.data.training import TrainingData
 from emsco.designs.blocks import Blocks
@@ -32,6 +33,7 @@ from emsco.fitting.parameters import (
     check_thresholds,
     seed_of_fit,
     seeds_of_fit,
+    with_remote_rows,
 )
 from emsco.fitting.screening import cv_of_sample, n_screened, screened
 from emsco.fitting.workbench import Workbench
@@ -91,7 +93,12 @@ def fit_rows(
     `given` holds the parameters of `EMSCOClassifier` by name, and `groups` the group of each row,
     for splits that ask for it. A time limit counts from `started`, or from now.
     """
-    deadline = Deadline(given["time_limit"], perf_counter() if started is None else started)
+    given = with_remote_rows(given) if isinstance(data.rows, RemoteRows) else given
+    return _fit_rows(data, given, groups, perf_counter() if started is None else started)
+
+
+def _fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any, started: float) -> Fitted:
+    deadline = Deadline(given["time_limit"], started)
     constraints = Constraints.from_rules(given["constraints"], data.costs.names)
     oddities: tuple[Oddity, ...] = ()
     if given["search"] != "paper":

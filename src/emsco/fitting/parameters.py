@@ -29,8 +29,8 @@ from emsco.errors import Parameter
 from emsco.fitting.screening import check_screen_rows
 from emsco.front import check_preference
 from emsco.front.preferences import DELAY_LIMITS
-from emsco.models.devices import check_device
-from emsco.models.recipe import FAMILIES
+from emsco.models.devices import CPU, check_device
+from emsco.models.recipe import AUTO, FAMILIES
 from emsco.scoring.checkpoint import stored_seed
 from emsco.search.planning import check_provable
 from emsco.search.settings import KINDS
@@ -44,6 +44,7 @@ __all__ = [
     "check_thresholds",
     "seed_of_fit",
     "seeds_of_fit",
+    "with_remote_rows",
 ]
 
 REFITS = ("average", "all", "first")
@@ -60,6 +61,14 @@ PAPER: Mapping[str, Any] = MappingProxyType(
         "estimator": None,
         "allow_exclusion": False,
     }
+)
+
+# Parameters that rows of workers limit: the values allowed beside None, and the rule in words.
+_REMOTE = (
+    ("estimator", (AUTO, FAMILIES[0]), f'be "{AUTO}" or "{FAMILIES[0]}"'),
+    ("search_with", (FAMILIES[0],), f'be None or "{FAMILIES[0]}"'),
+    ("calibration", (), "be None"),
+    ("device", (CPU,), f'be "{CPU}"'),
 )
 
 
@@ -93,6 +102,23 @@ def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None 
     check_device(given["device"])
     if given["search_with"] is not None:
         check_choice("search_with", given["search_with"], FAMILIES)
+
+
+def with_remote_rows(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a fit whose rows are not in memory: its stages are logistic.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter asks for what only rows in memory can have.
+    """
+    own = {**given, "estimator": "logistic"}
+    for name, allowed, rule in _REMOTE:
+        value = given[name]
+        if not (value is None or (isinstance(value, str) and value in allowed)):
+            where = "where rows stay with workers or on disk"
+            raise refused(name, f"{rule} {where}", value, hint="fit a sample in memory for others")
+    return own
 
 
 def check_delay_limits(

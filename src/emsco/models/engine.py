@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from emsco._base.leaves import n_leaves_of, of_leaf
 from emsco._base.typing import (
     BoolArray,
     FloatArray,
@@ -23,11 +24,19 @@ from emsco.models.bits import BitBank, Bits
 from emsco.models.layout import Layout, pack
 from emsco.models.logistic import LogisticFitter
 from emsco.models.margins import margins_of
-from emsco.models.scaling import Scaling
+from emsco.models.scaling import Scaling, Spread, squares_about
 from emsco.models.shard import ROWS_PER_SHARD, Shard, cut_shards
 from emsco.models.splines import SplineBasis
 
-__all__ = ["Answers", "Engine", "LogisticEngine", "OutcomeEngine", "OutcomeFitter", "SplitRows"]
+__all__ = [
+    "Answers",
+    "Engine",
+    "LogisticEngine",
+    "OutcomeEngine",
+    "OutcomeFitter",
+    "SplitRows",
+    "answers_of",
+]
 
 _MOST_MODELS = 256  # fitted together; larger batches are no faster and take more memory
 _BATCH_BYTES = 2**26
@@ -123,7 +132,7 @@ class SplitRows:
 
         `class_weights`, of shape (n_classes,), affect fitting only.
         """
-        scaling = Scaling.learn(X[train], None if weights is None else weights[train])
+        scaling = _scaling_of(X, train, weights)
         if class_weights is not None:
             weights = class_weights[labels] * (1.0 if weights is None else weights)
         own = None if weights is None else weights[train]
@@ -143,6 +152,18 @@ class SplitRows:
         total = len(train) if own is None else float(own.sum())
         fitter = LogisticFitter(shards, X.shape[1], total, penalty, n_classes)
         return cls(shards, fitter, scaling, len(train))
+
+
+def _scaling_of(X: FloatArray, train: IntArray, weights: FloatArray | None) -> Scaling:
+    """Standardise by training rows, leaf by leaf."""
+    train = train if weights is None else train[weights[train] > 0]
+    leaves = [of_leaf(train, leaf) for leaf in range(n_leaves_of(len(X)))]
+    own = [None if weights is None else weights[rows] for rows in leaves]
+    parts = list(zip(leaves, own, strict=True))
+    return Scaling.from_parts(
+        [Spread.of_rows(X[rows], weight) for rows, weight in parts],
+        lambda mean: [squares_about(mean, X[rows], weight) for rows, weight in parts],
+    )
 
 
 class LogisticEngine:
@@ -235,18 +256,11 @@ class LogisticEngine:
         """Answers of fitted models for the scored rows of each split, which `rows` holds."""
         coefs = self.coefs(numbers)
         coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
-        never = np.full(self.n_classes, 2.0)  # no confidence reaches it
         found = []
         for split, spread, own in zip(self.splits, coefs, rows, strict=True):
-            models, scaling = Models.from_subsets(subsets, spread), split.scaling
-            filled = scaling.filled(own if self.basis is None else self.basis.expand(own))
-            winner = np.empty((len(subsets), len(own)), dtype=np.int64)
-            confidence = np.empty(winner.shape)
-            for m in range(len(subsets)):
-                _, winner[m], confidence[m] = models.decide(
-                    filled, scaling.mean, scaling.inverse, never, m, m + 1
-                )
-            found.append((winner, confidence))
+            models = Models.from_subsets(subsets, spread)
+            expanded = own if self.basis is None else self.basis.expand(own)
+            found.append(answers_of(models, split.scaling, expanded, self.n_classes))
         return found
 
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
@@ -266,6 +280,19 @@ class LogisticEngine:
 
     def close(self) -> None:
         """Do nothing: this engine writes no files."""
+
+
+def answers_of(models: Models, scaling: Scaling, rows: FloatArray, n_classes: int) -> Answers:
+    """Answers of fitted models for rows: the likeliest class of each and its probability."""
+    filled, n_models = scaling.filled(rows), len(models.sizes)
+    never = np.full(n_classes, 2.0)  # no confidence reaches it
+    winner = np.empty((n_models, len(rows)), dtype=np.int64)
+    confidence = np.empty(winner.shape)
+    for m in range(n_models):
+        _, winner[m], confidence[m] = models.decide(
+            filled, scaling.mean, scaling.inverse, never, m, m + 1
+        )
+    return winner, confidence
 
 
 class OutcomeFitter(Protocol):

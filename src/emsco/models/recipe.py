@@ -13,6 +13,7 @@ from emsco._base.checks import check_choice, check_number, refused
 from emsco._base.documents import PathLike
 from emsco._base.text import did_you_mean, some
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
+from emsco.data.remote_rows import RemoteRows
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import plain
@@ -31,6 +32,7 @@ from emsco.models.estimators import EstimatorFitter
 from emsco.models.layout import Layout
 from emsco.models.penalties import choose_penalty
 from emsco.models.prototypes import check_estimator_like, describe
+from emsco.models.remote import RemoteEngine, RemoteSplit
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
 
@@ -262,6 +264,8 @@ class StageRecipe:
             from emsco.models.gpu.engine import on_device  # late: it imports PyTorch
 
             cut, engine = on_device(self.device)
+        if isinstance(data.rows, RemoteRows):
+            cut, engine = RemoteSplit.of_rows, RemoteEngine
         rows = [
             cut(
                 columns,

@@ -2,16 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Self
 
 import numpy as np
 
+from emsco._base.leaves import LEAF
 from emsco._base.typing import FloatArray
 
-__all__ = ["Scaling", "mean_of_known"]
+__all__ = ["Scaling", "Spread", "mean_of_known", "squares_about"]
 
 _BLOCK = 65_536  # rows centred at a time, to avoid a centred copy of all rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """Lowest and highest value of each column of some rows, and the sums that make its mean.
+
+    `known` is the weight of the rows with a value in each column, and `weight` that of all.
+    """
+
+    lowest: FloatArray
+    highest: FloatArray
+    totals: FloatArray
+    known: FloatArray
+    weight: float
+
+    @classmethod
+    def of_rows(cls, X: FloatArray, weights: FloatArray | None) -> Self:
+        """Measure rows, all of a weight above 0."""
+        if not len(X):
+            nothing = np.zeros(X.shape[1])
+            return cls(nothing * np.nan, nothing * np.nan, nothing, nothing, 0.0)
+        lowest, highest = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        if weights is None and not np.isnan(X.min(axis=0)).any():
+            totals, known = X.sum(axis=0), np.full(X.shape[1], float(len(X)))
+        else:
+            totals, known = _known_sums(X, weights)
+        weight = float(len(X) if weights is None else weights.sum())
+        return cls(lowest, highest, totals, known, weight)
+
+    def joined(self, other: Spread) -> Spread:
+        """Measure these rows and those that follow them."""
+        return Spread(
+            np.fmin(self.lowest, other.lowest),
+            np.fmax(self.highest, other.highest),
+            self.totals + other.totals,
+            self.known + other.known,
+            self.weight + other.weight,
+        )
+
+
+def squares_about(mean: FloatArray, X: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Sum of the squared distances of each column from a mean, by weight; missing ones are 0."""
+    square = _fill_missing(np.square(X - mean))
+    if weights is not None:
+        square *= weights[:, None]
+    found: FloatArray = square.sum(axis=0)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,23 +82,28 @@ class Scaling:
         A row of weight 3 counts as three equal rows. A column without known values has mean 0 and
         deviation 1.
         """
+        cuts = [slice(start, start + LEAF) for start in range(0, max(1, len(X)), LEAF)]
         if weights is not None and not weights.all():
             X, weights = X[weights > 0], weights[weights > 0]
-        lowest, highest = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        has_missing = bool(np.isnan(X.min(axis=0)).any())
-        mean = mean_of_known(X, weights) if has_missing or weights is not None else X.mean(axis=0)
-        mean = np.clip(mean, lowest, highest)  # so that a constant column is centred to exactly 0
-        mean[np.isnan(lowest)] = 0.0
-        squares = np.zeros(X.shape[1])
-        for start in range(0, len(X), _BLOCK):
-            square = np.square(X[start : start + _BLOCK] - mean)
-            if has_missing:
-                _fill_missing(square)
-            if weights is not None:
-                square *= weights[start : start + _BLOCK, None]
-            squares += square.sum(axis=0)
-        deviation = np.sqrt(squares / (len(X) if weights is None else weights.sum()))
-        deviation[(lowest == highest) | (deviation == 0)] = 1.0
+        parts = [(X[cut], None if weights is None else weights[cut]) for cut in cuts]
+        return cls.from_parts(
+            [Spread.of_rows(*part) for part in parts],
+            lambda mean: [squares_about(mean, *part) for part in parts],
+        )
+
+    @classmethod
+    def from_parts(
+        cls, spreads: Sequence[Spread], squares: Callable[[FloatArray], Sequence[FloatArray]]
+    ) -> Self:
+        """Combine leaves of rows; ``squares(mean)`` has the squared distances in each of them."""
+        every = reduce(Spread.joined, spreads)
+        mean = np.full(len(every.known), np.nan)
+        np.divide(every.totals, every.known, out=mean, where=every.known > 0)
+        # A constant column is centred to exactly 0.
+        mean = np.clip(mean, every.lowest, every.highest)
+        mean[np.isnan(every.lowest)] = 0.0
+        deviation = np.sqrt(reduce(np.add, squares(mean)) / every.weight)
+        deviation[(every.lowest == every.highest) | (deviation == 0)] = 1.0
         for array in (mean, deviation):
             array.setflags(write=False)
         return cls(mean, deviation)
@@ -95,12 +150,19 @@ def mean_of_known(
     totals, known = np.zeros((2, X.shape[1]))
     for start in range(0, len(X), block):
         rows = X[start : start + block]
-        weight = np.ones(len(rows)) if weights is None else weights[start : start + block]
-        totals += _fill_missing(rows * weight[:, None]).sum(axis=0)
-        known += (~np.isnan(rows) * weight[:, None]).sum(axis=0)
+        own = _known_sums(rows, None if weights is None else weights[start : start + block])
+        totals, known = totals + own[0], known + own[1]
     means = np.full(X.shape[1], np.nan)
     np.divide(totals, known, out=means, where=known > 0)
     return means
+
+
+def _known_sums(X: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Sum of each column's known values by weight, and the weight of the rows that have one."""
+    weight = np.ones(len(X)) if weights is None else weights
+    totals: FloatArray = _fill_missing(X * weight[:, None]).sum(axis=0)
+    known: FloatArray = (~np.isnan(X) * weight[:, None]).sum(axis=0)
+    return totals, known
 
 
 def _fill_missing(block: FloatArray) -> FloatArray:

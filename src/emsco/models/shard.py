@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from emsco._base.leaves import LEAF, n_leaves_of, of_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray
 from emsco._kernels.deciding import judge_rows, judge_rows_many
 from emsco._kernels.fitting import BLOCK, add_terms, add_terms_many
@@ -21,11 +22,15 @@ from emsco.models.scaling import Scaling
 
 __all__ = ["LocalShard", "Shard", "cut_shards"]
 
-ROWS_PER_SHARD = 2**20  # a multiple of the kernels' block, so that sums do not depend on the cut
+ROWS_PER_SHARD = LEAF  # a multiple of the kernels' block, so that smaller ones have the same sums
 
 
 class Shard(Protocol):
     """Interface of a back end. `LocalShard` explains each method."""
+
+    @property
+    def leaf(self) -> int:
+        """Number of the leaf that its rows belong to."""
 
     @property
     def bits(self) -> Bits:
@@ -63,6 +68,8 @@ class LocalShard:
         Missing values. A stage that buys a missing feature never accepts the row.
     by_class : bool
         Whether the bits also count the scored rows of each class.
+    leaf : int
+        Number of the leaf that the rows belong to.
     """
 
     def __init__(
@@ -76,7 +83,9 @@ class LocalShard:
         scored_counts: IntArray | None = None,
         scored_missing: BoolArray | None = None,
         by_class: bool = False,
+        leaf: int = 0,
     ) -> None:
+        self.leaf = leaf
         weights = np.zeros(0) if train_weights is None else train_weights
         basis = orthonormal_basis(n_classes)
         targets = train_labels.astype(np.float64) if n_classes == 2 else basis[train_labels].T
@@ -166,7 +175,7 @@ def cut_shards(
     missing: BoolArray | None = None,
     by_class: bool = False,
 ) -> list[LocalShard]:
-    """Cut the rows of one split into shards of at most `rows_per_shard` rows of each kind.
+    """Cut each leaf of one split's rows into shards of at most `rows_per_shard` rows of each kind.
 
     Parameters
     ----------
@@ -188,23 +197,26 @@ def cut_shards(
     by_class : bool
         Whether to count the scored rows of each class too.
     """
-    if weights is not None:
-        train = train[weights[train] > 0]
-    n_shards = max(1, -(-max(len(train), len(scored)) // rows_per_shard))
     shards = []
-    for i in range(n_shards):
-        cut = slice(i * rows_per_shard, (i + 1) * rows_per_shard)
-        shards.append(
-            LocalShard(
-                scaling.columns(X[train[cut]]),
-                labels[train[cut]],
-                scaling.columns(X[scored[cut]]),
-                labels[scored[cut]],
+    for leaf in range(n_leaves_of(len(X))):
+        own_train, own_scored = of_leaf(train, leaf), of_leaf(scored, leaf)
+        if weights is not None:
+            own_train = own_train[weights[own_train] > 0]
+        most = max(len(own_train), len(own_scored))
+        for start in range(0, max(most, 1), rows_per_shard):
+            own = own_train[start : start + rows_per_shard]
+            seen = own_scored[start : start + rows_per_shard]
+            shard = LocalShard(
+                scaling.columns(X[own]),
+                labels[own],
+                scaling.columns(X[seen]),
+                labels[seen],
                 n_classes,
-                None if weights is None else weights[train[cut]],
-                None if counts is None else counts[scored[cut]],
-                None if missing is None else missing[scored[cut]].T,
+                None if weights is None else weights[own],
+                None if counts is None else counts[seen],
+                None if missing is None else missing[seen].T,
                 by_class,
+                leaf,
             )
-        )
+            shards.append(shard)
     return shards

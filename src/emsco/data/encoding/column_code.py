@@ -61,17 +61,23 @@ class ColumnCode:
             return cls(name, kind)
         texts, codes = coded(column)
         seen = {texts[code] for code in np.unique(codes[codes >= 0]).tolist()}
-        categories = tuple(sorted(text for text in seen if text is not None))
-        if len(categories) > MOST_CATEGORIES:
+        return cls.of_categories(name, kind, {text for text in seen if text is not None}, what)
+
+    @classmethod
+    def of_categories(cls, name: str, kind: Kind, seen: set[str], what: str) -> Self:
+        """Return the code of a column of this kind, with the categories that were seen."""
+        if kind != "category":
+            return cls(name, kind)
+        if len(seen) > MOST_CATEGORIES:
             raise DataError(
                 f"{what} must have at most {MOST_CATEGORIES:,} categories in a column, got "
-                f"{len(categories):,} in column {name!r}; if it is an id, ",
+                f"{len(seen):,} in column {name!r}; if it is an id, ",
                 Hint(Remedy.DROP, (name,)),
                 ".",
             )
-        if not categories:
+        if not seen:
             raise DataError(f"{what} must have values in column {name!r}, got only missing ones.")
-        return cls(name, kind, categories)
+        return cls(name, kind, tuple(sorted(seen)))
 
     @property
     def n_values(self) -> int:

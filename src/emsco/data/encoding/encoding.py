@@ -291,17 +291,23 @@ class Encoding:
 
     def _learn_missing(self, table: Any, what: str, first_row: int) -> Encoding:
         """Refuse columns without any value; with "impute", mark missing values in the others."""
-        rows = self.rows(table, first_row, what)
-        missing = np.isnan(rows[:, list(self.starts[:-1])])
-        if len(rows) and missing.all(axis=0).any():
-            empty = self.columns[int(np.argmax(missing.all(axis=0)))]
+        missing = self.missing_by_column(self.rows(table, first_row, what))
+        return self.with_missing(
+            missing.any(axis=0), missing.all(axis=0) & (len(missing) > 0), what
+        )
+
+    def missing_by_column(self, rows: FloatArray) -> BoolArray:
+        """Return a mask of missing values, shape (n_rows, n_columns)."""
+        return np.isnan(rows[:, list(self.starts[:-1])])
+
+    def with_missing(self, is_any: Any, is_all: Any, what: str) -> Encoding:
+        """Return the encoding of a table, of which columns some or all values are missing."""
+        if is_all.any():
+            empty = self.columns[int(np.argmax(is_all))]
             raise DataError(f"{what} must have values in column {empty!r}, got only missing ones.")
         if self.gaps == "skip":
             return self
-        codes = [
-            replace(code, marks_missing=bool(missing[:, i].any()))
-            for i, code in enumerate(self.codes)
-        ]
+        codes = [replace(code, marks_missing=bool(is_any[i])) for i, code in enumerate(self.codes)]
         return replace(self, codes=tuple(codes))
 
     def _with_marks(self, numbers: FloatArray) -> FloatArray:

@@ -1,0 +1,57 @@
+"""Tables in parts, such as the files of a folder or the partitions of a Dask DataFrame."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from emsco.costs import FeatureCosts, RowPrice
+from emsco.data.encoding import Encoding
+from emsco.data.encoding.parts import codes_of_part, encoding_of_parts
+from emsco.errors import DataError
+
+__all__ = ["PartedTable"]
+
+
+class PartedTable(ABC):
+    """A table in parts, in the order of its rows.
+
+    Attributes
+    ----------
+    parts : list of str
+        Name of each part in messages.
+    shell : table
+        The table without rows, for checks of its columns.
+    """
+
+    parts: list[str]
+    shell: Any
+
+    @abstractmethod
+    def run(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+        """Return ``function(part, *shared)`` of each part, in order."""
+
+    @abstractmethod
+    def rows(self, encoding: Encoding) -> Any:
+        """Return the inputs of all rows: an array, or `RemoteRows`."""
+
+    @abstractmethod
+    def columns(self, names: Sequence[str]) -> Any:
+        """Return some columns of all rows as a table in memory."""
+
+    def learn_encoding(self, costs: FeatureCosts, gaps: str) -> Encoding:
+        """Learn the encoding of all parts together."""
+        codes = self.run(codes_of_part, costs.table)
+        return encoding_of_parts(codes, self.parts, costs, gaps, self.run)
+
+    def priced(self, prices: Sequence[RowPrice]) -> Any:
+        """Return a table of the columns that prices are taken from."""
+        for price in prices:
+            if price.function is not None:
+                raise DataError(
+                    f"the price of {price.feature!r} must be a column or numbers for a table in "
+                    "parts, got a function."
+                )
+        names = [price.column for price in prices if price.column is not None]
+        return self.columns(list(dict.fromkeys(names))) if names else None

@@ -1,0 +1,226 @@
+"""Rows that stay with workers: functions go to the leaves of rows, and small answers come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from emsco._base.digests import fingerprint
+from emsco._base.leaves import by_leaf, n_leaves_of, of_leaf, rows_of_leaf
+from emsco._base.typing import AnyArray, FloatArray, IntArray
+from emsco._base.workers import Workers
+
+__all__ = ["Deal", "Held", "Keeper", "Leaf", "LostWorker", "RemoteRows", "SelectedRows", "Task"]
+
+
+class LostWorker(Exception):  # noqa: N818 - a message between a site and its rows, seen by nobody
+    """A worker is gone, and with it the leaves that it held."""
+
+
+@dataclass(slots=True, eq=False)
+class Leaf:
+    """The rows of a leaf, shape (n_rows, n_inputs), and what functions note about them.
+
+    If rows are on disk, notes must not hold copies of them.
+    """
+
+    rows: FloatArray
+    on_disk: bool = False
+    notes: dict[Any, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """A function to call for each leaf.
+
+    Attributes
+    ----------
+    function : callable
+        Called as ``function(leaf, *shared, *own[number])``.
+    shared : tuple
+        What it needs for any leaf.
+    own : mapping or None
+        What it needs for one leaf, by its number.
+    combine : callable or None
+        Turns the answers by leaf into a smaller mapping, before they travel.
+    """
+
+    function: Callable[..., Any]
+    shared: tuple[Any, ...] = ()
+    own: Mapping[int, tuple[Any, ...]] | None = None
+    combine: Callable[[dict[Any, Any]], dict[Any, Any]] | None = None
+
+    def of(self, leaves: Sequence[int]) -> Task:
+        """Return the task of some leaves only."""
+        own = None if self.own is None else {leaf: self.own[leaf] for leaf in leaves}
+        return Task(self.function, self.shared, own, self.combine)
+
+
+class Keeper:
+    """Keeps leaves in the memory of a worker, and answers tasks about them, one at a time."""
+
+    def __init__(self, numbers: Sequence[int], *leaves: FloatArray, n_threads: int = 1) -> None:
+        pairs = zip(numbers, leaves, strict=True)
+        self._leaves = {i: Leaf(rows, isinstance(rows, np.memmap)) for i, rows in pairs}
+        self._workers, self._lock = Workers(n_threads), Lock()
+
+    def answer(self, task: Task) -> dict[Any, Any]:
+        """Return the answers by leaf."""
+
+        def call(number: int) -> Any:
+            own = () if task.own is None else task.own[number]
+            return task.function(self._leaves[number], *task.shared, *own)
+
+        with self._lock:
+            numbers = list(self._leaves)
+            found = dict(zip(numbers, self._workers.map(call, numbers), strict=True))
+            return found if task.combine is None else task.combine(found)
+
+
+class Held(Protocol):
+    """Leaves that one keeper has, somewhere."""
+
+    @property
+    def leaves(self) -> tuple[int, ...]:
+        """Numbers of the leaves."""
+
+    def ask(self, task: Task) -> Callable[[], dict[Any, Any]]:
+        """Send a task; what is returned waits for the answers, or raises `LostWorker`."""
+
+
+Deal: TypeAlias = Callable[[Sequence[int]], Sequence[Held]]  # gives leaves to living workers
+
+
+class RemoteRows:
+    """Rows of a table, leaf by leaf with workers.
+
+    ``rows[numbers]`` selects rows and moves none; `numpy.asarray` of that fetches them.
+
+    Parameters
+    ----------
+    n_rows, n_inputs : int
+    deal : callable
+        ``deal(leaves)`` loads leaves on workers that are there; it is called again for the leaves
+        of a worker that is lost.
+    """
+
+    def __init__(self, n_rows: int, n_inputs: int, deal: Deal) -> None:
+        self.shape = n_rows, n_inputs
+        self._deal = deal
+        self._held = list(deal(range(n_leaves_of(n_rows))))
+        self._successors: dict[Held, list[Held]] = {}
+        self._notes: list[Task] = []
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return n_leaves_of(len(self))
+
+    def run(self, task: Task) -> dict[Any, Any]:
+        """Ask all workers at once; return the answers of all leaves.
+
+        The leaves of a lost worker are loaded again on others, which are then asked instead.
+        """
+        waiting = [(held, held.ask(task.of(held.leaves))) for held in list(self._held)]
+        found: dict[Any, Any] = {}
+        for held, answer in waiting:  # grows if workers are lost
+            try:
+                found.update(answer())
+            except LostWorker:
+                others = self._replace(held)
+                waiting += [(one, one.ask(task.of(one.leaves))) for one in others]
+        return found
+
+    def note(self, task: Task) -> dict[Any, Any]:
+        """Run a task whose effect on the notes of leaves must outlive the worker."""
+        with self._lock:
+            self._notes.append(task)
+        return self.run(task)
+
+    def by_leaf(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+        """Return ``function(rows, *shared)`` of each leaf, in order."""
+        found = self.run(Task(_of_rows, (function, *shared)))
+        return [found[leaf] for leaf in range(self.n_leaves)]
+
+    def fingerprint(self) -> str:
+        """Return a digest of types, shapes and values, the same whoever holds the rows."""
+        digests = "".join(self.by_leaf(fingerprint))
+        return fingerprint(np.frombuffer(digests.encode(), dtype=np.uint8))
+
+    def __getitem__(self, which: Any) -> Any:
+        """Select rows by number, or fetch columns of all rows, as in ``rows[:, 3]``."""
+        if isinstance(which, tuple):
+            return np.concatenate(self.by_leaf(_columns_of, which[1]))
+        return self if isinstance(which, slice) else SelectedRows(self, np.asarray(which))
+
+    def _replace(self, held: Held) -> list[Held]:
+        """Load the leaves of a lost worker on others, once for all who have noticed."""
+        with self._lock:
+            if held not in self._successors:
+                others = self._take_over(held.leaves)
+                self._successors[held] = others
+                self._held = [*(one for one in self._held if one is not held), *others]
+            return self._successors[held]
+
+    def _take_over(self, leaves: Sequence[int]) -> list[Held]:
+        while True:
+            others = list(self._deal(leaves))
+            try:
+                for task in self._notes:
+                    for answer in [one.ask(task.of(one.leaves)) for one in others]:
+                        answer()
+            except LostWorker:
+                continue
+            return others
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectedRows:
+    """Some of the rows that workers hold; as an array they are fetched."""
+
+    rows: RemoteRows
+    numbers: IntArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of inputs."""
+        return len(self.numbers), self.rows.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, tuple):
+            return self.rows[which][self.numbers]
+        return SelectedRows(self.rows, self.numbers[which])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        del copy  # what is fetched is always new
+        every = range(self.rows.n_leaves)
+        own = {i: (of_leaf(self.numbers, i) - rows_of_leaf(i).start,) for i in every}
+        parts = self.rows.run(Task(_take, own=own))
+        found = np.empty(self.shape, dtype=dtype or np.float64)
+        found[by_leaf(np.arange(len(self)), self.numbers)] = np.concatenate(
+            [parts[i] for i in every]
+        )
+        return found
+
+
+def _of_rows(leaf: Leaf, function: Callable[..., Any], *shared: Any) -> Any:
+    return function(leaf.rows, *shared)
+
+
+def _columns_of(rows: FloatArray, which: Any) -> FloatArray:
+    return np.ascontiguousarray(rows[:, which])
+
+
+def _take(leaf: Leaf, numbers: IntArray) -> FloatArray:
+    return leaf.rows[numbers]
