@@ -65,6 +65,10 @@ class RemoteBits:
         return self._local.bytes_per_slot
 
     @property
+    def n_words(self):
+        return self._local.n_words
+
+    @property
     def n_rows(self):
         return self._local.n_rows
 
@@ -83,8 +87,8 @@ class RemoteBits:
     def reserve(self, n_slots):
         self._local.reserve(*self._wire.over(n_slots))
 
-    def get(self, slots):
-        return self._wire.over(self._local.get(*self._wire.over(slots)))[0]
+    def get(self, slots, places=None):
+        return self._wire.over(self._local.get(*self._wire.over(slots, places)))[0]
 
     def add_counts(self, designs, chains, n_stages, exits, correct_exits):
         *given, more_exits, more_correct = self._wire.over(

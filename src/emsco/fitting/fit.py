@@ -94,15 +94,10 @@ def fit_rows(
     for splits that ask for it. A time limit counts from `started`, or from now.
     """
     given = with_remote_rows(given) if isinstance(data.rows, RemoteRows) else given
-    return _fit_rows(data, given, groups, perf_counter() if started is None else started)
-
-
-def _fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any, started: float) -> Fitted:
-    deadline = Deadline(given["time_limit"], started)
+    deadline = Deadline(given["time_limit"], perf_counter() if started is None else started)
     constraints = Constraints.from_rules(given["constraints"], data.costs.names)
-    oddities: tuple[Oddity, ...] = ()
+    oddities = () if given["search"] == "paper" else oddities_of(data)
     if given["search"] != "paper":
-        oddities = oddities_of(data)
         constraints = constraints.with_free_first(data.costs, suspects(oddities))
     check_parameters(given, data.classes.tolist())
     check_delay_limits(given, constraints, data.costs)
