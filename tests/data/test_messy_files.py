@@ -145,7 +145,7 @@ def test_markers_among_numbers_are_missing_values_and_said(written):
     found, said = read(path)
     assert found["a"] == [1, None, 3, None, None]
     assert found["b"] == [None, 2, None, 4, 5]
-    words = "'-', '?' were read as missing, 3 values in columns 'a', 'b'; na=() keeps them."
+    words = "'-', '?', 'NA' were read as missing, 4 values in columns 'a', 'b'; na=() keeps them."
     assert said == [words]
 
 

@@ -21,7 +21,7 @@ from emsco.cascade import Evaluation
 from emsco.data import tables
 from emsco.data.sources import FitFiles
 from emsco.data.writing import write_table
-from emsco.errors import DataError, EMSCOError, FileError, ParameterError
+from emsco.errors import DataError, DataWarning, EMSCOError, FileError, ParameterError
 from emsco.pictures.flow import Flow
 from emsco.runs.evaluate import evaluate_run
 from emsco.runs.fit import fit_files
@@ -81,6 +81,13 @@ def test_figures_are_those_of_the_cascade_on_the_same_rows(clinic, tmp_path, end
     found = evaluate_run(clinic.run, path)
     assert found.new == clinic.run.cascade.evaluate(rows, clinic.y)
     assert found.number == clinic.run.chosen
+
+
+def test_rows_that_took_part_in_the_search_are_told(clinic, tmp_path):
+    X, y = patients(200, 0)
+    mixed = write_rows(tmp_path / "mixed.csv", np.vstack([X[:30], patients(20, 5)[0]]), y[:50])
+    with pytest.warns(DataWarning, match=r"30 of the 50 rows of .*mixed.csv took part"):
+        evaluate_run(clinic.run, mixed)
 
 
 def test_another_design_is_evaluated_by_its_number(clinic):

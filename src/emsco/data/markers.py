@@ -40,8 +40,10 @@ def say_what_was_noticed(
     texts = [name for name in names if _is_text(table.column(name))]
     with_gaps = [name for name in names if name not in texts and table.column(name).null_count]
     found = _count([table], texts, set(form.in_text) - {""})
-    found += _count(_as_text(path, form, with_gaps), with_gaps, form.unusual)
-    if found:
+    among = form.unusual | set(form.among_numbers) - {""}
+    in_numbers = _count(_as_text(path, form, with_gaps), with_gaps, among)
+    if found or any(text in form.unusual for _, text in in_numbers):
+        found += in_numbers
         columns = list(dict.fromkeys(name for name, _ in found))
         markers = sorted({text for _, text in found})
         were = f"{some(markers)} {'was' if len(markers) == 1 else 'were'} read as missing"

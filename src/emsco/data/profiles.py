@@ -11,7 +11,7 @@ from emsco._base.documents import PathLike
 from emsco._base.text import counted, listed, shorten
 from emsco.data.csv_files import csv_types, date_remedy, read_leniently, with_missing
 from emsco.data.csv_forms import NUMBER, CsvForm
-from emsco.data.dates import are_dates
+from emsco.data.dates import are_dates, date_order, days_of
 from emsco.data.encoding.column_code import MOST_CATEGORIES
 from emsco.data.markers import say_what_was_noticed
 from emsco.data.reading import AS_FOUND, Reading
@@ -126,7 +126,9 @@ def _texts(name: str, column: Any, n_missing: int, dates_told: bool) -> ColumnPr
     common = [f"{shorten(text, _WIDTH)} {n:,}" for text, n in counts.most_common(_COMMONEST)]
     values = listed(common, _COMMONEST)
     if are_dates(counts):
-        values = f"{min(counts)} to {max(counts)}"
+        order = date_order(counts) or "day-first"
+        day = {text: days_of(text, order) or 0.0 for text in counts}
+        values = f"{min(counts, key=day.__getitem__)} to {max(counts, key=day.__getitem__)}"
         hint = (f"column {name!r} holds dates; ", *date_remedy(name, may_drop=True))
         return ColumnProfile(
             name, "date", len(counts), n_missing, values, () if dates_told else hint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from emsco.data.labels import as_classes
 from emsco.data.reading import Reading
 from emsco.data.rows import column_rows
 from emsco.data.tables import Chunk, by_line, column_names, file_kind, read_chunks
-from emsco.errors import DataError, Parameter, Part, Row
+from emsco.errors import DataError, DataWarning, Parameter, Part, Row
 from emsco.front import ParetoFront
 from emsco.front.promises import with_promises
 from emsco.front.references import Reference, references_from_decisions
@@ -104,7 +105,7 @@ def evaluate_run(
     stages = cascade.stages
     about = cascade.classes, cascade.design.buys, None if stages.prices else stages.costs
     tally = Tally(*about, _is_csv(path), stages.delays)
-    references, n_rows = [], 0
+    references, n_rows, n_seen, searched = [], 0, 0, run.front.searched
     chunks = read_chunks(
         path,
         columns,
@@ -123,13 +124,22 @@ def evaluate_run(
             if everything is not None:
                 references.append(_refer(everything, run.front, rows))
             n_rows += chunk.table.num_rows
+            n_seen += 0 if searched is None else len(searched.seen_again(rows.inputs))
         if report:
             report(n_rows)
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
+    _warn_of_seen(n_seen, n_rows, path)
     new = with_promises(_new(tally, path, weights).with_total(costs), run.front[number])
     whole = tuple(map(Reference.joined, zip(*references, strict=True)))
     return RunEvaluation(run, number, new, whole)
+
+
+def _warn_of_seen(n_seen: int, n_rows: int, path: PathLike) -> None:
+    """Say so if rows are not new: figures that they show are too good."""
+    if n_seen:
+        took = f"{n_seen:,} of the {n_rows:,} rows of {path} took part in the search of this design"
+        warnings.warn(DataWarning(f"{took}; what they show is too good."), stacklevel=3)
 
 
 def _columns(cascade: Cascade, everything: Cascade | None, weights: str | None) -> list[str]:
