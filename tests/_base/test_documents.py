@@ -183,6 +183,10 @@ class TestDamage:
             (bytes(range(256)) * 20, "be valid JSON, got a damaged file"),
             (nested(100_000).encode(), "be valid JSON, got a damaged file (it is nested too"),
             (b"1" * 5000, "be valid JSON, got a damaged file (a number has 5,000 digits)"),
+            (
+                b"[" + b"[]," * 600_000,
+                "be valid JSON, got a damaged file (its values would take 77 MB",
+            ),
             (b'{"emsco": NaN}', "be valid JSON, got a damaged file (NaN is not a JSON number)"),
             (b"[-Infinity]", "be valid JSON, got a damaged file (-Infinity is not a JSON number)"),
             (b'{"a": 1, "a": 1}', "be valid JSON, got a damaged file (an object has the same name"),

@@ -8,6 +8,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
@@ -35,13 +36,11 @@ def damage(path: Path, form: str, rng: Random) -> str:
         return _damage_bytes(path, rng)
     if form == "store":
         return _damage_store(path, rng)
-    whole = json.loads(path.read_bytes())
-    tree = whole["body"] if form == "document" else whole
-    tree, said = _damage_tree(tree, rng)
+    whole, said = _damaged_json(path.read_bytes(), "body" if form == "document" else None, rng)
     if form == "json":
-        _put(path, json.dumps(tree))
+        _put(path, json.dumps(whole))
     else:
-        _put(path, _document(whole["emsco"], whole["format"], tree))
+        _put(path, _document(whole["emsco"], whole["format"], whole["body"]))
     return said
 
 
@@ -57,32 +56,43 @@ def _put(path: Path, text: str) -> None:
     path.write_bytes(text.encode(errors="surrogatepass"))
 
 
-def _damage_tree(tree: Any, rng: Random) -> tuple[Any, str]:
-    """Change one to three values of a tree."""
-    tree, said = copy.deepcopy(tree), []
+def _damaged_json(content: bytes, inside: str | None, rng: Random) -> tuple[Any, str]:
+    """Parse a text, change one to three of its values, and say which; `inside` one field only."""
+    whole, said = json.loads(content), []
+    paths = _paths(content, inside)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        paths = list(_paths(tree))
-        if not paths:
-            break
         path, change = rng.choice(paths), rng.choice(_CHANGES)
-        parent = _at(tree, path[:-1])
-        said.append(
-            f"{change.__name__[1:]} {'/'.join(map(str, path))}: {change(parent, path, rng)}"
-        )
-    return tree, "; ".join(said)
+        try:
+            parent = _parent(whole, path)
+        except (LookupError, TypeError):
+            continue  # an earlier change has taken it away
+        shown = "/".join(map(str, path))
+        said.append(f"{change.__name__[1:]} {shown}: {change(parent, path, rng)}")
+    return whole, "; ".join(said)
 
 
-def _paths(tree: Any, path: Steps = ()) -> Iterator[Steps]:
+@lru_cache(maxsize=4)
+def _paths(content: bytes, inside: str | None) -> tuple[Steps, ...]:
+    """Return the place of every value in a text; found once, since trials damage one file."""
+    whole = json.loads(content)
+    if inside is None:
+        return tuple(_walk(whole, ()))
+    return tuple(_walk(whole[inside], (inside,)))
+
+
+def _walk(tree: Any, path: Steps) -> Iterator[Steps]:
     inner = tree.items() if isinstance(tree, dict) else enumerate(tree)
     for key, child in inner:
         yield (*path, key)
         if isinstance(child, (dict, list)):
-            yield from _paths(child, (*path, key))
+            yield from _walk(child, (*path, key))
 
 
-def _at(tree: Any, path: Steps) -> Any:
-    for key in path:
+def _parent(tree: Any, path: Steps) -> Any:
+    """Return the object or list that holds a value which is there."""
+    for key in path[:-1]:
         tree = tree[key]
+    tree[path[-1]]
     return tree
 
 
@@ -209,7 +219,7 @@ def _damage_store(path: Path, rng: Random) -> str:
     with closing(sqlite3.connect(path)) as file, file:
         if rng.random() < 0.1:
             (text,) = file.execute("SELECT text FROM about").fetchone()
-            tree, said = _damage_tree(json.loads(text), rng)
+            tree, said = _damaged_json(text.encode(), None, rng)
             file.execute("UPDATE about SET text = ?", (json.dumps(tree),))
             return f"about: {said}"
         numbers = [number for (number,) in file.execute("SELECT number FROM batches")]
