@@ -27,6 +27,8 @@ TRIALS = {  # few of those that are slow to use; python tools/attack.py files ma
     "result of a method": 40,
     "result of a contest": 6,
     "journal": 8,
+    "cases of a service": 8,
+    "table, CSV": 10,
     "costs, JSON": 30,
 }
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from attacks.hostile_tables import damage_table
 from emsco._base.documents import document_text
 from emsco.errors import FileError
 
@@ -36,6 +37,10 @@ def damage(path: Path, form: str, rng: Random) -> str:
         return _damage_bytes(path, rng)
     if form == "store":
         return _damage_store(path, rng)
+    if form == "cases":
+        return _damage_cases(path, rng)
+    if form == "table":
+        return damage_table(path, rng)
     whole, said = _damaged_json(path.read_bytes(), "body" if form == "document" else None, rng)
     if form == "json":
         _put(path, json.dumps(whole))
@@ -231,6 +236,25 @@ def _damage_store(path: Path, rng: Random) -> str:
             change = f"UPDATE batches SET {name} = ?, {name}_crc = ? WHERE number = ?"
             file.execute(change, (blob, zlib.crc32(blob), number))
         return f"batch {number}: {said}"
+
+
+def _damage_cases(path: Path, rng: Random) -> str:
+    """Change a cell in the database of a service; SQLite takes any type in any column."""
+    with closing(sqlite3.connect(path)) as file, file:
+        table = rng.choice(("cases", "cases", "cases", "counts", "about"))
+        found = file.execute(f"SELECT * FROM {table}")
+        names = [column[0] for column in found.description]
+        row, name = rng.choice(found.fetchall()), rng.choice(names[1:])
+        value: Any = row[names.index(name)]
+        if name == "document" and rng.random() < 0.7:
+            whole, said = _damaged_json(value.encode(), "body", rng)
+            value = _document(whole["emsco"], whole["format"], whole["body"])
+            value = value.encode(errors="surrogatepass").decode(errors="replace")
+        else:
+            value = rng.choice(("", "x", -1, 0, 2.5, 2**62, 1e300, float("inf"), b"\0", b"x" * 999))
+            said = _brief(value)
+        file.execute(f"UPDATE {table} SET {name} = ? WHERE {names[0]} = ?", (value, row[0]))
+        return f"{table}, {row[0]}, {name}: {said}"
 
 
 def _damage_blobs(blobs: dict[str, bytes], rng: Random) -> str:

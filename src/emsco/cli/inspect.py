@@ -14,7 +14,7 @@ from emsco.cli.output import console, echo, print_json
 if TYPE_CHECKING:
     from emsco.runs.inspect import Inspection
 
-__all__ = ["inspect"]
+__all__ = ["inspect", "show"]
 
 
 def inspect(
@@ -79,12 +79,13 @@ def inspect(
     if as_json:
         print_json(found.to_dict())
         return
-    _show(found)
+    show(found)
     if write_costs is not None:
         echo(f"Written to {write_costs}: set the costs, then emsco fit … --costs {write_costs}.")
 
 
-def _show(found: Inspection) -> None:
+def show(found: Inspection) -> None:
+    """Print what is in a file."""
     from emsco.cli.inspection import column_table, fit_lines, odd_lines
 
     out = console()

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from emsco._base.text import first_line
+from emsco._base.documents import is_number
+from emsco._base.text import brief, first_line
 from emsco.errors import FileError, Parameter
 from emsco.service.metrics import Sums
 
@@ -73,6 +74,14 @@ class Stored(NamedTuple):
     changed: float
     document: str
 
+    def check(self) -> None:
+        """Refuse a row that no service has written: SQLite keeps any type in any column."""
+        times_are = is_number(self.opened) and is_number(self.changed)
+        if type(self.version) is not int or not 0 <= self.version < 2**62 or not times_are:
+            raise FileError(f"a case must have a version and two times, got {brief(self[2:5])}.")
+        if not isinstance(self.document, str):
+            raise FileError(f"a case must be text, got {brief(self.document)}.")
+
 
 @dataclass(slots=True)
 class _Batch:
@@ -112,7 +121,12 @@ class CaseStore:
     def counts(self) -> dict[str, float]:
         """Return every count that was kept."""
         with _speaking_plainly(self.path):
-            return dict(self._file.execute("SELECT sample, value FROM counts").fetchall())
+            found = dict(self._file.execute("SELECT sample, value FROM counts").fetchall())
+        for name, value in found.items():
+            if not is_number(value) or value < 0:
+                where = f"{str(self.path)!r}, where {brief(name)} is {brief(value)}"
+                raise FileError(_NAME, f" must have counts from 0 up, got {where}.")
+        return found
 
     def n_cases(self) -> tuple[int, int]:
         """Return the numbers of open and of decided cases."""
