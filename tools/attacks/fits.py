@@ -2,7 +2,7 @@
 
 Each trial starts a fit as a command in a process of its own, ends it at a moment drawn by the seed,
 resumes it, and compares the front with that of a fit which nobody disturbed. Processes are forked
-from one that has imported emsco and used nothing, so that most of their time is the fit's.
+from one that has made a small fit, so that they need not load and compile anything.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-__all__ = ["Disturbed", "fill_disks", "kill_fits", "race_fits", "vary_fits"]
+__all__ = ["Disturbed", "fill_disks", "kill_fits", "race_fits", "vary_fits", "write_rows"]
 
 _FILE = "journal.sqlite"
 _PATIENCE = 300  # seconds for any fit
@@ -120,18 +122,36 @@ def vary_fits(folder: Path, seed: int, numbers: range) -> Iterator[Disturbed]:
         yield bench.trial(number, disturb)
 
 
+def write_rows(path: Path) -> None:
+    """Write a table of two noisy classes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, size=400)
+    X = rng.normal(size=(400, 10)) + y[:, None] * rng.uniform(0, 1, size=10)
+    lines = [",".join([*(f"f{i}" for i in range(10)), "sick"])]
+    lines += [",".join([*(f"{v:.3f}" for v in row), str(k)]) for row, k in zip(X, y, strict=True)]
+    path.write_text("\n".join(lines))
+
+
 class _EscapeError(Exception):
     """Something that must not happen."""
+
+
+@cache
+def _processes() -> Any:
+    """Return what starts processes, all of them forked from one that `attacks.warmed` has made."""
+    here = str(Path(__file__).resolve().parent.parent)
+    os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["attacks.warmed"])
+    return context
 
 
 class _Fit:
     """A fit in a process of its own."""
 
     def __init__(self, words: list[str], said: Path, most_bytes: int | None) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["emsco.cli", "emsco.runs.fit", "emsco.cli.fit"])
         self._said = said
-        self._process = context.Process(target=_run_command, args=(words, said, most_bytes))
+        self._process = _processes().Process(target=_run_command, args=(words, said, most_bytes))
         self._process.start()
 
     def kill_after(self, seconds: float) -> None:
@@ -171,17 +191,11 @@ class _Bench:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._n_started = folder, 0
-        rng = np.random.default_rng(0)
-        y = rng.integers(0, 2, size=400)
-        X = rng.normal(size=(400, 10)) + y[:, None] * rng.uniform(0, 1, size=10)
-        lines = [",".join([*(f"f{i}" for i in range(10)), "sick"])]
-        lines += [
-            ",".join([*(f"{v:.3f}" for v in row), str(k)]) for row, k in zip(X, y, strict=True)
-        ]
         self._data = folder / "data.csv"
-        self._data.write_text("\n".join(lines))
-        start = time.monotonic()
+        write_rows(self._data)
         self._expected = self._finish(folder / "undisturbed", resume=False)
+        start = time.monotonic()
+        self._finish(folder / "timed", resume=False)
         self.seconds = time.monotonic() - start
 
     def start(
