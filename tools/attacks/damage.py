@@ -98,6 +98,8 @@ def _parent(tree: Any, path: Steps) -> Any:
     for key in path[:-1]:
         tree = tree[key]
     tree[path[-1]]
+    if not isinstance(tree, (dict, list)):
+        raise TypeError("a text holds no values")
     return tree
 
 

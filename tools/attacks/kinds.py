@@ -32,7 +32,7 @@ from emsco.cli.inspect import show
 from emsco.cli.output import print_deployed, print_details, print_front
 from emsco.data.reading import Reading
 from emsco.data.sources import FitFiles
-from emsco.errors import EMSCOError
+from emsco.errors import EMSCOError, FileError
 from emsco.front.preferences import RULES
 from emsco.runs.certify import certify_run
 from emsco.runs.decide import decide_file
@@ -344,7 +344,11 @@ async def _settled(step: Awaitable[Any]) -> Any:
     """Return an answer without its times, or the refusal."""
     try:
         said = await step
-    except (RefusalError, EMSCOError) as error:
+    except RefusalError as error:
+        if error.status == 500:  # a stored case that is not whole
+            raise FileError(str(error)) from None
+        return str(error)
+    except EMSCOError as error:
         return str(error)
     if not isinstance(said, dict):
         return said
