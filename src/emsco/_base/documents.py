@@ -64,7 +64,9 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
     killed leaves the old file or the new one, never a part. The file under another name is removed
     a day later, when the same file is written again.
     """
-    final = Path(path).resolve()  # write to a link's target instead of replacing the link
+    final = Path(
+        os.fspath(path)
+    ).resolve()  # write to a link's target instead of replacing the link
     writer = f"{os.getpid()}-{threading.get_ident()}"
     unfinished = final.with_name(f"{final.name}.{writer}{UNFINISHED}")
     _remove_left(final)
@@ -123,7 +125,7 @@ def read_document(path: PathLike, kind: str, form: int, oldest: int = 1) -> Fiel
     """
     where = repr(str(path))
     try:
-        with Path(path).open("rb") as file:
+        with Path(os.fspath(path)).open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)
     except (OSError, TypeError, ValueError) as error:
         raise FileError(
