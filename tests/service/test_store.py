@@ -87,6 +87,26 @@ def test_counts_that_are_no_numbers_are_refused(tmp_path, value):
         asyncio.run(store.close())
 
 
+def test_no_write_waits_for_ever_whatever_fails(tmp_path):
+    class Broken:
+        in_transaction = False
+
+        def execute(self, *_given):
+            raise DeprecationWarning("as an error")
+
+    async def write():
+        store = CaseStore(tmp_path / "a.sqlite", "c")
+        file, store._file = store._file, Broken()
+        try:
+            with pytest.raises(WriteError, match="as an error"):
+                await asyncio.wait_for(store.save(stored("a"), {}), 20)
+        finally:
+            store._file = file
+            await store.close()
+
+    asyncio.run(write())
+
+
 def test_a_commit_waits_for_the_disk(tmp_path):
     store = CaseStore(tmp_path / "a.sqlite", "c")
     told = [store._file.execute(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS]

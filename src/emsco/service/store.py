@@ -29,12 +29,12 @@ _TABLES = [
     "CREATE TABLE counts (sample TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID",
     "CREATE INDEX decided ON cases (changed) WHERE decided",
 ]
-_INSERT = "INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO cases VALUES (:id, :decided, :version, :opened, :changed, :document)"
 _UPDATE = (
-    "UPDATE cases SET decided = ?2, version = ?3, changed = ?5, document = ?6 "
-    "WHERE id = ?1 AND version = ?3 - 1 AND opened = ?4"
+    "UPDATE cases SET decided = :decided, version = :version, changed = :changed, "
+    "document = :document WHERE id = :id AND version = :version - 1 AND opened = :opened"
 )
-_DELETE = "DELETE FROM cases WHERE id = ?"
+_DELETE = "DELETE FROM cases WHERE id = :id"
 _EXPIRE = (
     "DELETE FROM cases WHERE id IN (SELECT id FROM cases WHERE decided AND changed < ? LIMIT ?)"
 )
@@ -88,7 +88,7 @@ class _Batch:
     """Writes that go to the disk together."""
 
     done: asyncio.Future[None]
-    steps: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    steps: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     counts: Sums = field(default_factory=Sums)
 
 
@@ -144,11 +144,11 @@ class CaseStore:
 
     def save(self, stored: Stored, counts: Mapping[str, float]) -> asyncio.Future[None]:
         """Write a new case, or the next version of one; the future is done once it is safe."""
-        return self._add(_UPDATE if stored.version else _INSERT, stored, counts)
+        return self._add(_UPDATE if stored.version else _INSERT, stored._asdict(), counts)
 
     def delete(self, case: str, counts: Mapping[str, float]) -> asyncio.Future[None]:
         """Delete a case."""
-        return self._add(_DELETE, (case,), counts)
+        return self._add(_DELETE, {"id": case}, counts)
 
     def count(self, counts: Mapping[str, float]) -> None:
         """Keep counts that belong to no case, with the next batch."""
@@ -174,7 +174,7 @@ class CaseStore:
         self._file.close()
 
     def _add(
-        self, statement: str, fields: tuple[Any, ...], counts: Mapping[str, float]
+        self, statement: str, fields: Mapping[str, Any], counts: Mapping[str, float]
     ) -> asyncio.Future[None]:
         batch = self._waiting()
         batch.steps.append((statement, fields))
@@ -196,7 +196,7 @@ class CaseStore:
             try:
                 self._execute(batch)
                 await self._in_thread(lambda: self._file.execute("COMMIT"))
-            except (sqlite3.Error, WriteError) as error:
+            except Exception as error:  # whatever it is, nobody may wait for ever
                 self._give_up(batch, error)
             else:
                 self.n_commits, self.is_failing = self.n_commits + 1, False
@@ -209,7 +209,7 @@ class CaseStore:
         for statement, fields in batch.steps:
             done = self._file.execute(statement, fields)
             if done.rowcount != 1 and statement is not _DELETE:
-                raise WriteError(f"case {fields[0]} has changed meanwhile")
+                raise WriteError(f"case {fields['id']} has changed meanwhile")
         self._file.executemany(_COUNT, batch.counts.items())
 
     def _give_up(self, batch: _Batch, error: Exception) -> None:
