@@ -27,12 +27,14 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections import Counter
+from itertools import groupby
 from pathlib import Path
 
 from attacks.apart import Plan, run_apart, work
 
 MOST = 300  # characters of a damage, and of a reason
-COLUMNS = ("trials", "refused", "same", "other", "escape")
+ENDS = ("refused", "same", "other", "escape")
 HEADINGS = ("kind", "trials", "refused", "same result", "other result", "escapes")
 
 OTHERS = {
@@ -120,24 +122,24 @@ def disturb(name: str, seed: int, numbers: range) -> int:
 
 
 def attack(names: list[str], seed: int, numbers: range) -> int:
-    """Carry out trials of every kind, and print a line for each kind and each escape."""
+    """Carry out trials of every kind, and print a line for each escape and each kind."""
     print(("{:22}" + "{:>14}" * 5).format(*HEADINGS), flush=True)
     n_escaped = 0
     with tempfile.TemporaryDirectory(prefix="emsco-attack-") as folder:
-        for name in names:
-            trials = list(run_apart(Plan(name, seed, numbers.start, numbers.stop), Path(folder)))
-            counts = {"trials": len(trials)}
-            counts |= {end: sum(one.end == end for one in trials) for end in COLUMNS[1:]}
-            shown = [f"{counts[column]:,}" for column in COLUMNS]
-            print(("{:22}" + "{:>14}" * 5).format(name, *shown), flush=True)
+        plan = Plan(tuple(names), seed, numbers.start, numbers.stop)
+        for name, trials in groupby(run_apart(plan, Path(folder)), key=lambda trial: trial.kind):
+            ends: Counter[str] = Counter()
             for one in trials:
+                ends[one.end] += 1
                 if one.end == "escape" or len(numbers) == 1:
                     again = f"--kind {name!r} --seed {seed} --trial {one.number}"
                     told = one.damage, f"{one.end}: {' '.join(one.why.split())}"
                     print(
                         "\n    ".join([f"  {again}", *(text[:MOST] for text in told)]), flush=True
                     )
-            n_escaped += counts["escape"]
+            shown = [f"{ends[end]:,}" for end in ENDS]
+            print(("{:22}" + "{:>14}" * 5).format(name, f"{ends.total():,}", *shown), flush=True)
+            n_escaped += ends["escape"]
     print(f"{n_escaped:,} escapes" if n_escaped else "nothing escaped")
     return 1 if n_escaped else 0
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 import pickle
 import re
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,9 @@ from emsco.cascade.formats import FORMAT
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
 NOWHERE = Path("no such folder")
+NUL = (
+    "embedded null byte" if sys.version_info < (3, 13) else "lstat: embedded null character in path"
+)
 
 
 class TestWriting:
@@ -88,7 +92,7 @@ class TestWriting:
         [
             (NOWHERE / "c.json", "'no such folder/c.json' (No such file or directory)"),
             (".", "'.' (Is a directory)"),
-            ("a\0b", r"'a\x00b' (embedded null byte)"),
+            ("a\0b", rf"'a\x00b' ({NUL})"),
             (None, "'None' (expected str, bytes or os.PathLike object, not NoneType)"),
             ("x" * 300, f"{'x' * 300!r} (File name too long)"),
         ],
@@ -183,6 +187,10 @@ class TestDamage:
             (bytes(range(256)) * 20, "be valid JSON, got a damaged file"),
             (nested(100_000).encode(), "be valid JSON, got a damaged file (it is nested too"),
             (b"1" * 5000, "be valid JSON, got a damaged file (a number has 5,000 digits)"),
+            (
+                b"[" + b"[]," * 600_000,
+                "be valid JSON, got a damaged file (its values would take 77 MB",
+            ),
             (b'{"emsco": NaN}', "be valid JSON, got a damaged file (NaN is not a JSON number)"),
             (b"[-Infinity]", "be valid JSON, got a damaged file (-Infinity is not a JSON number)"),
             (b'{"a": 1, "a": 1}', "be valid JSON, got a damaged file (an object has the same name"),

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from functools import partial
 
 import pytest
@@ -56,3 +57,8 @@ def test_workers_end_soon_after_their_parent_is_killed(tmp_path):
 def test_a_job_in_this_process_watches_nothing():
     assert list(in_processes(abs, [-1, 2], n_jobs=1)) == [1, 2]
     assert ending_with_parent(os.getpid)() == os.getpid()
+
+
+def test_a_worker_that_is_replaced_does_not_fail_the_thread_that_replaces_it():
+    # joblib warns in that thread; as an error, the warning would end it, and all jobs would wait.
+    warnings.warn("A worker stopped while some jobs were given to the executor.", stacklevel=1)

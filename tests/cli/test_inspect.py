@@ -3,6 +3,9 @@
 import json
 
 import numpy as np
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from support.commands import refuses
 
@@ -183,3 +186,19 @@ def test_what_is_mistyped_is_told_what_it_may_mean(fit, tmp_path, words, said):
     assert result.code == 1
     assert said in result.err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_name_that_comes_twice_is_refused(tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("age,age,sick\n1,2,0\n3,4,1\n")
+    with pytest.raises(DataError, match=r"twice.csv must have one column 'age', got several\."):
+        inspect_file(FitFiles("sick", path))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_numbers_that_are_texts_are_categories(tmp_path, suffix):
+    table = {"age": ["\u0661", "\u0662"] if suffix == "csv" else ["1", "2"], "sick": [0, 1]}
+    path = tmp_path / f"texts.{suffix}"
+    write = pyarrow.csv.write_csv if suffix == "csv" else pyarrow.parquet.write_table
+    write(pyarrow.table({name: 6 * values for name, values in table.items()}), path)
+    assert [one.kind for one in inspect_file(FitFiles("sick", path)).columns] == ["text"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sqlite3
 import time
 
@@ -49,6 +50,61 @@ def test_writes_that_come_together_go_to_the_disk_together(tmp_path):
     n_commits, counts = asyncio.run(write())
     assert n_commits <= 2
     assert counts == {"n": 500}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("version = 'x'", "a case must have a version and two times, got ('x', "),
+        ("version = -1", "a case must have a version and two times, got (-1, "),
+        ("opened = x'00'", "a case must have a version and two times, got (0, b'\\x00', "),
+        ("document = x'7b7d'", "a case must be text, got b'{}'"),
+    ],
+)
+def test_a_case_that_no_service_has_written_is_refused(tmp_path, change, said):
+    async def play():
+        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
+        await Desk(CASCADE, store, Settings()).open({"id": "a"})
+        store._file.execute(f"UPDATE cases SET {change}")
+        try:
+            with pytest.raises(RefusalError, match=re.escape(said)) as refusal:
+                await Desk(CASCADE, store, Settings()).look("a")
+        finally:
+            await store.close()
+        return refusal.value.status
+
+    assert asyncio.run(play()) == 500
+
+
+@pytest.mark.parametrize("value", ["'x'", "-1", "9e999", "x'00'"])
+def test_counts_that_are_no_numbers_are_refused(tmp_path, value):
+    store = CaseStore(tmp_path / "a.sqlite", "c")
+    store._file.execute(f"INSERT INTO counts VALUES ('n', {value})")
+    try:
+        with pytest.raises(FileError, match=r"database must have counts from 0 up, got .*'n' is"):
+            store.counts()
+    finally:
+        asyncio.run(store.close())
+
+
+def test_no_write_waits_for_ever_whatever_fails(tmp_path):
+    class Broken:
+        in_transaction = False
+
+        def execute(self, *_given):
+            raise DeprecationWarning("as an error")
+
+    async def write():
+        store = CaseStore(tmp_path / "a.sqlite", "c")
+        file, store._file = store._file, Broken()
+        try:
+            with pytest.raises(WriteError, match="as an error"):
+                await asyncio.wait_for(store.save(stored("a"), {}), 20)
+        finally:
+            store._file = file
+            await store.close()
+
+    asyncio.run(write())
 
 
 def test_a_commit_waits_for_the_disk(tmp_path):

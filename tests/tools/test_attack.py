@@ -27,6 +27,8 @@ TRIALS = {  # few of those that are slow to use; python tools/attack.py files ma
     "result of a method": 40,
     "result of a contest": 6,
     "journal": 8,
+    "cases of a service": 8,
+    "table, CSV": 10,
     "costs, JSON": 30,
 }
 
@@ -124,17 +126,17 @@ def test_a_crash_is_an_escape_and_the_next_trials_go_on(tmp_path, monkeypatch):
     script.write_text(
         "import json, os, sys\n"
         "plan = json.load(sys.stdin)\n"
-        "print('ready', flush=True)\n"
-        "for i in range(plan['first'], plan['last']):\n"
-        "    if i == 1: os.abort()\n"
-        "    print(json.dumps(dict(kind='x', number=i, end='same', damage='')), flush=True)\n"
+        "first = plan['first'] if plan['go_on'] is None else plan['go_on']\n"
+        "for kind in plan['kinds']:\n"
+        "    print('ready', kind, flush=True)\n"
+        "    for i in range(first, plan['last']):\n"
+        "        if i == 1: os.abort()\n"
+        "        print(json.dumps(dict(kind=kind, number=i, end='same', damage='')), flush=True)\n"
+        "    first = plan['first']\n"
     )
     monkeypatch.setattr(apart, "_COMMAND", script)
-    trials = list(apart.run_apart(apart.Plan("x", 0, 0, 4), tmp_path))
-    assert [(one.number, one.end) for one in trials] == [
-        (0, "same"),
-        (1, "escape"),
-        (2, "same"),
-        (3, "same"),
-    ]
+    trials = list(apart.run_apart(apart.Plan(("x", "y"), 0, 0, 3), tmp_path))
+    found = [(one.kind, one.number, one.end) for one in trials]
+    ends = [(0, "same"), (1, "escape"), (2, "same")]
+    assert found == [(kind, *rest) for kind in "xy" for rest in ends]
     assert trials[1].why.startswith("crashed with code -" if os.name == "posix" else "crashed")

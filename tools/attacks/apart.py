@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import IO
 
 from attacks.trials import Trial, try_kind, warm_up
 
@@ -18,41 +21,67 @@ _COMMAND = Path(__file__).resolve().parent.parent / "attack.py"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Trials of one kind of file, with numbers from `first` to below `last`."""
+    """Trials of kinds of files, one kind after the other, each with the same numbers of trials.
 
-    kind: str
+    The first kind begins with number `go_on` if an earlier process got that far.
+    """
+
+    kinds: tuple[str, ...]
     seed: int
     first: int
     last: int
+    go_on: int | None = None
+
+    def after(self, trial: Trial) -> Plan:
+        """Return what is left of the plan after a trial."""
+        kinds = self.kinds[self.kinds.index(trial.kind) :]
+        if trial.number + 1 < self.last:
+            return replace(self, kinds=kinds, go_on=trial.number + 1)
+        return replace(self, kinds=kinds[1:], go_on=None)
+
+    def next_number(self) -> int:
+        """Return the number of the next trial."""
+        return self.first if self.go_on is None else self.go_on
 
 
 def run_apart(plan: Plan, folder: Path) -> Iterator[Trial]:
     """Carry out a plan in another process; after a crash, a new one goes on with the next trial."""
-    while plan.first < plan.last:
-        done = plan.first
-        command = [sys.executable, str(_COMMAND), "work", str(folder)]
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as worker:
-            said, errors = worker.communicate(json.dumps(asdict(plan)))
-        lines = said.splitlines()
-        for line in lines:
-            if line.startswith("{"):
-                yield (trial := Trial(**json.loads(line)))
-                done = trial.number + 1
-        if worker.returncode == 0:
+    while plan.kinds and plan.first < plan.last:
+        kind, is_ready, last = plan.kinds[0], False, None
+        with tempfile.TemporaryFile("w+") as errors, _start(folder, errors) as worker:
+            assert worker.stdin is not None
+            assert worker.stdout is not None
+            with worker.stdin as told:
+                told.write(json.dumps(asdict(plan)))
+            for line in worker.stdout:
+                if line.startswith("{"):
+                    yield (last := Trial(**json.loads(line)))
+                    plan = plan.after(last)
+                elif line.startswith("ready "):
+                    kind, is_ready = line.removeprefix("ready ").strip(), True
+            code = worker.wait()
+            errors.seek(0)
+            words = errors.read()
+        if code == 0:
             return
-        if "ready" not in lines:
-            raise RuntimeError(f"no trial of {plan.kind!r} could be made:\n{errors}")
-        why = _how_it_ended(worker.returncode, errors)
-        if done == plan.last:  # memory that an earlier trial has spoilt
-            done, why = done - 1, f"{why} after the last trial"
-        yield Trial(plan.kind, done, "escape", "unknown", why)
-        plan = replace(plan, first=done + 1)
+        if not is_ready:
+            raise RuntimeError(f"no trial of {kind!r} could be made:\n{words}")
+        why = _how_it_ended(code, words)
+        if not plan.kinds and last is not None:  # memory that an earlier trial has spoilt
+            yield replace(last, end="escape", damage="unknown", why=f"{why} after the last trial")
+            return
+        yield (last := Trial(plan.kinds[0], plan.next_number(), "escape", "unknown", why))
+        plan = plan.after(last)
+
+
+def _start(folder: Path, errors: IO[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(_COMMAND), "work", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+    )
 
 
 def _how_it_ended(code: int, errors: str) -> str:
@@ -65,6 +94,10 @@ def _how_it_ended(code: int, errors: str) -> str:
     return f"{how} ({own[0] if own else errors[-200:]})"
 
 
+def _do_nothing(fd: object) -> None:
+    """Stand in for `os.fsync`."""
+
+
 def work(folder: Path) -> int:
     """Carry out the plan on standard input; print every trial as a line of JSON."""
     import faulthandler
@@ -73,12 +106,16 @@ def work(folder: Path) -> int:
     from attacks.samples import make_samples
 
     faulthandler.enable()
-    plan = Plan(**json.load(sys.stdin))
-    kind, out = KINDS[plan.kind], sys.stdout
-    make_samples(folder, [kind.sample])
-    whole = warm_up(kind, folder)
-    print("ready", file=out, flush=True)
-    numbers = range(plan.first, plan.last)
-    for trial in try_kind(plan.kind, kind, folder, plan.seed, numbers, whole):
-        print(json.dumps(trial.to_dict()), file=out, flush=True)
+    # What is tried is reading, and waiting for the disk would take most of the time.
+    os.fsync = _do_nothing
+    plan, out = Plan(**json.load(sys.stdin)), sys.stdout
+    first = plan.next_number()
+    for name in plan.kinds:
+        kind = KINDS[name]
+        make_samples(folder, [kind.sample])
+        whole = warm_up(kind, folder)
+        print(f"ready {name}", file=out, flush=True)
+        for trial in try_kind(name, kind, folder, plan.seed, range(first, plan.last), whole):
+            print(json.dumps(trial.to_dict()), file=out, flush=True)
+        first = plan.first
     return 0

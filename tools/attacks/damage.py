@@ -8,12 +8,14 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from attacks.hostile_tables import damage_table
 from emsco._base.documents import document_text
 from emsco.errors import FileError
 
@@ -35,13 +37,15 @@ def damage(path: Path, form: str, rng: Random) -> str:
         return _damage_bytes(path, rng)
     if form == "store":
         return _damage_store(path, rng)
-    whole = json.loads(path.read_bytes())
-    tree = whole["body"] if form == "document" else whole
-    tree, said = _damage_tree(tree, rng)
+    if form == "cases":
+        return _damage_cases(path, rng)
+    if form == "table":
+        return damage_table(path, rng)
+    whole, said = _damaged_json(path.read_bytes(), "body" if form == "document" else None, rng)
     if form == "json":
-        _put(path, json.dumps(tree))
+        _put(path, json.dumps(whole))
     else:
-        _put(path, _document(whole["emsco"], whole["format"], tree))
+        _put(path, _document(whole["emsco"], whole["format"], whole["body"]))
     return said
 
 
@@ -57,32 +61,45 @@ def _put(path: Path, text: str) -> None:
     path.write_bytes(text.encode(errors="surrogatepass"))
 
 
-def _damage_tree(tree: Any, rng: Random) -> tuple[Any, str]:
-    """Change one to three values of a tree."""
-    tree, said = copy.deepcopy(tree), []
+def _damaged_json(content: bytes, inside: str | None, rng: Random) -> tuple[Any, str]:
+    """Parse a text, change one to three of its values, and say which; `inside` one field only."""
+    whole, said = json.loads(content), []
+    paths = _paths(content, inside)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        paths = list(_paths(tree))
-        if not paths:
-            break
         path, change = rng.choice(paths), rng.choice(_CHANGES)
-        parent = _at(tree, path[:-1])
-        said.append(
-            f"{change.__name__[1:]} {'/'.join(map(str, path))}: {change(parent, path, rng)}"
-        )
-    return tree, "; ".join(said)
+        try:
+            parent = _parent(whole, path)
+        except (LookupError, TypeError):
+            continue  # an earlier change has taken it away
+        shown = "/".join(map(str, path))
+        said.append(f"{change.__name__[1:]} {shown}: {change(parent, path, rng)}")
+    return whole, "; ".join(said)
 
 
-def _paths(tree: Any, path: Steps = ()) -> Iterator[Steps]:
+@lru_cache(maxsize=4)
+def _paths(content: bytes, inside: str | None) -> tuple[Steps, ...]:
+    """Return the place of every value in a text; found once, since trials damage one file."""
+    whole = json.loads(content)
+    if inside is None:
+        return tuple(_walk(whole, ()))
+    return tuple(_walk(whole[inside], (inside,)))
+
+
+def _walk(tree: Any, path: Steps) -> Iterator[Steps]:
     inner = tree.items() if isinstance(tree, dict) else enumerate(tree)
     for key, child in inner:
         yield (*path, key)
         if isinstance(child, (dict, list)):
-            yield from _paths(child, (*path, key))
+            yield from _walk(child, (*path, key))
 
 
-def _at(tree: Any, path: Steps) -> Any:
-    for key in path:
+def _parent(tree: Any, path: Steps) -> Any:
+    """Return the object or list that holds a value which is there."""
+    for key in path[:-1]:
         tree = tree[key]
+    tree[path[-1]]
+    if not isinstance(tree, (dict, list)):
+        raise TypeError("a text holds no values")
     return tree
 
 
@@ -209,7 +226,7 @@ def _damage_store(path: Path, rng: Random) -> str:
     with closing(sqlite3.connect(path)) as file, file:
         if rng.random() < 0.1:
             (text,) = file.execute("SELECT text FROM about").fetchone()
-            tree, said = _damage_tree(json.loads(text), rng)
+            tree, said = _damaged_json(text.encode(), None, rng)
             file.execute("UPDATE about SET text = ?", (json.dumps(tree),))
             return f"about: {said}"
         numbers = [number for (number,) in file.execute("SELECT number FROM batches")]
@@ -221,6 +238,25 @@ def _damage_store(path: Path, rng: Random) -> str:
             change = f"UPDATE batches SET {name} = ?, {name}_crc = ? WHERE number = ?"
             file.execute(change, (blob, zlib.crc32(blob), number))
         return f"batch {number}: {said}"
+
+
+def _damage_cases(path: Path, rng: Random) -> str:
+    """Change a cell in the database of a service; SQLite takes any type in any column."""
+    with closing(sqlite3.connect(path)) as file, file:
+        table = rng.choice(("cases", "cases", "cases", "counts", "about"))
+        found = file.execute(f"SELECT * FROM {table}")
+        names = [column[0] for column in found.description]
+        row, name = rng.choice(found.fetchall()), rng.choice(names[1:])
+        value: Any = row[names.index(name)]
+        if name == "document" and rng.random() < 0.7:
+            whole, said = _damaged_json(value.encode(), "body", rng)
+            value = _document(whole["emsco"], whole["format"], whole["body"])
+            value = value.encode(errors="surrogatepass").decode(errors="replace")
+        else:
+            value = rng.choice(("", "x", -1, 0, 2.5, 2**62, 1e300, float("inf"), b"\0", b"x" * 999))
+            said = _brief(value)
+        file.execute(f"UPDATE {table} SET {name} = ? WHERE {names[0]} = ?", (value, row[0]))
+        return f"{table}, {row[0]}, {name}: {said}"
 
 
 def _damage_blobs(blobs: dict[str, bytes], rng: Random) -> str:

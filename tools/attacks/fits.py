@@ -1,31 +1,32 @@
 """Fits that are killed, or whose disk fills up: what was scored must not be lost.
 
-Each trial starts a fit as a command of its own, ends it at a moment drawn by the seed, resumes it,
-and compares the front with that of a fit which nobody disturbed.
+Each trial starts a fit as a command in a process of its own, ends it at a moment drawn by the seed,
+resumes it, and compares the front with that of a fit which nobody disturbed. Processes are forked
+from one that has made a small fit, so that they need not load and compile anything.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import resource
+import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-__all__ = ["Disturbed", "fill_disks", "kill_fits", "race_fits", "vary_fits"]
+__all__ = ["Disturbed", "fill_disks", "kill_fits", "race_fits", "vary_fits", "write_rows"]
 
 _FILE = "journal.sqlite"
 _PATIENCE = 300  # seconds for any fit
-_COMMAND = (
-    "from emsco.scoring import journal; journal._SECONDS = 0.0; from emsco.cli import main; main()"
-)
 _OPTIONS = [
     "--target=sick",
     "--seed=5",
@@ -58,11 +59,7 @@ def kill_fits(folder: Path, seed: int, numbers: range) -> Iterator[Disturbed]:
         def disturb(out: Path, moments: list[float] = moments) -> str:
             for i, moment in enumerate(moments):
                 process = bench.start(out, resume=i > 0 and (out / "checkpoint").exists())
-                try:
-                    process.wait(moment)
-                except subprocess.TimeoutExpired:
-                    process.send_signal(signal.SIGKILL)
-                process.communicate()
+                process.kill_after(moment)
                 if (out / "run.json").exists():
                     return f"ended before kill {i + 1}"
             return "killed after " + ", ".join(f"{moment:.2f}" for moment in moments) + " s"
@@ -78,9 +75,8 @@ def fill_disks(folder: Path, seed: int, numbers: range) -> Iterator[Disturbed]:
         most = int(2 ** rng.uniform(10, 19))
 
         def disturb(out: Path, most: int = most) -> str:
-            process = bench.start(out, most_bytes=most)
-            words = process.communicate(timeout=_PATIENCE)[1]
-            if process.returncode == 0:
+            code, words = bench.start(out, most_bytes=most).ended()
+            if code == 0:
                 return f"fits into {most:,} bytes a file"
             if "Traceback" in words:
                 raise _EscapeError(f"traceback with files of {most:,} bytes: {words[-400:]}")
@@ -99,11 +95,11 @@ def race_fits(folder: Path, seed: int, numbers: range) -> Iterator[Disturbed]:
             both = [bench.start(out)]
             time.sleep(moment)
             both.append(bench.start(out))
-            words = [one.communicate(timeout=_PATIENCE)[1] for one in both]
-            if not any(one.returncode == 0 for one in both):
-                raise _EscapeError(f"nobody wins: {words[0][-200:]} {words[1][-200:]}")
-            if any("Traceback" in one for one in words):
-                raise _EscapeError(f"traceback: {words[0][-200:]} {words[1][-200:]}")
+            (one, first), (other, second) = (fit.ended() for fit in both)
+            if one and other:
+                raise _EscapeError(f"nobody wins: {first[-200:]} {second[-200:]}")
+            if "Traceback" in first + second:
+                raise _EscapeError(f"traceback: {first[-200:]} {second[-200:]}")
             return f"two fits, {moment:.2f} s apart"
 
         yield bench.trial(number, disturb)
@@ -118,35 +114,88 @@ def vary_fits(folder: Path, seed: int, numbers: range) -> Iterator[Disturbed]:
 
         def disturb(out: Path, threads: int = threads, memory: str = memory) -> str:
             more = [f"--jobs={threads}", f"--memory-limit={memory}"]
-            process = bench.start(out, more=more)
-            words = process.communicate(timeout=_PATIENCE)[1]
-            if process.returncode:
+            code, words = bench.start(out, more=more).ended()
+            if code:
                 raise _EscapeError(words[-300:])
             return f"{threads} threads, {memory}"
 
         yield bench.trial(number, disturb)
 
 
+def write_rows(path: Path) -> None:
+    """Write a table of two noisy classes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, size=400)
+    X = rng.normal(size=(400, 10)) + y[:, None] * rng.uniform(0, 1, size=10)
+    lines = [",".join([*(f"f{i}" for i in range(10)), "sick"])]
+    lines += [",".join([*(f"{v:.3f}" for v in row), str(k)]) for row, k in zip(X, y, strict=True)]
+    path.write_text("\n".join(lines))
+
+
 class _EscapeError(Exception):
     """Something that must not happen."""
+
+
+@cache
+def _processes() -> Any:
+    """Return what starts processes, all of them forked from one that `attacks.warmed` has made."""
+    here = str(Path(__file__).resolve().parent.parent)
+    os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["attacks.warmed"])
+    return context
+
+
+class _Fit:
+    """A fit in a process of its own."""
+
+    def __init__(self, words: list[str], said: Path, most_bytes: int | None) -> None:
+        self._said = said
+        self._process = _processes().Process(target=_run_command, args=(words, said, most_bytes))
+        self._process.start()
+
+    def kill_after(self, seconds: float) -> None:
+        """Kill the process, unless it has ended by then."""
+        self._process.join(seconds)
+        self._process.kill()
+        self._process.join()
+
+    def ended(self) -> tuple[int, str]:
+        """Wait for the end; return the exit code and what was said."""
+        self._process.join(_PATIENCE)
+        if self._process.exitcode is None:
+            self._process.kill()
+            raise _EscapeError(f"no end after {_PATIENCE} s")
+        return self._process.exitcode, self._said.read_text(errors="replace")
+
+
+def _run_command(words: list[str], said: Path, most_bytes: int | None) -> None:
+    """Be the command `emsco`, whose words go to a file."""
+    with said.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    os.environ["NO_COLOR"] = "1"
+    sys.argv = ["emsco", *words]
+    if most_bytes is not None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing fails instead
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+    from emsco.cli import main
+    from emsco.scoring import journal
+
+    journal._SECONDS = 0.0
+    main()
 
 
 class _Bench:
     """A table, and the front of a fit that nobody disturbs."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        rng = np.random.default_rng(0)
-        y = rng.integers(0, 2, size=400)
-        X = rng.normal(size=(400, 10)) + y[:, None] * rng.uniform(0, 1, size=10)
-        lines = [",".join([*(f"f{i}" for i in range(10)), "sick"])]
-        lines += [
-            ",".join([*(f"{v:.3f}" for v in row), str(k)]) for row, k in zip(X, y, strict=True)
-        ]
+        self._folder, self._n_started = folder, 0
         self._data = folder / "data.csv"
-        self._data.write_text("\n".join(lines))
-        start = time.monotonic()
+        write_rows(self._data)
         self._expected = self._finish(folder / "undisturbed", resume=False)
+        start = time.monotonic()
+        self._finish(folder / "timed", resume=False)
         self.seconds = time.monotonic() - start
 
     def start(
@@ -156,32 +205,12 @@ class _Bench:
         resume: bool = False,
         most_bytes: int | None = None,
         more: Sequence[str] = (),
-    ) -> subprocess.Popen[str]:
+    ) -> _Fit:
         """Start the fit as a command."""
-        words = [
-            sys.executable,
-            "-c",
-            _COMMAND,
-            "fit",
-            str(self._data),
-            f"--out={out}",
-            *_OPTIONS,
-            *more,
-        ]
-
-        def limit() -> None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing fails instead
-            most = most_bytes or resource.RLIM_INFINITY
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-
-        return subprocess.Popen(
-            [*words, *(["--resume"] if resume else [])],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "NO_COLOR": "1"},
-            preexec_fn=None if most_bytes is None else limit,
-        )
+        words = ["fit", str(self._data), f"--out={out}", *_OPTIONS, *more]
+        self._n_started += 1
+        said = self._folder / f"said-{self._n_started}.txt"
+        return _Fit([*words, *(["--resume"] if resume else [])], said, most_bytes)
 
     def trial(self, number: int, disturb: Callable[[Path], str]) -> Disturbed:
         """Disturb a fit, resume it, and compare its front."""
@@ -195,8 +224,9 @@ class _Bench:
                 front = (out / "front.json").read_bytes()
             if front != self._expected:
                 return Disturbed(number, what, f"another front, from {before} bytes of scores")
-        except (_EscapeError, subprocess.TimeoutExpired) as error:
+        except _EscapeError as error:
             return Disturbed(number, what, str(error))
+        shutil.rmtree(out)
         return Disturbed(number, what)
 
     def _scored(self, out: Path) -> int:
@@ -205,8 +235,7 @@ class _Bench:
 
     def _finish(self, out: Path, *, resume: bool) -> bytes:
         """Run the fit to its end, and return its front."""
-        process = self.start(out, resume=resume)
-        words = process.communicate(timeout=_PATIENCE)[1]
-        if process.returncode:
-            raise _EscapeError(f"exit code {process.returncode}: {words[-400:]}")
+        code, words = self.start(out, resume=resume).ended()
+        if code:
+            raise _EscapeError(f"exit code {code}: {words[-400:]}")
         return (out / "front.json").read_bytes()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from io import StringIO
 from math import isclose
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 
 from attacks.samples import (
@@ -24,15 +27,25 @@ from attacks.samples import (
     fit_with_checkpoint,
 )
 from emsco import Cascade, Certificate, FeatureCosts, Monitor, ParetoFront
+from emsco._base.text import visible
+from emsco.cli.inspect import show
 from emsco.cli.output import print_deployed, print_details, print_front
-from emsco.errors import EMSCOError
+from emsco.data.reading import Reading
+from emsco.data.sources import FitFiles
+from emsco.errors import EMSCOError, FileError
 from emsco.front.preferences import RULES
 from emsco.runs.certify import certify_run
+from emsco.runs.decide import decide_file
 from emsco.runs.evaluate import evaluate_run
 from emsco.runs.explore import explore_run
+from emsco.runs.inspect import inspect_file
 from emsco.runs.monitor import monitor_file, target_of
 from emsco.runs.run import Run
 from emsco.search.settings import SearchSettings
+from emsco.service.cases import Desk
+from emsco.service.messages import RefusalError
+from emsco.service.settings import Settings
+from emsco.service.store import CaseStore
 from emsco.studies.contest_records import Contest
 from emsco.studies.contest_report import ContestReport
 from emsco.studies.contests import Answers
@@ -59,8 +72,9 @@ class Kind:
         Name of the samples that it is among.
     pattern : str
         Place of the file in the folder of samples; it may hold a ``*``.
-    form : {"document", "json", "text", "store"}
-        How it is damaged: as JSON with a checksum, as JSON without, as bytes, or as SQLite.
+    form : {"document", "json", "text", "table", "store", "cases"}
+        How it is damaged: as JSON with a checksum, as JSON without, as bytes, as cells and lines,
+        or as SQLite, that of a checkpoint or that of a service.
     use : callable
         Reads the file in a folder of samples, uses it, and returns what came out as text.
     """
@@ -145,8 +159,14 @@ def _use_case(folder: Path) -> str:
     return f"{said}\n{case!r}\n{case.decision!r}\n{case.to_json()}"
 
 
+@cache
+def _whole_run(folder: Path) -> Run:
+    """Open a run whose own files are whole, once for all trials of another file."""
+    return Run.open(folder / "run")
+
+
 def _use_certificate(folder: Path) -> str:
-    run = Run.open(folder / "run")
+    run = _whole_run(folder)
     certificate = Certificate.load(folder / "run" / "certificate.json")
     for test in certificate.tests:
         _check_same("coverage", test.point.coverage, sum(test.point.exits) / test.point.n_rows)
@@ -157,7 +177,7 @@ def _use_certificate(folder: Path) -> str:
 
 
 def _use_monitor(folder: Path) -> str:
-    run = Run.open(folder / "run")
+    run = _whole_run(folder)
     monitor = Monitor.load(folder / "run" / "monitor.json", run.cascade)
     said = f"{monitor!r}\n{monitor.to_dict()}\n{monitor.tracks()}"
     try:
@@ -168,7 +188,7 @@ def _use_monitor(folder: Path) -> str:
 
 
 def _use_spent(folder: Path) -> str:
-    run = Run.open(folder / "run")
+    run = _whole_run(folder)
     told = [repr(certify_run(run, folder / FRESH, min_accuracy=0.55, min_coverage=0.3))]
     return "\n".join([*told, repr(certify_run(run, folder / ROWS, min_accuracy=0.7))])
 
@@ -201,7 +221,7 @@ def _aside(path: Path) -> Iterator[None]:
 
 
 def _use_history(folder: Path) -> str:
-    return repr(Run.open(folder / "run").convergence)
+    return repr(_whole_run(folder).convergence)
 
 
 def _use_sweep(folder: Path) -> str:
@@ -257,6 +277,84 @@ def _use_costs(name: str) -> Callable[[Path], str]:
     return use
 
 
+def _use_encoded(folder: Path) -> str:
+    cascade = Cascade.load(folder / "encoded.json")
+    rows = {"age": [40.0, 55.0, 70.0], "panel": [0.1, None, 2.0], "ward": ["north", "other", None]}
+    decisions = cascade.decide(pa.table(rows))
+    return f"{cascade!r}\n{cascade._repr_html_()}\n{decisions.to_pandas().to_csv()}"
+
+
+def _use_messy(dates: str | None) -> Callable[[Path], str]:
+    def use(folder: Path) -> str:
+        path, reading = folder / "messy.csv", Reading(dates=dates)
+        found = inspect_file(FitFiles("state", path, reading=reading))
+        said = StringIO()
+        with redirect_stdout(said):
+            show(found)
+        if visible(said.getvalue()) != said.getvalue():
+            raise NonsenseError("a control character reaches the terminal")
+        told = f"{found.to_dict()}\n{said.getvalue()}"
+        cascade = Cascade.load(folder / "encoded.json")
+        with _aside_if_there(folder / "decided.csv") as out:
+            try:
+                decided = repr(decide_file(cascade, path, out, ("state",), reading=reading))
+            except EMSCOError as error:
+                decided = str(error)
+        return f"{told}\n{decided}"
+
+    return use
+
+
+def _use_parquet(folder: Path) -> str:
+    run, path = _whole_run(folder), folder / "rows.parquet"
+    said = repr(evaluate_run(run, path).to_dict())
+    with _aside_if_there(folder / "decided.csv") as out:
+        return f"{said}\n{decide_file(run.cascade, path, out)!r}"
+
+
+@contextmanager
+def _aside_if_there(path: Path) -> Iterator[Path]:
+    """Lend a path, and remove what is written there."""
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _use_cases(folder: Path) -> str:
+    cascade = Cascade.load(folder / "priced.json")
+
+    async def ask() -> str:
+        store = CaseStore(folder / "cases.sqlite", cascade.stages.identity)
+        try:
+            desk = Desk(cascade, store, Settings())
+            told = [desk.metrics.text({}), await _settled(store.expire(7.0))]
+            for case in ("c0", "c1", "c2", "c3"):
+                values = {"values": dict.fromkeys(NAMES, 0.1)}
+                steps = desk.look(case), desk.give(case, values), desk.reject(case, {"reason": "x"})
+                told += [await _settled(step) for step in steps]
+        finally:
+            await store.close()
+        return "\n".join(map(str, told))
+
+    return asyncio.run(ask())
+
+
+async def _settled(step: Awaitable[Any]) -> Any:
+    """Return an answer without its times, or the refusal."""
+    try:
+        said = await step
+    except RefusalError as error:
+        if error.status == 500:  # a stored case that is not whole
+            raise FileError(str(error)) from None
+        return str(error)
+    except EMSCOError as error:
+        return str(error)
+    if not isinstance(said, dict):
+        return said
+    return {key: one for key, one in said.items() if key != "changed"}
+
+
 KINDS: dict[str, Kind] = {
     "cascade, logistic": Kind("run", "run/cascade.json", "document", _use_cascade("run/cascade")),
     "cascade, averaged": Kind("averaged", "averaged.json", "document", _use_cascade("averaged")),
@@ -281,6 +379,11 @@ KINDS: dict[str, Kind] = {
     ),
     "outcome cache": Kind("cache", "cache/*.sqlite", "store", _use_fit(fit_with_cache)),
     "costs, CSV": Kind("costs", "costs.csv", "text", _use_costs("costs.csv")),
+    "cascade, encoded": Kind("encoded", "encoded.json", "document", _use_encoded),
+    "table, CSV": Kind("messy", "messy.csv", "table", _use_messy(None)),
+    "table, CSV with dates": Kind("messy", "messy.csv", "table", _use_messy("day-first")),
+    "table, Parquet": Kind("parquet", "rows.parquet", "text", _use_parquet),
+    "cases of a service": Kind("cases", "cases.sqlite", "cases", _use_cases),
     "costs, JSON": Kind("costs", "costs.json", "json", _use_costs("costs.json")),
 }
 if find_spec("skops") is None:

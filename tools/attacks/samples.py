@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import warnings
 from collections.abc import Callable, Collection, Sequence
@@ -12,14 +13,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 
-from emsco import EMSCOClassifier, FeatureCosts
+from emsco import Cascade, EMSCOClassifier, FeatureCosts
 from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray
 from emsco.cascade.monitor import Monitor
 from emsco.data.sources import FitFiles
 from emsco.runs.certify import certify_run
 from emsco.runs.fit import fit_files
+from emsco.service.cases import Desk
+from emsco.service.settings import Settings
+from emsco.service.store import CaseStore
 from emsco.studies.contests import Answers, ContestJob
 from emsco.studies.jobs import ResultStore
 from emsco.studies.methods import Attempt, MethodResult, Outcome
@@ -31,6 +36,7 @@ __all__ = [
     "COLUMNS",
     "FRESH",
     "JOBS",
+    "MESSY",
     "NAMES",
     "ROWS",
     "MadeUpJob",
@@ -42,6 +48,7 @@ __all__ = [
 NAMES = ("age", "pulse", "panel", "scan")
 COLUMNS = (*NAMES, "scan_price")
 ROWS, FRESH = "rows.csv", "fresh.csv"
+MESSY = ("age", "panel", "ward")
 _COSTS = (1.0, 2.0, 10.0, 40.0)
 _SETTINGS: dict[str, Any] = {
     "estimator": "logistic",
@@ -192,6 +199,66 @@ def _results(folder: Path) -> None:
     store.keep(JOBS["contest"], Answers(offers, "", 1.5).to_dict())
 
 
+def _messy_table(n_rows: int, seed: int) -> dict[str, AnyArray]:
+    """Rows of three classes with texts, missing values and dates."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, size=n_rows)
+    age = (40 + 8 * y + rng.normal(0, 6, n_rows)).round(1)
+    panel = np.where(rng.random(n_rows) < 0.15, np.nan, (y + rng.normal(0, 0.6, n_rows)).round(2))
+    ward = np.array(["north", "south", "east"])[(y + rng.integers(0, 2, n_rows)) % 3]
+    visit = np.array(
+        [f"{1 + d % 28:02}/{1 + d % 12:02}/2026" for d in rng.integers(0, 300, n_rows)]
+    )
+    return {"age": age, "panel": panel, "ward": ward, "visit": visit, "state": _STATES[y]}
+
+
+def _encoded(folder: Path) -> None:
+    """Save a cascade of three classes with texts, missing values and costs of errors."""
+    table = _messy_table(150, 4)
+    rows = pa.table({name: table[name] for name in MESSY})
+    own = {"costs": [1.0, 10.0, 2.0], "gaps": "impute", "min_confidence": 0.6}
+    cascade = _classifier(**own).fit(rows, table["state"]).cascade_
+    cascade.with_error_costs({"well": 5.0, "ill": 50.0, "ünwell": 20.0}).save(
+        folder / "encoded.json"
+    )
+
+
+def _messy(folder: Path) -> None:
+    """Write a table as a spreadsheet of another country has it, and what it was fitted on."""
+    table = _messy_table(24, 5)
+    lines = [";".join(table)]
+    for row in zip(*table.values(), strict=True):
+        cells = ("?" if str(value) == "nan" else str(value).replace(".", ",") for value in row)
+        lines.append(";".join(cells))
+    (folder / "messy.csv").write_text("\n".join(lines), encoding="utf-8")
+    make_samples(folder, ["encoded"])
+
+
+def _parquet(folder: Path) -> None:
+    pq.write_table(pa.table(_table(30, 2)), folder / "rows.parquet")
+    make_samples(folder, ["run"])
+
+
+def _cases(folder: Path) -> None:
+    """Keep open and decided cases in the database of a service."""
+    make_samples(folder, ["priced"])
+    cascade = Cascade.load(folder / "priced.json")
+
+    async def keep() -> None:
+        store = CaseStore(folder / "cases.sqlite", cascade.stages.identity)
+        desk = Desk(cascade, store, Settings())
+        for i in range(4):
+            said = await desk.open({"id": f"c{i}", "prices": {"scan": 31.0}})
+            for _ in range(i):
+                if said["needs"]:
+                    values = dict.fromkeys(said["needs"], 0.2)
+                    said = await desk.give(f"c{i}", {"values": values})
+        await store.close()
+
+    asyncio.run(keep())
+
+
+_STATES = np.array(["well", "ill", "ünwell"])
 _SPLINE = {"estimator": "spline", "calibration": "sigmoid", "min_confidence": {0: 0.7, 1: 0.8}}
 _BOOSTED = {"estimator": "boosting", "generations": 1, "population_size": 4}
 _AVERAGED = {"cv": 2, "refit": "average", "min_confidence": "auto"}
@@ -206,4 +273,8 @@ _MAKERS: dict[str, Callable[[Path], object]] = {
     "checkpoint": fit_with_checkpoint,
     "cache": fit_with_cache,
     "results": _results,
+    "encoded": _encoded,
+    "messy": _messy,
+    "parquet": _parquet,
+    "cases": _cases,
 }

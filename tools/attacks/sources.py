@@ -17,13 +17,16 @@ import numpy as np
 import pandas as pd
 
 from attacks.fits import Disturbed
-from emsco import Bought, Cascade, EMSCOClassifier, FeatureCosts
+from emsco import Bought, Cascade, Decisions, EMSCOClassifier, FeatureCosts
+from emsco._base.typing import FloatArray
 
 __all__ = ["try_sources"]
 
 _NAMES = list("abcd")
-_MISCHIEF = ("well", "well", "well", "raises", "short", "long", "blank", "text", "none", "odd",
-             "lists", "frame", "swapped", "extra", "unpriced", "dear", "cancelled")  # fmt: skip
+_LARGE = 0.05  # of the schedules take any number of rows, others a dozen at most
+_HARMLESS = ("well", "lists", "frame", "extra", "swapped")
+_MISCHIEF = (*_HARMLESS, "well", "well", "raises", "short", "long", "blank", "text", "none", "odd",
+             "unpriced", "dear", "cancelled")  # fmt: skip
 
 
 class _OddError(Exception):
@@ -36,9 +39,11 @@ class _OddError(Exception):
 def try_sources(seed: int, numbers: range) -> Iterator[Disturbed]:
     """Carry out schedules."""
     table, cascades = _prepared()
+    said = {id(cascade): cascade.decide(table) for cascade in cascades}
     for number in numbers:
         rng = random.Random(f"sources {seed} {number}")
-        schedule = _Schedule(table, rng.choice(cascades), rng)
+        cascade = rng.choice(cascades)
+        schedule = _Schedule(table, cascade, said[id(cascade)], rng)
         try:
             wrong = schedule.carry_out()
         except Exception as error:  # whatever it is, a run must not raise it
@@ -75,9 +80,12 @@ def _prepared() -> tuple[pd.DataFrame, list[Cascade]]:
 class _Schedule:
     """One run with a source that misbehaves."""
 
-    def __init__(self, table: pd.DataFrame, cascade: Cascade, rng: random.Random) -> None:
-        self._table, self._cascade, self._rng = table, cascade, rng
-        self._n_rows = rng.randint(0, len(table))
+    def __init__(
+        self, table: pd.DataFrame, cascade: Cascade, said: Decisions, rng: random.Random
+    ) -> None:
+        self._cascade, self._said, self._rng = cascade, said, rng
+        self._values, self._prices = table[_NAMES].to_numpy(), table["price"].to_numpy()
+        self._n_rows = rng.randint(0, len(table) if rng.random() < _LARGE else 12)
         self._ids = rng.sample(range(len(table)), self._n_rows)
         self._share = rng.choice([0.0, 0.1, 0.5, 1.0])
         self._is_async = rng.random() < 0.4
@@ -90,7 +98,7 @@ class _Schedule:
         self._priced = bool(len(cascade.stages.prices))
         self._tells = rng.random() < 0.5
         if self._priced and not self._tells:
-            self._settings["prices"] = {"b": table.price[self._ids].to_numpy()}
+            self._settings["prices"] = {"b": self._prices[self._ids]}
         self._called: list[str] = []
 
     @property
@@ -120,25 +128,14 @@ class _Schedule:
     def _answer(self, names: list[str], ids: list[Any]) -> Any:
         kind = self._rng.choice(_MISCHIEF) if self._rng.random() < self._share else "well"
         self._called.append(kind)
-        good = self._table.loc[ids, names].reset_index(drop=True)
+        good = self._values[np.ix_(ids, [_NAMES.index(name) for name in names])]
         if kind == "raises":
             raise self._rng.choice([OSError("gone"), ValueError(), _OddError(), TimeoutError()])
         if kind == "cancelled" and self._is_async:
             raise asyncio.CancelledError
-        values = {
-            "short": good.iloc[:-1],
-            "long": pd.concat([good, good]),
-            "blank": good.mask(np.random.default_rng(0).random(good.shape) < 0.3),
-            "text": good.astype(str) + "?",
-            "none": None,
-            "odd": np.full(good.shape, Decimal("sNaN"), dtype=object),
-            "lists": {name: good[name].tolist() for name in names},
-            "frame": good.to_numpy(),
-            "swapped": good[names[::-1]],
-            "extra": good.assign(more=1),
-        }.get(kind, good)
+        values = _changed(kind, good, names)
         if self._priced and self._tells and "b" in names and kind != "unpriced":
-            spent: Any = self._table.price[ids].to_numpy()
+            spent = self._prices[ids]
             return Bought(values, {"b": -spent - 1 if kind == "dear" else spent})
         return values
 
@@ -148,16 +145,15 @@ class _Schedule:
             return f"ids {found.ids.tolist()[:5]} instead of {self._ids[:5]}"
         if not self._n_rows:
             return ""
-        rows = self._table.loc[self._ids].reset_index(drop=True)
-        said = self._cascade.decide(rows)
+        accepted, guesses = self._said.accepted[self._ids], self._said.guesses[self._ids]
         paid = [0.0] * self._n_rows
         for i, stage in enumerate(found.stage):
             known = {name for bought in self._cascade.design.buys[:stage] for name in bought}
-            own = {"a": 1, "b": rows.price[i] if self._priced else 2, "c": 3, "d": 4}
+            own = {"a": 1, "b": self._prices[self._ids[i]] if self._priced else 2, "c": 3, "d": 4}
             paid[i] = sum(own[name] for name in known) + 3 * bool({"b", "c"} & known)
         if not np.allclose(found.cost, paid):
             return f"costs {found.cost[:3]} instead of {paid[:3]}"
-        wrong = found.accepted & (~said.accepted | (found.guesses != said.guesses))
+        wrong = found.accepted & (~accepted | (found.guesses != guesses))
         if wrong.any():
             return f"row {found.ids[wrong][0]} has a label that the table does not give"
         if not all(isinstance(reason, str) and reason for reason in found.reasons):
@@ -167,7 +163,31 @@ class _Schedule:
         is_known = not (self._priced and self._tells)
         if budget is not None and is_known and (found.cost > budget + 1e-9).any():
             return f"a row costs {found.cost.max()}, past the budget"
-        bad = set(self._called) - {"well", "lists", "frame", "extra", "swapped"}
-        if not bad and budget is None and not np.array_equal(found.accepted, said.accepted):
+        bad = set(self._called) - set(_HARMLESS)
+        if not bad and budget is None and not np.array_equal(found.accepted, accepted):
             return "a source that behaves well, and other decisions than of the table"
         return ""
+
+
+def _changed(kind: str, good: FloatArray, names: list[str]) -> Any:
+    """Return the values of a call as the kind of mischief has them."""
+    if kind == "none":
+        return None
+    if kind == "short":
+        return good[:-1]
+    if kind == "long":
+        return np.concatenate([good, good])
+    if kind == "blank":
+        return np.where(np.random.default_rng(0).random(good.shape) < 0.3, np.nan, good)
+    if kind == "text":
+        return np.char.add(good.astype(str), "?")
+    if kind == "odd":
+        return np.full(good.shape, Decimal("sNaN"), dtype=object)
+    if kind == "lists":
+        return dict(zip(names, good.T.tolist(), strict=True))
+    if kind not in ("frame", "swapped", "extra"):
+        return good
+    frame = pd.DataFrame(good, columns=names)
+    if kind == "swapped":
+        return frame[names[::-1]]
+    return frame.assign(more=1) if kind == "extra" else frame

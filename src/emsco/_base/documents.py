@@ -46,6 +46,9 @@ _LEFT = 24 * 3600  # seconds after which an unfinished file belongs to a killed 
 _LARGEST_FILE = 2**28
 _LARGEST_WHOLE = 2**63 - 1
 _MOST_DIGITS = 1_000  # of a whole number; Python itself refuses 4,301
+_ROOM, _TIMES = 40 * 2**20, 6  # bytes that the values of a text may take, and times its length
+# Bytes of memory behind a sign: an object, a list, the next value, a named one, half a text.
+_BEHIND = {"{": 184, "[": 96, ",": 40, ":": 80, '"': 32}
 _ENCODERS = {  # by whether NaN is allowed
     allow: json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=allow)
     for allow in (True, False)
@@ -61,7 +64,9 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
     killed leaves the old file or the new one, never a part. The file under another name is removed
     a day later, when the same file is written again.
     """
-    final = Path(path).resolve()  # write to a link's target instead of replacing the link
+    final = Path(
+        os.fspath(path)
+    ).resolve()  # write to a link's target instead of replacing the link
     writer = f"{os.getpid()}-{threading.get_ident()}"
     unfinished = final.with_name(f"{final.name}.{writer}{UNFINISHED}")
     _remove_left(final)
@@ -120,7 +125,7 @@ def read_document(path: PathLike, kind: str, form: int, oldest: int = 1) -> Fiel
     """
     where = repr(str(path))
     try:
-        with Path(path).open("rb") as file:
+        with Path(os.fspath(path)).open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)
     except (OSError, TypeError, ValueError) as error:
         raise FileError(
@@ -171,6 +176,7 @@ def parse_json(content: bytes | str, hook: PairsHook | None = None, **settings: 
     >>> parse_json('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
     """
+    _check_crowd(content)
     try:
         return json.loads(content, object_pairs_hook=hook, parse_int=_parse_whole, **settings)
     except RecursionError:
@@ -294,6 +300,17 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("an object has the same name twice")
     return found
+
+
+def _check_crowd(content: bytes | str) -> None:
+    """Refuse a text whose values would take many times its size, such as a million empty lists."""
+    if len(content) * max(_BEHIND.values()) <= _ROOM:
+        return
+    text = content.decode("latin-1") if isinstance(content, bytes) else content
+    taken = sum(each * text.count(sign) for sign, each in _BEHIND.items())
+    if taken > _ROOM + _TIMES * len(text):
+        many = f"{taken // 2**20:,} MB of memory, for {len(text):,} bytes"
+        raise ValueError(f"its values would take {many}")
 
 
 def _parse_whole(text: str) -> int:

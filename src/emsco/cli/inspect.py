@@ -15,7 +15,7 @@ from emsco.cli.output import console, echo, print_json
 if TYPE_CHECKING:
     from emsco.runs.inspect import Inspection
 
-__all__ = ["inspect"]
+__all__ = ["inspect", "show"]
 
 
 def inspect(
@@ -81,7 +81,7 @@ def inspect(
     if as_json:
         print_json(found.to_dict())
         return
-    _show(found)
+    show(found)
     if write_costs is not None:
         echo(_written(found, write_costs))
 
@@ -99,7 +99,8 @@ def _written(found: Inspection, path: Path) -> str:
     )
 
 
-def _show(found: Inspection) -> None:
+def show(found: Inspection) -> None:
+    """Print what is in a file."""
     from emsco.cli.inspection import column_table, fit_lines, odd_lines
 
     out = console()

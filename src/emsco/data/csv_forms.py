@@ -27,9 +27,10 @@ __all__ = [
 ]
 
 BLOCK = 2**22  # bytes to read at a time; no row may be longer
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
-_POINT_NUMBER = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
+# PyArrow reads digits of ASCII only.
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?", re.ASCII)
+_POINT_NUMBER = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", re.ASCII)
 
 # A missing value in any column. PyArrow has the same list; it is ours, so that it never changes.
 _USUAL: tuple[str, ...] = (

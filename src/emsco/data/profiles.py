@@ -133,9 +133,9 @@ def _texts(name: str, column: Any, n_missing: int, dates_told: bool) -> ColumnPr
         return ColumnProfile(
             name, "date", len(counts), n_missing, values, () if dates_told else hint
         )
-    n_numbers = sum(1 for text in counts if NUMBER.fullmatch(text))
-    if n_numbers:
-        odd = next(text for text in counts if not NUMBER.fullmatch(text))
+    other = [text for text in counts if not NUMBER.fullmatch(text)]
+    if 0 < len(other) < len(counts):
+        odd = other[0]
         na = f"column {name!r} mixes numbers and text such as {odd!r}; if that means a missing "
         why: tuple[Part, ...] = (na, "value, ", Hint(Remedy.NA, (odd,)), ".")
         return ColumnProfile(name, "mixed", len(counts), n_missing, values, why)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Chunk",
     "by_line",
+    "check_names",
     "column_names",
     "file_form",
     "file_kind",
@@ -133,11 +134,11 @@ def read_labelled(
         What is known about the form of a CSV file, and whether dates become numbers.
     """
     there = column_names(path, reading)
-    _check_names(path, there, [target, *drop])
+    check_names(path, there, [target, *drop])
     if names is None:
         names = [name for name in there if name != target and name not in drop]
     names = tuple(names)
-    _check_names(path, there, names)
+    check_names(path, there, names)
     if not names:
         raise DataError(f"{path} must have a column beside {target!r}, got none.")
     with file_form(path, reading) as form, by_line(path, reading):
@@ -220,7 +221,7 @@ def read_chunks(
     kinds = kinds or {}
     labelled = [] if target is None else [target]
     wanted = list(dict.fromkeys([*columns, *keep, *labelled]))
-    _check_names(path, column_names(path, reading), wanted)
+    check_names(path, column_names(path, reading), wanted)
     texts = [name for name in columns if kinds.get(name) == "category"] + labelled
     first = 0
     with file_form(path, reading) as form, by_line(path, reading):
@@ -379,7 +380,8 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind))
 
 
-def _check_names(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
+def check_names(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse a file that lacks one of the columns `wanted`, or has it several times."""
     if missing := [name for name in wanted if name not in there]:
         meant, got = what_was_meant(missing[0], there), some(there)
         said = f"{path} must have a column {missing[0]!r}, got {got}"

@@ -13,13 +13,13 @@ import numpy as np
 
 from emsco._base.checks import refused
 from emsco._base.documents import PathLike, write_text
-from emsco._base.text import some, what_was_meant
+from emsco._base.text import some
 from emsco._base.typing import FloatArray
 from emsco.costs import FeatureCosts
 from emsco.data.oddities import Oddity, accuracies_alone, oddities_of, suspects
 from emsco.data.profiles import ColumnProfile, profiles_of
 from emsco.data.sources import FitFiles, Labelled
-from emsco.data.tables import column_names
+from emsco.data.tables import check_names, column_names
 from emsco.data.training import TrainingData
 from emsco.errors import DataError, Hint, Parameter, Part, Remedy
 from emsco.estimator import EMSCOClassifier
@@ -127,9 +127,9 @@ def inspect_file(
     total = 3 + forecast
     tell(0, total, "")
     there = column_names(path, files.reading)
-    _check_there(path, there, (files.target, *files.drop))
     left_out = {files.target, *files.drop, files.weights}
     names = [name for name in there if name not in left_out]
+    check_names(path, there, [files.target, *files.drop, *names])
     n_rows, columns = profiles_of(path, names, files.reading)
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
@@ -198,13 +198,6 @@ def _only_data(files: FitFiles) -> PathLike:
     if files.data is None:
         raise refused("data", "be given", None, got="none")
     return files.data
-
-
-def _check_there(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
-    for name in wanted:
-        if name not in there:
-            meant = what_was_meant(name, there)
-            raise DataError(f"{path} must have a column {name!r}, got {some(there)}{meant}")
 
 
 def _training_data(files: FitFiles, columns: Sequence[ColumnProfile]) -> TrainingData:

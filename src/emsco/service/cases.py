@@ -242,6 +242,7 @@ class Desk:
 
     def _resumed(self, stored: Stored) -> _Entry:
         try:
+            stored.check()
             case = self.cascade.resume(stored.document)
         except FileError as error:
             raise RefusalError(500, f"the stored case must be whole: {error}") from None

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from emsco._base.text import first_line
+from emsco._base.documents import is_number
+from emsco._base.text import brief, first_line
 from emsco.errors import FileError, Parameter
 from emsco.service.metrics import Sums
 
@@ -28,12 +29,12 @@ _TABLES = [
     "CREATE TABLE counts (sample TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID",
     "CREATE INDEX decided ON cases (changed) WHERE decided",
 ]
-_INSERT = "INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO cases VALUES (:id, :decided, :version, :opened, :changed, :document)"
 _UPDATE = (
-    "UPDATE cases SET decided = ?2, version = ?3, changed = ?5, document = ?6 "
-    "WHERE id = ?1 AND version = ?3 - 1 AND opened = ?4"
+    "UPDATE cases SET decided = :decided, version = :version, changed = :changed, "
+    "document = :document WHERE id = :id AND version = :version - 1 AND opened = :opened"
 )
-_DELETE = "DELETE FROM cases WHERE id = ?"
+_DELETE = "DELETE FROM cases WHERE id = :id"
 _EXPIRE = (
     "DELETE FROM cases WHERE id IN (SELECT id FROM cases WHERE decided AND changed < ? LIMIT ?)"
 )
@@ -73,13 +74,21 @@ class Stored(NamedTuple):
     changed: float
     document: str
 
+    def check(self) -> None:
+        """Refuse a row that no service has written: SQLite keeps any type in any column."""
+        times_are = is_number(self.opened) and is_number(self.changed)
+        if type(self.version) is not int or not 0 <= self.version < 2**62 or not times_are:
+            raise FileError(f"a case must have a version and two times, got {brief(self[2:5])}.")
+        if not isinstance(self.document, str):
+            raise FileError(f"a case must be text, got {brief(self.document)}.")
+
 
 @dataclass(slots=True)
 class _Batch:
     """Writes that go to the disk together."""
 
     done: asyncio.Future[None]
-    steps: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    steps: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     counts: Sums = field(default_factory=Sums)
 
 
@@ -112,7 +121,12 @@ class CaseStore:
     def counts(self) -> dict[str, float]:
         """Return every count that was kept."""
         with _speaking_plainly(self.path):
-            return dict(self._file.execute("SELECT sample, value FROM counts").fetchall())
+            found = dict(self._file.execute("SELECT sample, value FROM counts").fetchall())
+        for name, value in found.items():
+            if not is_number(value) or value < 0:
+                where = f"{str(self.path)!r}, where {brief(name)} is {brief(value)}"
+                raise FileError(_NAME, f" must have counts from 0 up, got {where}.")
+        return found
 
     def n_cases(self) -> tuple[int, int]:
         """Return the numbers of open and of decided cases."""
@@ -130,11 +144,11 @@ class CaseStore:
 
     def save(self, stored: Stored, counts: Mapping[str, float]) -> asyncio.Future[None]:
         """Write a new case, or the next version of one; the future is done once it is safe."""
-        return self._add(_UPDATE if stored.version else _INSERT, stored, counts)
+        return self._add(_UPDATE if stored.version else _INSERT, stored._asdict(), counts)
 
     def delete(self, case: str, counts: Mapping[str, float]) -> asyncio.Future[None]:
         """Delete a case."""
-        return self._add(_DELETE, (case,), counts)
+        return self._add(_DELETE, {"id": case}, counts)
 
     def count(self, counts: Mapping[str, float]) -> None:
         """Keep counts that belong to no case, with the next batch."""
@@ -160,7 +174,7 @@ class CaseStore:
         self._file.close()
 
     def _add(
-        self, statement: str, fields: tuple[Any, ...], counts: Mapping[str, float]
+        self, statement: str, fields: Mapping[str, Any], counts: Mapping[str, float]
     ) -> asyncio.Future[None]:
         batch = self._waiting()
         batch.steps.append((statement, fields))
@@ -182,7 +196,7 @@ class CaseStore:
             try:
                 self._execute(batch)
                 await self._in_thread(lambda: self._file.execute("COMMIT"))
-            except (sqlite3.Error, WriteError) as error:
+            except Exception as error:  # whatever it is, nobody may wait for ever
                 self._give_up(batch, error)
             else:
                 self.n_commits, self.is_failing = self.n_commits + 1, False
@@ -195,7 +209,7 @@ class CaseStore:
         for statement, fields in batch.steps:
             done = self._file.execute(statement, fields)
             if done.rowcount != 1 and statement is not _DELETE:
-                raise WriteError(f"case {fields[0]} has changed meanwhile")
+                raise WriteError(f"case {fields['id']} has changed meanwhile")
         self._file.executemany(_COUNT, batch.counts.items())
 
     def _give_up(self, batch: _Batch, error: Exception) -> None:
