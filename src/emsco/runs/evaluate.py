@@ -138,7 +138,7 @@ def evaluate_run(
 def _warn_of_seen(n_seen: int, n_rows: int, path: PathLike) -> None:
     """Say so if rows are not new: figures that they show are too good."""
     if n_seen:
-        took = f"{n_seen:,} of the {n_rows:,} rows of {path} took part in the search of this design"
+        took = f"{n_seen:,} or more of the {n_rows:,} rows of {path} took part in the search"
         warnings.warn(DataWarning(f"{took}; what they show is too good."), stacklevel=3)
 
 
