@@ -21,6 +21,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.filterwarnings("default:.*took part in the search")
 def test_no_command_sends_control_characters_of_names(folder, typed):
     data, run = folder / "data.csv", folder / f"ru{ESC}n"
     fit = ("--target", "y", "--cv", "0.33", "--estimator", "logistic", "--max-stages", "2")

@@ -35,6 +35,7 @@ def fit(typed, files, tmp_path):
     return call
 
 
+@pytest.mark.filterwarnings("default:.*took part in the search")
 def test_delays_are_given_shown_and_limited(typed, fit, files, tmp_path):
     result = fit("--delay", "scan=3", "--max-worst-delay", 3.5, "--max-mean-delay", 2)
     assert result.code == 0, result.err

@@ -142,7 +142,7 @@ class FrontPicture:
     def __post_init__(self) -> None:
         """Copy and lock the numbers of stages; expected figures need a marked point."""
         object.__setattr__(self, "n_stages", locked_copy(self.n_stages, np.int64))
-        object.__setattr__(self, "currency", check_currency(self.currency))
+        object.__setattr__(self, "currency", check_currency(self.currency) or None)
         if self.expected is not None and self.marked is None:
             raise refused("expected", "be None if no point is marked", self.expected)
 
