@@ -42,6 +42,7 @@ def stands_still(files):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing kills so surely here")
+@pytest.mark.thorough
 def test_workers_end_soon_after_their_parent_is_killed(tmp_path):
     files = [tmp_path / "one", tmp_path / "two"]
     parent = subprocess.Popen([sys.executable, "-c", PROGRAM, *map(str, files)])
