@@ -331,8 +331,9 @@ def _use_cases(folder: Path) -> str:
             told = [desk.metrics.text({}), await _settled(store.expire(7.0))]
             for case in ("c0", "c1", "c2", "c3"):
                 values = {"values": dict.fromkeys(NAMES, 0.1)}
-                steps = desk.look(case), desk.give(case, values), desk.reject(case, {"reason": "x"})
-                told += [await _settled(step) for step in steps]
+                told.append(await _settled(desk.look(case)))
+                told.append(await _settled(desk.give(case, values)))
+                told.append(await _settled(desk.reject(case, {"reason": "x"})))
         finally:
             await store.close()
         return "\n".join(map(str, told))

@@ -10,7 +10,7 @@ import numpy as np
 
 from emsco._base.typing import IntArray
 
-__all__ = ["LEAF", "by_leaf", "n_leaves_of", "of_leaf", "rows_of_leaf"]
+__all__ = ["LEAF", "by_leaf", "n_leaves_of", "rows_of_leaf", "split_by_leaf"]
 
 LEAF = 65_536  # rows; the last bits of models of more rows depend on it
 
@@ -25,10 +25,10 @@ def rows_of_leaf(leaf: int) -> slice:
     return slice(leaf * LEAF, (leaf + 1) * LEAF)
 
 
-def of_leaf(rows: IntArray, leaf: int) -> IntArray:
-    """Row numbers that are in a leaf, in their order."""
-    found: IntArray = rows[rows // LEAF == leaf]
-    return found
+def split_by_leaf(rows: IntArray, n_leaves: int) -> list[IntArray]:
+    """Row numbers that are in each leaf, in their order."""
+    every = by_leaf(rows)
+    return np.split(every, np.searchsorted(every // LEAF, np.arange(1, n_leaves)))
 
 
 def by_leaf(items: IntArray, rows: IntArray | None = None) -> IntArray:

@@ -198,9 +198,10 @@ def _cheaper(run: Run) -> str:
     best = max(found, key=lambda point: point.promised[1].accuracy)
     lost = 100 * (own.promised[1].accuracy - best.promised[1].accuracy)
     number = run.front.position(best)
+    gives = f", and gives up about {lost:.1f} points of accuracy" if lost > 0 else ""
     return (
-        f"Design {number} costs {best.cost:.4g}, {1 - best.cost / total:.0%} less, and gives up "
-        f"about {lost:.1f} points of accuracy: emsco choose {run.folder} {number} deploys it."
+        f"Design {number} costs {best.cost:.4g}, {1 - best.cost / own.cost:.0%} less{gives}: "
+        f"emsco choose {run.folder} {number} deploys it."
     )
 
 

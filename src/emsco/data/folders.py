@@ -19,15 +19,19 @@ from emsco.data.encoding import Encoding
 from emsco.data.labels import labels_of
 from emsco.data.parted import PartedTable
 from emsco.data.reading import AS_FOUND, Reading
-from emsco.data.tables import column_names, parquet_part, parquet_parts, parquet_schema
+from emsco.data.tables import (
+    column_names,
+    is_parquet,
+    parquet_part,
+    parquet_parts,
+    parquet_schema,
+)
 from emsco.errors import DataError, FileError, ReadingWarning
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["ParquetFolder"]
-
-_ENDINGS = (".parquet", ".pq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class ParquetFolder(PartedTable):
     """
 
     def __init__(self, folder: PathLike, reading: Reading = AS_FOUND) -> None:
-        files = sorted(one for one in Path(folder).iterdir() if one.name.endswith(_ENDINGS))
+        files = sorted(one for one in Path(folder).iterdir() if is_parquet(one))
         if not files:
             raise FileError(f"{folder} must be a folder of Parquet files, got none in it.")
         self.folder, self.reading, self.files = Path(folder), reading, files
@@ -96,9 +100,9 @@ class ParquetFolder(PartedTable):
         """Return the labels of all files, which must be of one type."""
         found: dict[Path, AnyArray] = {}
         for path in self.files:
-            own = [self._read(part, [target]) for part in self._parts if part.path == path]
+            own = [part for part in self._parts if part.path == path]
             if own:
-                found[path] = np.concatenate([labels_of(one.column(target), path) for one in own])
+                found[path] = np.concatenate([self._labels(part, target) for part in own])
         first = next(iter(found), None)
         for path, labels in found.items():
             if first is not None and (labels.dtype.kind == "U") != (found[first].dtype.kind == "U"):
@@ -110,6 +114,10 @@ class ParquetFolder(PartedTable):
         if not found:
             raise DataError(f"{self.folder} must have rows, got none.")
         return np.concatenate(list(found.values()))
+
+    def _labels(self, part: _Part, target: str) -> AnyArray:
+        column = self._read(part, [target]).column(target)
+        return labels_of(column, part.path, part.first_row)
 
     def rows(self, encoding: Encoding) -> Any:
         """Return the inputs of all rows: in memory if they fit, else on disk."""

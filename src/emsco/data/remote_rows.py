@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from emsco._base.digests import fingerprint
-from emsco._base.leaves import by_leaf, n_leaves_of, of_leaf, rows_of_leaf
+from emsco._base.leaves import by_leaf, n_leaves_of, rows_of_leaf, split_by_leaf
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco._base.workers import Workers
 
@@ -159,7 +159,9 @@ class RemoteRows:
         """Select rows by number, or fetch columns of all rows, as in ``rows[:, 3]``."""
         if isinstance(which, tuple):
             return np.concatenate(self.by_leaf(_columns_of, which[1]))
-        return self if isinstance(which, slice) else SelectedRows(self, np.asarray(which))
+        if isinstance(which, slice) and which == slice(None):
+            return self
+        return SelectedRows(self, np.arange(len(self))[which])
 
     def _replace(self, held: Held) -> list[Held]:
         """Load the leaves of a lost worker on others, once for all who have noticed."""
@@ -205,7 +207,8 @@ class SelectedRows:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         del copy  # what is fetched is always new
         every = range(self.rows.n_leaves)
-        own = {i: (of_leaf(self.numbers, i) - rows_of_leaf(i).start,) for i in every}
+        leaves = split_by_leaf(self.numbers, self.rows.n_leaves)
+        own = {i: (rows - rows_of_leaf(i).start,) for i, rows in enumerate(leaves)}
         parts = self.rows.run(Task(_take, own=own))
         found = np.empty(self.shape, dtype=dtype or np.float64)
         found[by_leaf(np.arange(len(self)), self.numbers)] = np.concatenate(

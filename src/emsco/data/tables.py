@@ -42,6 +42,7 @@ __all__ = [
     "column_names",
     "file_form",
     "file_kind",
+    "is_parquet",
     "joined",
     "parquet_part",
     "parquet_parts",
@@ -261,6 +262,12 @@ def joined(first: pa.Table, second: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     return pa.concat_tables([first, second], promote_options="permissive")
+
+
+def is_parquet(path: PathLike) -> bool:
+    """Whether a file is Parquet by the ending of its name."""
+    name = os.fspath(path).lower()
+    return any(name.endswith(one) for one, kind in _ENDINGS.items() if kind == "parquet")
 
 
 def file_kind(path: PathLike, *, to_write: bool = False) -> str:

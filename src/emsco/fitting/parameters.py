@@ -112,7 +112,7 @@ def with_remote_rows(given: Mapping[str, Any]) -> dict[str, Any]:
     ParameterError
         If a parameter asks for what only rows in memory can have.
     """
-    own = {**given, "estimator": "logistic"}
+    own = {**given, "estimator": FAMILIES[0]}
     for name, allowed, rule in _REMOTE:
         value = given[name]
         if not (value is None or (isinstance(value, str) and value in allowed)):

@@ -116,13 +116,13 @@ class Expecter:
         When the time is over, designs beyond the points are left out.
         """
         figures, errors = BagFigures(self._bags, self.evaluator.metric != "accuracy"), []
+        places = np.argsort(self._bags.order)[self._unit]
         at_once = int(np.clip(_CELLS / len(self.rows.truth), 1, _AT_ONCE))
         for part in slices(len(tried), at_once):
             if part.start >= n_points and is_over is not None and is_over():
                 tried = tried[: part.start]
                 break
             paid = self.evaluator.costs_after(tried[part])
-            places = np.argsort(self._bags.order)[self._unit]
             shares = RowShares(*self.rows.shares(tried[part], paid, places))
             figures.add(shares)
             n_own = min(n_points - part.start, len(shares.spent))

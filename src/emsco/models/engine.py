@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from emsco._base.leaves import n_leaves_of, of_leaf
+from emsco._base.leaves import n_leaves_of, split_by_leaf
 from emsco._base.typing import (
     BoolArray,
     FloatArray,
@@ -36,6 +36,7 @@ __all__ = [
     "OutcomeFitter",
     "SplitRows",
     "answers_of",
+    "scaling_of",
 ]
 
 _MOST_MODELS = 256  # fitted together; larger batches are no faster and take more memory
@@ -132,7 +133,7 @@ class SplitRows:
 
         `class_weights`, of shape (n_classes,), affect fitting only.
         """
-        scaling = _scaling_of(X, train, weights)
+        scaling = scaling_of(X, train, weights)
         if class_weights is not None:
             weights = class_weights[labels] * (1.0 if weights is None else weights)
         own = None if weights is None else weights[train]
@@ -154,10 +155,10 @@ class SplitRows:
         return cls(shards, fitter, scaling, len(train))
 
 
-def _scaling_of(X: FloatArray, train: IntArray, weights: FloatArray | None) -> Scaling:
+def scaling_of(X: FloatArray, train: IntArray, weights: FloatArray | None) -> Scaling:
     """Standardise by training rows, leaf by leaf."""
     train = train if weights is None else train[weights[train] > 0]
-    leaves = [of_leaf(train, leaf) for leaf in range(n_leaves_of(len(X)))]
+    leaves = split_by_leaf(train, n_leaves_of(len(X)))
     own = [None if weights is None else weights[rows] for rows in leaves]
     parts = list(zip(leaves, own, strict=True))
     return Scaling.from_parts(

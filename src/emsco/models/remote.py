@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.leaves import of_leaf, rows_of_leaf
+from emsco._base.leaves import rows_of_leaf, split_by_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray
 from emsco._base.workers import slices
 from emsco.data.remote_rows import Leaf, RemoteRows, Task
@@ -87,8 +87,7 @@ class RemoteSplit(SplitRows):
     ) -> Self:
         """Standardise by the training rows, where these are; see `SplitRows.cut`."""
         own_train = train if weights is None else train[weights[train] > 0]
-        trained = [of_leaf(own_train, leaf) for leaf in range(X.n_leaves)]
-        seen = [of_leaf(scored, leaf) for leaf in range(X.n_leaves)]
+        trained, seen = (split_by_leaf(rows, X.n_leaves) for rows in (own_train, scored))
         scaling = _learn_scaling(X, trained, weights)
         if class_weights is not None:
             weights = class_weights[labels] * (1.0 if weights is None else weights)

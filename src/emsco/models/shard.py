@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from emsco._base.leaves import LEAF, n_leaves_of, of_leaf
+from emsco._base.leaves import LEAF, n_leaves_of, split_by_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray
 from emsco._kernels.deciding import judge_rows, judge_rows_many
 from emsco._kernels.fitting import BLOCK, add_terms, add_terms_many
@@ -198,8 +198,9 @@ def cut_shards(
         Whether to count the scored rows of each class too.
     """
     shards = []
-    for leaf in range(n_leaves_of(len(X))):
-        own_train, own_scored = of_leaf(train, leaf), of_leaf(scored, leaf)
+    n_leaves = n_leaves_of(len(X))
+    leaves = zip(split_by_leaf(train, n_leaves), split_by_leaf(scored, n_leaves), strict=True)
+    for leaf, (own_train, own_scored) in enumerate(leaves):
         if weights is not None:
             own_train = own_train[weights[own_train] > 0]
         most = max(len(own_train), len(own_scored))

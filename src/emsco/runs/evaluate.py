@@ -139,7 +139,7 @@ def _warn_of_seen(n_seen: int, n_rows: int, path: PathLike) -> None:
     """Say so if rows are not new: figures that they show are too good."""
     if n_seen:
         took = f"{n_seen:,} or more of the {n_rows:,} rows of {path} took part in the search"
-        warnings.warn(DataWarning(f"{took}; what they show is too good."), stacklevel=3)
+        warnings.warn(DataWarning(f"{took}; their figures are too good."), stacklevel=3)
 
 
 def _columns(cascade: Cascade, everything: Cascade | None, weights: str | None) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
-from emsco.models.engine import Answers, LogisticEngine
+from emsco.models.engine import Answers, LogisticEngine, scaling_of
 from emsco.models.gpu.bits import TorchBits
 from emsco.models.gpu.fitter import TorchFitter
 from emsco.models.gpu.library import open_device
@@ -53,7 +53,7 @@ class TorchSplit:
         by_class: bool = False,
     ) -> Self:
         """Standardise by the training rows and send all to the device; see `SplitRows.cut`."""
-        scaling = Scaling.learn(X[train], None if weights is None else weights[train])
+        scaling = scaling_of(X, train, weights)
         if class_weights is not None:
             weights = class_weights[labels] * (1.0 if weights is None else weights)
         n_rows = len(train)

@@ -20,7 +20,7 @@ _KEPT_SHARE = 0.3  # of the device's memory, for products of columns that are ke
 _LARGEST = 128.0  # of a rounded column: products of two are far from the largest float16
 _LIFT = 2.0**17  # of the weights of Hessians, which are at most 1/4: uses the range of float16
 _AT_ONCE = 2**20  # rows sent to the device at a time
-_SPARSE = 4  # one row in so many is worth a copy before it is sent
+_SPARSE = 4  # if fewer than one row in so many is wanted, those are copied before they are sent
 _LINES = 4  # columns come in fours: other matrix products take half as long again
 
 
