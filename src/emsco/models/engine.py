@@ -88,9 +88,9 @@ class Engine(Protocol):
         """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
 
     def answers(
-        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray]
+        self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]
     ) -> list[Answers]:
-        """Answers of fitted models for the scored rows of each split, which `rows` holds."""
+        """Answers of fitted models for the scored rows of each split, by number in `rows`."""
 
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
@@ -252,16 +252,21 @@ class LogisticEngine:
         self._workers.run(judge, list(slices(len(slots), size)))
 
     def answers(
-        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray]
+        self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]
     ) -> list[Answers]:
-        """Answers of fitted models for the scored rows of each split, which `rows` holds."""
+        """Answers of fitted models for the scored rows of each split, by number in `rows`."""
         coefs = self.coefs(numbers)
         coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
         found = []
-        for split, spread, own in zip(self.splits, coefs, rows, strict=True):
-            models = Models.from_subsets(subsets, spread)
-            expanded = own if self.basis is None else self.basis.expand(own)
-            found.append(answers_of(models, split.scaling, expanded, self.n_classes))
+        for split, spread, own in zip(self.splits, coefs, scored, strict=True):
+            models, shape = Models.from_subsets(subsets, spread), (len(subsets), len(own))
+            winner, confidence = np.empty(shape, dtype=np.int64), np.empty(shape)
+            for part in slices(len(own), ROWS_PER_SHARD):
+                block = rows[own[part]]
+                block = block if self.basis is None else self.basis.expand(block)
+                judged = answers_of(models, split.scaling, block, self.n_classes)
+                winner[:, part], confidence[:, part] = judged
+            found.append((winner, confidence))
         return found
 
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
@@ -385,10 +390,14 @@ class OutcomeEngine:
             bits.put(slots, pack(sure[:, layout.rows]), pack(correct[:, layout.rows]))
 
     def answers(
-        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray] = ()
+        self,
+        subsets: BoolArray,
+        numbers: FloatArray,
+        rows: Any = None,
+        scored: Sequence[IntArray] = (),
     ) -> list[Answers]:
         """Answers of fitted models for the scored rows of each split."""
-        del subsets, rows  # `numbers` holds the answers
+        del subsets, rows, scored  # `numbers` holds the answers
         parts = iter(np.split(numbers, self._cuts, axis=1))
         return [(next(parts).astype(np.int64), next(parts)) for _ in self.fitters]
 

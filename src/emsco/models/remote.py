@@ -140,10 +140,10 @@ class RemoteEngine(LogisticEngine):
                     shard.bits.put(slots[part], *found[shard.leaf])
 
     def answers(
-        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray]
+        self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]
     ) -> list[Answers]:
         """Answers of fitted models for the scored rows of each split."""
-        del rows  # workers have them
+        del rows, scored  # workers have them
         every = []
         for split, models in self._models(subsets, numbers):
             found = split.rows.run(Task(_answered, (split.key, models, self.n_classes)))

@@ -116,7 +116,7 @@ class ScoredRows:
         self.own_weights = None if is_plain else self.weights
         self.are_alike = bool(is_plain and prices is None)
         self.units: IntArray = np.ones_like(every) if data.units is None else data.units[every]
-        self._inputs = [data.rows[rows] for rows in scored]
+        self._inputs = data.rows, scored
         missing = data.missing()
         self._missing = None if missing is None else (missing[every] @ members.T)
         self._known: dict[bytes, tuple[LabelArray, FloatArray]] = {}
@@ -137,7 +137,7 @@ class ScoredRows:
 
     def guesses(self, subsets: BoolArray) -> LabelArray:
         """Likeliest class of each scored row by the model of each subset, however unsure."""
-        answers = self._bank.answers(subsets, self._inputs)
+        answers = self._bank.answers(subsets, *self._inputs)
         return np.concatenate([winner for winner, _ in answers], axis=1).astype(np.uint8)
 
     def shares(
@@ -201,7 +201,7 @@ class ScoredRows:
             self._known = {key: one for key, one in self._known.items() if key in every}
         keys, wanted = list(new), np.array(list(new.values()))
         for part in slices(len(keys), _AT_ONCE):
-            answers = self._bank.answers(wanted[part], self._inputs)
+            answers = self._bank.answers(wanted[part], *self._inputs)
             winner, sure = (_joined(own) for own in zip(*answers, strict=True))
             winner = winner.astype(np.uint8, copy=False)
             self._known.update(zip(keys[part], zip(winner, sure, strict=True), strict=True))
