@@ -46,7 +46,7 @@ _WORTH_FITTING = 20_000  # models times rows; with less work, starting threads t
 
 
 # Likeliest class of each row, the first of equals, and its probability: both (n_subsets, n_rows).
-Answers: TypeAlias = tuple[IntArray, FloatArray]
+Answers: TypeAlias = tuple[LabelArray, FloatArray]
 
 
 class Engine(Protocol):
@@ -260,7 +260,7 @@ class LogisticEngine:
         found = []
         for split, spread, own in zip(self.splits, coefs, scored, strict=True):
             models, shape = Models.from_subsets(subsets, spread), (len(subsets), len(own))
-            winner, confidence = np.empty(shape, dtype=np.int64), np.empty(shape)
+            winner, confidence = np.empty(shape, dtype=np.uint8), np.empty(shape)
             for part in slices(len(own), ROWS_PER_SHARD):
                 block = rows[own[part]]
                 block = block if self.basis is None else self.basis.expand(block)
@@ -292,7 +292,7 @@ def answers_of(models: Models, scaling: Scaling, rows: FloatArray, n_classes: in
     """Answers of fitted models for rows: the likeliest class of each and its probability."""
     filled, n_models = scaling.filled(rows), len(models.sizes)
     never = np.full(n_classes, 2.0)  # no confidence reaches it
-    winner = np.empty((n_models, len(rows)), dtype=np.int64)
+    winner = np.empty((n_models, len(rows)), dtype=np.uint8)
     confidence = np.empty(winner.shape)
     for m in range(n_models):
         _, winner[m], confidence[m] = models.decide(
@@ -399,7 +399,7 @@ class OutcomeEngine:
         """Answers of fitted models for the scored rows of each split."""
         del subsets, rows, scored  # `numbers` holds the answers
         parts = iter(np.split(numbers, self._cuts, axis=1))
-        return [(next(parts).astype(np.int64), next(parts)) for _ in self.fitters]
+        return [(next(parts).astype(np.uint8), next(parts)) for _ in self.fitters]
 
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""

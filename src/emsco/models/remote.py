@@ -274,8 +274,7 @@ def _judged(leaf: Leaf, key: int, models: Models, thresholds: FloatArray) -> Any
 
 def _answered(leaf: Leaf, key: int, models: Models, n_classes: int) -> Any:
     own = leaf.notes[key]
-    winner, confidence = answers_of(models, own.scaling, leaf.rows[own.scored[0]], n_classes)
-    return winner.astype(np.uint8), confidence
+    return answers_of(models, own.scaling, leaf.rows[own.scored[0]], n_classes)
 
 
 def _margins(leaf: Leaf, key: int, coefs: FloatArray, n_classes: int) -> SingleArray:
