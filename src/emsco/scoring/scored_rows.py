@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emsco._base.arrays import distinct_rows
 from emsco._base.typing import (
     AnyArray,
     BoolArray,
@@ -108,7 +109,7 @@ class ScoredRows:
         self._bank, self._thresholds = bank, grid.thresholds
         scored = [rows for _, rows in splits]
         every = np.concatenate(scored)
-        self.rows: IntArray = np.unique(every, return_inverse=True)[1]
+        self.rows: IntArray = distinct_rows(every, len(data.labels))[1]
         self.truth: IntArray = data.labels[every].astype(np.int64)
         self.n_classes = len(data.classes)
         weights = np.ones(len(data.labels)) if data.weights is None else data.weights
