@@ -74,6 +74,7 @@ class SubsetBank:
         self.on_fit: Callable[[int, int], None] | None = None
         self.watched: Sequence[FloatArray] | FloatArray = ()
         self._members = members.astype(np.float32)
+        self._owner = np.argmax(members, axis=0) if (members.sum(axis=0) == 1).all() else None
         self._workers = Workers(n_jobs)
         self._bytes_per_slot = sum(bits.bytes_per_slot for bits in engine.bits)
         n_words = -(-n_features // 32)
@@ -316,7 +317,11 @@ class SubsetBank:
 
     def inputs(self, subsets: BoolArray) -> BoolArray:
         """Inputs of each subset of the features, (n_subsets, n_inputs)."""
-        reads: BoolArray = subsets @ self._members > 0
+        reads: BoolArray
+        if self._owner is not None:
+            reads = subsets[:, self._owner]  # a product of matrices would wait for its threads
+        else:
+            reads = subsets @ self._members > 0
         return reads
 
     def _kept_of(self, words: WordArray) -> FloatArray:

@@ -130,8 +130,10 @@ def thin(scores: Scores, total_cost: float, most: int) -> IntArray:
     width = 1 / most
     while True:
         boxes = np.floor(points[order] / width).astype(np.int64)
-        distinct, place = np.unique(boxes, axis=0, return_index=True)
-        best = place[is_nondominated(distinct.astype(np.float64), maximise=True)]
+        boxes -= boxes.min(axis=0)
+        number = np.ravel_multi_index(tuple(boxes.T), tuple(boxes.max(axis=0) + 1))
+        place = np.unique(number, return_index=True)[1]
+        best = place[is_nondominated(boxes[place].astype(np.float64), maximise=True)]
         if len(best) <= most:
             break
         width *= _WIDER
