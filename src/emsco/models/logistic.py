@@ -17,7 +17,7 @@ from emsco._kernels.stepping import advance_models, start_models, turn_hessian
 from emsco.errors import DataError, Parameter
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
 from emsco.models.shard import Shard
-from emsco.models.sums import add_terms
+from emsco.models.sums import add_up
 
 __all__ = ["LogisticFitter"]
 
@@ -69,7 +69,7 @@ class LogisticFitter:
         at = ModelBatch.from_subsets(self._everything, self._n_classes)
         at.models.coefs[:] = coefs
         at.fine[:] = True
-        add_terms(self._shards, at, np.zeros(1, dtype=np.int64))
+        add_up(self._shards, at, np.zeros(1, dtype=np.int64))
         size = coefs.shape[1]
         if self._n_classes > 2:
             turn_hessian(at.hessian[0], size, at.n_directions, self._mixing, *self._scratch())
@@ -89,7 +89,7 @@ class LogisticFitter:
         for _ in range(_MOST_PASSES):
             if not live.size:
                 return _checked(batch)
-            add_terms(self._shards, batch, live)
+            add_up(self._shards, batch, live)
             live = live[: self._advance(batch, places, sizes, live)]
         from sklearn.exceptions import ConvergenceWarning  # late: deciding needs no scikit-learn
 

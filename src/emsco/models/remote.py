@@ -27,7 +27,7 @@ from emsco.models.logistic import LogisticFitter
 from emsco.models.margins import margins_of
 from emsco.models.scaling import Scaling, Spread, squares_about
 from emsco.models.shard import LocalShard
-from emsco.models.sums import Request, Sums, merged, put
+from emsco.models.sums import Node, Request, Sums, merged, put
 
 __all__ = ["RemoteEngine", "RemoteSplit"]
 
@@ -57,7 +57,7 @@ class _Terms:
         """Ask all workers for their sums at once, and add them up by pairs of leaves."""
         request, order = Request.from_batch(batch, live)
         n_leaves = self.rows.n_leaves
-        combine = partial(_merged, n_leaves=n_leaves)
+        combine = partial(_add_leaf, n_leaves=n_leaves)
         nodes = self.rows.run(Task(_terms, (self.key, request), combine=combine))
         put(batch, order, request.n_curved, merged(nodes, n_leaves).popitem()[1])
 
@@ -260,8 +260,9 @@ def _terms(leaf: Leaf, key: int, request: Request) -> Sums:
     return request.over([leaf.notes[key].over(leaf.rows, scored=False)])
 
 
-def _merged(found: dict[int, Sums], n_leaves: int) -> dict[tuple[int, int], Sums]:
-    return merged({(0, leaf): sums for leaf, sums in found.items()}, n_leaves)
+def _add_leaf(nodes: dict[Node, Sums], leaf: int, sums: Sums, n_leaves: int) -> None:
+    nodes[0, leaf] = sums
+    merged(nodes, n_leaves)
 
 
 def _judged(leaf: Leaf, key: int, models: Models, thresholds: FloatArray) -> Any:

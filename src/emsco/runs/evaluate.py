@@ -16,6 +16,7 @@ from emsco.cascade.tallying import Tally
 from emsco.data.keys import Keys
 from emsco.data.labels import as_classes
 from emsco.data.reading import Reading
+from emsco.data.row_prints import Lookup
 from emsco.data.rows import column_rows
 from emsco.data.tables import Chunk, by_line, column_names, file_kind, read_chunks
 from emsco.errors import DataError, DataWarning, Parameter, Part, Row
@@ -105,7 +106,8 @@ def evaluate_run(
     stages = cascade.stages
     about = cascade.classes, cascade.design.buys, None if stages.prices else stages.costs
     tally = Tally(*about, _is_csv(path), stages.delays)
-    references, n_rows, n_seen, searched = [], 0, 0, run.front.searched
+    references, n_rows, searched = [], 0, run.front.searched
+    lookup = None if searched is None else Lookup(searched)
     chunks = read_chunks(
         path,
         columns,
@@ -124,20 +126,21 @@ def evaluate_run(
             if everything is not None:
                 references.append(_refer(everything, run.front, rows))
             n_rows += chunk.table.num_rows
-            n_seen += 0 if searched is None else len(searched.seen_again(rows.inputs))
+            if lookup is not None:
+                lookup.add(rows.inputs)
         if report:
             report(n_rows)
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
-    _warn_of_seen(n_seen, n_rows, path)
+    _warn_of_seen(lookup, n_rows, path)
     new = with_promises(_new(tally, path, weights).with_total(costs), run.front[number])
     whole = tuple(map(Reference.joined, zip(*references, strict=True)))
     return RunEvaluation(run, number, new, whole)
 
 
-def _warn_of_seen(n_seen: int, n_rows: int, path: PathLike) -> None:
+def _warn_of_seen(lookup: Lookup | None, n_rows: int, path: PathLike) -> None:
     """Say so if rows are not new: figures that they show are too good."""
-    if n_seen:
+    if lookup is not None and (n_seen := len(lookup.seen())):
         took = f"{n_seen:,} or more of the {n_rows:,} rows of {path} took part in the search"
         warnings.warn(DataWarning(f"{took}; their figures are too good."), stacklevel=3)
 
