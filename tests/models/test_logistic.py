@@ -565,4 +565,4 @@ class _Lost:
 
 def test_a_model_without_numbers_is_refused_instead_of_saying_nan():
     with pytest.raises(DataError, match=r"^every stage model must have finite coefficients, got"):
-        LogisticFitter([_Lost()], n_inputs=2, n_rows=10)
+        LogisticFitter([_Lost()], n_inputs=2, n_rows=10).prepare()

@@ -40,7 +40,7 @@ from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.history import Generation, history_of
 from emsco.front.ties import NamedDesigns
-from emsco.models.choosing import ModelChoice
+from emsco.models.choosing import ModelChoice, trial_seconds
 from emsco.models.devices import CPU
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.journal import Journal
@@ -56,6 +56,8 @@ _SEARCH_PARAMETERS = tuple(field.name for field in fields(SearchSettings) if fie
 # models; the simplest design and the first part of expected figures.
 _SEARCHED_FIRST, _SEARCHED, _FINISHED, _JUDGED = 0.5, 0.75, 0.75, 0.9
 _TIME_FOR_ALL = 30.0  # seconds; in less, boosted trees are not tried
+_TRIED = 0.25  # of a time limit, for trying families
+_QUICK = 5.0  # seconds; quicker trials are always made
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,8 +159,12 @@ class _Steps:
     @property
     def families(self) -> tuple[str, ...]:
         """Families of stage models that there is time for; boosted trees take longest."""
-        limit = self.deadline.limit
-        return FAMILIES if limit is None or limit >= _TIME_FOR_ALL else FAMILIES[:-1]
+        if (limit := self.deadline.limit) is None:
+            return FAMILIES
+        size, longest = (*self.data.rows.shape, len(self.data.classes)), max(_QUICK, _TRIED * limit)
+        tried = FAMILIES if limit >= _TIME_FOR_ALL else FAMILIES[:-1]
+        found = tuple(one for one in tried if trial_seconds(one, *size) <= longest)
+        return found if FAMILIES[0] in found else FAMILIES[:1]
 
     @property
     def shown(self) -> bool:
@@ -174,8 +180,11 @@ class _Steps:
 
     def choose_models(
         self, recipe: StageRecipe, splits: list[Split]
-    ) -> tuple[StageRecipe, ModelChoice]:
-        """Find out which stage models "auto" means."""
+    ) -> tuple[StageRecipe, ModelChoice | None]:
+        """Find out which stage models "auto" means; the simplest, if a trial takes too long."""
+        if len(self.families) == 1:
+            self._say(f"Stage models: {self.families[0]}, since trying others takes too long")
+            return recipe.of_family(self.families[0]), None
         with self._progress("families tried") as report:
             recipe, choice = recipe.chosen(self.data, splits, report, self.families)
         self._say(f"Stage models: {choice.family}")

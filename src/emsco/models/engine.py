@@ -224,6 +224,8 @@ class LogisticEngine:
             weights = self.splits[split].fitter.fit(subsets[batch]).spread(self.n_inputs)
             found[batch, split] = weights.reshape(len(batch), self.n_outputs, -1)
 
+        for one in self.splits:  # not in threads, which would do it several times
+            one.fitter.prepare()
         tasks = list(product(slices(len(subsets), size), range(len(self.splits))))
         self._workers.run(fit, tasks, report)
         return found.reshape(len(subsets), self.kept)

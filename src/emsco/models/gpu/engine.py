@@ -103,11 +103,14 @@ class TorchEngine(LogisticEngine):
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Fit each subset on each split; return the weights, split after split."""
         splits: Sequence[Any] = self.splits
-        found = [
-            split.fitter.fit(subsets, report if len(splits) == 1 else None) for split in splits
-        ]
-        if report and len(splits) > 1:
-            report(len(subsets), len(subsets))
+        if len(splits) == 1:
+            found = [splits[0].fitter.fit(subsets, report)]
+        else:
+            found = []
+            for split in splits:
+                found.append(split.fitter.fit(subsets, None))
+                if report:
+                    report(len(found), len(splits))
         return np.stack(found, axis=1).reshape(len(subsets), self.kept)
 
     def judge(
