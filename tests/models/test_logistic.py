@@ -456,6 +456,7 @@ class TestOptimum:
         X, y = noisy_rows()
         rows = np.arange(len(X))
         fitter = SplitRows.cut(X, y.astype(np.uint8), rows, rows[:0]).fitter
+        fitter.prepare()
         monkeypatch.setattr(logistic, "_MOST_PASSES", 1)
         with pytest.warns(ConvergenceWarning, match="31 of 31 stage models did not converge"):
             fitter.fit(all_subsets(5))

@@ -25,6 +25,7 @@ __all__ = [
     "as_float",
     "check_columns",
     "check_finite",
+    "check_named",
     "check_names",
     "check_shape",
     "check_table",
@@ -131,11 +132,16 @@ def check_table(X: Any) -> None:
 
 def check_names(X: Any, names: Sequence[str], what: str = "X") -> None:
     """Refuse a data frame that lacks one of the columns `names`, or has one twice."""
-    columns = column_names(X)
-    if missing := [name for name in names if name not in columns]:
+    check_named(column_names(X), names, what)
+
+
+def check_named(there: Sequence[str], wanted: Sequence[str], what: str) -> None:
+    """Refuse columns that lack one of those `wanted`, or have it twice."""
+    columns = list(there)
+    if missing := [name for name in wanted if name not in columns]:
         meant = what_was_meant(missing[0], columns)
         raise DataError(f"{what} must have a column {missing[0]!r}, got {some(columns)}{meant}")
-    if twice := [name for name in names if columns.count(name) > 1]:
+    if twice := [name for name in wanted if columns.count(name) > 1]:
         raise DataError(f"{what} must have one column {twice[0]!r}, got {columns.count(twice[0])}.")
 
 
