@@ -245,6 +245,18 @@ def arrow_kind(column: Any) -> Kind | None:
     return "category" if text or types.is_dictionary(kind) else None
 
 
+def column_weights(X: Any, name: str, what: str, first_row: int) -> FloatArray:
+    """Return a column of sample weights; refuse those below 0."""
+    weights = column_rows(X, name, what, first_row)
+    if (below := weights < 0).any():
+        row = int(below.argmax())
+        said = (
+            f"{what} must have weights of at least 0 in column {name!r}, got {weights[row]:g} in "
+        )
+        raise DataError(said, Row(first_row + row), ".")
+    return weights
+
+
 def arrow_numbers(column: Any, name: str, what: str) -> FloatArray:
     """Return a PyArrow column of numbers or truth values as float64, missing values as NaN."""
     import pyarrow as pa

@@ -19,10 +19,10 @@ from emsco.data.folders import ParquetFolder
 from emsco.data.labels import as_classes
 from emsco.data.prices import prices_of_rows
 from emsco.data.reading import AS_FOUND, Reading
-from emsco.data.rows import check_names, column_rows
+from emsco.data.rows import check_names, column_weights
 from emsco.data.tables import by_line, joined, read_labelled, settled_reading
 from emsco.designs.thresholds import MOST_CLASSES
-from emsco.errors import DataError, Parameter, ParameterError, ReadingWarning, Row
+from emsco.errors import DataError, Parameter, ParameterError, ReadingWarning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,11 +188,7 @@ class FitFiles:
         """Return the table without its column of weights, and the weights."""
         if self.weights is None:
             return table, None
-        weights = column_rows(table, self.weights, str(path), first_row=1)
-        if (below := weights < 0).any():
-            row = int(below.argmax())
-            said = f"{path} must have weights of at least 0 in column {self.weights!r}, got "
-            raise DataError(f"{said}{weights[row]:g} in ", Row(row + 1), ".")
+        weights = column_weights(table, self.weights, str(path), first_row=1)
         return table.drop_columns([self.weights]), weights
 
 

@@ -17,7 +17,7 @@ from emsco.data.keys import Keys
 from emsco.data.labels import as_classes
 from emsco.data.reading import Reading
 from emsco.data.row_prints import Lookup
-from emsco.data.rows import column_rows
+from emsco.data.rows import column_weights
 from emsco.data.tables import Chunk, by_line, column_names, file_kind, read_chunks
 from emsco.errors import DataError, DataWarning, Parameter, Part, Row
 from emsco.front import ParetoFront
@@ -214,7 +214,7 @@ def _read(
         if everything is None
         else everything.row_prices(chunk.table, chunk.table.num_rows, first_row=first),
         as_classes(labels, cascade.classes, path, first),
-        None if weights is None else _weights(chunk, path, weights),
+        None if weights is None else column_weights(chunk.table, weights, str(path), first),
         _keys(chunk, by),
         of_group,
     )
@@ -234,15 +234,3 @@ def _refer(everything: Cascade, front: ParetoFront, rows: _Rows) -> tuple[Refere
     decisions = everything.decide_rows(rows.inputs, rows.prices_of_all)
     commonest = front.references[0].label
     return references_from_decisions(everything, commonest, decisions, rows.truth, rows.weights)
-
-
-def _weights(chunk: Chunk, path: PathLike, name: str) -> FloatArray:
-    weights = column_rows(chunk.table, name, str(path), chunk.first + 1)
-    if (below := weights < 0).any():
-        row = int(below.argmax())
-        raise DataError(
-            f"{path} must have weights of at least 0 in column {name!r}, got {weights[row]:g} in ",
-            Row(chunk.first + row + 1),
-            ".",
-        )
-    return weights
