@@ -31,6 +31,7 @@ __all__ = [
     "check_table",
     "column_names",
     "column_rows",
+    "column_weights",
     "has",
     "is_frame",
     "named_columns",
@@ -250,10 +251,8 @@ def column_weights(X: Any, name: str, what: str, first_row: int) -> FloatArray:
     weights = column_rows(X, name, what, first_row)
     if (below := weights < 0).any():
         row = int(below.argmax())
-        said = (
-            f"{what} must have weights of at least 0 in column {name!r}, got {weights[row]:g} in "
-        )
-        raise DataError(said, Row(first_row + row), ".")
+        said = f"{what} must have weights of at least 0 in column {name!r}, got "
+        raise DataError(f"{said}{weights[row]:g} in ", Row(first_row + row), ".")
     return weights
 
 
