@@ -127,6 +127,10 @@ def test_rows_have_the_same_digests_with_workers_as_in_memory(small_leaves, n_ro
     rows, _ = remote(X, 3)
     assert rows.fingerprint() == fingerprint_of_rows(X)
     assert fingerprint_of_rows(X[::-1]) != fingerprint_of_rows(X)
+    data = TrainingData.from_table(
+        X, np.arange(n_rows) % 2, None, FeatureCosts.resolve(None, "abcd"), "impute"
+    )
+    assert replace(data, rows=remote(data.rows, 3)[0]).fingerprints() == data.fingerprints()
     assert RowPrints.from_rows(rows).digest == RowPrints.from_rows(X).digest
 
 
