@@ -15,6 +15,7 @@ from emsco.data.encoding import Encoding
 from emsco.data.parted import PartedTable
 from emsco.data.prices import prices_of_rows
 from emsco.data.remote_rows import RemoteRows
+from emsco.data.single_rows import held_rows
 from emsco.data.weights import check_weights, whole_weights
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError
@@ -28,7 +29,7 @@ class TrainingData:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_rows, n_inputs) or RemoteRows
+    rows : ndarray of shape (n_rows, n_inputs), SingleRows or RemoteRows
         Inputs that `encoding` makes, missing values as NaN.
     labels : ndarray of shape (n_rows,)
         Position of each row's label in `classes`.
@@ -77,7 +78,7 @@ class TrainingData:
             rows = table.rows(encoding)
         else:
             encoding = Encoding.learn(table, costs, gaps)
-            rows = encoding.rows(table)
+            rows = held_rows(encoding.rows(table), table)
         return cls(rows, labels, weights, classes, costs, encoding, prices)
 
     def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:

@@ -108,16 +108,9 @@ def evaluate_run(
     tally = Tally(*about, _is_csv(path), stages.delays)
     references, n_rows, searched = [], 0, run.front.searched
     lookup = None if searched is None else Lookup(searched)
-    chunks = read_chunks(
-        path,
-        columns,
-        [name for name in (by, groups) if name is not None],
-        kinds=cascade.encoding.kinds,
-        target=target,
-        classes=cascade.classes,
-        reading=known,
-    )
-    for chunk in chunks:
+    keep = [name for name in (by, groups) if name is not None]
+    read_as = cascade.encoding.kinds, target, cascade.classes, known
+    for chunk in read_chunks(path, columns, keep, *read_as):
         if chunk.table.num_rows:
             with by_line(path, known):
                 rows = _read(cascade, everything, chunk, path, weights, by, groups)
