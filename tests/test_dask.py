@@ -123,7 +123,7 @@ def test_without_any_worker_left_a_fit_ends_with_a_sentence_and_its_checkpoint(
     X, y = problem()
     with monkeypatch.context() as patch:
         patch.setattr(remote_rows.RemoteRows, "run", retiring)
-        with pytest.raises(EMSCOError, match=r"no worker is left\. With checkpoint, the same fit"):
+        with pytest.raises(EMSCOError, match=r"there is no worker\. With checkpoint, the same fit"):
             EMSCOClassifier(**settings).fit(dd.from_pandas(X, 5), y)
     assert (tmp_path / "kept").exists()
     client.cluster.scale(1)

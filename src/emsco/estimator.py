@@ -133,8 +133,8 @@ class EMSCOClassifier(TableClassifier):
         times as much. The data and a few hundred bytes per scored design come on top.
     time_limit : float or None
         Seconds that the fit may take, to its very end; the search ends after half or three
-        quarters of them. A generation of designs is always scored to its end. An exact search
-        that stops early reports that its front is not proven.
+        quarters of them, between two batches of fits, and keeps what is complete. An exact
+        search that stops early reports that its front is not proven.
     checkpoint : str, path or None
         Folder that keeps the scores of the search, written every few seconds. A fit with the same
         folder, data and settings continues where an earlier one stopped, and ends with the same

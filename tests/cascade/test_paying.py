@@ -159,6 +159,17 @@ def test_prices_given_with_the_rows_count_instead(cascades, table):
     assert paid.cost - free.cost == pytest.approx(2.5 * (paid.stage >= buys_c))
 
 
+def test_a_front_is_tested_at_prices_given_with_the_rows(fitted, table):
+    y = (table.a + table.b > 0).astype(int)
+    rows, prices = table.drop(columns="price"), {"c": table.price.to_numpy()}
+    given, found = (
+        fitted.front_.with_seen(rows, y, prices=prices),
+        fitted.front_.with_seen(table, y),
+    )
+    assert [one.cost for one in given.seen] == [one.cost for one in found.seen]
+    assert given.seen_references == found.seen_references
+
+
 def test_a_price_that_nobody_knows_is_asked_for(cascades, table):
     cascade = cascades[0]
     buys_c = next(j for j, bought in enumerate(cascade.design.buys, 1) if "c" in bought)

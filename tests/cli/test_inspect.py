@@ -191,7 +191,7 @@ def test_what_is_mistyped_is_told_what_it_may_mean(fit, tmp_path, words, said):
 def test_a_name_that_comes_twice_is_refused(tmp_path):
     path = tmp_path / "twice.csv"
     path.write_text("age,age,sick\n1,2,0\n3,4,1\n")
-    with pytest.raises(DataError, match=r"twice.csv must have one column 'age', got several\."):
+    with pytest.raises(DataError, match=r"twice.csv must have one column 'age', got 2\."):
         inspect_file(FitFiles("sick", path))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from emsco import FileError
 from emsco._base.documents import Fields
-from emsco.data.row_prints import RowPrints, digest_of_rows, prints_of
+from emsco.data.row_prints import Lookup, RowPrints, digest_of_rows, prints_of
 
 
 def rows_of(n, seed=0, width=4):
@@ -51,6 +51,19 @@ def test_the_same_table_is_found_in_any_order_even_if_all_rows_look_alike():
     rows = np.random.default_rng(4).integers(0, 2, (200, 3)) * 1.0
     assert RowPrints.from_rows(rows).seen_again(rows[::-1]).size == 200
     assert RowPrints.from_rows(rows).seen_again(rows[:150]).size == 0
+
+
+def test_rows_that_come_some_at_a_time_are_judged_together():
+    rng = np.random.default_rng(3)
+    seen, fresh = (rng.integers(0, 10, (n, 4)) * 1.0 for n in (500, 300))
+    fresh[::5] = seen[:60]
+    for rows in (fresh, seen[::-1]):
+        prints = RowPrints.from_rows(seen)
+        lookup = Lookup(prints)
+        for part in np.array_split(rows, 30):
+            lookup.add(part)
+        assert lookup.seen().tolist() == prints.seen_again(rows).tolist()
+        assert lookup.seen().size >= 55
 
 
 def test_of_many_rows_a_sample_is_kept_that_still_finds_some():

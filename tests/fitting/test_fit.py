@@ -13,8 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 from support.settings import PLAIN
 
 from emsco import Cascade, EMSCOClassifier, ParetoFront
-from emsco.errors import InterruptedWarning, ParameterError
-from emsco.fitting import workbench
+from emsco.errors import EMSCOWarning, InterruptedWarning, ParameterError
+from emsco.fitting import fit, workbench
 from emsco.models.averaged import parts_of
 from emsco.models.boosting.fitters import OwnBoosting
 from emsco.models.boosting.stages import BoostedModels
@@ -216,6 +216,19 @@ class TestFinish:
             "before boosted trees"
         )
         assert clf.score(*crossed(500, seed=7)) > 0.7
+
+    def test_without_time_to_try_families_stages_are_logistic(self, monkeypatch):
+        monkeypatch.setattr(fit, "_QUICK", 0.0)
+        clf = EMSCOClassifier(**SMALL | {"estimator": "auto", "time_limit": 0.01}).fit(*crossed())
+        assert clf.model_choice_ is None
+        assert isinstance(parts_of(clf.cascade_.models)[0], LinearModels)
+
+    def test_a_slow_trial_of_families_is_told_beforehand(self, monkeypatch):
+        monkeypatch.setattr(fit, "_SLOW", 0.0)
+        monkeypatch.setattr(fit, "FAMILIES", ("logistic", "spline"))
+        what = r"^finding stage models for 6 columns takes a second or less; with time_limit, slow"
+        with pytest.warns(EMSCOWarning, match=what):
+            EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(*crossed())
 
     def test_a_time_limit_is_told_as_it_was_given(self):
         X, y = crossed()

@@ -456,6 +456,7 @@ class TestOptimum:
         X, y = noisy_rows()
         rows = np.arange(len(X))
         fitter = SplitRows.cut(X, y.astype(np.uint8), rows, rows[:0]).fitter
+        fitter.prepare()
         monkeypatch.setattr(logistic, "_MOST_PASSES", 1)
         with pytest.warns(ConvergenceWarning, match="31 of 31 stage models did not converge"):
             fitter.fit(all_subsets(5))
@@ -565,4 +566,4 @@ class _Lost:
 
 def test_a_model_without_numbers_is_refused_instead_of_saying_nan():
     with pytest.raises(DataError, match=r"^every stage model must have finite coefficients, got"):
-        LogisticFitter([_Lost()], n_inputs=2, n_rows=10)
+        LogisticFitter([_Lost()], n_inputs=2, n_rows=10).prepare()

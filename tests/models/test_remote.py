@@ -8,8 +8,11 @@ from support.keepers import remote
 
 from emsco import EMSCOClassifier
 from emsco._base import leaves
+from emsco._base.digests import fingerprint_of_rows
 from emsco.costs import FeatureCosts
 from emsco.data.disk_rows import on_disk
+from emsco.data.remote_rows import Keeper, Task
+from emsco.data.row_prints import RowPrints
 from emsco.data.training import TrainingData
 from emsco.errors import ParameterError
 from emsco.fitting import fit_rows
@@ -116,6 +119,32 @@ def test_rows_on_disk_give_the_same_bits(small_leaves):
     rows = on_disk([X[:700], X[700:]], *X.shape)
     split = RemoteSplit.of_rows(rows, y, train, scored, **options)
     assert everything(RemoteEngine([split], N_INPUTS, 3), X, scored) == wanted
+
+
+@pytest.mark.parametrize("n_rows", [200, 1500])
+def test_rows_have_the_same_digests_with_workers_as_in_memory(small_leaves, n_rows):
+    X = problem(n_rows=n_rows)[0]
+    rows, _ = remote(X, 3)
+    assert rows.fingerprint() == fingerprint_of_rows(X)
+    assert fingerprint_of_rows(X[::-1]) != fingerprint_of_rows(X)
+    data = TrainingData.from_table(
+        X, np.arange(n_rows) % 2, None, FeatureCosts.resolve(None, "abcd"), "impute"
+    )
+    assert replace(data, rows=remote(data.rows, 3)[0]).fingerprints() == data.fingerprints()
+    assert RowPrints.from_rows(rows).digest == RowPrints.from_rows(X).digest
+
+
+def test_answers_that_are_combined_are_not_kept_by_leaf(small_leaves):
+    rows, order = np.ones((1500, 1)), []
+    keeper = Keeper(range(6), *(rows[leaves.rows_of_leaf(i)] for i in range(6)))
+
+    def combine(found, leaf, answer):
+        found["all"] = found.get("all", 0) + answer
+        order.append(leaf)
+
+    task = Task(lambda leaf: int(leaf.rows.sum()), combine=combine)
+    assert keeper.answer(task) == {"all": 1500}
+    assert order == [0, 1, 2, 3, 4, 5]
 
 
 def test_rows_of_workers_can_be_chosen_and_fetched(small_leaves):

@@ -111,6 +111,15 @@ class TestModels:
         said = twin.predict_proba(scaler.transform(columns[scored]))
         assert clf.predict_proba(X[400:]) == pytest.approx(said, abs=1e-5)
 
+    @pytest.mark.parametrize("seed", [3, 5, 9])
+    def test_penalties_that_do_not_suit_extreme_weights_are_passed_over(self, seed):
+        rng = np.random.default_rng(seed)
+        X = np.exp(2 * rng.normal(size=(200, 4)))
+        y = ((X[:, 0] > 1) ^ (rng.random(200) < 0.1)).astype(np.uint8)
+        weights = 10.0 ** rng.uniform(-6, 6, 200)  # small penalties drive models beyond all numbers
+        columns = SplineBasis.learn(X, weights).expand(X)
+        assert choose_penalty(columns, y, np.arange(200), 2, weights) >= 10
+
     def test_see_what_lines_do_not(self):
         X, y = curved(2000)
         accuracy = {}

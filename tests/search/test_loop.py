@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from emsco.scoring.pareto import Ranking
 from emsco.scoring.scores import Scores
 from emsco.search import loop
+from emsco.search.archive import Archive
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.loop import run_search
 from emsco.search.paper import PaperSearch
@@ -51,6 +53,7 @@ class FakeEvaluator:
     def __init__(self, interrupted_in: int | None = None) -> None:
         self.n_designs = 0
         self.n_subsets = 0
+        self.bank = SimpleNamespace(on_fit=None)
         self._calls = itertools.count()
         self._interrupted_in = interrupted_in
 
@@ -120,6 +123,50 @@ def test_time_not_used_up_does_not_end_a_search(clock):
 def test_a_search_that_ends_as_its_time_is_up_gives_its_own_reason(clock):
     result = run_search(CountingSearch(n_generations=0), FakeEvaluator(), time_limit=0.0)
     assert result.stop_reason is ENOUGH
+
+
+class FittingEvaluator(FakeEvaluator):
+    """Fits a model for each design, and says so."""
+
+    costs = SimpleNamespace(total=100.0)
+
+    def score(self, designs):
+        for done in range(1, len(designs) + 1):
+            if self.bank.on_fit:
+                self.bank.on_fit(done, len(designs))
+        return super().score(designs)
+
+
+def test_a_generation_is_cut_short_when_time_is_up_and_the_one_before_is_kept(clock):
+    search, evaluator = CountingSearch(), FittingEvaluator()
+    result = run_search(search, evaluator, time_limit=12.5)
+    # The clock is read between fits, too: generation 4 would have five of them.
+    assert str(result.stop_reason) == "the time limit of 12.5 s was reached"
+    assert search.told == [1, 2, 3, 4]
+    assert np.array_equal(result.designs, search.front[0])
+    assert evaluator.bank.on_fit is None
+
+
+# Parts of 1, 2, 4 and so on; the first designs have two seconds whatever the limit.
+@pytest.mark.parametrize(("time_limit", "n_scored"), [(1e-9, 3), (5.5, 7)])
+def test_if_time_is_up_among_the_first_designs_those_scored_so_far_are_kept(
+    clock, time_limit, n_scored
+):
+    search = evolution()
+    result = run_search(search, FittingEvaluator(), time_limit)
+    scored = evolution().ask()[:n_scored]
+    archive = Archive(5, 100.0)
+    archive.add(scored, scores_of(scored))
+    assert np.array_equal(result.designs, archive.front()[0])
+    assert search.generation == -1
+    assert len(result.records) == 1
+
+
+def test_a_time_limit_that_is_not_reached_changes_nothing():
+    limited = run_search(evolution(), FittingEvaluator(), time_limit=1000)
+    free = run_search(evolution(), FittingEvaluator())
+    assert np.array_equal(limited.designs, free.designs)
+    assert limited.stop_reason == free.stop_reason
 
 
 # Interrupts

@@ -46,9 +46,9 @@ _LEFT = 24 * 3600  # seconds after which an unfinished file belongs to a killed 
 _LARGEST_FILE = 2**28
 _LARGEST_WHOLE = 2**63 - 1
 _MOST_DIGITS = 1_000  # of a whole number; Python itself refuses 4,301
-_ROOM, _TIMES = 40 * 2**20, 6  # bytes that the values of a text may take, and times its length
-# Bytes of memory behind a sign: an object, a list, the next value, a named one, half a text.
-_BEHIND = {"{": 184, "[": 96, ",": 40, ":": 80, '"': 32}
+_FREE_BYTES, _BYTES_PER_BYTE = 40 * 2**20, 6  # memory that the values of a text may take
+# Memory that a sign stands for: an object, a list, the next value, a named one, half a text.
+_BYTES_OF_SIGN = {"{": 184, "[": 96, ",": 40, ":": 80, '"': 32}
 _ENCODERS = {  # by whether NaN is allowed
     allow: json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=allow)
     for allow in (True, False)
@@ -176,7 +176,7 @@ def parse_json(content: bytes | str, hook: PairsHook | None = None, **settings: 
     >>> parse_json('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
     """
-    _check_crowd(content)
+    _check_memory(content)
     try:
         return json.loads(content, object_pairs_hook=hook, parse_int=_parse_whole, **settings)
     except RecursionError:
@@ -302,13 +302,13 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _check_crowd(content: bytes | str) -> None:
+def _check_memory(content: bytes | str) -> None:
     """Refuse a text whose values would take many times its size, such as a million empty lists."""
-    if len(content) * max(_BEHIND.values()) <= _ROOM:
+    if len(content) * max(_BYTES_OF_SIGN.values()) <= _FREE_BYTES:
         return
     text = content.decode("latin-1") if isinstance(content, bytes) else content
-    taken = sum(each * text.count(sign) for sign, each in _BEHIND.items())
-    if taken > _ROOM + _TIMES * len(text):
+    taken = sum(each * text.count(sign) for sign, each in _BYTES_OF_SIGN.items())
+    if taken > _FREE_BYTES + _BYTES_PER_BYTE * len(text):
         many = f"{taken // 2**20:,} MB of memory, for {len(text):,} bytes"
         raise ValueError(f"its values would take {many}")
 

@@ -172,9 +172,9 @@ class _Dealer:
                 raise
             except _lost_kinds() as error:
                 why = error
-        reason = "no worker is left" if why is None else first_line(why)
+        reason = "there is no worker" if why is None else first_line(why)
         raise EMSCOError(
-            f"the rows of a lost Dask worker must be loaded again, but: {reason}. With ",
+            f"the rows must be loaded on Dask workers, but: {reason}. With ",
             Parameter("checkpoint"),
             ", the same fit goes on where this one stopped.",
         ) from why

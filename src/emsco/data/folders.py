@@ -22,6 +22,7 @@ from emsco.data.reading import AS_FOUND, Reading
 from emsco.data.tables import (
     column_names,
     is_parquet,
+    joined,
     parquet_part,
     parquet_parts,
     parquet_schema,
@@ -64,6 +65,7 @@ class ParquetFolder(PartedTable):
         if not files:
             raise FileError(f"{folder} must be a folder of Parquet files, got none in it.")
         self.folder, self.reading, self.files = Path(folder), reading, files
+        self.what = str(folder)
         self.names = tuple(column_names(files[0]))
         self.shell = parquet_schema(files[0]).empty_table()
         for path in files[1:]:
@@ -91,10 +93,7 @@ class ParquetFolder(PartedTable):
 
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Return some columns of all rows as a table in memory."""
-        import pyarrow as pa
-
-        every = [self._read(part, names) for part in self._parts]
-        return pa.concat_tables(every, promote_options="permissive")
+        return joined(*(self._read(part, names) for part in self._parts))
 
     def labels(self, target: str) -> AnyArray:
         """Return the labels of all files, which must be of one type."""

@@ -19,12 +19,15 @@ class PartedTable(ABC):
 
     Attributes
     ----------
+    what : str
+        Name of the table in messages.
     parts : list of str
         Name of each part in messages.
     shell : table
         The table without rows, for checks of its columns.
     """
 
+    what: str = "X"
     parts: list[str]
     shell: Any
 
@@ -42,8 +45,8 @@ class PartedTable(ABC):
 
     def learn_encoding(self, costs: FeatureCosts, gaps: str) -> Encoding:
         """Learn the encoding of all parts together."""
-        codes = self.run(codes_of_part, costs.table)
-        return encoding_of_parts(codes, self.parts, costs, gaps, self.run)
+        codes = self.run(codes_of_part, costs.table, self.what)
+        return encoding_of_parts(codes, self.parts, costs, gaps, self.run, self.what)
 
     def priced(self, prices: Sequence[RowPrice]) -> Any:
         """Return a table of the columns that prices are taken from."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from emsco._base.digests import fingerprint
+from emsco._base.digests import fingerprint, fingerprint_of_leaves
 from emsco._base.leaves import by_leaf, n_leaves_of, rows_of_leaf, split_by_leaf
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco._base.workers import Workers
@@ -46,13 +46,14 @@ class Task:
     own : mapping or None
         What it needs for one leaf, by its number.
     combine : callable or None
-        Turns the answers by leaf into a smaller mapping, before they travel.
+        Called as ``combine(found, number, answer)``; adds the answer of a leaf to those so far,
+        in any order. By default they are kept by leaf.
     """
 
     function: Callable[..., Any]
     shared: tuple[Any, ...] = ()
     own: Mapping[int, tuple[Any, ...]] | None = None
-    combine: Callable[[dict[Any, Any]], dict[Any, Any]] | None = None
+    combine: Callable[[dict[Any, Any], int, Any], None] | None = None
 
     def of(self, leaves: Sequence[int]) -> Task:
         """Return the task of some leaves only."""
@@ -69,16 +70,22 @@ class Keeper:
         self._workers, self._lock = Workers(n_threads), Lock()
 
     def answer(self, task: Task) -> dict[Any, Any]:
-        """Return the answers by leaf."""
+        """Return the answers by leaf, or what `combine` makes of them one by one."""
+        found: dict[Any, Any] = {}
+        adding = Lock()
 
-        def call(number: int) -> Any:
+        def call(number: int) -> None:
             own = () if task.own is None else task.own[number]
-            return task.function(self._leaves[number], *task.shared, *own)
+            answer = task.function(self._leaves[number], *task.shared, *own)
+            with adding:
+                if task.combine is None:
+                    found[number] = answer
+                else:
+                    task.combine(found, number, answer)
 
         with self._lock:
-            numbers = list(self._leaves)
-            found = dict(zip(numbers, self._workers.map(call, numbers), strict=True))
-            return found if task.combine is None else task.combine(found)
+            self._workers.run(call, list(self._leaves))
+        return found
 
 
 class Held(Protocol):
@@ -145,20 +152,19 @@ class RemoteRows:
             self._notes.append(task)
         return self.run(task)
 
-    def by_leaf(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
         """Return ``function(rows, *shared)`` of each leaf, in order."""
         found = self.run(Task(_of_rows, (function, *shared)))
         return [found[leaf] for leaf in range(self.n_leaves)]
 
     def fingerprint(self) -> str:
-        """Return a digest of types, shapes and values, the same whoever holds the rows."""
-        digests = "".join(self.by_leaf(fingerprint))
-        return fingerprint(np.frombuffer(digests.encode(), dtype=np.uint8))
+        """Return `fingerprint_of_rows`, the same whoever holds the rows."""
+        return fingerprint_of_leaves(self.map(fingerprint))
 
     def __getitem__(self, which: Any) -> Any:
         """Select rows by number, or fetch columns of all rows, as in ``rows[:, 3]``."""
         if isinstance(which, tuple):
-            return np.concatenate(self.by_leaf(_columns_of, which[1]))
+            return np.concatenate(self.map(_columns_of, which[1]))
         if isinstance(which, slice) and which == slice(None):
             return self
         return SelectedRows(self, np.arange(len(self))[which])

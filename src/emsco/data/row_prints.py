@@ -20,7 +20,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, SingleArray, Wor
 from emsco._kernels.hashing import hash_rows
 from emsco.data.remote_rows import RemoteRows
 
-__all__ = ["RowPrints", "digest_of_rows", "prints_of"]
+__all__ = ["Lookup", "RowPrints", "digest_of_rows", "prints_of"]
 
 _MOST = 2**14  # fingerprints that are kept, in 175 kB of a file
 _SEED = 0x9E3779B97F4A7C15
@@ -49,7 +49,7 @@ class RowPrints:
     largest : int
         Fingerprints up to this one are within the sample.
     digest : str
-        Digest of all rows in any order.
+        Digest of the fingerprints of all rows, sorted.
 
     Examples
     --------
@@ -75,18 +75,14 @@ class RowPrints:
     def from_rows(cls, rows: FloatArray | RemoteRows, most: int = _MOST) -> Self:
         """Take the fingerprints of rows, shape (n_rows, n_inputs), NaN for missing values."""
         if isinstance(rows, RemoteRows):
-            prints: WordArray = np.concatenate(rows.by_leaf(prints_of))
-            # Rows do not come from workers only to be sorted; their fingerprints tell as much.
-            digest = fingerprint(np.sort(prints))
+            prints: WordArray = np.concatenate(rows.map(prints_of))
         else:
-            single = _single(rows)
-            prints = _prints(single)
-            digest = _digest(single, prints)
+            prints = prints_of(rows)
         distinct, counts = np.unique(prints, return_counts=True)
         kept, counts = distinct[:most], counts[:most]
         largest = 2**64 - 1 if len(kept) == len(distinct) else int(kept[-1])
         n_twins = int((counts == 2).sum())
-        return cls(kept[counts == 1], len(rows), n_twins, largest, digest)
+        return cls(kept[counts == 1], len(rows), n_twins, largest, _digest(prints))
 
     def seen_again(self, rows: FloatArray) -> IntArray:
         """Return positions of rows that were seen before, if it cannot be chance.
@@ -96,20 +92,9 @@ class RowPrints:
         were seen before. So they were if one of them has several values with many digits, or if
         the table is the same.
         """
-        if len(rows) == self.n_rows and digest_of_rows(rows) == self.digest:
-            return np.arange(len(rows))
-        prints = prints_of(rows)
-        found: IntArray = np.flatnonzero(np.isin(prints, self.known))
-        if not found.size or _are_long(rows[found]).any():
-            return found
-        from scipy import stats  # only here, since deciding does without SciPy
-
-        n_within = int((prints <= np.uint64(self.largest)).sum())
-        n_known = max(1.0, self.n_rows * (self.largest + 1) / 2**64)
-        ratio = 2 * n_within / n_known  # of new rows like a seen one, to pairs of twins
-        n_alike = len(found) + self.n_twins
-        by_chance = float(stats.binom.sf(len(found) - 1, n_alike, ratio / (1 + ratio)))
-        return found if by_chance < _CHANCE else found[:0]
+        lookup = Lookup(self)
+        lookup.add(rows)
+        return lookup.seen()
 
     def repeated(self, rows: FloatArray) -> IntArray:
         """Return positions of rows that repeat an earlier one of them, if it cannot be chance.
@@ -158,9 +143,57 @@ class RowPrints:
         return cls(known, n_rows, fields.whole("n_twins", 0, n_rows), int(largest), digest)
 
 
+class Lookup:
+    """Looks rows up among fingerprints, some rows at a time, and judges all of them at the end.
+
+    See `RowPrints.seen_again` for the judgement.
+
+    Parameters
+    ----------
+    prints : RowPrints
+    """
+
+    def __init__(self, prints: RowPrints) -> None:
+        self._known = prints
+        self._n_rows = self._n_within = 0
+        self._is_long = False
+        self._found: list[IntArray] = [np.empty(0, dtype=np.int64)]
+        self._prints: list[WordArray] = []
+
+    def add(self, rows: FloatArray) -> None:
+        """Look more rows up."""
+        known, prints = self._known, prints_of(rows)
+        found = np.flatnonzero(np.isin(prints, known.known))
+        self._found.append(self._n_rows + found)
+        self._is_long |= bool(_are_long(rows[found]).any())
+        self._n_within += int((prints <= np.uint64(known.largest)).sum())
+        self._n_rows += len(rows)
+        # More rows than those of the search are another table, which needs no digest.
+        self._prints = [*self._prints, prints] if self._n_rows <= known.n_rows else []
+
+    def seen(self) -> IntArray:
+        """Return positions, among all rows, of those that were seen before."""
+        known, found = self._known, np.concatenate(self._found)
+        if self._n_rows == known.n_rows and _digest(np.concatenate(self._prints)) == known.digest:
+            return np.arange(self._n_rows)
+        if not found.size or self._is_long:
+            return found
+        from scipy import stats  # only here, since deciding does without SciPy
+
+        n_known = max(1.0, known.n_rows * (known.largest + 1) / 2**64)
+        ratio = 2 * self._n_within / n_known  # of new rows like a seen one, to pairs of twins
+        n_alike = len(found) + known.n_twins
+        by_chance = float(stats.binom.sf(len(found) - 1, n_alike, ratio / (1 + ratio)))
+        return found if by_chance < _CHANCE else found[:0]
+
+
 def prints_of(rows: FloatArray) -> WordArray:
     """Return a 64-bit hash of each row, the same on every machine."""
     return _prints(_single(rows))
+
+
+def _digest(prints: WordArray) -> str:
+    return fingerprint(np.sort(prints))
 
 
 def _single(rows: FloatArray) -> SingleArray:
@@ -195,9 +228,5 @@ def digest_of_rows(rows: FloatArray, *more: FloatArray | IntArray) -> str:
     True
     """
     single = _single(rows)
-    return _digest(single, _prints(single), *more)
-
-
-def _digest(single: SingleArray, prints: WordArray, *more: FloatArray | IntArray) -> str:
-    order = np.lexsort([*more, prints]) if more else np.argsort(prints)
+    order = np.lexsort([*more, _prints(single)])
     return fingerprint(single[order], *(column[order] for column in more))

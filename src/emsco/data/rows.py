@@ -25,11 +25,13 @@ __all__ = [
     "as_float",
     "check_columns",
     "check_finite",
+    "check_named",
     "check_names",
     "check_shape",
     "check_table",
     "column_names",
     "column_rows",
+    "column_weights",
     "has",
     "is_frame",
     "named_columns",
@@ -131,11 +133,16 @@ def check_table(X: Any) -> None:
 
 def check_names(X: Any, names: Sequence[str], what: str = "X") -> None:
     """Refuse a data frame that lacks one of the columns `names`, or has one twice."""
-    columns = column_names(X)
-    if missing := [name for name in names if name not in columns]:
+    check_named(column_names(X), names, what)
+
+
+def check_named(there: Sequence[str], wanted: Sequence[str], what: str) -> None:
+    """Refuse columns that lack one of those `wanted`, or have it twice."""
+    columns = list(there)
+    if missing := [name for name in wanted if name not in columns]:
         meant = what_was_meant(missing[0], columns)
         raise DataError(f"{what} must have a column {missing[0]!r}, got {some(columns)}{meant}")
-    if twice := [name for name in names if columns.count(name) > 1]:
+    if twice := [name for name in wanted if columns.count(name) > 1]:
         raise DataError(f"{what} must have one column {twice[0]!r}, got {columns.count(twice[0])}.")
 
 
@@ -237,6 +244,16 @@ def arrow_kind(column: Any) -> Kind | None:
         return "number"
     text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     return "category" if text or types.is_dictionary(kind) else None
+
+
+def column_weights(X: Any, name: str, what: str, first_row: int) -> FloatArray:
+    """Return a column of sample weights; refuse those below 0."""
+    weights = column_rows(X, name, what, first_row)
+    if (below := weights < 0).any():
+        row = int(below.argmax())
+        said = f"{what} must have weights of at least 0 in column {name!r}, got "
+        raise DataError(f"{said}{weights[row]:g} in ", Row(first_row + row), ".")
+    return weights
 
 
 def arrow_numbers(column: Any, name: str, what: str) -> FloatArray:

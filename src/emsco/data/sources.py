@@ -19,10 +19,10 @@ from emsco.data.folders import ParquetFolder
 from emsco.data.labels import as_classes
 from emsco.data.prices import prices_of_rows
 from emsco.data.reading import AS_FOUND, Reading
-from emsco.data.rows import check_names, column_rows
+from emsco.data.rows import check_names, column_weights
 from emsco.data.tables import by_line, joined, read_labelled, settled_reading
 from emsco.designs.thresholds import MOST_CLASSES
-from emsco.errors import DataError, Parameter, ParameterError, ReadingWarning, Row
+from emsco.errors import DataError, Parameter, ParameterError, ReadingWarning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,8 +42,8 @@ class FitFiles:
     target : str
         Column with the labels.
     data : path or None
-        Rows that are split into training rows and scored rows. For `read_any`, this may be a
-        folder of Parquet files.
+        Rows that are split into training rows and scored rows. A fit also takes a folder of
+        Parquet files.
     train, val : path or None
         Training rows, and scored rows.
     test : path or None
@@ -89,8 +89,13 @@ class FitFiles:
             rule = ("be another column than those of ", *others)
             raise refused("weights", rule, self.weights)
 
-    def read(self, cv: Any, gaps: str = "refuse") -> RowsOfFiles:
-        """Read and check all rows; `cv` says how to split them, unless `val` names a file."""
+    def read(self, cv: Any, gaps: str = "refuse", *, folders: bool = False) -> RowsOfFiles:
+        """Read and check all rows; `cv` says how to split them, unless `val` names a file.
+
+        With `folders`, `data` may be a folder of Parquet files, whose rows are not read yet.
+        """
+        if folders and self.data is not None and Path(self.data).is_dir():
+            return self._read_folder(self.data, cv, gaps)
         path = self.data if self.train is None else self.train
         if path is None:
             raise AssertionError("checked above")
@@ -99,25 +104,22 @@ class FitFiles:
         with by_line(path, settled.reading):
             return settled._read(path, table, y, names, cv, gaps)
 
-    def read_any(self, cv: Any, gaps: str = "refuse") -> RowsOfFiles:
-        """Read and check all rows as `read` does; `data` may also be a folder of Parquet files."""
-        if self.data is None or not Path(self.data).is_dir():
-            return self.read(cv, gaps)
-        folder = ParquetFolder(self.data, self.reading)
-        check_names(folder.shell, [self.target, *self.drop, *self._weights_column], str(self.data))
+    def _read_folder(self, path: PathLike, cv: Any, gaps: str) -> RowsOfFiles:
+        folder = ParquetFolder(path, self.reading)
         others = (self.target, *self.drop, *self._weights_column)
+        check_names(folder.shell, others, folder.what)
         names = tuple(name for name in folder.names if name not in others)
         y, weights = folder.labels(self.target), None
         if self.weights is not None:
-            weights = self._take_weights(folder.columns([self.weights]), self.data)[1]
-        classes = _classes(y, f"in column {self.target!r}", self.data)
+            weights = self._take_weights(folder.columns([self.weights]), path)[1]
+        classes = _classes(y, f"in column {self.target!r}", path)
         costs, table = self._costs(names), folder.only(names)
         test = None
         if self.test is not None:
             encoding = table.learn_encoding(costs, gaps)
             test = self.read_more(self.test, encoding, classes, costs.price_columns)
-        rows: Any = Labelled(table, y, weights)
-        return RowsOfFiles(rows, cv, test, costs, folder.fingerprint(), self.reading)
+        rows, data = Labelled(table, y, weights), folder.fingerprint()
+        return RowsOfFiles(rows, cv, test, costs, data, self.reading)
 
     @property
     def _weights_column(self) -> tuple[str, ...]:
@@ -186,11 +188,7 @@ class FitFiles:
         """Return the table without its column of weights, and the weights."""
         if self.weights is None:
             return table, None
-        weights = column_rows(table, self.weights, str(path), first_row=1)
-        if (below := weights < 0).any():
-            row = int(below.argmax())
-            said = f"{path} must have weights of at least 0 in column {self.weights!r}, got "
-            raise DataError(f"{said}{weights[row]:g} in ", Row(row + 1), ".")
+        weights = column_weights(table, self.weights, str(path), first_row=1)
         return table.drop_columns([self.weights]), weights
 
 
@@ -217,9 +215,17 @@ def _classes(y: AnyArray, where: str, path: PathLike) -> AnyArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """Rows of a file with their labels, and their weights if any."""
+    """Rows of a file or folder with their labels, and their weights if any.
 
-    table: pa.Table
+    Attributes
+    ----------
+    table : pyarrow.Table or ParquetFolder
+        A folder only if `FitFiles.read` was told that it may be one.
+    y : ndarray of shape (n_rows,)
+    weights : ndarray of shape (n_rows,) or None
+    """
+
+    table: Any
     y: AnyArray
     weights: FloatArray | None
 
@@ -237,7 +243,7 @@ class RowsOfFiles:
     test : Labelled or None
     costs : FeatureCosts
     data : str
-        Digest of rows and labels.
+        Digest of rows, prices and labels; of a folder, digest of the names and bytes of its files.
     reading : Reading
         As told, with the order of day and month that dates have.
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from emsco._base.documents import PathLike
-from emsco._base.text import first_line, some, what_was_meant
+from emsco._base.text import first_line, some
 from emsco._base.typing import AnyArray
 from emsco.data.csv_files import (
     Kinds,
@@ -30,6 +30,7 @@ from emsco.data.csv_forms import CsvForm, line_of, look_at
 from emsco.data.labels import labels_of
 from emsco.data.markers import say_what_was_noticed
 from emsco.data.reading import AS_FOUND, Reading
+from emsco.data.rows import check_named
 from emsco.errors import DataError, EMSCOError, FileError, Hint, Remedy
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Chunk",
     "by_line",
-    "check_names",
+    "check_columns_there",
     "column_names",
     "file_form",
     "file_kind",
@@ -135,11 +136,11 @@ def read_labelled(
         What is known about the form of a CSV file, and whether dates become numbers.
     """
     there = column_names(path, reading)
-    check_names(path, there, [target, *drop])
+    check_columns_there(path, there, [target, *drop])
     if names is None:
         names = [name for name in there if name != target and name not in drop]
     names = tuple(names)
-    check_names(path, there, names)
+    check_columns_there(path, there, names)
     if not names:
         raise DataError(f"{path} must have a column beside {target!r}, got none.")
     with file_form(path, reading) as form, by_line(path, reading):
@@ -222,7 +223,7 @@ def read_chunks(
     kinds = kinds or {}
     labelled = [] if target is None else [target]
     wanted = list(dict.fromkeys([*columns, *keep, *labelled]))
-    check_names(path, column_names(path, reading), wanted)
+    check_columns_there(path, column_names(path, reading), wanted)
     texts = [name for name in columns if kinds.get(name) == "category"] + labelled
     first = 0
     with file_form(path, reading) as form, by_line(path, reading):
@@ -257,11 +258,11 @@ def _batches(
         first += batch.num_rows
 
 
-def joined(first: pa.Table, second: pa.Table) -> pa.Table:
-    """Join the rows of two tables with the same columns; their types may differ slightly."""
+def joined(*tables: pa.Table) -> pa.Table:
+    """Join the rows of tables with the same columns; their types may differ slightly."""
     import pyarrow as pa
 
-    return pa.concat_tables([first, second], promote_options="permissive")
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def is_parquet(path: PathLike) -> bool:
@@ -387,14 +388,11 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind))
 
 
-def check_names(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
+def check_columns_there(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
     """Refuse a file that lacks one of the columns `wanted`, or has it several times."""
-    if missing := [name for name in wanted if name not in there]:
-        meant, got = what_was_meant(missing[0], there), some(there)
-        said = f"{path} must have a column {missing[0]!r}, got {got}"
-        inside = [mark for mark in _MARKS if len(there) < 3 and mark in there[0]]
-        if inside:
-            raise DataError(said, "; ", Hint(Remedy.SEPARATOR, (_MARKS[inside[0]],)), ".")
-        raise DataError(f"{said}{meant}")
-    if twice := [name for name in wanted if list(there).count(name) > 1]:
-        raise DataError(f"{path} must have one column {twice[0]!r}, got several.")
+    missing = [name for name in wanted if name not in there]
+    inside = [mark for mark in _MARKS if 0 < len(there) < 3 and mark in there[0]]
+    if missing and inside:
+        said = f"{path} must have a column {missing[0]!r}, got {some(there)}; "
+        raise DataError(said, Hint(Remedy.SEPARATOR, (_MARKS[inside[0]],)), ".")
+    check_named(there, wanted, str(path))

@@ -62,7 +62,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             table, targets = self._check_table(X, gathered(y, client))
             return (table if client is None else MemoryTable(table, client)), targets
         parts = X if isinstance(X, PartedTable) else DaskTable(X, client)
-        check_names(parts.shell, column_names(parts.shell))
+        check_names(parts.shell, column_names(parts.shell), parts.what)
         validate_data(self, parts.shell, skip_check_array=True)
         targets = column_or_1d(gathered(y, client), warn=True)
         check_labelled(targets)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from emsco._base.digests import fingerprint
+from emsco._base.digests import fingerprint, fingerprint_of_rows
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
@@ -105,14 +105,14 @@ class TrainingData:
 
     def _fingerprint_of_rows(self) -> str:
         rows = self.rows
-        return rows.fingerprint() if isinstance(rows, RemoteRows) else fingerprint(np.asarray(rows))
+        return rows.fingerprint() if isinstance(rows, RemoteRows) else fingerprint_of_rows(rows)
 
     def missing(self) -> BoolArray | None:
         """Return a mask of missing values, (n_rows, n_features), if stages skip them; else None."""
         if self.encoding.gaps != "skip":
             return None
         if isinstance(self.rows, RemoteRows):
-            return np.concatenate(self.rows.by_leaf(self.encoding.missing_by_feature))
+            return np.concatenate(self.rows.map(self.encoding.missing_by_feature))
         return self.encoding.missing_by_feature(self.rows)
 
 

@@ -41,12 +41,13 @@ from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.history import Generation, history_of
 from emsco.front.ties import NamedDesigns
-from emsco.models.choosing import ModelChoice
+from emsco.models.choosing import ModelChoice, trial_seconds
 from emsco.models.devices import CPU
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.journal import Journal
 from emsco.search.finishing import Finish
 from emsco.search.loop import SearchResult
+from emsco.search.reach import duration
 from emsco.search.settings import SearchSettings
 from emsco.search.stopping import Stop, StopReason
 
@@ -57,6 +58,9 @@ _SEARCH_PARAMETERS = tuple(field.name for field in fields(SearchSettings) if fie
 # models; the simplest design and the first part of expected figures.
 _SEARCHED_FIRST, _SEARCHED, _FINISHED, _JUDGED = 0.5, 0.75, 0.75, 0.9
 _TIME_FOR_ALL = 30.0  # seconds; in less, boosted trees are not tried
+_TRIED = 0.25  # of a time limit, for trying families
+_QUICK = 5.0  # seconds; quicker trials are always made
+_SLOW = 600.0  # seconds; a slower trial is told beforehand
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +122,7 @@ def fit_rows(
     steps = _Steps(sample[0], blocks, constraints, *own_rows)
     bench = steps.bench(recipe, splits)
     own = given["checkpoint"], given["search"], settings, grid, seed, recipe, given["search_with"]
-    with bench.open_journal(*own, all_rows=every and data) as journal:
+    with bench.open_journal(*own, every and data, steps.families) as journal:
         _say_what_is_odd(data, oddities, given["verbose"])
         choice = None
         if recipe.estimator == AUTO:
@@ -158,8 +162,16 @@ class _Steps:
     @property
     def families(self) -> tuple[str, ...]:
         """Families of stage models that there is time for; boosted trees take longest."""
-        limit = self.deadline.limit
-        return FAMILIES if limit is None or limit >= _TIME_FOR_ALL else FAMILIES[:-1]
+        if (limit := self.deadline.limit) is None:
+            return FAMILIES
+        tried = FAMILIES if limit >= _TIME_FOR_ALL else FAMILIES[:-1]
+        longest = max(_QUICK, _TRIED * limit)
+        found = tuple(one for one in tried if self._trial_seconds(one) <= longest)
+        return found if FAMILIES[0] in found else FAMILIES[:1]
+
+    def _trial_seconds(self, family: str) -> float:
+        n_rows, n_inputs = self.data.rows.shape
+        return trial_seconds(family, n_rows, n_inputs, len(self.data.classes))
 
     @property
     def shown(self) -> bool:
@@ -175,12 +187,23 @@ class _Steps:
 
     def choose_models(
         self, recipe: StageRecipe, splits: list[Split]
-    ) -> tuple[StageRecipe, ModelChoice]:
-        """Find out which stage models "auto" means."""
+    ) -> tuple[StageRecipe, ModelChoice | None]:
+        """Find out which stage models "auto" means; the simplest, if a trial takes too long."""
+        if len(self.families) == 1:
+            self._say(f"Stage models: {self.families[0]}, since trying others takes too long")
+            return recipe.of_family(self.families[0]), None
+        self._warn_of_slow_trial()
         with self._progress("families tried") as report:
             recipe, choice = recipe.chosen(self.data, splits, report, self.families)
         self._say(f"Stage models: {choice.family}")
         return recipe, choice
+
+    def _warn_of_slow_trial(self) -> None:
+        seconds = sum(map(self._trial_seconds, self.families))
+        if self.deadline.limit is None and seconds > _SLOW:
+            what = f"finding stage models for {self.data.rows.shape[1]:,} columns takes "
+            way = "; with ", Parameter("time_limit"), ", slow ones are not tried."
+            warnings.warn(EMSCOWarning(what + duration(seconds), *way), stacklevel=5)
 
     def search(
         self,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
@@ -35,7 +35,7 @@ from emsco.front.expecting import Expecter
 from emsco.front.preferences import Preference, economical_of
 from emsco.front.ties import NamedDesigns
 from emsco.models.bank import SubsetBank
-from emsco.models.recipe import StageRecipe
+from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.entries import EntryRules
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
@@ -170,14 +170,17 @@ class Workbench:
         recipe: StageRecipe | None = None,
         search_with: str | None = None,
         all_rows: TrainingData | None = None,
+        families: Sequence[str] = FAMILIES,
     ) -> AbstractContextManager[Journal | None]:
         """Open the checkpoint of this search in `folder`; None: no checkpoint.
 
         `recipe` and `search_with` are those of the user; by default the recipe of this bench.
-        `all_rows` has the rows that those of this bench are a sample of.
+        `all_rows` has the rows that those of this bench are a sample of, and `families` those that
+        "auto" tries.
         """
         if folder is None:
             return nullcontext()
+        some = recipe is not None and recipe.estimator == AUTO and tuple(families) != FAMILIES
         problem = {
             **(all_rows or self.data).fingerprints(),
             **({} if all_rows is None else {"screen_rows": len(self.data.rows)}),
@@ -185,6 +188,7 @@ class Workbench:
             "search": search,
             "metric": self.metric,
             **(recipe or self.recipe).to_dict(),
+            **({"stage models to try": list(families)} if some else {}),
             "search_with": search_with,
             **self.grid(min_confidence).to_dict(self.data.classes),
             "constraints": asdict(self.constraints),

@@ -187,14 +187,12 @@ class ParetoFront(FrontPoints):
         Parameters
         ----------
         kind : str
-            "2d" draws cost against accuracy, "3d" adds coverage as an axis, and "pairs" draws a
-            panel for each pair of objectives.
+            "2d": cost against accuracy; "3d": coverage as an axis; "pairs": a panel per pair.
         mark : ParetoPoint or int, optional
             Point to ring, such as the deployed one. Beside scored figures, a line joins it to the
             figures to expect on new rows, if it has any.
         on : str
-            Figures to draw: "scored", "expected", "seen" (hollow; needs `with_seen`) or "both"
-            for scored and seen.
+            "scored", "expected", "seen" (hollow; needs `with_seen`), or "both": scored and seen.
         width : float
             Width of a new figure in inches; 3.4 fits one column of a paper.
         ax : Axes, optional
@@ -240,9 +238,8 @@ class ParetoFront(FrontPoints):
         Figure
             Save it with ``figure.savefig("cascade.svg")``.
         """
-        picture = records.cascade_picture(
-            self.points, self.seen, self.costs, self.min_confidence, self.position(point), on
-        )
+        shown = self.points, self.seen, self.costs, self.min_confidence
+        picture = records.cascade_picture(*shown, self.position(point), on)
         return draw_cascade(replace(picture, currency=currency), width, ax)
 
     def with_seen(
@@ -251,6 +248,7 @@ class ParetoFront(FrontPoints):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         report: Callable[[int, int, str], None] | None = None,
+        prices: Mapping[str, Any] | None = None,
     ) -> ParetoFront:
         """Evaluate every point on test rows and return the front with these figures in `seen`.
 
@@ -258,25 +256,27 @@ class ParetoFront(FrontPoints):
         ----------
         X, y : array-like
             Labelled rows that had no part in fitting or choosing the designs.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight, prices : optional
+            As for `Cascade.evaluate`.
         report : callable, optional
             Called as ``report(done, total, "")`` after each point.
         """
         seen = []
         for i in range(len(self)):
-            seen.append(self.cascade(i).evaluate(X, y, sample_weight))
+            seen.append(self.cascade(i).evaluate(X, y, sample_weight, prices=prices))
             if report:
                 report(i + 1, len(self), "")
-        references = self.references_on(X, y, sample_weight)
+        references = self.references_on(X, y, sample_weight, prices)
         return replace(self, seen=tuple(seen), seen_references=references)
 
     def references_on(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, prices: Any = None
     ) -> tuple[Reference, ...]:
         """Measure the references on labelled rows; empty if the front has none."""
         if not self.references:
             return ()
-        return measure_references(self.everything(), self.references[0].label, X, y, sample_weight)
+        rows = X, y, sample_weight, prices
+        return measure_references(self.everything(), self.references[0].label, *rows)
 
     def certify(
         self,

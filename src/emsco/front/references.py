@@ -13,6 +13,7 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Cascade, Decisions
+from emsco.cascade.prices import Prices
 from emsco.costs import FeatureCosts
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.weights import check_weights
@@ -125,9 +126,10 @@ def measure_references(
     X: ArrayLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
+    prices: Prices = None,
 ) -> tuple[Reference, ...]:
     """Measure all references on labelled rows, given the cascade that buys everything."""
-    decisions = everything.decide(X)
+    decisions = everything.decide(X, prices)
     truth = check_truth(y, everything.classes, len(decisions))
     weights = check_weights(sample_weight, len(decisions))
     return references_from_decisions(everything, commonest, decisions, truth, weights)

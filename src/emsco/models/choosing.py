@@ -13,13 +13,23 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Repo
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 
-__all__ = ["FamilyLoss", "ModelChoice", "choose_family", "log_losses", "random_subsets"]
+__all__ = [
+    "FamilyLoss",
+    "ModelChoice",
+    "choose_family",
+    "log_losses",
+    "random_subsets",
+    "trial_seconds",
+]
 
 _MOST_SPLITS = 3
 _MOST_TRAINING = 4000  # rows of a split that fit models here
 _MOST_JUDGED = 2000  # rows of a split that judge them
 _FEWEST = 10  # rows of a class that are kept, if it has so many
 _SUBSETS = 12  # beside all features
+_PASSES = 40  # over the rows of a split with all inputs, to try a linear family
+_PER_TERM = 5e-10  # seconds for a product in the sums and solutions of a pass
+_PER_SPLINE = 4  # inputs that a spline makes of one
 _SMALLEST = 1e-15  # probability whose logarithm counts
 
 # Log loss of each row by the model of each subset, (n_subsets, n_rows) over all splits.
@@ -133,6 +143,26 @@ def choose_family(
         if report:
             report(len(found), len(families))
     return _chosen(dict(zip(families, found, strict=True)), weights)
+
+
+def trial_seconds(family: str, n_rows: int, n_inputs: int, n_classes: int) -> float:
+    """Estimate the time that trying a linear family takes on one core, to a factor of a few.
+
+    It grows with the square of the inputs, and with their cube if they are many. Boosted trees
+    count nothing here.
+
+    Examples
+    --------
+    >>> round(trial_seconds("logistic", n_rows=2000, n_inputs=30, n_classes=2), 2)
+    0.05
+    >>> round(trial_seconds("logistic", n_rows=2000, n_inputs=1000, n_classes=2))
+    80
+    """
+    if family == "boosting":
+        return 0.0
+    wide = n_inputs * (_PER_SPLINE if family == "spline" else 1) * (n_classes - 1)
+    terms = wide**2 * (min(n_rows, _MOST_TRAINING) / 2 + wide / 3)
+    return _MOST_SPLITS * _PASSES * terms * _PER_TERM
 
 
 def log_losses(probabilities: FloatArray, labels: LabelArray) -> FloatArray:

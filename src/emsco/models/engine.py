@@ -37,6 +37,7 @@ __all__ = [
     "SplitRows",
     "answers_of",
     "scaling_of",
+    "weights_to_fit",
 ]
 
 _MOST_MODELS = 256  # fitted together; larger batches are no faster and take more memory
@@ -134,9 +135,7 @@ class SplitRows:
         `class_weights`, of shape (n_classes,), affect fitting only.
         """
         scaling = scaling_of(X, train, weights)
-        if class_weights is not None:
-            weights = class_weights[labels] * (1.0 if weights is None else weights)
-        own = None if weights is None else weights[train]
+        weights = weights_to_fit(labels, weights, class_weights)
         shards = cut_shards(
             X,
             labels,
@@ -150,9 +149,19 @@ class SplitRows:
             missing=missing,
             by_class=by_class,
         )
-        total = len(train) if own is None else float(own.sum())
+        total = len(train) if weights is None else float(weights[train].sum())
         fitter = LogisticFitter(shards, X.shape[1], total, penalty, n_classes)
         return cls(shards, fitter, scaling, len(train))
+
+
+def weights_to_fit(
+    labels: LabelArray, weights: FloatArray | None, class_weights: FloatArray | None
+) -> FloatArray | None:
+    """Weights of rows for fitting: their own, times those of their classes; None if all are 1."""
+    if class_weights is None:
+        return weights
+    found: FloatArray = class_weights[labels] * (1.0 if weights is None else weights)
+    return found
 
 
 def scaling_of(X: FloatArray, train: IntArray, weights: FloatArray | None) -> Scaling:
@@ -224,6 +233,8 @@ class LogisticEngine:
             weights = self.splits[split].fitter.fit(subsets[batch]).spread(self.n_inputs)
             found[batch, split] = weights.reshape(len(batch), self.n_outputs, -1)
 
+        for one in self.splits:  # not in threads, which would do it several times
+            one.fitter.prepare()
         tasks = list(product(slices(len(subsets), size), range(len(self.splits))))
         self._workers.run(fit, tasks, report)
         return found.reshape(len(subsets), self.kept)
@@ -233,12 +244,16 @@ class LogisticEngine:
         shape = (len(numbers), len(self.splits), self.n_outputs, self.n_inputs + 1)
         return numbers.reshape(shape).swapaxes(0, 1)
 
+    def lines(self, numbers: FloatArray) -> FloatArray:
+        """Arrange weights as `coefs` does, without an axis for a single output."""
+        coefs = self.coefs(numbers)
+        return coefs[:, :, 0] if self.n_outputs == 1 else coefs
+
     def judge(
         self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
     ) -> None:
         """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
-        coefs = self.coefs(numbers)
-        coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
+        coefs = self.lines(numbers)
 
         def judge(part: slice) -> None:
             for split, spread in zip(self.splits, coefs, strict=True):
@@ -255,8 +270,7 @@ class LogisticEngine:
         self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]
     ) -> list[Answers]:
         """Answers of fitted models for the scored rows of each split, by number in `rows`."""
-        coefs = self.coefs(numbers)
-        coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
+        coefs = self.lines(numbers)
         found = []
         for split, spread, own in zip(self.splits, coefs, scored, strict=True):
             models, shape = Models.from_subsets(subsets, spread), (len(subsets), len(own))
@@ -271,8 +285,7 @@ class LogisticEngine:
 
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
-        coefs = self.coefs(numbers)
-        coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
+        coefs = self.lines(numbers)
         return [
             margins_of(*shard.answers(spread), shard.truth, self.n_classes)
             for split, spread in zip(self.splits, coefs, strict=True)

@@ -85,7 +85,7 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
     FileError
         If the text is damaged, or holds a type that is not trusted.
     """
-    _check_names(trusted)
+    _check_trusted(trusted)
     match = _TEXT.fullmatch(text)
     if match is None:
         raise _damaged(where, "not written by skops")
@@ -228,7 +228,7 @@ def _most(n_bytes: int) -> int:
     return _FREE_CONTENT + _MOST_TIMES * n_bytes
 
 
-def _check_names(trusted: Sequence[str]) -> None:
+def _check_trusted(trusted: Sequence[str]) -> None:
     listed = isinstance(trusted, (list, tuple)) and all(isinstance(one, str) for one in trusted)
     if not listed:
         raise refused("trusted", "be a list of names of types", trusted)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,12 +18,14 @@ from emsco._kernels.stepping import advance_models, start_models, turn_hessian
 from emsco.errors import DataError, Parameter
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
 from emsco.models.shard import Shard
-from emsco.models.sums import add_terms
+from emsco.models.sums import add_up
 
 __all__ = ["LogisticFitter"]
 
 _MOST_PASSES = 200
 _FEW_CLASSES = 12  # the shares of pairs of classes grow with their fourth power
+
+_Expansion: TypeAlias = tuple[FloatArray, FloatArray]  # of a loss: gradient at zero, Hessian
 
 
 class LogisticFitter:
@@ -60,16 +63,23 @@ class LogisticFitter:
         # decimal of a probability, but above the rounding of the sum.
         self._tolerance = max(1e-9 * min(1.0, n_rows), 1e-13 * n_rows)
         self._everything = np.ones((1, n_inputs), dtype=np.bool_)
-        self._at_zero = self._expand(np.zeros((1, (n_inputs + 1) * (n_classes - 1))))
-        self._at_full = self._at_zero  # needed to fit the full model, then replaced by it
-        self._at_full = self._expand(self._fit(self._everything).models.coefs)
+        self._starts: tuple[_Expansion, _Expansion] | None = None
 
-    def _expand(self, coefs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def prepare(self) -> tuple[_Expansion, _Expansion]:
+        """Expand the loss at zero and at the full model, where fits start; done only once."""
+        if self._starts is None:
+            n_parameters = (self._everything.shape[1] + 1) * (self._n_classes - 1)
+            at_zero = self._expand(np.zeros((1, n_parameters)))
+            full = self._fit(self._everything, at_zero, at_zero)
+            self._starts = at_zero, self._expand(full.models.coefs)
+        return self._starts
+
+    def _expand(self, coefs: FloatArray) -> _Expansion:
         """Expand the loss around a full model: its gradient at zero and Hessian, unpenalised."""
         at = ModelBatch.from_subsets(self._everything, self._n_classes)
         at.models.coefs[:] = coefs
         at.fine[:] = True
-        add_terms(self._shards, at, np.zeros(1, dtype=np.int64))
+        add_up(self._shards, at, np.zeros(1, dtype=np.int64))
         size = coefs.shape[1]
         if self._n_classes > 2:
             turn_hessian(at.hessian[0], size, at.n_directions, self._mixing, *self._scratch())
@@ -79,18 +89,18 @@ class LogisticFitter:
 
     def fit(self, subsets: BoolArray) -> Models:
         """Fit one model per row of `subsets`, shape (n_models, n_inputs)."""
-        return self._fit(subsets).fitted
+        return self._fit(subsets, *self.prepare()).fitted
 
-    def _fit(self, subsets: BoolArray) -> ModelBatch:
+    def _fit(self, subsets: BoolArray, at_zero: _Expansion, at_full: _Expansion) -> ModelBatch:
         batch = ModelBatch.from_subsets(subsets, self._n_classes)
         places, sizes = batch.parameters
-        self._start(batch, places, sizes)
+        self._start(batch, places, sizes, at_zero, at_full)
         live = np.arange(len(batch.passes))
         for _ in range(_MOST_PASSES):
             if not live.size:
                 return _checked(batch)
-            add_terms(self._shards, batch, live)
-            live = live[: self._advance(batch, places, sizes, live)]
+            add_up(self._shards, batch, live)
+            live = live[: self._advance(batch, places, sizes, live, at_zero[1])]
         from sklearn.exceptions import ConvergenceWarning  # late: deciding needs no scikit-learn
 
         warnings.warn(
@@ -101,11 +111,18 @@ class LogisticFitter:
         )
         return _checked(batch)
 
-    def _start(self, batch: ModelBatch, places: IntArray, sizes: IntArray) -> None:
+    def _start(
+        self,
+        batch: ModelBatch,
+        places: IntArray,
+        sizes: IntArray,
+        at_zero: _Expansion,
+        at_full: _Expansion,
+    ) -> None:
         start_models(
-            *self._at_zero,
+            *at_zero,
             0.5 * self._n_classes,  # bound on the curvature, relative to that at zero
-            *self._at_full,
+            *at_full,
             self._penalty,
             batch.n_directions,
             places,
@@ -116,13 +133,20 @@ class LogisticFitter:
             batch.hessian,
         )
 
-    def _advance(self, batch: ModelBatch, places: IntArray, sizes: IntArray, live: IntArray) -> int:
+    def _advance(
+        self,
+        batch: ModelBatch,
+        places: IntArray,
+        sizes: IntArray,
+        live: IntArray,
+        hessian_at_zero: FloatArray,
+    ) -> int:
         """Step with the live models; move those that go on to the front of `live`, count them."""
         return advance_models(
             self._penalty,
             batch.n_directions,
             self._tolerance,
-            self._at_zero[1],
+            hessian_at_zero,
             self._mixing,
             live,
             places,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, LabelArray
+from emsco.errors import DataError
 from emsco.models.choosing import log_losses
 from emsco.models.engine import SplitRows
 
@@ -26,7 +29,7 @@ def choose_penalty(
     """Return the penalty with the lowest log loss over three folds of the training rows.
 
     At most 6,000 rows take part, and the folds depend on the rows alone, so that the same data
-    gives the same penalty everywhere.
+    gives the same penalty everywhere. A penalty whose models do not converge is not taken.
     """
     if weights is not None:
         train = train[weights[train] > 0]
@@ -50,7 +53,7 @@ def choose_penalty(
                 class_weights=class_weights,
             )
             losses[i] += _loss(split, X[judging], labels[judging], weights, judging)
-    return _GRID[int(losses.argmin())]
+    return _GRID[int(losses.argmin())] if np.isfinite(losses).any() else _GRID[-1]
 
 
 def _loss(
@@ -60,8 +63,18 @@ def _loss(
     weights: FloatArray | None,
     judging: IntArray,
 ) -> float:
-    """Log loss of the model of all inputs, summed over rows."""
-    models = split.fitter.fit(np.ones((1, rows.shape[1]), dtype=np.bool_))
+    """Log loss of the model of all inputs, summed over rows; infinite if it cannot be fitted.
+
+    Weights that span many orders of magnitude make small penalties unusable, and not all of them.
+    """
+    from sklearn.exceptions import ConvergenceWarning  # late: deciding needs no scikit-learn
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        try:
+            models = split.fitter.fit(np.ones((1, rows.shape[1]), dtype=np.bool_))
+        except (ConvergenceWarning, DataError):
+            return np.inf
     scaling = split.scaling
     said = models.probabilities(scaling.filled(rows), scaling.mean, scaling.inverse, 0)
     own = np.ones(len(rows)) if weights is None else weights[judging]

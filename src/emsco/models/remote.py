@@ -21,13 +21,13 @@ from emsco._base.workers import slices
 from emsco.data.remote_rows import Leaf, RemoteRows, Task
 from emsco.models.batches import ModelBatch, Models
 from emsco.models.bits import BitBank
-from emsco.models.engine import Answers, LogisticEngine, SplitRows, answers_of
+from emsco.models.engine import Answers, LogisticEngine, SplitRows, answers_of, weights_to_fit
 from emsco.models.layout import Layout
 from emsco.models.logistic import LogisticFitter
 from emsco.models.margins import margins_of
 from emsco.models.scaling import Scaling, Spread, squares_about
 from emsco.models.shard import LocalShard
-from emsco.models.sums import Request, Sums, merged, put
+from emsco.models.sums import Node, Request, Sums, merged, put
 
 __all__ = ["RemoteEngine", "RemoteSplit"]
 
@@ -57,7 +57,7 @@ class _Terms:
         """Ask all workers for their sums at once, and add them up by pairs of leaves."""
         request, order = Request.from_batch(batch, live)
         n_leaves = self.rows.n_leaves
-        combine = partial(_merged, n_leaves=n_leaves)
+        combine = partial(_add_leaf, n_leaves=n_leaves)
         nodes = self.rows.run(Task(_terms, (self.key, request), combine=combine))
         put(batch, order, request.n_curved, merged(nodes, n_leaves).popitem()[1])
 
@@ -89,8 +89,7 @@ class RemoteSplit(SplitRows):
         own_train = train if weights is None else train[weights[train] > 0]
         trained, seen = (split_by_leaf(rows, X.n_leaves) for rows in (own_train, scored))
         scaling = _learn_scaling(X, trained, weights)
-        if class_weights is not None:
-            weights = class_weights[labels] * (1.0 if weights is None else weights)
+        weights = weights_to_fit(labels, weights, class_weights)
         own = {
             leaf: (
                 (
@@ -154,8 +153,7 @@ class RemoteEngine(LogisticEngine):
 
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
-        coefs = self.coefs(numbers)
-        coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
+        coefs = self.lines(numbers)
         every = []
         for split, spread in zip(self.splits, coefs, strict=True):
             found = split.rows.run(Task(_margins, (split.key, spread, self.n_classes)))
@@ -163,8 +161,7 @@ class RemoteEngine(LogisticEngine):
         return every
 
     def _models(self, subsets: BoolArray, numbers: FloatArray) -> list[tuple[RemoteSplit, Models]]:
-        coefs = self.coefs(numbers)
-        coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
+        coefs = self.lines(numbers)
         return [
             (split, Models.from_subsets(subsets, spread))
             for split, spread in zip(self.splits, coefs, strict=True)
@@ -260,8 +257,9 @@ def _terms(leaf: Leaf, key: int, request: Request) -> Sums:
     return request.over([leaf.notes[key].over(leaf.rows, scored=False)])
 
 
-def _merged(found: dict[int, Sums], n_leaves: int) -> dict[tuple[int, int], Sums]:
-    return merged({(0, leaf): sums for leaf, sums in found.items()}, n_leaves)
+def _add_leaf(nodes: dict[Node, Sums], leaf: int, sums: Sums, n_leaves: int) -> None:
+    nodes[0, leaf] = sums
+    merged(nodes, n_leaves)
 
 
 def _judged(leaf: Leaf, key: int, models: Models, thresholds: FloatArray) -> Any:

@@ -13,7 +13,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.models.batches import ModelBatch, Models
 from emsco.models.shard import Shard
 
-__all__ = ["Request", "Sums", "add_terms", "merged", "put"]
+__all__ = ["Node", "Request", "Sums", "add_up", "merged", "put"]
 
 Node = tuple[int, int]  # level and number: leaves number · 2^level and so on, 2^level of them
 
@@ -84,7 +84,7 @@ def merged(nodes: dict[Node, Sums], n_leaves: int) -> dict[Node, Sums]:
     return nodes
 
 
-def add_terms(shards: Sequence[Shard], batch: ModelBatch, live: IntArray) -> None:
+def add_up(shards: Sequence[Shard], batch: ModelBatch, live: IntArray) -> None:
     """Add the sums of all shards to a batch: within a leaf one after the other, then by pairs."""
     leaves = [list(own) for _, own in groupby(shards, key=lambda shard: shard.leaf)]
     if len(leaves) == 1:

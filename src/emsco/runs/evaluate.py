@@ -16,7 +16,8 @@ from emsco.cascade.tallying import Tally
 from emsco.data.keys import Keys
 from emsco.data.labels import as_classes
 from emsco.data.reading import Reading
-from emsco.data.rows import column_rows
+from emsco.data.row_prints import Lookup
+from emsco.data.rows import column_weights
 from emsco.data.tables import Chunk, by_line, column_names, file_kind, read_chunks
 from emsco.errors import DataError, DataWarning, Parameter, Part, Row
 from emsco.front import ParetoFront
@@ -105,17 +106,11 @@ def evaluate_run(
     stages = cascade.stages
     about = cascade.classes, cascade.design.buys, None if stages.prices else stages.costs
     tally = Tally(*about, _is_csv(path), stages.delays)
-    references, n_rows, n_seen, searched = [], 0, 0, run.front.searched
-    chunks = read_chunks(
-        path,
-        columns,
-        [name for name in (by, groups) if name is not None],
-        kinds=cascade.encoding.kinds,
-        target=target,
-        classes=cascade.classes,
-        reading=known,
-    )
-    for chunk in chunks:
+    references, n_rows, searched = [], 0, run.front.searched
+    lookup = None if searched is None else Lookup(searched)
+    keep = [name for name in (by, groups) if name is not None]
+    read_as = cascade.encoding.kinds, target, cascade.classes, known
+    for chunk in read_chunks(path, columns, keep, *read_as):
         if chunk.table.num_rows:
             with by_line(path, known):
                 rows = _read(cascade, everything, chunk, path, weights, by, groups)
@@ -124,20 +119,21 @@ def evaluate_run(
             if everything is not None:
                 references.append(_refer(everything, run.front, rows))
             n_rows += chunk.table.num_rows
-            n_seen += 0 if searched is None else len(searched.seen_again(rows.inputs))
+            if lookup is not None:
+                lookup.add(rows.inputs)
         if report:
             report(n_rows)
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
-    _warn_of_seen(n_seen, n_rows, path)
+    _warn_of_seen(lookup, n_rows, path)
     new = with_promises(_new(tally, path, weights).with_total(costs), run.front[number])
     whole = tuple(map(Reference.joined, zip(*references, strict=True)))
     return RunEvaluation(run, number, new, whole)
 
 
-def _warn_of_seen(n_seen: int, n_rows: int, path: PathLike) -> None:
+def _warn_of_seen(lookup: Lookup | None, n_rows: int, path: PathLike) -> None:
     """Say so if rows are not new: figures that they show are too good."""
-    if n_seen:
+    if lookup is not None and (n_seen := len(lookup.seen())):
         took = f"{n_seen:,} or more of the {n_rows:,} rows of {path} took part in the search"
         warnings.warn(DataWarning(f"{took}; their figures are too good."), stacklevel=3)
 
@@ -211,7 +207,7 @@ def _read(
         if everything is None
         else everything.row_prices(chunk.table, chunk.table.num_rows, first_row=first),
         as_classes(labels, cascade.classes, path, first),
-        None if weights is None else _weights(chunk, path, weights),
+        None if weights is None else column_weights(chunk.table, weights, str(path), first),
         _keys(chunk, by),
         of_group,
     )
@@ -231,15 +227,3 @@ def _refer(everything: Cascade, front: ParetoFront, rows: _Rows) -> tuple[Refere
     decisions = everything.decide_rows(rows.inputs, rows.prices_of_all)
     commonest = front.references[0].label
     return references_from_decisions(everything, commonest, decisions, rows.truth, rows.weights)
-
-
-def _weights(chunk: Chunk, path: PathLike, name: str) -> FloatArray:
-    weights = column_rows(chunk.table, name, str(path), chunk.first + 1)
-    if (below := weights < 0).any():
-        row = int(below.argmax())
-        raise DataError(
-            f"{path} must have weights of at least 0 in column {name!r}, got {weights[row]:g} in ",
-            Row(chunk.first + row + 1),
-            ".",
-        )
-    return weights

@@ -91,7 +91,7 @@ def fit_files(
         _check_place(path, resume)
     if groups is not None:
         files = _without(files, groups, cv)
-    rows = files.read_any(cv, settings.get("gaps", "refuse"))
+    rows = files.read(cv, settings.get("gaps", "refuse"), folders=True)
     of_rows = None if groups is None else _groups_of(files, groups)
     labels = np.unique(rows.rows.y).tolist()
     for name in ("min_confidence", "reject_below", "class_weight"):

@@ -19,7 +19,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.oddities import Oddity, accuracies_alone, oddities_of, suspects
 from emsco.data.profiles import ColumnProfile, profiles_of
 from emsco.data.sources import FitFiles, Labelled
-from emsco.data.tables import check_names, column_names
+from emsco.data.tables import check_columns_there, column_names
 from emsco.data.training import TrainingData
 from emsco.errors import DataError, Hint, Parameter, Part, Remedy
 from emsco.estimator import EMSCOClassifier
@@ -129,7 +129,7 @@ def inspect_file(
     there = column_names(path, files.reading)
     left_out = {files.target, *files.drop, files.weights}
     names = [name for name in there if name not in left_out]
-    check_names(path, there, [files.target, *files.drop, *names])
+    check_columns_there(path, there, [files.target, *files.drop, *names])
     n_rows, columns = profiles_of(path, names, files.reading)
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Protocol, Self
@@ -19,6 +20,8 @@ from emsco.search.archive import Archive
 from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["Search", "SearchRecord", "SearchResult", "run_search"]
+
+_FIRST = 2.0  # seconds that the first designs have at least, whatever the time limit
 
 
 class Search(Protocol):
@@ -141,27 +144,32 @@ def run_search(
 ) -> SearchResult:
     """Drive `search` to its end, the time limit or Ctrl-C.
 
-    `between` is called after each generation. The time limit takes effect at the end of a
-    generation. Ctrl-C keeps the generations that are complete; before the first is complete, it
-    raises KeyboardInterrupt.
+    `between` is called after each generation. The time limit and Ctrl-C take effect between two
+    batches of fits, and keep the generations that are complete. Before the first is complete, the
+    time limit keeps the designs scored so far, and Ctrl-C raises KeyboardInterrupt.
     """
     records: list[SearchRecord] = []
     front: tuple[StageArray, Scores]
-    started = perf_counter()
+    timing = _Timing(time_limit, perf_counter())
     reason: StopReason | None = None
     try:
-        while reason is None:
-            search.tell(evaluator.score(search.ask()))
-            front = search.front  # kept in case the next generation is interrupted
-            records.append(_record(search, evaluator, started))
-            if between:
-                between()
-                front, records[-1] = search.front, _record(search, evaluator, started)
-            if report:
-                report(records[-1])
-            reason = search.stop_reason
-            if reason is None and time_limit is not None and perf_counter() - started > time_limit:
-                reason = StopReason(Stop.TIME_LIMIT, seconds=time_limit)
+        with timing.between_fits(evaluator):
+            while reason is None:
+                search.tell(timing.score(search, evaluator))
+                front = search.front  # kept in case the next generation is interrupted
+                records.append(_record(search, evaluator, timing.started))
+                if between:
+                    between()
+                    front, records[-1] = search.front, _record(search, evaluator, timing.started)
+                if report:
+                    report(records[-1])
+                reason = search.stop_reason
+                if reason is None and timing.is_over():
+                    reason = timing.reason
+    except _TimeIsUp:
+        reason = timing.reason
+        if not records:
+            return timing.first_result(search, evaluator)
     except KeyboardInterrupt:
         if not records:
             raise
@@ -171,6 +179,72 @@ def run_search(
     if search.archive is not None:
         return SearchResult.from_archive(search.archive, tuple(records), reason)
     return SearchResult(*front, tuple(records), reason)
+
+
+class _TimeIsUp(Exception):  # noqa: N818 - from a batch of fits to the loop, seen by nobody
+    """The time limit was reached before a generation was complete."""
+
+
+@dataclass(slots=True)
+class _Timing:
+    """Ends a search between two batches of fits, once it has designs to keep."""
+
+    limit: float | None
+    started: float
+    n_first: int = 0  # of the first designs, those scored so far
+    may_cut: bool = False
+
+    @property
+    def reason(self) -> StopReason:
+        return StopReason(Stop.TIME_LIMIT, seconds=self.limit)
+
+    def is_over(self, least: float = 0.0) -> bool:
+        """Whether the limit is over, and at least so many seconds."""
+        return self.limit is not None and perf_counter() - self.started > max(self.limit, least)
+
+    @contextmanager
+    def between_fits(self, evaluator: Evaluator) -> Iterator[None]:
+        """Look at the time after each batch of fits, but for the last."""
+        if self.limit is None:
+            yield
+            return
+        bank, shown = evaluator.bank, evaluator.bank.on_fit
+
+        def on_fit(done: int, total: int) -> None:
+            if shown:
+                shown(done, total)
+            if self.may_cut and done < total and self.is_over(_FIRST if self.n_first else 0.0):
+                raise _TimeIsUp
+
+        bank.on_fit = on_fit
+        try:
+            yield
+        finally:
+            bank.on_fit = shown
+
+    def score(self, search: Search, evaluator: Evaluator) -> Scores:
+        """Score the designs that a search asks for; the first ones a few at a time.
+
+        The parts of the first ones double, so that little is lost if time runs out.
+        """
+        designs = search.ask()
+        if self.limit is not None and search.archive is not None and not self.may_cut:
+            while self.n_first < len(designs):
+                end = 2 * self.n_first + 1
+                evaluator.score(designs[self.n_first : end])
+                self.n_first, self.may_cut = end, True
+        scores = evaluator.score(designs)
+        self.n_first, self.may_cut = 0, True
+        return scores
+
+    def first_result(self, search: Search, evaluator: Evaluator) -> SearchResult:
+        """Return the best of the first designs that were scored."""
+        designs = search.ask()[: self.n_first]
+        archive = Archive(designs.shape[1], evaluator.costs.total)
+        archive.add(designs, evaluator.score(designs))
+        seconds = perf_counter() - self.started
+        record = SearchRecord.from_front(0, *archive.front(), evaluator, seconds)
+        return SearchResult.from_archive(archive, (record,), self.reason)
 
 
 def _record(search: Search, evaluator: Evaluator, started: float) -> SearchRecord:

@@ -21,7 +21,7 @@ PartCodes: TypeAlias = list[ColumnCode | None]  # of each column; None if a part
 RunParts: TypeAlias = Callable[..., Sequence[Any]]
 
 
-def codes_of_part(table: Any, names: tuple[str, ...], what: str = "X") -> PartCodes:
+def codes_of_part(table: Any, names: tuple[str, ...], what: str) -> PartCodes:
     """Learn the codes of the columns of one part."""
     columns = TableColumns.from_table(table, names, what)
     if columns.known is not None:
@@ -40,7 +40,7 @@ def encoding_of_parts(
     costs: FeatureCosts,
     gaps: str,
     run: RunParts,
-    what: str = "X",
+    what: str,
 ) -> Encoding:
     """Join the codes of all parts, which messages call `parts`, to the encoding of the table."""
     names = costs.table
@@ -49,7 +49,7 @@ def encoding_of_parts(
     encoding = Encoding(tuple(joined), costs.names, features, gaps)
     if gaps == "refuse":
         return encoding
-    any_missing, all_missing = zip(*run(_missing_in, encoding), strict=True)
+    any_missing, all_missing = zip(*run(_missing_in, encoding, what), strict=True)
     return encoding.with_missing(np.any(any_missing, axis=0), np.all(all_missing, axis=0), what)
 
 
@@ -74,7 +74,7 @@ def _joined(
 _KINDS = {"number": "numbers", "truth": "truth values", "category": "text"}
 
 
-def _missing_in(table: Any, encoding: Encoding) -> tuple[Any, Any]:
+def _missing_in(table: Any, encoding: Encoding, what: str) -> tuple[Any, Any]:
     """Tell which columns have a missing value in a part, and which have nothing else."""
-    missing = encoding.missing_by_column(encoding.rows(table))
+    missing = encoding.missing_by_column(encoding.rows(table, what=what))
     return missing.any(axis=0), missing.all(axis=0)

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
-from emsco.models.engine import Answers, LogisticEngine, scaling_of
+from emsco.models.engine import Answers, LogisticEngine, scaling_of, weights_to_fit
 from emsco.models.gpu.bits import TorchBits
 from emsco.models.gpu.fitter import TorchFitter
 from emsco.models.gpu.library import open_device
@@ -54,8 +54,7 @@ class TorchSplit:
     ) -> Self:
         """Standardise by the training rows and send all to the device; see `SplitRows.cut`."""
         scaling = scaling_of(X, train, weights)
-        if class_weights is not None:
-            weights = class_weights[labels] * (1.0 if weights is None else weights)
+        weights = weights_to_fit(labels, weights, class_weights)
         n_rows = len(train)
         if weights is not None:
             train = train[weights[train] > 0]
@@ -103,11 +102,14 @@ class TorchEngine(LogisticEngine):
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Fit each subset on each split; return the weights, split after split."""
         splits: Sequence[Any] = self.splits
-        found = [
-            split.fitter.fit(subsets, report if len(splits) == 1 else None) for split in splits
-        ]
-        if report and len(splits) > 1:
-            report(len(subsets), len(subsets))
+        if len(splits) == 1:
+            found = [splits[0].fitter.fit(subsets, report)]
+        else:
+            found = []
+            for split in splits:
+                found.append(split.fitter.fit(subsets, None))
+                if report:
+                    report(len(found), len(splits))
         return np.stack(found, axis=1).reshape(len(subsets), self.kept)
 
     def judge(
@@ -120,13 +122,9 @@ class TorchEngine(LogisticEngine):
         del subsets  # weights of inputs that a model does not read are 0
         thresholds = np.broadcast_to(thresholds, (len(slots), self.n_classes))
         splits: Sequence[Any] = self.splits
-        for split, spread in zip(splits, self._spread(numbers), strict=True):
+        for split, spread in zip(splits, self.lines(numbers), strict=True):
             for shard in split.shards:
                 shard.judge(spread, slots, thresholds)
-
-    def _spread(self, numbers: FloatArray) -> FloatArray:
-        coefs = self.coefs(numbers)
-        return coefs[:, :, 0] if self.n_outputs == 1 else coefs
 
     def answers(
         self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]
@@ -136,7 +134,7 @@ class TorchEngine(LogisticEngine):
         columns = self._columns(rows, scored)
         return [
             answers_of(own, spread)
-            for own, spread in zip(columns, self._spread(numbers), strict=True)
+            for own, spread in zip(columns, self.lines(numbers), strict=True)
         ]
 
     def _columns(self, rows: Any, scored: Sequence[IntArray]) -> list[Any]:
