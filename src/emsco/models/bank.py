@@ -317,12 +317,10 @@ class SubsetBank:
 
     def inputs(self, subsets: BoolArray) -> BoolArray:
         """Inputs of each subset of the features, (n_subsets, n_inputs)."""
-        reads: BoolArray
-        if self._owner is not None:
-            reads = subsets[:, self._owner]  # a product of matrices would wait for its threads
-        else:
-            reads = subsets @ self._members > 0
-        return reads
+        if self._owner is None:
+            reads: BoolArray = subsets @ self._members > 0
+            return reads
+        return subsets[:, self._owner]  # a product of matrices would wait for its threads
 
     def _kept_of(self, words: WordArray) -> FloatArray:
         with self._models.claim(words) as claim:
