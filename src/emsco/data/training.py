@@ -78,6 +78,7 @@ class TrainingData:
         else:
             encoding = Encoding.learn(table, costs, gaps)
             rows = encoding.rows(table)
+        encoding = encoding.with_ranges(*_extremes(rows))
         return cls(rows, labels, weights, classes, costs, encoding, prices)
 
     def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:
@@ -113,6 +114,14 @@ class TrainingData:
         if isinstance(self.rows, RemoteRows):
             return np.concatenate(self.rows.by_leaf(self.encoding.missing_by_feature))
         return self.encoding.missing_by_feature(self.rows)
+
+
+def _extremes(rows: Any) -> FloatArray:
+    """Return the lowest and highest value of each input, shape (2, n_inputs); NaN if none."""
+    if isinstance(rows, RemoteRows):
+        of_leaves = np.array(rows.by_leaf(_extremes))
+        return np.array([np.fmin.reduce(of_leaves[:, 0]), np.fmax.reduce(of_leaves[:, 1])])
+    return np.array([np.fmin.reduce(rows), np.fmax.reduce(rows)])
 
 
 def _coded(y: AnyArray) -> tuple[AnyArray, LabelArray]:
