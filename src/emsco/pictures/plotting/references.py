@@ -36,6 +36,7 @@ _NAMES: dict[str, Any] = {
 }
 _LINE, _BESIDE = 7.5, 5.0  # points between lines of text, and between a cross and its name
 _RADIUS = 2.2  # of a mark
+_DOTS = 40  # that stand for a line
 _STEPS = 3  # lines that a name may move up or down, besides those that others take
 
 
@@ -80,7 +81,7 @@ def draw_references(
         if len(objectives) == 3:
             _write_in_space(panel, named.references, objectives)
         else:
-            _write(panel, named.references, objectives, series)
+            _write(panel, named.references, objectives, series, reached)
 
 
 def _keep_range(
@@ -120,10 +121,14 @@ def _write(
     references: Sequence[ReferenceMark],
     objectives: Sequence[str],
     series: Sequence[_Series],
+    reached: Sequence[Sequence[float]],
 ) -> None:
     """Write names beside the crosses, where they cover fewest points, none over another."""
     room = _size(panel)
     points = [[getattr(one, name) for one in (*series, *references)] for name in objectives]
+    if reached[1]:  # a line up, as a row of points
+        points[0].append(np.repeat(reached[0], _DOTS))
+        points[1].append(np.linspace(min(reached[1]), max(reached[1]), _DOTS))
     crowd = np.column_stack(_points_of_text(panel, [np.hstack(column) for column in points]))
     taken: list[_Box] = []
     for mark in references:
@@ -192,7 +197,7 @@ def _free(
         for box in found
         if box.left >= 0
         and box.right <= room[0]
-        and 0 <= box.middle <= room[1]
+        and height / 2 <= box.middle <= room[1]  # an axis would strike it through
         and not any(map(box.covers, taken))
     ]
 
