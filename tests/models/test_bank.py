@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from time import sleep
 
 import numpy as np
@@ -317,6 +318,20 @@ class TestMemory:
         (shard,) = bank.engine.splits[0].shards
         assert bank._kept.nbytes + shard.bits.accepted.nbytes + shard.bits.correct.nbytes < limit
         assert bank.n_fits > bank.capacity  # so it did overflow
+
+    def test_what_it_holds_is_what_the_limit_allows(self):
+        rng, limit = np.random.default_rng(0), 2**21
+        X = rng.normal(size=(10_100, 10))
+        y = (X.sum(axis=1) + rng.normal(size=len(X)) > 0).astype(np.uint8)
+        split = SplitRows.cut(X, y, np.arange(100), np.arange(100, len(X)))
+        tracemalloc.start()
+        bank = logistic_bank([split], 10, memory_limit=limit)
+        for subsets in np.array_split(all_subsets(10), 50):
+            bank.count(*Chains.from_subsets(subsets), sure(0.7))
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert bank.n_fits > bank.capacity  # so it is full
+        assert 0.7 * limit < held < 1.1 * limit
 
 
 class TestInterruptions:

@@ -72,7 +72,7 @@ def test_bits_of_a_subset_are_its_answers_at_the_threshold(n_classes):
     words = np.array([[3], [20], [31]], dtype=np.uint64)
     subsets = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 0, 1], [1] * 5], dtype=bool)
     scored = [own for _, own in FOLDS]
-    answers = bench.bank.answers(subsets, [bench.data.rows[own] for own in scored])
+    answers = bench.bank.answers(subsets, bench.data.rows, scored)
     for least in grid.thresholds:
         found = bench.bank.bits_of(words, least)
         for i, ((winner, sure), own) in enumerate(zip(answers, scored, strict=True)):

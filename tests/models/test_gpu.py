@@ -75,9 +75,9 @@ def problem(request):
 
 def test_probabilities_are_those_of_the_cpu_to_the_ninth_decimal(problem):
     X, own, sent, pairs = problem
-    rows = [X[scored] for _, scored in pairs]
-    expected = own.answers(SUBSETS, own.fit(SUBSETS), rows)
-    found = sent.answers(SUBSETS, sent.fit(SUBSETS), rows)
+    rows = X, [scored for _, scored in pairs]
+    expected = own.answers(SUBSETS, own.fit(SUBSETS), *rows)
+    found = sent.answers(SUBSETS, sent.fit(SUBSETS), *rows)
     for (winner, confidence), (same, sure) in zip(expected, found, strict=True):
         assert np.array_equal(winner, same)
         assert np.abs(confidence - sure).max() < 1e-9
@@ -139,9 +139,9 @@ def test_outliers_and_separable_classes_are_fitted_too():
     X[:, 0] = np.where(y == 1, 1.0, -1.0) * (1 + np.abs(X[:, 0]))
     X[0, 1], X[:, 2] = 1e6, 0.0
     own, sent, ((_, scored),) = engines(X, y)
-    rows = [X[scored]]
+    rows = X, [scored]
     ((_, sure),), ((_, same),) = (
-        engine.answers(SUBSETS, engine.fit(SUBSETS), rows) for engine in (own, sent)
+        engine.answers(SUBSETS, engine.fit(SUBSETS), *rows) for engine in (own, sent)
     )
     assert np.abs(sure - same).max() < 1e-9
 

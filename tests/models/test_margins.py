@@ -98,7 +98,7 @@ def test_thresholds_by_class_lead_to_the_bits_of_the_models_for_two_classes():
 def test_margins_agree_with_the_answers_for_the_same_rows(n_classes, recipe):
     bench = bench_of(n_classes, splits=FOLDS, recipe=recipe)
     bank, scored = bench.bank, [own for _, own in FOLDS]
-    answers = bank.answers(SUBSETS, [bench.data.rows[own] for own in scored])
+    answers = bank.answers(SUBSETS, bench.data.rows, scored)
     found = bank.engine.margins(bank.kept(SUBSETS))
     for (winner, confidence), margins, own in zip(answers, found, scored, strict=True):
         truth = bench.data.labels[own]

@@ -43,7 +43,7 @@ def everything(engine, X, scored):
     for bits in engine.bits:
         bits.reserve(len(SUBSETS))
     engine.judge(SUBSETS, numbers, slots, np.linspace(0.4, 0.6, engine.n_classes))
-    answers = engine.answers(SUBSETS, numbers, [X[scored]])
+    answers = engine.answers(SUBSETS, numbers, X, [scored])
     found = [numbers, *(bits.get(slots) for bits in engine.bits), *engine.margins(numbers)]
     found += [*engine.truth, *(own.astype(float) for pair in answers for own in pair)]
     return [one.tobytes() for one in found]

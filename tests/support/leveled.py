@@ -88,14 +88,14 @@ def followed(bench, genes, grid):
 
     Plain loops over the answers of the bank's models, split by split.
     """
-    inputs = [bench.data.rows[scored] for _, scored in bench.splits]
+    inputs = bench.data.rows, [scored for _, scored in bench.splits]
     missing, known = bench.data.missing(), {}
     for design, levels in zip(stages_of(genes), levels_of(genes, 10), strict=True):
         outcomes = []
         for stage in range(design.max() + 1):
             subset = (design >= 0) & (design <= stage)
             if subset.tobytes() not in known:
-                known[subset.tobytes()] = bench.bank.answers(subset[None], inputs)
+                known[subset.tobytes()] = bench.bank.answers(subset[None], *inputs)
         for split, (_, scored) in enumerate(bench.splits):
             for i, row in enumerate(scored.tolist()):
                 label, stage = None, 0

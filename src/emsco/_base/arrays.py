@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 
-__all__ = ["locked_copy", "whole_units"]
+__all__ = ["distinct_rows", "locked_copy", "whole_units"]
 
 _FINEST_DECIMALS = 6
 
@@ -26,6 +26,23 @@ def locked_copy(values: ArrayLike, dtype: DTypeLike | None = None) -> AnyArray:
     owned: AnyArray = np.array(values, dtype=dtype)
     owned.setflags(write=False)
     return owned
+
+
+def distinct_rows(numbers: IntArray, n_rows: int) -> tuple[IntArray, IntArray]:
+    """Return the distinct ones of some row numbers, sorted, and the place of each among them.
+
+    It is `numpy.unique` without a sort.
+
+    Examples
+    --------
+    >>> distinct_rows(np.array([5, 2, 5]), 7)
+    (array([2, 5]), array([1, 0, 1]))
+    """
+    place = np.zeros(n_rows, dtype=np.int64)
+    place[numbers] = 1
+    found: IntArray = np.flatnonzero(place)
+    place[found] = np.arange(len(found))
+    return found, place[numbers]
 
 
 def whole_units(

@@ -36,5 +36,8 @@ def by_leaf(items: IntArray, rows: IntArray | None = None) -> IntArray:
 
     By default the items are the row numbers themselves.
     """
-    found: IntArray = items[np.argsort((items if rows is None else rows) // LEAF, kind="stable")]
+    leaves = (items if rows is None else rows) // LEAF
+    if leaves.max(initial=0) < 2**16:
+        leaves = leaves.astype(np.uint16)  # NumPy sorts short numbers nine times as fast
+    found: IntArray = items[np.argsort(leaves, kind="stable")]
     return found

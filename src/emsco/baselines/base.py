@@ -101,7 +101,7 @@ class CostedClassifier(TableClassifier):
         self.classes_, self.costs_, self.encoding_ = data.classes, costs, data.encoding
         if self.min_confidence is not None:
             check_min_confidence(self.min_confidence, self.classes_)
-        rows, labels, weights = data.rows, data.labels, data.weights
+        rows, labels, weights = np.asarray(data.rows), data.labels, data.weights
         if weights is not None:
             kept = weights > 0
             rows, labels, weights = rows[kept], labels[kept], weights[kept]

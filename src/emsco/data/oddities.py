@@ -160,11 +160,12 @@ class _Table:
     def __init__(self, data: TrainingData) -> None:
         self.data = data
         self.codes = data.encoding.codes
-        which: Any = slice(None)
+        rows, labels = data.rows, data.labels
         if data.weights is not None and not data.weights.all():
             which = np.flatnonzero(data.weights)
-        self.rows: FloatArray = data.rows[which]
-        self.labels: IntArray = data.labels[which].astype(np.int64)
+            rows, labels = rows[which], labels[which]
+        self.rows: Any = rows
+        self.labels: IntArray = labels.astype(np.int64)
         self.n_rows = len(self.labels)
 
     @cached_property

@@ -19,6 +19,7 @@ from sklearn.model_selection import (
 from emsco._base.checks import is_number, refused
 from emsco._base.leaves import by_leaf
 from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
+from emsco.data.single_rows import SingleRows
 from emsco.errors import DataError, Parameter
 
 __all__ = [
@@ -88,6 +89,8 @@ def make_splits(
         splitter = _auto_splitter(labels[kept], X.shape[1], classes, groups, seed, repeat)
     else:
         splitter = _splitter(cv, labels, classes, seed)
+        if isinstance(X, SingleRows) and not is_number(cv):
+            X = np.asarray(X)  # a splitter of the user's may look at them
     rows = X if len(kept) == len(labels) else X[kept]
     try:
         pairs = [

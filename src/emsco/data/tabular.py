@@ -42,7 +42,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return tuple(f"x{i}" for i in range(self.n_features_in_))
 
     def _check_table(self, X: Any, y: ArrayLike) -> tuple[Any, AnyArray]:
-        """Return X and y after checks: X unchanged if it may hold text, else as float64."""
+        """Return X and y after checks: X unchanged if it may hold text, else as numbers."""
         if y is not None:
             check_labelled(y)
         if _is_any_table(X):
@@ -52,7 +52,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             check_consistent_length(X, targets)
             return X, targets
         rows, targets = validate_data(
-            self, X, y, dtype=np.float64, order="C", ensure_all_finite=False
+            self, X, y, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
         )
         return rows, targets
 

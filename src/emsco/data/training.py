@@ -15,6 +15,7 @@ from emsco.data.encoding import Encoding
 from emsco.data.parted import PartedTable
 from emsco.data.prices import prices_of_rows
 from emsco.data.remote_rows import RemoteRows
+from emsco.data.single_rows import held_rows
 from emsco.data.weights import check_weights, whole_weights
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError
@@ -28,7 +29,7 @@ class TrainingData:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_rows, n_inputs) or RemoteRows
+    rows : ndarray of shape (n_rows, n_inputs), SingleRows or RemoteRows
         Inputs that `encoding` makes, missing values as NaN.
     labels : ndarray of shape (n_rows,)
         Position of each row's label in `classes`.
@@ -75,10 +76,12 @@ class TrainingData:
         if isinstance(table, PartedTable):
             encoding = table.learn_encoding(costs, gaps)
             rows = table.rows(encoding)
+            encoding = encoding.with_ranges(*_extremes(rows))
         else:
             encoding = Encoding.learn(table, costs, gaps)
-            rows = encoding.rows(table)
-        encoding = encoding.with_ranges(*_extremes(rows))
+            encoded = encoding.rows(table)
+            encoding = encoding.with_ranges(*_extremes(encoded))
+            rows = held_rows(encoded, table)
         return cls(rows, labels, weights, classes, costs, encoding, prices)
 
     def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:
@@ -105,7 +108,7 @@ class TrainingData:
 
     def _fingerprint_of_rows(self) -> str:
         rows = self.rows
-        return rows.fingerprint() if isinstance(rows, RemoteRows) else fingerprint(rows)
+        return rows.fingerprint() if isinstance(rows, RemoteRows) else fingerprint(np.asarray(rows))
 
     def missing(self) -> BoolArray | None:
         """Return a mask of missing values, (n_rows, n_features), if stages skip them; else None."""

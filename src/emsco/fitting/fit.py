@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from emsco._base.arrays import distinct_rows
 from emsco._base.checks import memory_bytes
 from emsco._base.progress import JobProgress, print_note
 from emsco._base.typing import AnyArray, Report
@@ -111,8 +112,8 @@ def fit_rows(
     sample, every, cv = _screened(data, given, groups, seed_of_rows)
     splitting = partial(_splits, cv, *sample, seed_of_rows)
     splits = splitting(repeat=recipe.is_linear)
-    n_scored = len(np.unique(np.concatenate([scored for _, scored in splits])))
-    least, grid = check_thresholds(given, data.classes, recipe.class_shares(data), n_scored)
+    scored, _ = distinct_rows(np.concatenate([own for _, own in splits]), len(sample[0].labels))
+    least, grid = check_thresholds(given, data.classes, recipe.class_shares(data), len(scored))
     own_rows = given, settings, least, grid, deadline, len(data.labels)
     steps = _Steps(sample[0], blocks, constraints, *own_rows)
     bench = steps.bench(recipe, splits)

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import Generator
 
+from emsco._base.arrays import distinct_rows
 from emsco._base.checks import check_choice
 from emsco._base.digests import fingerprint
 from emsco._base.objectives import METRICS
@@ -478,6 +479,7 @@ def _joined(
 
 def _scored_groups(groups: Any, splits: list[Split]) -> IntArray:
     """Number of the group of each distinct scored row, from 0."""
-    scored = np.unique(np.concatenate([rows for _, rows in splits]))
-    found: IntArray = np.unique(np.asarray(groups)[scored], return_inverse=True)[1]
+    groups = np.asarray(groups)
+    scored, _ = distinct_rows(np.concatenate([rows for _, rows in splits]), len(groups))
+    found: IntArray = np.unique(groups[scored], return_inverse=True)[1]
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -305,12 +306,13 @@ class SubsetBank:
             worthless &= np.all(accepted == one.valid, axis=1) & ~np.any(correct, axis=1)
         return worthless
 
-    def answers(self, subsets: BoolArray, rows: Sequence[FloatArray]) -> list[Answers]:
-        """Answers of each subset's model for the scored rows of each split, which `rows` holds.
+    def answers(self, subsets: BoolArray, rows: Any, scored: Sequence[IntArray]) -> list[Answers]:
+        """Answers of each subset's model for the scored rows of each split.
 
-        These are the likeliest class and its probability, both of shape (n_subsets, n_rows).
+        These are the likeliest class and its probability, both of shape (n_subsets, n_scored).
+        `rows` has the inputs of all rows, and `scored` the numbers of each split's scored ones.
         """
-        return self.engine.answers(self.inputs(subsets), self.kept(subsets), rows)
+        return self.engine.answers(self.inputs(subsets), self.kept(subsets), rows, scored)
 
     def inputs(self, subsets: BoolArray) -> BoolArray:
         """Inputs of each subset of the features, (n_subsets, n_inputs)."""

@@ -46,7 +46,7 @@ _WORTH_FITTING = 20_000  # models times rows; with less work, starting threads t
 
 
 # Likeliest class of each row, the first of equals, and its probability: both (n_subsets, n_rows).
-Answers: TypeAlias = tuple[IntArray, FloatArray]
+Answers: TypeAlias = tuple[LabelArray, FloatArray]
 
 
 class Engine(Protocol):
@@ -88,9 +88,9 @@ class Engine(Protocol):
         """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
 
     def answers(
-        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray]
+        self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]
     ) -> list[Answers]:
-        """Answers of fitted models for the scored rows of each split, which `rows` holds."""
+        """Answers of fitted models for the scored rows of each split, by number in `rows`."""
 
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
@@ -252,16 +252,21 @@ class LogisticEngine:
         self._workers.run(judge, list(slices(len(slots), size)))
 
     def answers(
-        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray]
+        self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]
     ) -> list[Answers]:
-        """Answers of fitted models for the scored rows of each split, which `rows` holds."""
+        """Answers of fitted models for the scored rows of each split, by number in `rows`."""
         coefs = self.coefs(numbers)
         coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
         found = []
-        for split, spread, own in zip(self.splits, coefs, rows, strict=True):
-            models = Models.from_subsets(subsets, spread)
-            expanded = own if self.basis is None else self.basis.expand(own)
-            found.append(answers_of(models, split.scaling, expanded, self.n_classes))
+        for split, spread, own in zip(self.splits, coefs, scored, strict=True):
+            models, shape = Models.from_subsets(subsets, spread), (len(subsets), len(own))
+            winner, confidence = np.empty(shape, dtype=np.uint8), np.empty(shape)
+            for part in slices(len(own), ROWS_PER_SHARD):
+                block = rows[own[part]]
+                block = block if self.basis is None else self.basis.expand(block)
+                judged = answers_of(models, split.scaling, block, self.n_classes)
+                winner[:, part], confidence[:, part] = judged
+            found.append((winner, confidence))
         return found
 
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
@@ -287,7 +292,7 @@ def answers_of(models: Models, scaling: Scaling, rows: FloatArray, n_classes: in
     """Answers of fitted models for rows: the likeliest class of each and its probability."""
     filled, n_models = scaling.filled(rows), len(models.sizes)
     never = np.full(n_classes, 2.0)  # no confidence reaches it
-    winner = np.empty((n_models, len(rows)), dtype=np.int64)
+    winner = np.empty((n_models, len(rows)), dtype=np.uint8)
     confidence = np.empty(winner.shape)
     for m in range(n_models):
         _, winner[m], confidence[m] = models.decide(
@@ -385,12 +390,16 @@ class OutcomeEngine:
             bits.put(slots, pack(sure[:, layout.rows]), pack(correct[:, layout.rows]))
 
     def answers(
-        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray] = ()
+        self,
+        subsets: BoolArray,
+        numbers: FloatArray,
+        rows: Any = None,
+        scored: Sequence[IntArray] = (),
     ) -> list[Answers]:
         """Answers of fitted models for the scored rows of each split."""
-        del subsets, rows  # `numbers` holds the answers
+        del subsets, rows, scored  # `numbers` holds the answers
         parts = iter(np.split(numbers, self._cuts, axis=1))
-        return [(next(parts).astype(np.int64), next(parts)) for _ in self.fitters]
+        return [(next(parts).astype(np.uint8), next(parts)) for _ in self.fitters]
 
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""

@@ -18,7 +18,7 @@ _SUREST = 1 - 1e-12
 
 
 def margins_of(
-    winner: IntArray, confidence: FloatArray, truth: LabelArray, n_classes: int
+    winner: IntArray | LabelArray, confidence: FloatArray, truth: LabelArray, n_classes: int
 ) -> SingleArray:
     """Margins of answers: the likeliest class of each row and its probability."""
     odds = _beyond_a_guess(confidence, n_classes)

@@ -204,10 +204,11 @@ class StageRecipe:
         """
         if self.estimator != "spline" or self.basis is not None:
             return self
-        basis = SplineBasis.learn(data.rows, data.weights)
+        rows = np.asarray(data.rows)
+        basis = SplineBasis.learn(rows, data.weights)
         train = splits[0][0]
         penalty = choose_penalty(
-            basis.expand(data.rows),
+            basis.expand(rows),
             data.labels,
             train,
             len(data.classes),
@@ -285,9 +286,9 @@ class StageRecipe:
         opened: LogisticEngine = engine(rows, columns.shape[1], n_classes, basis=self.basis)
         return opened
 
-    def _columns(self, rows: FloatArray) -> FloatArray:
+    def _columns(self, rows: Any) -> Any:
         """Columns that linear models read."""
-        return rows if self.basis is None else self.basis.expand(rows)
+        return rows if self.basis is None else self.basis.expand(np.asarray(rows))
 
     def _outcomes(
         self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
@@ -379,7 +380,8 @@ class StageRecipe:
         return found
 
     def _outcome_fitters(self, data: TrainingData, splits: list[Split]) -> list[OutcomeFitter]:
-        given = [self._rows_of(data, number, *split) for number, split in enumerate(splits)]
+        columns = np.asarray(self._columns(data.rows))
+        given = [self._rows_of(data, columns, i, *split) for i, split in enumerate(splits)]
         if self.is_linear:
             return [CalibratedFitter(**rows, penalty=self.penalty) for rows in given]
         n_jobs = self.n_jobs
@@ -398,13 +400,18 @@ class StageRecipe:
         return [OwnBoosting(job, size, n_jobs) for job in jobs]
 
     def _rows_of(
-        self, data: TrainingData, number: int, train: IntArray, scored: IntArray
+        self,
+        data: TrainingData,
+        columns: FloatArray,
+        number: int,
+        train: IntArray,
+        scored: IntArray,
     ) -> dict[str, Any]:
         """What all fitters of a split are given."""
         if data.weights is not None:  # rows of weight 0 do not count as training rows
             train = train[data.weights[train] > 0]
         return {
-            "X": self._columns(data.rows),
+            "X": columns,
             "labels": data.labels,
             "train": train,
             "scored": scored,

@@ -140,10 +140,10 @@ class RemoteEngine(LogisticEngine):
                     shard.bits.put(slots[part], *found[shard.leaf])
 
     def answers(
-        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray]
+        self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]
     ) -> list[Answers]:
         """Answers of fitted models for the scored rows of each split."""
-        del rows  # workers have them
+        del rows, scored  # workers have them
         every = []
         for split, models in self._models(subsets, numbers):
             found = split.rows.run(Task(_answered, (split.key, models, self.n_classes)))
@@ -274,8 +274,7 @@ def _judged(leaf: Leaf, key: int, models: Models, thresholds: FloatArray) -> Any
 
 def _answered(leaf: Leaf, key: int, models: Models, n_classes: int) -> Any:
     own = leaf.notes[key]
-    winner, confidence = answers_of(models, own.scaling, leaf.rows[own.scored[0]], n_classes)
-    return winner.astype(np.uint8), confidence
+    return answers_of(models, own.scaling, leaf.rows[own.scored[0]], n_classes)
 
 
 def _margins(leaf: Leaf, key: int, coefs: FloatArray, n_classes: int) -> SingleArray:

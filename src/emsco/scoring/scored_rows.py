@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emsco._base.arrays import distinct_rows
 from emsco._base.typing import (
     AnyArray,
     BoolArray,
@@ -33,8 +34,9 @@ from emsco.scoring.row_prices import RowPrices
 
 __all__ = ["RowOutcomes", "ScoredRows"]
 
-_AT_ONCE = 64  # subsets; a probability of each scored row is held for so many
-_MOST_BYTES = 2**28  # of labels that are kept for designs to come
+_AT_ONCE = 64  # subsets, or designs, if rows are few
+_MOST_BYTES = 2**27  # of answers that are kept for designs to come
+_BYTES, _STAGES = 9, 4  # of an answer for a row: a label and a probability; of a usual design
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +109,7 @@ class ScoredRows:
         self._bank, self._thresholds = bank, grid.thresholds
         scored = [rows for _, rows in splits]
         every = np.concatenate(scored)
-        self.rows: IntArray = np.unique(every, return_inverse=True)[1]
+        self.rows: IntArray = distinct_rows(every, len(data.labels))[1]
         self.truth: IntArray = data.labels[every].astype(np.int64)
         self.n_classes = len(data.classes)
         weights = np.ones(len(data.labels)) if data.weights is None else data.weights
@@ -116,14 +118,16 @@ class ScoredRows:
         self.own_weights = None if is_plain else self.weights
         self.are_alike = bool(is_plain and prices is None)
         self.units: IntArray = np.ones_like(every) if data.units is None else data.units[every]
-        self._inputs = [data.rows[rows] for rows in scored]
+        self._inputs = data.rows, scored
         missing = data.missing()
         self._missing = None if missing is None else (missing[every] @ members.T)
         self._known: dict[bytes, tuple[LabelArray, FloatArray]] = {}
+        few = _MOST_BYTES // (_STAGES * _BYTES * len(every))
+        self._at_once = int(np.clip(few, n_jobs, _AT_ONCE))
 
     def outcomes(self, designs: StageArray) -> Iterator[RowOutcomes]:
         """Send all rows through each compressed design over the bank's features."""
-        for part in slices(len(designs), _AT_ONCE):
+        for part in slices(len(designs), self._at_once):
             stages, n_stages = stages_of(designs[part]), stage_counts(designs[part])
             levels = levels_of(designs[part], int(n_stages.max()))
             chains = [
@@ -137,8 +141,8 @@ class ScoredRows:
 
     def guesses(self, subsets: BoolArray) -> LabelArray:
         """Likeliest class of each scored row by the model of each subset, however unsure."""
-        answers = self._bank.answers(subsets, self._inputs)
-        return np.concatenate([winner for winner, _ in answers], axis=1).astype(np.uint8)
+        answers = self._bank.answers(subsets, *self._inputs)
+        return _joined([winner for winner, _ in answers])
 
     def shares(
         self, designs: StageArray, paid: FloatArray, places: IntArray | None = None
@@ -197,13 +201,12 @@ class ScoredRows:
         """Note the likeliest class of each row by the model of each subset, and the confidence."""
         every = dict(zip(_keys(subsets), subsets, strict=True))
         new = {key: subset for key, subset in every.items() if key not in self._known}
-        if (len(self._known) + len(new)) * 9 * len(self.truth) > _MOST_BYTES:
+        if (len(self._known) + len(new)) * _BYTES * len(self.truth) > _MOST_BYTES:
             self._known = {key: one for key, one in self._known.items() if key in every}
         keys, wanted = list(new), np.array(list(new.values()))
-        for part in slices(len(keys), _AT_ONCE):
-            answers = self._bank.answers(wanted[part], self._inputs)
+        for part in slices(len(keys), self._at_once):
+            answers = self._bank.answers(wanted[part], *self._inputs)
             winner, sure = (_joined(own) for own in zip(*answers, strict=True))
-            winner = winner.astype(np.uint8, copy=False)
             self._known.update(zip(keys[part], zip(winner, sure, strict=True), strict=True))
 
 

@@ -96,7 +96,7 @@ class TorchEngine(LogisticEngine):
     ) -> None:
         super().__init__(splits, n_inputs, n_classes, 1, basis)
         self._device = device
-        self._sent: list[tuple[FloatArray, Any]] = []  # rows that `answers` had last
+        self._sent: list[tuple[IntArray, Any]] = []  # scored rows that `answers` had last
 
     judges_levels = True
 
@@ -129,26 +129,27 @@ class TorchEngine(LogisticEngine):
         return coefs[:, :, 0] if self.n_outputs == 1 else coefs
 
     def answers(
-        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray]
+        self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]
     ) -> list[Answers]:
-        """Answers of fitted models for the scored rows of each split, which `rows` holds."""
+        """Answers of fitted models for the scored rows of each split, by number in `rows`."""
         del subsets
-        columns = self._columns(rows)
+        columns = self._columns(rows, scored)
         return [
             answers_of(own, spread)
             for own, spread in zip(columns, self._spread(numbers), strict=True)
         ]
 
-    def _columns(self, rows: Sequence[FloatArray]) -> list[Any]:
+    def _columns(self, rows: Any, scored: Sequence[IntArray]) -> list[Any]:
         """Rows of each split on the device; they stay there until others are asked for."""
-        if len(self._sent) != len(rows) or any(
-            own is not sent for own, (sent, _) in zip(rows, self._sent, strict=True)
+        if len(self._sent) != len(scored) or any(
+            own is not sent for own, (sent, _) in zip(scored, self._sent, strict=True)
         ):
             self._sent = []
-            for split, own in zip(self.splits, rows, strict=True):
-                wide = own if self.basis is None else self.basis.expand(own)
-                every = np.arange(len(own))
-                sent = upload_columns(wide, every, split.scaling, self._device, len(own))
+            for split, own in zip(self.splits, scored, strict=True):
+                wide, numbers = rows, own
+                if self.basis is not None:
+                    wide, numbers = self.basis.expand(rows[own]), np.arange(len(own))
+                sent = upload_columns(wide, numbers, split.scaling, self._device, len(own))
                 self._sent.append((own, sent))
         return [columns for _, columns in self._sent]
 

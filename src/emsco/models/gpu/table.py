@@ -8,6 +8,7 @@ import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, LabelArray
 from emsco._base.workers import slices
+from emsco.data.single_rows import SingleRows
 from emsco.models.gpu.kernels import residuals, wide_product
 from emsco.models.gpu.library import torch
 from emsco.models.scaling import Scaling
@@ -245,8 +246,9 @@ def upload_columns(
     return found
 
 
-def _uploaded(X: FloatArray, rows: IntArray, device: Any) -> Any:
+def _uploaded(X: Any, rows: IntArray, device: Any) -> Any:
     """Some rows on a device; `rows` go up. Where they are close, all between are sent as well."""
+    X = X.held if isinstance(X, SingleRows) else X  # half as much to send
     first, end = int(rows[0]), int(rows[-1]) + 1
     if end - first > _SPARSE * len(rows):
         return torch.as_tensor(X[rows]).to(device)
