@@ -71,6 +71,7 @@ class Remedy(Enum):
     LATE = "late=True counts their labels alone"
     LIMITS = "or limits such as {{'max_cost': 300}}"
     NA = "na=({names},) says so"
+    NEAREST = "Loosen a limit, or choose that design by its number"
     NEW_MONITOR = "start a new Monitor"
     ODDITIES = "oddities_ lists all of them"
     RARE_CLASS = "class_weight='balanced' finds more of a rare class, with more false alarms"

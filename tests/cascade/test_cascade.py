@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 from support.banks import coefs_of, logistic_bank
-from support.handmade import plain_encoding
+from support.handmade import make_rich_cascade, make_rich_rows, plain_encoding
 
 from emsco.cascade import Cascade, Decisions, Evaluation, ExitReport
 from emsco.costs import FeatureCosts
@@ -364,3 +364,21 @@ class TestRefusals:
             cascade.decide(holed)
         with pytest.raises(DataError, match=rf"got {said}.* in column 'e', row 31"):
             cascade.predict_proba(pd.DataFrame(holed, columns=list(NAMES)))
+
+
+@pytest.mark.parametrize("gaps", ["impute", "skip"])
+def test_a_table_needs_only_the_columns_that_the_design_buys(gaps):
+    cascade, table = make_rich_cascade(gaps=gaps), make_rich_rows(60)
+    whole = cascade.decide_rows(cascade.encoding.rows(table))
+    assert cascade.columns == ("age", "ward", "sodium", "potassium")
+    few = cascade.decide(table[list(cascade.columns)])
+    assert few.confidence.tolist() == whole.confidence.tolist()
+    assert few.labels.tolist() == whole.labels.tolist()
+    with pytest.raises(DataError, match="X must have a column 'ward'"):
+        cascade.decide(table.drop(columns="ward"))
+
+
+def test_a_column_that_is_not_bought_may_hold_anything():
+    cascade, table = make_rich_cascade(), make_rich_rows(10)
+    odd = cascade.decide(table.assign(smokes="sometimes"))
+    assert odd.confidence.tolist() == cascade.decide(table).confidence.tolist()

@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import re
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -15,7 +16,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.handmade import NAMES, cascades_and_rows, make_cascade, make_rows
+from support.handmade import (
+    NAMES,
+    cascades_and_rows,
+    make_cascade,
+    make_rich_cascade,
+    make_rows,
+)
 
 from emsco import DataError, FileError, ParameterError
 from emsco._base.documents import document_text
@@ -498,3 +505,18 @@ def test_decimals_of_a_database_are_numbers():
     cascade = make_cascade()
     exact = cascade.open().give({"age": Decimal("1.5"), "pulse": Decimal("-0.25")})
     assert exact.decision == cascade.open().give({"age": 1.5, "pulse": -0.25}).decision
+
+
+def test_values_unlike_the_training_rows_are_taken_with_a_warning():
+    cascade = make_rich_cascade()
+    ranges = np.zeros(cascade.encoding.n_inputs), np.full(cascade.encoding.n_inputs, 90.0)
+    known = replace(cascade, encoding=cascade.encoding.with_ranges(*ranges))
+    assert known.stages.identity == cascade.stages.identity  # decisions do not depend on them
+    case = known.open().give({"age": 630, "ward": "maternity"})
+    said = (
+        "age is 630; in training it was 0 to 90.",
+        "ward is 'maternity'; in training it was one of 'A', 'B', 'ICU'.",
+    )
+    assert case.warnings == said
+    assert known.resume(case.to_json()).warnings == said
+    assert known.open().give({"age": None, "ward": "A"}).warnings == ()

@@ -18,6 +18,10 @@ def test_choose_deploys_by_number_or_by_limits(typed, run):
     assert "Cascade of design 1:" in result.out
     assert Cascade.load(run / "cascade.json").design == found[1].design
     point = found.select(min_coverage=0.5)
+    said = typed("choose", run, "--min-coverage", 0.5).out
+    assert said.partition(", ")[2].startswith(
+        "the best balance of coverage, accuracy and cost within your limits (balanced).\n"
+    )
     chosen = json.loads(typed("choose", run, "--min-coverage", 0.5, "--json").out)
     assert chosen["chosen"] == found.points.index(point)
     assert chosen["scored"]["coverage"] == point.coverage
@@ -52,7 +56,7 @@ def test_choose_takes_the_lowest_total_and_the_run_remembers_the_costs(typed, ru
     best = found.select(error_cost=500, reject_cost=40)
     result = typed("choose", run, *costs)
     assert result.code == 0
-    assert f"{run} now deploys design {found.position(best)}." in result.out
+    assert f"{run} now deploys design {found.position(best)}, the lowest expected" in result.out
     said = "; with 500 for an error and 40 for a rejection."
     total = best.total(500, 40)
     assert f"Expected total of a row: {total}{said}" in " ".join(result.out.split())
@@ -63,6 +67,13 @@ def test_choose_takes_the_lowest_total_and_the_run_remembers_the_costs(typed, ru
     for one, reference in zip(plain["references"]["scored"], found.references, strict=True):
         assert one["total"]["value"] == pytest.approx(reference.total(500, 40).value)
     assert json.loads(typed("choose", run, 0, "--json").out)["total"]["basis"] == "expected"
+    assert "total" not in json.loads(typed("choose", run, 0, "--no-error-cost", "--json").out)
+    assert "total" not in typed("front", run).out
+    refuses(
+        typed("choose", run, "--no-error-cost", *costs),
+        "--no-error-cost must be given without --error-cost, --reject-cost and --cheapest-label, "
+        "got both.",
+    )
 
 
 def test_choose_takes_costs_by_label_within_limits(typed, run):

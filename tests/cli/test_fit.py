@@ -120,8 +120,8 @@ def test_fit_deploys_by_limits_at_once(fit, tmp_path):
     ("options", "why"),
     [
         ((), "buying everything"),
-        (("--prefer", "balanced"), "the best balanced (balanced)."),
-        (("--max-cost", "30"), "the best balanced within your limits."),
+        (("--prefer", "balanced"), "the best balance of coverage, accuracy and cost (balanced)."),
+        (("--max-cost", "30"), "accuracy and cost within your limits (balanced)."),
     ],
 )
 def test_fit_says_which_design_it_deploys_and_by_which_rule(fit, tmp_path, options, why):
@@ -130,12 +130,16 @@ def test_fit_says_which_design_it_deploys_and_by_which_rule(fit, tmp_path, optio
     said = text[text.index("Deployed: ") :].partition(". ")[0] + "."
     assert said.startswith(f"Deployed: design {chosen}, the ")
     assert why in said
+    recall = Run.open(tmp_path / "run").point.by_class.recall
+    shares = f"0 {recall[0]:.1%}, 1 {recall[1]:.1%}"
+    assert f"Found of each class, as scored: {shares}." in text
 
 
 def test_a_fit_without_a_design_within_limits_keeps_what_it_found(fit, typed, tmp_path):
     result = fit("--max-cost", 0.5)
     assert (result.code, result.out) == (1, "")
-    words = rf"cost at most 0\.5 \(.*\); loosen a limit\. {tmp_path}/run keeps all that was found"
+    assert re.search(r"cost at most 0\.5 \(.*\)\. The nearest is design \d+: coverage", result.err)
+    words = rf"deploy that design with emsco choose RUN \d+\. {tmp_path}/run keeps all that was"
     assert re.search(words, result.err)
     assert typed("choose", tmp_path / "run", "--max-cost", 50).code == 0
 

@@ -5,7 +5,9 @@ import re
 
 from support.commands import refuses
 
+from emsco._base.text import in_short
 from emsco.front import ParetoFront
+from emsco.front.preferences import Limits
 
 
 def test_front_lists_the_designs_within_limits(typed, run):
@@ -65,8 +67,11 @@ def test_front_and_choose_say_how_near_the_front_comes_to_limits(typed, run):
     cheapest, best = min(p.cost for p in found), max(p.accuracy for p in found)
     words = (
         f"None of the {len(found)} designs has cost at most 0.5 (the cheapest: {cheapest:g}) and "
-        f"accuracy at least 0.99 (the best: {best:.4g}); loosen a limit."
+        f"accuracy at least 0.99 (the best: {best:.4g}). The nearest is design {{}}: "
     )
+    near = Limits(max_cost=0.5, min_accuracy=0.99).nearest(found.points)
+    words = f"{words.format(near)}{in_short(found[near])}. Loosen a limit, or deploy that design "
+    words += f"with emsco choose RUN {near}."
     limits = ("--max-cost", 0.5, "--min-accuracy", 0.99)
     for command in ("front", "choose"):
         refuses(typed(command, run, *limits), words)

@@ -1,13 +1,17 @@
 """Tables in parts: one encoding for all of them, as if they were one table."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from support.keepers import TableInParts
 
+from emsco._base.documents import Fields
 from emsco.costs import FeatureCosts
+from emsco.data.encoding import Encoding
 from emsco.data.training import TrainingData
-from emsco.errors import DataError
+from emsco.errors import DataError, FileError
 
 TABLE = pd.DataFrame(
     {
@@ -32,6 +36,19 @@ def test_a_table_in_parts_is_encoded_as_one(gaps, cut):
     assert parts.encoding.input_names == whole.encoding.input_names
     np.testing.assert_array_equal(parts.rows, whole.rows)
     np.testing.assert_array_equal(parts.prices, whole.prices)
+
+
+def test_ranges_of_numbers_are_learnt_and_kept_in_files():
+    encoding = data_of(TABLE).encoding
+    assert [code.range for code in encoding.codes] == [(28, 63), None, None]
+    again = Encoding.from_dict(Fields(json.loads(json.dumps(encoding.to_dict())), "the file"))
+    assert again.codes == encoding.codes
+    plain = Fields(encoding.without_ranges().to_dict(), "the file")  # as earlier fits wrote it
+    assert Encoding.from_dict(plain).codes[0].range is None
+    backwards = encoding.to_dict()
+    backwards["columns"][0]["range"].reverse()
+    with pytest.raises(FileError, match="'range' must be the lowest number before the highest"):
+        Encoding.from_dict(Fields(backwards, "the file"))
 
 
 def test_columns_of_different_kinds_are_refused_with_the_parts_that_have_them():

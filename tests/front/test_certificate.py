@@ -326,6 +326,13 @@ def test_a_plan_says_which_design_cannot_be_certified_and_why():
     assert said in str(plan)
 
 
+def test_a_plan_has_all_of_a_long_design_on_short_lines():
+    front = make_front(names=[f"a_rather_long_name_{i}" for i in range(4)])
+    lines = str(front.plan_certificate(min_accuracy=0.5)).splitlines()
+    assert max(map(len, lines)) < 80
+    assert all(name in "".join(lines) for name in front.costs.names)
+
+
 def test_a_plan_counts_rows_without_a_label_on_top():
     front = make_front()
     first = front.plan_certificate(min_accuracy=0.8, min_coverage=0.1).designs[0]

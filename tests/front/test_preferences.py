@@ -34,13 +34,17 @@ def point():
     [
         ("economical", "the cheapest that is not worse than buying everything (economical)"),
         ("accurate", "the most accurate (accurate)"),
-        ("balanced", "the best balanced (balanced)"),
+        ("balanced", "the best balance of coverage, accuracy and cost (balanced)"),
         (
             "one_standard_error",
             "the simplest within a standard error of the best expected (one_standard_error)",
         ),
         ("fittest", "the one that the paper would deploy (fittest)"),
-        ({"max_cost": 3}, "the best balanced within your limits"),
+        (
+            {"max_cost": 3},
+            "the best balance of coverage, accuracy and cost within your limits (balanced)",
+        ),
+        ({"rule": "accurate"}, "the most accurate (accurate)"),
     ],
 )
 def test_a_rule_says_why_it_chose_a_point(point, rule, words):

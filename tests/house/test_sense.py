@@ -68,7 +68,7 @@ def test_a_rare_class_that_nobody_finds_is_told_with_the_way_out():
     told = [one for one in said if "finds" in one]
     assert len(told) == 1
     assert "of class 1" in told[0]
-    assert "Buying everything finds" in told[0]
+    assert "Buying every feature for every row finds" in told[0]
     assert "class_weight='balanced'" in told[0]
     assert clf.point_.by_class.recall[1] < 0.5
 

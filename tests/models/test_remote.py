@@ -13,7 +13,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.disk_rows import on_disk
 from emsco.data.remote_rows import Keeper, Task
 from emsco.data.row_prints import RowPrints
-from emsco.data.training import TrainingData
+from emsco.data.training import TrainingData, _extremes
 from emsco.errors import ParameterError
 from emsco.fitting import fit_rows
 from emsco.models.engine import LogisticEngine, SplitRows
@@ -157,6 +157,12 @@ def test_rows_of_workers_can_be_chosen_and_fetched(small_leaves):
     np.testing.assert_array_equal(np.asarray(few[::-1][:5]), X[numbers][::-1][:5])
     np.testing.assert_array_equal(few[:, 2], X[numbers, 2])
     np.testing.assert_array_equal(rows[:, 1:3], X[:, 1:3])
+
+
+def test_ranges_of_remote_rows_are_those_of_all_leaves(small_leaves):
+    X, *_ = problem(gaps=True)
+    rows, _ = remote(X, 3)
+    np.testing.assert_array_equal(_extremes(rows), [np.nanmin(X, axis=0), np.nanmax(X, axis=0)])
 
 
 def training_data(gaps="refuse", **options):

@@ -105,7 +105,7 @@ def test_a_front_without_seen_figures_says_how_to_add_them():
 def test_every_kind_of_front_says_all_at_any_width(front, kind, width):
     figure = front.plot(kind, mark=0, on="both", width=width)
     words = words_of(figure)
-    for said in ("3stages", "2stages", "scoredon100rows", "seenon60rows", "chosen", "coverage"):
+    for said in ("3stages", "2stages", "scoredon100rows", "seenon60rows", "design0", "coverage"):
         assert said in words
     assert figure.get_figwidth() == width
 
@@ -437,7 +437,7 @@ def test_a_front_and_its_cascade_stand_side_by_side_in_existing_axes(front, pane
     assert front.plot(ax=left, mark=0, on="both") is left.figure
     assert front.plot_cascade(0, ax=right) is left.figure
     words = words_of(left.figure)
-    for said in ("3stages", "seenon60rows", "chosen", "coverage", "biopsy(40)", "rowsrejected"):
+    for said in ("3stages", "seenon60rows", "design0", "coverage", "biopsy(40)", "rowsrejected"):
         assert said in words
     assert left.get_legend() is not None
     assert left.figure.get_figwidth() == 8

@@ -110,3 +110,14 @@ def test_the_record_knows_which_points_are_not_informative(front):
     assert seen.informative.tolist() == beats
     assert picture.has_uninformative
     assert not picture.has_references
+
+
+def test_a_name_covers_no_point_if_there_is_room_beside_its_cross():
+    crowd = np.linspace(3.0, 8.5, 12)  # to the left of the cross, where names stand by default
+    flat, marks = np.full(12, 0.9), (replace(CLOSE, coverage=0.5),)
+    series = FrontSeries("scored", 50, np.linspace(0.4, 0.9, 12), flat, crowd, None, marks)
+    figure = draw_front(FrontPicture((series,), np.ones(12), 10.0))
+    figure.draw_without_rendering()
+    panel = figure.axes[0]
+    box, points = panel.texts[0].get_window_extent(), np.column_stack([crowd, flat])
+    assert not any(box.contains(*at) for at in panel.transData.transform(points))

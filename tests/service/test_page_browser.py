@@ -92,8 +92,9 @@ def see(driver, url, width=1400, scheme="light"):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_a_case_is_played_by_hand(driver, tmp_path, width, scheme):
-    cascade = make_cascade(classes=("ill", "well"))
-    rows = make_rows(60)
+    cascade, rows = make_cascade(classes=("ill", "well")), make_rows(60)
+    encoding = cascade.encoding.with_ranges(np.full(4, -9.0), np.array([9, 9, -9, 9]))
+    cascade = replace(cascade, encoding=encoding)
     row = rows[int(np.flatnonzero(cascade.decide(rows).stage == 2)[0])]
     values = dict(zip(NAMES, row.tolist(), strict=True))
     with serving(cascade, tmp_path / "a.sqlite") as service:
@@ -113,6 +114,7 @@ def test_a_case_is_played_by_hand(driver, tmp_path, width, scheme):
         wait(driver, lambda: "sure at stage 2" in shown(driver, "decision"))
         assert shown(driver, "decision").startswith(str(cascade.decide(row[None]).labels[0]))
         assert "13.5" in shown(driver, "decision")
+        assert "in training it was -9 to -9." in shown(driver, "decision")
         assert shown(driver, "request").startswith("POST /cases/")
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
         assert driver.execute_script(LEAST_CONTRAST) >= 4.5

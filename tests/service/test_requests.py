@@ -72,6 +72,15 @@ def test_an_opening_may_bring_the_first_values_an_id_and_a_budget(service):
     assert (status, found["given"]) == (200, values)
 
 
+def test_unusual_values_are_taken_with_a_warning(tmp_path):
+    cascade = make_rich_cascade()
+    with serving(cascade, tmp_path / "cases.sqlite") as service:
+        status, case = service.post("/cases", {"values": {"age": 1.5, "ward": "ER"}})
+        said = ["ward is 'ER'; in training it was one of 'A', 'B', 'ICU'."]
+        assert (status, case["stage"], case["warnings"]) == (201, 1, said)
+        assert service.get(f"/cases/{case['id']}")[1]["warnings"] == said
+
+
 def test_values_that_come_twice_change_nothing(service):
     (opened, *_) = play(service, RECORDS[0])
     first = {name: RECORDS[0][name] for name in ("age", "pulse")}
@@ -179,7 +188,7 @@ def test_the_cascade_describes_itself(service):
     assert found["fingerprint"] == CASCADE.stages.identity
     assert [one["cost_so_far"] for one in found["stages"]] == CASCADE.stage_costs.tolist()
     assert found["stages"][0]["thresholds"][0] == {"label": "ill", "confidence": 0.8}
-    assert found["columns"]["age"] == {"kind": "number", "categories": []}
+    assert found["columns"]["age"] == {"kind": "number", "categories": [], "range": None}
     assert service.get("/health") == (200, {"status": "ok"})
 
 

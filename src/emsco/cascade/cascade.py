@@ -123,6 +123,11 @@ class Cascade:
         own = self.design, self.costs, self.classes, self.min_confidence
         return Stages.from_design(*own, self.encoding, self.models, self.label_costs)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the design buys, stage by stage; a table to decide needs no others."""
+        return tuple(name for columns in self.stages.columns for name in columns)
+
     @cached_property
     def stage_costs(self) -> FloatArray:
         """Cost of a row after each stage."""
@@ -142,13 +147,14 @@ class Cascade:
         Parameters
         ----------
         X : array-like of shape (n_rows, n_columns)
-            An array with the columns in order, or a data frame, whose columns are found by name.
+            A data frame, which needs only the `columns` that the design buys; or an array with all
+            columns of the training rows, in order.
         prices : mapping, optional
             Name of a feature with prices by row → what each row pays: an array, the name of a
             column of X, a function of X, or one number. By default they come from where they came
             from in training.
         """
-        rows = self.encoding.rows(X)
+        rows = self.rows(X)
         paid = self.row_prices(X, len(rows), prices)
         return replace(self.decide_rows(rows, paid), frame=shell_of(X))
 
@@ -261,7 +267,7 @@ class Cascade:
         Returns one `Reliability` per stage. A stage counts every row that reaches it, whether or
         not the row leaves there, and its likeliest class, also `with_error_costs`.
         """
-        rows = self.encoding.rows(X)
+        rows = self.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
         return stage_reliability(self.stages, rows, truth, weights, n_bins)
@@ -275,7 +281,7 @@ class Cascade:
         to all classes, and rows go through the stages again: at a higher threshold, a row may move
         on to a later stage. A stage alone buys all its features for every row.
         """
-        rows = self.encoding.rows(X)
+        rows = self.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
         own = () if self.single_threshold is None else (self.single_threshold,)
@@ -283,7 +289,7 @@ class Cascade:
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities at the last stage that judged each row, (n_rows, n_classes)."""
-        rows = self.encoding.rows(X)
+        rows = self.rows(X)
         decisions = self.decide_rows(rows)
         found = np.empty((len(rows), len(self.classes)))
         for j in range(self.n_stages):
@@ -455,8 +461,17 @@ class Cascade:
         """Show the stages from left to right, with their features and costs, for notebooks."""
         return cascade_html(self.design, self.costs, self.stages, self.thresholds)
 
+    def rows(self, X: Any, first_row: int = 0, what: str = "X") -> FloatArray:
+        """Return the model inputs of a table's rows, as `decide_rows` takes them.
+
+        A data frame needs only the `columns`. Messages call the table `what` and count rows from
+        `first_row`.
+        """
+        bought = [name for buys in self.design.buys for name in buys]
+        return self.encoding.rows_of(bought, X, first_row, what)
+
     def decide_rows(self, rows: FloatArray, prices: FloatArray | None = None) -> Decisions:
-        """Decide rows that `encoding` has converted to numbers; missing values are NaN.
+        """Decide rows that `rows` has converted to numbers; missing values are NaN.
 
         `prices` comes from `row_prices`; without it, features with prices by row cost the usual.
         """

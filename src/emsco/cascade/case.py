@@ -124,6 +124,15 @@ class Case:
         """Values given so far, by name; None where a value was missing."""
         return MappingProxyType({name: plain_value(value) for name, value in self._given.items()})
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each value given so far that is unlike those of the training rows.
+
+        It is a number outside their range, or an unknown category. The case takes both: a model
+        extrapolates the number, and reads the category as none that it knows.
+        """
+        return self._stages.encoding.warnings(self._given)
+
     def give(self, values: Mapping[str, Any], spent: Mapping[str, float] | None = None) -> Self:
         """Give a value for each name in `needs`, and let the stage judge the row.
 

@@ -211,7 +211,8 @@ class Stages:
     @cached_property
     def identity(self) -> str:
         """Digest of everything that decisions depend on."""
-        words = [*(f"{label!r}" for label in self.labels), f"{self.encoding.to_dict()}"]
+        read = self.encoding.without_ranges().to_dict()
+        words = [*(f"{label!r}" for label in self.labels), f"{read}"]
         return fingerprint(
             np.array([*words, f"{self.buys}"]),
             np.array(self.costs),

@@ -35,6 +35,13 @@ def choose(
             "likeliest. Rows leave at the same stages.",
         ),
     ] = False,
+    forget_costs: Annotated[
+        bool,
+        typer.Option(
+            "--no-error-cost",
+            help="Forget the costs of errors and rejections that the run remembers.",
+        ),
+    ] = False,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
@@ -42,7 +49,8 @@ def choose(
 
     Within limits, the best balanced design is taken, or what --prefer chooses among them. With
     --error-cost and --reject-cost, it is the design with the lowest expected total of features,
-    errors and rejections; the run remembers these costs, and shows totals from then on.
+    errors and rejections; the run remembers these costs, and shows totals from then on, until
+    --no-error-cost makes it forget them.
 
     For example:
 
@@ -50,6 +58,7 @@ def choose(
 
         emsco choose heart-run --error-cost ill=900 --error-cost well=50 --reject-cost 40
     """
+    from emsco.front.preferences import preference_in_words
     from emsco.runs.run import Run
 
     found = Run.open(run, trusted or ())
@@ -62,13 +71,18 @@ def choose(
             "a number N, --prefer, a limit or --error-cost must be given, got none; emsco front "
             f"{run} shows the numbers."
         )
+    if forget_costs and (costs or cheapest_label):
+        other = "--error-cost, --reject-cost and --cheapest-label"
+        raise ParameterError(f"--no-error-cost must be given without {other}, got both.")
     which = found.front.prefer(rule) if point is None else point
-    chosen = found.choose(which, costs or None, cheapest_label=cheapest_label)
+    remembered = costs if costs or forget_costs else None
+    chosen = found.choose(which, remembered, cheapest_label=cheapest_label)
     if as_json:
         figures = chosen.figures([chosen.chosen], chosen.error_costs())[0]
         about = {"chosen": chosen.chosen, "doubts": doubts_of(chosen, chosen.chosen)}
         print_json({"run": str(run), **about, **figures})
     else:
-        echo(f"{run} now deploys design {chosen.chosen}.\n")
+        why = f", {preference_in_words(rule, chosen.point)}" if rule and point is None else ""
+        echo(f"{run} now deploys design {chosen.chosen}{why}.\n")
         print_design(chosen.front, chosen.chosen)
         print_details(chosen, chosen.chosen, doubts=False)  # they were warnings a moment ago

@@ -302,7 +302,8 @@ def _marks(best: ParetoPoint | None, costs: ErrorCosts | None, *, is_limited: bo
         total += "rows where designs have expected figures, and as scored without a cascade."
         lines += wrap(total, _CAPTION)
     if best is not None and is_limited:
-        lines.append("✓ is the design that emsco choose takes within these limits.")
+        best_of = "best balanced" if costs is None else "lowest total"
+        lines.append(f"✓ is what emsco choose takes within these limits: the {best_of}.")
     elif best is not None:
         lines.append("✓ has the lowest total.")
     return lines

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from emsco._base.text import visible
+from emsco._base.text import listed, visible
 from emsco.cli.wording import warning_in_words
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _LINES, _FEW_MORE = 25, 5
+_CLASSES = 8  # on one line
 _SAVES_LITTLE, _FAR_LESS = 2 / 3, 1 / 2  # of the cost of everything
 _AS_MANY = 0.05  # coverage that a cheaper design may lack
 
@@ -175,6 +176,18 @@ def print_deployed(run: Run) -> None:
         f"{_cheaper(run)}"
     )
     console().print(" ".join(said.split()), highlight=False)
+    if found := _found_by_class(run):
+        console().print(found, highlight=False, markup=False)
+
+
+def _found_by_class(run: Run) -> str:
+    """Say which share of each class gets its label: accuracy alone hides a rare class."""
+    by_class = run.point.by_class
+    if by_class is None:
+        return ""
+    shares = zip(by_class.labels, by_class.recall.tolist(), by_class.rows.tolist(), strict=True)
+    named = [f"{label} {share:.1%}" for label, share, rows in shares if rows]
+    return f"Found of each class, as scored: {listed(named, _CLASSES)}."
 
 
 def _cheaper(run: Run) -> str:

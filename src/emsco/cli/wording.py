@@ -76,6 +76,9 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
         "or be left out for --max-cost, --min-accuracy, --min-coverage or --min-recall"
     ),
     Remedy.NA: lambda names: f"{repeated('--na', names)} says so",
+    Remedy.NEAREST: lambda names: (
+        f"Loosen a limit, or deploy that design with emsco choose RUN {names[0]}"
+    ),
     Remedy.NEW_MONITOR: lambda _: "--reset starts a new one",
     Remedy.ODDITIES: lambda _: "run.json and --json list all of them",
     Remedy.RARE_CLASS: lambda _: (

@@ -76,9 +76,12 @@ class TrainingData:
         if isinstance(table, PartedTable):
             encoding = table.learn_encoding(costs, gaps)
             rows = table.rows(encoding)
+            encoding = encoding.with_ranges(*_extremes(rows))
         else:
             encoding = Encoding.learn(table, costs, gaps)
-            rows = held_rows(encoding.rows(table), table)
+            encoded = encoding.rows(table)
+            encoding = encoding.with_ranges(*_extremes(encoded))
+            rows = held_rows(encoded, table)
         return cls(rows, labels, weights, classes, costs, encoding, prices)
 
     def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:
@@ -114,6 +117,14 @@ class TrainingData:
         if isinstance(self.rows, RemoteRows):
             return np.concatenate(self.rows.map(self.encoding.missing_by_feature))
         return self.encoding.missing_by_feature(self.rows)
+
+
+def _extremes(rows: Any) -> FloatArray:
+    """Return the lowest and highest value of each input, shape (2, n_inputs); NaN if none."""
+    if isinstance(rows, RemoteRows):
+        of_leaves = np.array(rows.map(_extremes))
+        return np.array([np.fmin.reduce(of_leaves[:, 0]), np.fmax.reduce(of_leaves[:, 1])])
+    return np.array([np.fmin.reduce(rows), np.fmax.reduce(rows)])
 
 
 def _coded(y: AnyArray) -> tuple[AnyArray, LabelArray]:

@@ -100,7 +100,7 @@ def _rarely_found(
     if recall[worst] >= _MOST:
         return None
     best = max(float(one.by_class.recall[worst]) for one in references[1:])
-    others: tuple[Part, ...] = (f"Buying everything finds {best:.0%} at best.",)
+    others: tuple[Part, ...] = (f"Buying every feature for every row finds {best:.0%}.",)
     if not weighted and worst != int(rows.argmax()):
         others = (*others, " ", Hint(Remedy.RARE_CLASS), ".")
     mislabelled = float(by_class.coverage[worst] - recall[worst])

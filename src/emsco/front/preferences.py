@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from emsco._base.checks import check_choice, check_number, is_number, refused
 from emsco._base.objectives import balanced_length, metric_name
-from emsco._base.text import did_you_mean, some
+from emsco._base.text import did_you_mean, in_short, some
 from emsco.data.labels import of_labels
 from emsco.errors import Hint, NoSuchDesign, Parameter, Remedy
 from emsco.front.point import ParetoPoint
@@ -46,7 +46,7 @@ SAME_COST = 0.01  # of the cost of everything: a smaller difference in cost is n
 _RULES = {
     "economical": "the cheapest that is not worse than buying everything",
     "accurate": "the most accurate",
-    "balanced": "the best balanced",
+    "balanced": "the best balance of coverage, accuracy and cost",
     "fittest": "the one that the paper would deploy",
     "knee": "the nearest to the best of all three figures",
     "one_standard_error": "the simplest within a standard error of the best expected",
@@ -182,8 +182,34 @@ class Limits:
         """Return the positions of the points within the limits; raise an error if there is none."""
         found = self.within(points)
         if not found:
-            raise NoSuchDesign(self.why_none(points))
+            near = self.nearest(points)
+            point = points[near]
+            named = f"The nearest is design {near}: {in_short(point, metric_name(point.metric))}. "
+            way_out = Hint(Remedy.NEAREST, (str(near),))
+            raise NoSuchDesign(f"{self.why_none(points)} {named}", way_out, ".")
         return found
+
+    def nearest(self, points: Sequence[ParetoPoint]) -> int:
+        """Return the position of the point that misses the limits by least.
+
+        Shares that are missing are added up, and what is too much of a cost or a delay counts as a
+        share of the largest one.
+        """
+        places = self._places(points)
+        most = {"cost": self.max_cost, **self._delays(points)}
+
+        def missed(point: ParetoPoint) -> float:
+            shares = [
+                (self.min_accuracy or 0.0) - point.accuracy,
+                (self.min_coverage or 0.0) - point.coverage,
+                *(least - _recall(point, place) for place, least in places),
+            ]
+            for name, limit in most.items():
+                largest = max(getattr(one, name) for one in points) or 1.0
+                shares.append(0.0 if limit is None else (getattr(point, name) - limit) / largest)
+            return sum(max(0.0, share) for share in shares)
+
+        return min(range(len(points)), key=lambda i: missed(points[i]))
 
     def why_none(self, points: Sequence[ParetoPoint]) -> str:
         """Explain that no point is within the limits, and how close the points come to each."""
@@ -203,7 +229,7 @@ class Limits:
             best = max(_recall(point, place) for point in points)
             label = _counted(points[0]).labels[place]
             limits.append(f"recall of {label!r} at least {least:g} (the best: {best:.4g})")
-        return f"None of the {len(points)} designs has {' and '.join(limits)}; loosen a limit."
+        return f"None of the {len(points)} designs has {' and '.join(limits)}."
 
     def _delays(self, points: Sequence[ParetoPoint]) -> dict[str, float]:
         """Limit of each delay of a point that has one, by its name."""
@@ -343,14 +369,18 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     --------
     >>> from emsco.designs.design import Design
     >>> point = ParetoPoint(0.9, 0.8, 5.0, Design([0], ("age",)), 1, 10, (9,), (7,))
-    >>> preference_in_words("knee", point), preference_in_words({"max_cost": 9}, point)
-    ('the nearest to the best of all three figures (knee)', 'the best balanced within your limits')
+    >>> preference_in_words("knee", point)
+    'the nearest to the best of all three figures (knee)'
+    >>> preference_in_words({"max_cost": 9}, point)
+    'the best balance of coverage, accuracy and cost within your limits (balanced)'
     """
     if (given := given_error_costs(rule)) and not isinstance(rule, str):
         within = " within your limits" if limits_of(rule) else ""
         return f"the lowest {point.promised[0]} total{within} with {_in_words(given, point)}"
-    if not isinstance(rule, str):
-        return f"{_RULES[rule.get('rule') or 'balanced']} within your limits"
+    if not isinstance(rule, str) and limits_of(rule):
+        name = rule_of(rule)
+        return f"{_RULES[name]} within your limits ({name})"
+    rule = str(rule_of(rule))
     why = _RULES[rule]
     if rule == "economical" and point.versus_everything is None:
         why = _RULES["knee"]  # nobody has compared it with buying everything

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
 from emsco._base.checks import check_number, refused
-from emsco._base.text import shorten
 from emsco._base.typing import FloatArray
 from emsco.designs.stage_thresholds import answers_all
 from emsco.front.point import ParetoPoint
@@ -25,7 +25,7 @@ __all__ = ["CertificatePlan", "PlannedDesign", "order_of", "plan_of", "rows_for_
 
 _CHANCES = (0.8, 0.9)
 _LEADING = 5  # designs that a plan has
-_WIDTH = 60  # of a design in a plan
+_WIDTH = 79  # of a plan
 
 
 def order_of(
@@ -227,8 +227,12 @@ class CertificatePlan:
         ]
         for one in self.designs:
             cells = "  ".join(f"{_rows(n):>8}" for n in one.rows)
-            design = shorten(f"{one.point.design!r}", _WIDTH)
-            lines.append(f"  {one.number:>6}  {one.why_not or f'{cells}  {design}'}")
+            if one.why_not:
+                lines.append(f"  {one.number:>6}  {one.why_not}")
+                continue
+            start = f"  {one.number:>6}  {cells}  "
+            design = wrap(one.point.design.arrows(), _WIDTH - len(start))
+            lines += [start + design[0], *(" " * len(start) + more for more in design[1:])]
         if self.n_designs > 1:
             lines.append("A design is tested only if all before it pass.")
         if self.is_scored:

@@ -84,7 +84,8 @@ def decide_file(
     ----------
     cascade : Cascade
     new, out : path
-        CSV or Parquet; `out` appears once all rows are decided.
+        CSV or Parquet; `out` appears once all rows are decided. `new` needs only the columns that
+        the design buys, and those with its prices by row.
     keep : tuple of str
         Columns of `new` to copy before the decisions.
     report : callable, optional
@@ -96,12 +97,11 @@ def decide_file(
         raise refused(
             "out", ("be another file than ", Parameter("new")), out, got=f"{str(out)!r} for both"
         )
-    encoding = cascade.encoding
     exits, spent = np.zeros(cascade.n_stages + 1, dtype=np.int64), np.zeros(cascade.n_stages + 1)
-    columns = list(dict.fromkeys([*encoding.columns, *cascade.stages.prices.columns]))
+    columns = list(dict.fromkeys([*cascade.columns, *cascade.stages.prices.columns]))
     with write_table(out) as table, by_line(new, reading):
-        for chunk in read_chunks(new, columns, keep, encoding.kinds, reading=reading):
-            rows = encoding.rows(chunk.table, chunk.first + 1, str(new))
+        for chunk in read_chunks(new, columns, keep, cascade.encoding.kinds, reading=reading):
+            rows = cascade.rows(chunk.table, chunk.first + 1, str(new))
             prices = cascade.row_prices(chunk.table, len(rows), first_row=chunk.first + 1)
             decisions = cascade.decide_rows(rows, prices)
             table.write(_side_by_side(chunk.kept, decisions.columns()))

@@ -119,8 +119,8 @@ def fit_files(
     if not classifier.stop_reason_.is_interrupted:
         _remove_checkpoint(path)
     if lacking:
-        kept = f"{lacking} {path} keeps all that was found, and deploys the economical design: "
-        raise NoSuchDesign(kept, Hint(Remedy.CHOOSE), ".")
+        kept = f" {path} keeps all that was found, and deploys the economical design: "
+        raise NoSuchDesign(*lacking.parts, kept, Hint(Remedy.CHOOSE), ".")
     return run
 
 

@@ -98,12 +98,12 @@ def _labelled_rows(
     cascade: Cascade, path: PathLike, target: str | None, reading: Reading
 ) -> Iterator[tuple[FloatArray, IntArray]]:
     """Yield the rows of a file as numbers, and the positions of their labels, -1 if unknown."""
-    encoding = cascade.encoding
     keep = () if target is None else (target,)
-    for chunk in read_chunks(path, encoding.columns, keep, encoding.kinds, reading=reading):
+    kinds = cascade.encoding.kinds
+    for chunk in read_chunks(path, cascade.columns, keep, kinds, reading=reading):
         if chunk.table.num_rows:
             with by_line(path, reading):
-                rows = encoding.rows(chunk.table, chunk.first + 1, str(path))
+                rows = cascade.rows(chunk.table, chunk.first + 1, str(path))
                 truth = np.full(len(rows), -1)
                 if target is not None:
                     truth = _truth(chunk, target, cascade, path)

@@ -140,8 +140,8 @@ class Run:
     @property
     def given_error_costs(self) -> dict[str, Any]:
         """Costs of an error and of a rejection that the run was fitted or chosen with, if any."""
-        given = self.about.get("error_costs") or self.about["settings"].get("prefer")
-        return given_error_costs(given)
+        fitted_with = self.about["settings"].get("prefer")
+        return given_error_costs(self.about.get("error_costs", fitted_with))
 
     def error_costs(self, given: Mapping[str, Any] | None = None) -> ErrorCosts | None:
         """Check costs of errors and rejections, by default those of the run; None without any."""
@@ -189,7 +189,8 @@ class Run:
         ----------
         which : int or ParetoPoint
         error_costs : mapping, optional
-            The `error_cost` and the `reject_cost` that chose it, which the run remembers.
+            The `error_cost` and the `reject_cost` that chose it, which the run remembers; an empty
+            one makes it forget those that it has.
         cheapest_label : bool
             Whether the cascade gives the label of least expected cost; see
             `Cascade.with_error_costs`.

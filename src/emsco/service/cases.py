@@ -319,6 +319,7 @@ class Desk:
             "reason": now.reason,
             "needs": list(case.needs),
             "next_cost": case.next_cost,
+            "warnings": list(case.warnings),
             **({"delay": now.delay} if self.cascade.stages.delays else {}),
         }
 

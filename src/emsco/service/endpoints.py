@@ -166,7 +166,11 @@ def describe(cascade: Cascade) -> dict[str, Any]:
         "labels": list(labels),
         "stages": told,
         "columns": {
-            name: {"kind": codes[name].kind, "categories": list(codes[name].categories)}
+            name: {
+                "kind": codes[name].kind,
+                "categories": list(codes[name].categories),
+                "range": codes[name].range,
+            }
             for names in stages.columns
             for name in names
         },

@@ -62,6 +62,11 @@ _DECISION = {
         "description": "What to buy next; empty once decided.",
     },
     "next_cost": _said("number", "What that costs."),
+    "warnings": {
+        **_list_of({"type": "string", "example": "age is 630; in training it was 29 to 77."}),
+        "description": "Values given so far that are unlike the training rows: numbers outside "
+        "their range, unknown categories. The case takes them all the same.",
+    },
     "delay": _said("number", "Time waited so far, if features have delays."),
 }
 _CASE = {"id": _ID, **_DECISION}
@@ -92,7 +97,7 @@ _CASCADE = {
     "fingerprint": _said("string", "Digest of everything that decisions depend on."),
     "labels": _list_of({}),
     "stages": _list_of(_STAGE),
-    "columns": _said("object", "Name → kind (number, truth, category) and known categories."),
+    "columns": _said("object", "Name → kind (number, truth, category), categories, range."),
     "prices_by_row": _list_of({"type": "string"}),
     "missing_values": _said("string", "refuse, impute or skip."),
 }

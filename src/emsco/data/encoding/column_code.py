@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.documents import Fields
-from emsco._base.text import brief
+from emsco._base.text import brief, some
 from emsco._base.typing import BoolArray, FloatArray, Kind
 from emsco.data.encoding.table_columns import coded, is_missing, text_of, what_it_holds
 from emsco.data.rows import LARGEST, NUMBERS, arrow_kind, arrow_numbers, what_is_wrong
@@ -41,12 +41,15 @@ class ColumnCode:
         Categories seen in training, sorted.
     marks_missing : bool
         Whether there is one more input, 1 for a missing value and 0 otherwise.
+    range : tuple of float or None
+        Lowest and highest number of the training rows, if known.
     """
 
     name: str
     kind: Kind = "number"
     categories: tuple[str, ...] = ()
     marks_missing: bool = False
+    range: tuple[float, float] | None = None
 
     @classmethod
     def learn(cls, name: str, column: Any, what: str) -> Self:
@@ -146,11 +149,35 @@ class ColumnCode:
         inputs = self._category(value) if self.kind == "category" else [self._number(value)]
         return inputs + [0.0] * self.marks_missing
 
+    def warning(self, value: Any) -> str | None:
+        """Say how a valid value is unlike those of the training rows; None if it is not.
+
+        Examples
+        --------
+        >>> ColumnCode("age", range=(29, 77)).warning(630)
+        'age is 630; in training it was 29 to 77.'
+        >>> ColumnCode("ward", "category", ("A", "B")).warning("C")
+        "ward is 'C'; in training it was one of 'A', 'B'."
+        """
+        if is_missing(value):
+            return None
+        if self.kind == "category":
+            if (text := text_of(value)) in self.places:
+                return None
+            known = some(self.categories)
+            return f"{self.name} is {brief(text)}; in training it was one of {known}."
+        number, (low, high) = float(value), self.range or (-math.inf, math.inf)
+        if low <= number <= high:
+            return None
+        return f"{self.name} is {number:.12g}; in training it was {low:.12g} to {high:.12g}."
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""
         values: dict[str, Any] = {"name": self.name, "kind": self.kind}
         if self.kind == "category":
             values["categories"] = list(self.categories)
+        if self.range is not None:
+            values["range"] = list(self.range)
         return {**values, "marks_missing": self.marks_missing}
 
     @classmethod
@@ -164,7 +191,8 @@ class ColumnCode:
             fields.refuse(
                 "categories", f"at most {MOST_CATEGORIES:,} names in order", list(categories)
             )
-        return cls(fields.text("name"), kind, categories, fields.flag("marks_missing"))
+        own = fields.text("name"), kind, categories, fields.flag("marks_missing")
+        return cls(*own, _read_range(fields) if kind == "number" else None)
 
     def _fill_categories(self, inputs: FloatArray, column: Any, what: str) -> BoolArray:
         """Write the inputs of categories, and return a mask of missing values.
@@ -219,3 +247,13 @@ class ColumnCode:
         if self.kind == "truth" and number not in (0.0, 1.0):
             raise DataError(f"{self.name!r} must be true or false, got {brief(value)}.")
         return number
+
+
+def _read_range(fields: Fields) -> tuple[float, float] | None:
+    """Read the lowest and highest number; files of earlier fits have none."""
+    if "range" not in fields.values:
+        return None
+    low, high = fields.numbers("range", 2).tolist()
+    if low > high:
+        fields.refuse("range", "the lowest number before the highest", [low, high])
+    return low, high

@@ -16,7 +16,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts
 from emsco.data.encoding.column_code import ColumnCode
 from emsco.data.encoding.table_columns import TableColumns
-from emsco.data.rows import LARGEST, check_finite, table_rows
+from emsco.data.rows import LARGEST, check_finite, column_names, table_rows
 from emsco.errors import DataError, Hint, Remedy, Row
 
 __all__ = ["GAPS", "Encoding"]
@@ -178,6 +178,41 @@ class Encoding:
         self._check_values(rows, what, first_row)
         return rows
 
+    def rows_of(
+        self, features: Sequence[str], table: Any, first_row: int = 0, what: str = "X"
+    ) -> FloatArray:
+        """Return the inputs of a table's rows of which only the named features are known.
+
+        A data frame needs only the columns of these features, and other columns are not read; the
+        inputs of other features are 0. An array has all columns. Parameters are those of `rows`.
+        """
+        by_name = any(isinstance(name, str) for name in column_names(table))
+        if not by_name or len(features) == len(self.features):
+            return self.rows(table, first_row, what)
+        known = self.only(features).rows(table, first_row, what)
+        rows = np.zeros((len(known), self.n_inputs))
+        rows[:, self.places(features)] = known
+        return rows
+
+    def with_ranges(self, lows: FloatArray, highs: FloatArray) -> Encoding:
+        """Return the encoding with the lowest and highest number of each input."""
+        codes = tuple(
+            replace(code, range=(float(lows[i]), float(highs[i])))
+            if code.kind == "number"
+            else code
+            for code, i in zip(self.codes, self.starts, strict=False)
+        )
+        return replace(self, codes=codes)
+
+    def without_ranges(self) -> Encoding:
+        """Return what inputs depend on: the encoding without the ranges of its columns."""
+        return replace(self, codes=tuple(replace(code, range=None) for code in self.codes))
+
+    def warnings(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """Say which values of a row, by column, are unlike those of the training rows."""
+        found = (self._code_of[name].warning(value) for name, value in values.items())
+        return tuple(filter(None, found))
+
     def row(self, values: Mapping[str, Any], features: Iterable[str]) -> list[float]:
         """Return the inputs of the named features for a single row, in the order of `places`.
 
@@ -269,6 +304,10 @@ class Encoding:
     @cached_property
     def _are_numbers(self) -> bool:
         return all(code.kind != "category" for code in self.codes)
+
+    @cached_property
+    def _code_of(self) -> dict[str, ColumnCode]:
+        return {code.name: code for code in self.codes}
 
     @cached_property
     def _members(self) -> dict[str, tuple[int, ...]]:

@@ -318,7 +318,7 @@ def _draw_legend(canvas: Canvas, lines: list[str], y: float) -> None:
     looks = {"undecided": _GOING, "correct": _CORRECT, "wrong": _WRONG}
     for word, look in looks.items():
         canvas.band(x, y, 0.16, 0.09, **look)
-        canvas.text(x + 0.2, y + 0.045, word, 6.5, va="center")
+        canvas.text(x + 0.2, y + 0.045, word, 6.5, va="center_baseline")
         x += 0.3 + text_size(word, 6.5)[0]
     canvas.text(_MARGIN, y + 0.15, lines, _SIZE)
 

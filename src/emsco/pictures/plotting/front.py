@@ -390,7 +390,7 @@ def _keys(picture: FrontPicture) -> list[Any]:
         keys.append(key(**REFERENCE_KEY))
     if picture.marked is not None:
         ring = {"markerfacecolor": "none", "markeredgecolor": "black", "markeredgewidth": 1.1}
-        keys.append(key("o", "chosen", markersize=9, **ring))
+        keys.append(key("o", f"design {picture.marked}", markersize=9, **ring))
     if picture.expected is not None:
         keys.append(key(**EXPECTED_KEY))
     return keys

@@ -35,6 +35,9 @@ _NAMES: dict[str, Any] = {
     "bbox": {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7},
 }
 _LINE, _BESIDE = 7.5, 5.0  # points between lines of text, and between a cross and its name
+_RADIUS = 2.2  # of a mark
+_DOTS = 40  # that stand for a line
+_STEPS = 3  # lines that a name may move up or down, besides those that others take
 
 
 class _Series(Protocol):
@@ -75,8 +78,10 @@ def draw_references(
             panel.scatter(*([v] for v in at), clip_on=False, **look)
     named = next((one for one in series if one.references), None)
     if named is not None:
-        write = _write_in_space if len(objectives) == 3 else _write
-        write(panel, named.references, objectives)
+        if len(objectives) == 3:
+            _write_in_space(panel, named.references, objectives)
+        else:
+            _write(panel, named.references, objectives, series, reached)
 
 
 def _keep_range(
@@ -111,51 +116,95 @@ def _inside(panel: Any, values: Sequence[float]) -> list[float]:
     return [min(max(value, low), high) for value, (low, high) in zip(values, ends, strict=True)]
 
 
-def _write(panel: Any, references: Sequence[ReferenceMark], objectives: Sequence[str]) -> None:
-    """Write names beside the crosses, towards the middle, none over another."""
+def _write(
+    panel: Any,
+    references: Sequence[ReferenceMark],
+    objectives: Sequence[str],
+    series: Sequence[_Series],
+    reached: Sequence[Sequence[float]],
+) -> None:
+    """Write names beside the crosses, where they cover fewest points, none over another."""
     room = _size(panel)
+    points = [[getattr(one, name) for one in (*series, *references)] for name in objectives]
+    if reached[1]:  # a line up, as a row of points
+        points[0].append(np.repeat(reached[0], _DOTS))
+        points[1].append(np.linspace(min(reached[1]), max(reached[1]), _DOTS))
+    crowd = np.column_stack(_points_of_text(panel, [np.hstack(column) for column in points]))
     taken: list[_Box] = []
     for mark in references:
         values = [getattr(mark, name) for name in objectives]
         at = _inside(panel, values)
         words = _text(mark, values, at, objectives)
         x, y = _points_of_text(panel, at)
-        is_right = x > room[0] / 2
-        width = 72 * text_size(words, _FONT)[0]
-        left = x - _BESIDE - width if is_right else x + _BESIDE
-        up = _free(_Box(left, left + width, y), taken, room[1])
-        taken.append(_Box(left, left + width, y + up))
+        lines = words.split("\n")
+        size = 72 * max(text_size(line, _FONT)[0] for line in lines), len(lines) * _LINE
+        box = _free((x, y), size, taken, crowd, room)
+        taken.append(box)
+        is_left = box.left < x
         panel.annotate(
             words,
             at,
-            xytext=(-_BESIDE if is_right else _BESIDE, up),
+            xytext=(-_BESIDE if is_left else _BESIDE, box.middle - y),
             textcoords="offset points",
-            ha="right" if is_right else "left",
+            ha="right" if is_left else "left",
             va="center",
             **_NAMES,
         )
 
 
 class _Box(NamedTuple):
-    """The place of a line of text, in points: its ends and its middle."""
+    """The place of a text, in points: its ends, its middle and its height."""
 
     left: float
     right: float
     middle: float
+    height: float
 
     def covers(self, other: _Box) -> bool:
-        """Tell whether two lines of text would cover each other."""
+        """Tell whether two texts would cover each other."""
         beside = self.right < other.left or other.right < self.left
-        return not beside and abs(self.middle - other.middle) < _LINE
+        return not beside and abs(self.middle - other.middle) < (self.height + other.height) / 2
+
+    def n_covered(self, crowd: FloatArray) -> int:
+        """Return how many points it covers."""
+        x, y = crowd.T
+        across = (x > self.left - _RADIUS) & (x < self.right + _RADIUS)
+        return int((across & (np.abs(y - self.middle) < self.height / 2 + _RADIUS)).sum())
 
 
-def _free(box: _Box, taken: Sequence[_Box], height: float) -> float:
-    """Return how far up a line of text must move to be clear of others, in points."""
-    for step in (sign * k * _LINE for k in range(len(taken) + 2) for sign in (1, -1)):
-        moved = box._replace(middle=box.middle + step)
-        if 0 <= moved.middle <= height and not any(map(moved.covers, taken)):
-            return step
-    return 0.0
+def _free(
+    at: Sequence[float],
+    size: tuple[float, float],
+    taken: Sequence[_Box],
+    crowd: FloatArray,
+    room: tuple[float, float],
+) -> _Box:
+    """Return the place of a name beside a cross, in points: clear of names, and of the crowd.
+
+    A place farther from the cross must cover the fewer points. Of equal places, the one towards
+    the middle is the best.
+    """
+    (x, y), inwards = at, (-1, 1) if at[0] > room[0] / 2 else (1, -1)
+    width, height = size
+    found = []
+    for k in range(len(taken) + _STEPS):
+        for side in inwards:
+            left = x + _BESIDE if side > 0 else x - _BESIDE - width
+            ends = left, left + width
+            found += [_Box(*ends, y + sign * k * _LINE, height) for sign in (1, -1)]
+    free = [
+        box
+        for box in found
+        if box.left >= 0
+        and box.right <= room[0]
+        and height / 2 <= box.middle <= room[1]  # an axis would strike it through
+        and not any(map(box.covers, taken))
+    ]
+
+    def spoilt(box: _Box) -> float:
+        return box.n_covered(crowd) + ((box.middle - y) / _LINE) ** 2 / 2
+
+    return min(free, key=spoilt) if free else found[0]
 
 
 def _size(panel: Any) -> tuple[float, float]:
@@ -165,8 +214,8 @@ def _size(panel: Any) -> tuple[float, float]:
     return box.width * width * scale, box.height * height * scale
 
 
-def _points_of_text(panel: Any, at: Sequence[float]) -> list[float]:
-    """Return a place of the panel in points from its lower left corner."""
+def _points_of_text(panel: Any, at: Sequence[Any]) -> list[Any]:
+    """Return a place of the panel, or several, in points from its lower left corner."""
     ends = panel.get_xlim(), panel.get_ylim()
     return [
         (value - low) / (high - low) * length
@@ -181,7 +230,7 @@ def _text(
     objectives: Sequence[str],
 ) -> str:
     """Return the name of a reference; an arrow and a figure tell that it is farther out."""
-    words = [shorten(mark.title, _LONGEST)]
+    words = [shorten(mark.title, _LONGEST).replace(", ", ",\n")]
     arrows = (("←", "→"), ("↓", "↑"))
     for value, place, (less, more), name in zip(values, drawn, arrows, objectives, strict=True):
         if value != place:
@@ -193,6 +242,7 @@ def _text(
 def _write_in_space(
     panel: Any, references: Sequence[ReferenceMark], objectives: Sequence[str]
 ) -> None:
-    for mark in references:
+    for i, mark in enumerate(references):  # two may stand close to each other
         place = [getattr(mark, name) for name in objectives]
-        panel.text(*place, f" {shorten(mark.title, _LONGEST)}", **_NAMES)
+        look = {**_NAMES, "va": "bottom" if i % 2 else "top"}
+        panel.text(*place, f" {shorten(mark.title, _LONGEST)}", **look)

@@ -116,8 +116,9 @@ function drawNeeds() {
   const empty = cascade.missing_values === "refuse" ? "" : " Leave empty what cannot be had.";
   at("asks").textContent = `Stage ${current.stage + 1} asks for ${names.join(", ")}, for ${number(current.next_cost)}.${empty}`;
   const fields = names.map((name) => {
-    const {kind} = cascade.columns[name];
-    return field(name, kind === "number" ? "number" : "", control(cascade.columns[name]));
+    const {kind, range} = cascade.columns[name];
+    const seen = range ? `number, in training ${number(range[0])} to ${number(range[1])}` : "number";
+    return field(name, kind === "number" ? seen : "", control(cascade.columns[name]));
   });
   const stage = cascade.stages[current.stage];
   for (const name of cascade.prices_by_row.filter((one) => stage.buys.includes(one))) {
@@ -131,7 +132,7 @@ function drawNeeds() {
 }
 
 function drawDecision() {
-  const {decided, accepted, label, confidence, stage, cost, reason, delay} = current;
+  const {decided, accepted, label, confidence, stage, cost, reason, delay, warnings} = current;
   at("again").hidden = !decided;
   const lines = [];
   if (decided) lines.push(["Why", reason]);
@@ -144,6 +145,7 @@ function drawDecision() {
   if (decided) parts.push(make("p", accepted ? String(label) : "Rejected", accepted ? "verdict" : "verdict rejected"));
   else if (stage) parts.push(make("p", "Not sure yet.", "note"));
   if (lines.length) parts.push(list);
+  if (warnings.length) parts.push(make("p", `Unlike the training rows: ${warnings.join(" ")}`, "warning"));
   at("decision").replaceChildren(...parts);
 }
 
