@@ -35,7 +35,7 @@ from emsco.scoring.row_prices import RowPrices
 __all__ = ["RowOutcomes", "ScoredRows"]
 
 _AT_ONCE = 64  # subsets, or designs, if rows are few
-_MOST_BYTES = 2**27  # of answers that are kept for designs to come
+_MOST_BYTES = 2**26  # of answers that are kept for designs to come
 _BYTES, _STAGES = 9, 4  # of an answer for a row: a label and a probability; of a usual design
 
 
