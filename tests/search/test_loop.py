@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -159,6 +160,39 @@ def test_if_time_is_up_among_the_first_designs_those_scored_so_far_are_kept(
     archive.add(scored, scores_of(scored))
     assert np.array_equal(result.designs, archive.front()[0])
     assert search.generation == -1
+    assert len(result.records) == 1
+
+
+def test_a_paper_search_is_cut_in_its_first_generation_too(clock):
+    search = paper_search()
+    result = run_search(search, FittingEvaluator(), time_limit=1e-9)
+    scored = paper_search().ask()[:3]
+    assert {one.tobytes() for one in result.designs} <= {one.tobytes() for one in scored}
+    assert search.generation == -1
+
+
+def test_time_does_not_run_out_before_a_design_is_within_the_limits(clock):
+    class Strict(FittingEvaluator):
+        def score(self, designs):
+            found = super().score(designs)
+            allowed = [one.tobytes() == last for one in designs]
+            return replace(found, excess=np.where(allowed, 0.0, 1.0))
+
+    designs = evolution().ask()
+    last = designs[-1].tobytes()
+    result = run_search(evolution(), Strict(), time_limit=1e-9)
+    assert [one.tobytes() for one in result.designs] == [last]
+
+
+def test_a_search_that_has_ended_keeps_its_reason_if_chains_take_too_long(clock):
+    evaluator = FittingEvaluator()
+
+    def chains():
+        for done in range(1, 100):
+            evaluator.bank.on_fit(done, 100)
+
+    result = run_search(CountingSearch(0), evaluator, time_limit=20, between=chains)
+    assert result.stop_reason is ENOUGH
     assert len(result.records) == 1
 
 

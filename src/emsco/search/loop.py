@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol, Self
 
@@ -167,9 +167,10 @@ def run_search(
                 if reason is None and timing.is_over():
                     reason = timing.reason
     except _TimeIsUp:
-        reason = timing.reason
         if not records:
-            return timing.first_result(search, evaluator)
+            return timing.first_result(evaluator)
+        reason = search.stop_reason or timing.reason
+        records[-1] = _record(search, evaluator, timing.started)  # it may have found chains since
     except KeyboardInterrupt:
         if not records:
             raise
@@ -185,13 +186,18 @@ class _TimeIsUp(Exception):  # noqa: N818 - from a batch of fits to the loop, se
     """The time limit was reached before a generation was complete."""
 
 
+def _no_designs() -> StageArray:
+    return np.zeros((0, 0), dtype=np.int16)
+
+
 @dataclass(slots=True)
 class _Timing:
     """Ends a search between two batches of fits, once it has designs to keep."""
 
     limit: float | None
     started: float
-    n_first: int = 0  # of the first designs, those scored so far
+    first: StageArray = field(default_factory=_no_designs)  # of the first generation
+    n_first: int = 0  # of these, those scored so far
     may_cut: bool = False
 
     @property
@@ -225,21 +231,23 @@ class _Timing:
     def score(self, search: Search, evaluator: Evaluator) -> Scores:
         """Score the designs that a search asks for; the first ones a few at a time.
 
-        The parts of the first ones double, so that little is lost if time runs out.
+        The parts of the first ones double, so that little is lost if time runs out. Until one is
+        within the limits on designs, time does not run out.
         """
         designs = search.ask()
-        if self.limit is not None and search.archive is not None and not self.may_cut:
+        if self.limit is not None and not len(self.first):
+            self.first = designs
             while self.n_first < len(designs):
                 end = 2 * self.n_first + 1
-                evaluator.score(designs[self.n_first : end])
-                self.n_first, self.may_cut = end, True
+                scores = evaluator.score(designs[self.n_first : end])
+                self.n_first, self.may_cut = end, self.may_cut or bool(scores.feasible.any())
         scores = evaluator.score(designs)
         self.n_first, self.may_cut = 0, True
         return scores
 
-    def first_result(self, search: Search, evaluator: Evaluator) -> SearchResult:
+    def first_result(self, evaluator: Evaluator) -> SearchResult:
         """Return the best of the first designs that were scored."""
-        designs = search.ask()[: self.n_first]
+        designs = self.first[: self.n_first]
         archive = Archive(designs.shape[1], evaluator.costs.total)
         archive.add(designs, evaluator.score(designs))
         seconds = perf_counter() - self.started
