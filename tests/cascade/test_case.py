@@ -26,6 +26,7 @@ from support.handmade import (
 
 from emsco import DataError, FileError, ParameterError
 from emsco._base.documents import document_text
+from emsco.data.encoding.column_code import ColumnCode
 
 ROWS = make_rows(60)
 
@@ -505,6 +506,13 @@ def test_decimals_of_a_database_are_numbers():
     cascade = make_cascade()
     exact = cascade.open().give({"age": Decimal("1.5"), "pulse": Decimal("-0.25")})
     assert exact.decision == cascade.open().give({"age": 1.5, "pulse": -0.25}).decision
+
+
+def test_the_ends_of_a_range_are_known_in_any_precision():
+    code = ColumnCode("age", range=(float(np.float32(0.1)), float(np.float32(0.7))))
+    assert code.warning(0.1) is None
+    assert code.warning(0.7) is None
+    assert code.warning(0.70001) == "age is 0.70001; in training it was 0.1 to 0.7."
 
 
 def test_values_unlike_the_training_rows_are_taken_with_a_warning():

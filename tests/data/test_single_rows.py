@@ -40,6 +40,7 @@ def test_many_values_are_rounded_only_if_none_changes(monkeypatch):
     monkeypatch.setattr(single_rows, "_WORTH_ROUNDING", 1)
     assert np.array_equal(np.asarray(held_rows(exact, None)), exact, equal_nan=True)
     assert isinstance(held_rows(exact, None), SingleRows)
+    assert held_rows(exact, exact) is exact  # the table of the user, which is there anyway
     for value in (0.1, 1e60, 2.0**24 + 1):
         other = exact.copy()
         other[3, 2] = value
@@ -71,6 +72,7 @@ def test_a_splitter_of_the_user_sees_numbers():
 
     class Halves:
         def split(self, X, *_):
+            assert isinstance(X, np.ndarray)
             order = np.argsort(X[:, 0] * 1.0)
             yield order[::2], order[1::2]
 

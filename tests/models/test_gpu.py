@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from emsco import EMSCOClassifier
+from emsco.data.single_rows import SingleRows
 from emsco.errors import EMSCOError, EMSCOWarning, ParameterError
 from emsco.models.bank import SubsetBank
 from emsco.models.devices import check_device
@@ -81,6 +82,22 @@ def test_probabilities_are_those_of_the_cpu_to_the_ninth_decimal(problem):
     for (winner, confidence), (same, sure) in zip(expected, found, strict=True):
         assert np.array_equal(winner, same)
         assert np.abs(confidence - sure).max() < 1e-9
+
+
+def test_rows_in_single_precision_are_sent_as_they_are():
+    X, y = make_rows()
+    single = X.astype(np.float32)
+    single.setflags(write=False)
+    held, double = SingleRows(single), single.astype(np.float64)
+    _, sent, pairs = engines(held, y)
+    _, other, _ = engines(double, y)
+    scored = [own for _, own in pairs]
+    numbers = sent.fit(SUBSETS)
+    assert np.array_equal(numbers, other.fit(SUBSETS))
+    for table in (held, SingleRows(single[::-1])):  # the same numbers of other rows are other rows
+        found = sent.answers(SUBSETS, numbers, table, scored)
+        expected = other.answers(SUBSETS, numbers, np.asarray(table), scored)
+        assert all(map(np.array_equal, found[0], expected[0]))
 
 
 def test_bits_counts_and_margins_are_those_of_the_cpu(problem):

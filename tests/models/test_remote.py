@@ -163,6 +163,11 @@ def test_ranges_of_remote_rows_are_those_of_all_leaves(small_leaves):
     X, *_ = problem(gaps=True)
     rows, _ = remote(X, 3)
     np.testing.assert_array_equal(_extremes(rows), [np.nanmin(X, axis=0), np.nanmax(X, axis=0)])
+    weights = np.repeat([0.0, 1.0], [len(X) - 50, 50])  # whole leaves do not count
+    own = X[-50:]
+    expected = [np.nanmin(own, axis=0), np.nanmax(own, axis=0)]
+    np.testing.assert_array_equal(_extremes(rows, weights), expected)
+    np.testing.assert_array_equal(_extremes(X, weights), expected)
 
 
 def training_data(gaps="refuse", **options):

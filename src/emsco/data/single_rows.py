@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from emsco._base.leaves import n_leaves_of, rows_of_leaf
 from emsco._base.typing import FloatArray, SingleArray
 
 __all__ = ["SingleRows", "held_rows"]
@@ -48,14 +49,18 @@ class SingleRows:
 def held_rows(rows: FloatArray, table: Any) -> FloatArray | SingleRows:
     """Return the rows of a table in the precision that they need.
 
-    A table in float32 is not copied. Rows of other tables are rounded if they are many, and all
-    values stay the same.
+    A table in float32 is not copied. Rows that were made of another table are rounded if they are
+    many, and all values stay the same.
     """
-    is_single = isinstance(table, np.ndarray) and table.dtype == np.float32
-    if is_single and table.shape == rows.shape:
+    is_array = isinstance(table, np.ndarray)
+    if is_array and table.dtype == np.float32 and table.shape == rows.shape:
         return SingleRows(table)
-    if rows.size < _WORTH_ROUNDING:
+    if rows.size < _WORTH_ROUNDING or (is_array and np.shares_memory(rows, table)):
         return rows
-    with np.errstate(over="ignore"):
-        single = rows.astype(np.float32)
-    return SingleRows(single) if np.array_equal(single, rows, equal_nan=True) else rows
+    single = np.empty(rows.shape, dtype=np.float32)
+    for leaf in map(rows_of_leaf, range(n_leaves_of(len(rows)))):
+        with np.errstate(over="ignore"):
+            single[leaf] = rows[leaf]
+        if not np.array_equal(single[leaf], rows[leaf], equal_nan=True):
+            return rows
+    return SingleRows(single)

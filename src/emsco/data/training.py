@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
 from emsco._base.digests import fingerprint, fingerprint_of_rows
+from emsco._base.leaves import rows_of_leaf
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.data.parted import PartedTable
 from emsco.data.prices import prices_of_rows
-from emsco.data.remote_rows import RemoteRows
+from emsco.data.remote_rows import Leaf, RemoteRows, Task
 from emsco.data.single_rows import held_rows
 from emsco.data.weights import check_weights, whole_weights
 from emsco.designs.thresholds import MOST_CLASSES
@@ -76,11 +77,11 @@ class TrainingData:
         if isinstance(table, PartedTable):
             encoding = table.learn_encoding(costs, gaps)
             rows = table.rows(encoding)
-            encoding = encoding.with_ranges(*_extremes(rows))
+            encoding = encoding.with_ranges(*_extremes(rows, weights))
         else:
             encoding = Encoding.learn(table, costs, gaps)
             encoded = encoding.rows(table)
-            encoding = encoding.with_ranges(*_extremes(encoded))
+            encoding = encoding.with_ranges(*_extremes(encoded, weights))
             rows = held_rows(encoded, table)
         return cls(rows, labels, weights, classes, costs, encoding, prices)
 
@@ -119,12 +120,24 @@ class TrainingData:
         return self.encoding.missing_by_feature(self.rows)
 
 
-def _extremes(rows: Any) -> FloatArray:
-    """Return the lowest and highest value of each input, shape (2, n_inputs); NaN if none."""
+def _extremes(rows: Any, weights: FloatArray | None = None) -> FloatArray:
+    """Return the lowest and highest value of each input, shape (2, n_inputs); NaN if none.
+
+    Rows of weight 0 do not count.
+    """
     if isinstance(rows, RemoteRows):
-        of_leaves = np.array(rows.map(_extremes))
+        every = range(rows.n_leaves)
+        own = {i: (None if weights is None else weights[rows_of_leaf(i)],) for i in every}
+        of_leaves = np.array(list(rows.run(Task(_extremes_of_leaf, own=own)).values()))
         return np.array([np.fmin.reduce(of_leaves[:, 0]), np.fmax.reduce(of_leaves[:, 1])])
-    return np.array([np.fmin.reduce(rows), np.fmax.reduce(rows)])
+    if weights is not None and not weights.all():
+        rows = rows[weights > 0]
+    none = np.nan  # no rows have no extremes
+    return np.array([np.fmin.reduce(rows, initial=none), np.fmax.reduce(rows, initial=none)])
+
+
+def _extremes_of_leaf(leaf: Leaf, weights: FloatArray | None) -> FloatArray:
+    return _extremes(leaf.rows, weights)
 
 
 def _coded(y: AnyArray) -> tuple[AnyArray, LabelArray]:

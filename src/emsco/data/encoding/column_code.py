@@ -22,6 +22,7 @@ __all__ = ["MOST_CATEGORIES", "ColumnCode"]
 
 MOST_CATEGORIES = 1_000
 _KINDS: tuple[Kind, ...] = ("number", "truth", "category")
+_ROUNDING = 1e-6  # 0.1 in single precision is still 0.1
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d*[1-9])?")
 
 
@@ -167,9 +168,10 @@ class ColumnCode:
             known = some(self.categories)
             return f"{self.name} is {brief(text)}; in training it was one of {known}."
         number, (low, high) = float(value), self.range or (-math.inf, math.inf)
-        if low <= number <= high:
+        least, most = low - _ROUNDING * abs(low), high + _ROUNDING * abs(high)
+        if least <= number <= most:
             return None
-        return f"{self.name} is {number:.12g}; in training it was {low:.12g} to {high:.12g}."
+        return f"{self.name} is {number:.8g}; in training it was {low:.6g} to {high:.6g}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""

@@ -198,7 +198,7 @@ class Encoding:
         """Return the encoding with the lowest and highest number of each input."""
         codes = tuple(
             replace(code, range=(float(lows[i]), float(highs[i])))
-            if code.kind == "number"
+            if code.kind == "number" and lows[i] <= highs[i]
             else code
             for code, i in zip(self.codes, self.starts, strict=False)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import is_not
 from typing import Any, Self
 
 import numpy as np
@@ -95,7 +96,9 @@ class TorchEngine(LogisticEngine):
     ) -> None:
         super().__init__(splits, n_inputs, n_classes, 1, basis)
         self._device = device
-        self._sent: list[tuple[IntArray, Any]] = []  # scored rows that `answers` had last
+        # Columns of the rows that `answers` had last, and these rows.
+        self._sent: list[Any] = []
+        self._sent_of: tuple[Any, ...] = ()
 
     judges_levels = True
 
@@ -139,17 +142,17 @@ class TorchEngine(LogisticEngine):
 
     def _columns(self, rows: Any, scored: Sequence[IntArray]) -> list[Any]:
         """Rows of each split on the device; they stay there until others are asked for."""
-        if len(self._sent) != len(scored) or any(
-            own is not sent for own, (sent, _) in zip(scored, self._sent, strict=True)
-        ):
-            self._sent = []
+        given = rows, *scored
+        if len(given) != len(self._sent_of) or any(map(is_not, given, self._sent_of)):
+            found = []
             for split, own in zip(self.splits, scored, strict=True):
                 wide, numbers = rows, own
                 if self.basis is not None:
                     wide, numbers = self.basis.expand(rows[own]), np.arange(len(own))
                 sent = upload_columns(wide, numbers, split.scaling, self._device, len(own))
-                self._sent.append((own, sent))
-        return [columns for _, columns in self._sent]
+                found.append(sent)
+            self._sent, self._sent_of = found, given
+        return self._sent
 
 
 def on_device(name: str) -> tuple[Any, Any]:

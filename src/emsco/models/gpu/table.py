@@ -252,5 +252,6 @@ def _uploaded(X: Any, rows: IntArray, device: Any) -> Any:
     first, end = int(rows[0]), int(rows[-1]) + 1
     if end - first > _SPARSE * len(rows):
         return torch.as_tensor(X[rows]).to(device)
-    where = torch.as_tensor(rows - first).to(device)
-    return torch.as_tensor(X[first:end]).to(device)[where]
+    where, own = torch.as_tensor(rows - first).to(device), X[first:end]
+    own = own if own.flags.writeable else own.copy()  # PyTorch warns of others
+    return torch.as_tensor(own).to(device)[where]
