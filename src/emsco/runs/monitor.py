@@ -6,6 +6,7 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -125,10 +126,10 @@ def _to_recognise(rows: FloatArray, chunk: Chunk, cascade: Cascade) -> FloatArra
 
     encoding, bought = cascade.encoding, set(cascade.columns)
     found = rows.copy()
-    for code, start, stop in zip(encoding.codes, encoding.starts, encoding.starts[1:], strict=True):
+    for code, places in zip(encoding.codes, pairwise(encoding.starts), strict=True):
         if code.name in bought:
             continue
-        inputs = found[:, start:stop]
+        inputs = found[:, slice(*places)]
         inputs[:] = np.nan
         if code.name in chunk.kept:
             column = chunk.with_gaps(code.name)
