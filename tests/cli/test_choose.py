@@ -69,6 +69,10 @@ def test_choose_takes_the_lowest_total_and_the_run_remembers_the_costs(typed, ru
     assert json.loads(typed("choose", run, 0, "--json").out)["total"]["basis"] == "expected"
     assert "total" not in json.loads(typed("choose", run, 0, "--no-error-cost", "--json").out)
     assert "total" not in typed("front", run).out
+    typed("choose", run, *costs)
+    alone = typed("choose", run, "--no-error-cost")
+    assert f"{run} now deploys design {found.position(best)}." in alone.out
+    assert "total" not in typed("front", run).out
     refuses(
         typed("choose", run, "--no-error-cost", *costs),
         "--no-error-cost must be given without --error-cost, --reject-cost and --cheapest-label, "

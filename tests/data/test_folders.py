@@ -62,6 +62,14 @@ def test_a_folder_without_parquet_files_is_refused(tmp_path):
         ParquetFolder(tmp_path)
 
 
+def test_a_bad_value_is_named_by_its_row_in_its_file_also_where_gaps_are_imputed(folder):
+    write(folder / "c.parquet", TABLE[:3].assign(a=[1.0, 1e200, 3.0]))
+    table = ParquetFolder(folder).only(["a"])
+    costs = FitFiles("y", data=folder)._costs(("a",))
+    with pytest.raises(DataError, match=r"c\.parquet must .* 'a', row 2"):
+        table.learn_encoding(costs, "impute")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -1,6 +1,7 @@
 """Fingerprints of single rows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,6 +52,13 @@ def test_the_same_table_is_found_in_any_order_even_if_all_rows_look_alike():
     rows = np.random.default_rng(4).integers(0, 2, (200, 3)) * 1.0
     assert RowPrints.from_rows(rows).seen_again(rows[::-1]).size == 200
     assert RowPrints.from_rows(rows).seen_again(rows[:150]).size == 0
+
+
+def test_the_same_table_is_found_by_the_digest_of_an_earlier_version():
+    rows = np.random.default_rng(4).integers(0, 2, (200, 3)) * 1.0
+    earlier = replace(RowPrints.from_rows(rows), digest=digest_of_rows(rows))
+    assert earlier.seen_again(rows[::-1]).size == 200
+    assert earlier.seen_again(np.roll(rows, 1, axis=1)).size == 0
 
 
 def test_rows_that_come_some_at_a_time_are_judged_together():

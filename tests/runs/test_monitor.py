@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.clinic import patients, write_rows
+from support.handmade import make_rich_cascade, make_rich_rows
 
 from emsco import DataError, EMSCOError, FileError, Monitor, ParameterError
 from emsco.data import tables
@@ -97,6 +98,18 @@ class TestRowsGivenTwice:
         with pytest.raises(DataError, match=words):
             monitor_file(found, same, "sick")
         assert monitor_file(found, same, "sick", again=True).n_rows == 240
+
+    def test_are_others_if_a_column_differs_that_is_not_bought(self, tmp_path):
+        monitor, table = Monitor(make_rich_cascade(), min_coverage=0.1), make_rich_rows(3)
+        without = table.drop(columns="smokes")
+        tables = [table, table.assign(smokes=~table.smokes), table.assign(smokes=["?", 1, "no"])]
+        for i, one in enumerate([*tables, without]):
+            one.to_csv(tmp_path / f"{i}.csv", index=False)
+            monitor = monitor_file(monitor, tmp_path / f"{i}.csv")
+        assert monitor.n_rows == 12
+        table.to_parquet(tmp_path / "same.parquet")
+        with pytest.raises(DataError, match=r"got the 3 rows of '0\.csv' again"):
+            monitor_file(monitor, tmp_path / "same.parquet")
 
     def test_are_recognised_at_the_beginning_of_a_longer_file(
         self, monitor, april, tmp_path, monkeypatch

@@ -25,6 +25,7 @@ from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress, with_levels
 from emsco.designs.grid import ThresholdGrid
 from emsco.errors import CheckpointError, ParameterError
+from emsco.fitting import fit
 from emsco.fitting.workbench import Workbench
 from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.engine import SplitRows
@@ -656,6 +657,17 @@ def test_time_counts_anew_after_a_time_limit(path, small_problem):
     assert str(limited.stop_reason_).startswith("the time limit")
     resumed = quick(path, search="paper", time_limit=600).fit(*small_problem)
     assert front(resumed) == front(quick(search="paper").fit(*small_problem))
+
+
+def test_a_time_limit_that_tries_other_stage_models_is_refused(path, small_problem, monkeypatch):
+    def failing(*_):
+        raise RuntimeError("no more")
+
+    monkeypatch.setattr(fit._Steps, "choose_models", failing)
+    with pytest.raises(RuntimeError, match="no more"):
+        quick(path, estimator="auto", time_limit=20).fit(*small_problem)
+    with pytest.raises(CheckpointError, match="differs in stage models to try"):
+        quick(path, estimator="auto", time_limit=99).fit(*small_problem)
 
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(3)])

@@ -559,6 +559,12 @@ def test_no_design_within_the_limits_is_an_error_that_says_how_near_one_came(lim
         run(problem, kind, first=0)
 
 
+def test_an_error_names_the_whole_time_limit_of_which_a_search_has_a_share(limited):
+    plan = SearchPlan("evolution", settings_of(3, first=0))
+    with pytest.raises(NoSuchDesign, match=r"; the time limit of 1 s was reached\.$"):
+        plan.run(limited(0.5, mean=1.6), np.random.default_rng(0), 1e-9, Watcher(), whole_limit=1)
+
+
 def test_a_worst_case_below_the_cost_of_everything_needs_exclusion(limited):
     problem = limited(0.5, worst=23.0)
     words = (

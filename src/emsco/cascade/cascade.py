@@ -125,7 +125,10 @@ class Cascade:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that the design buys, stage by stage; a table to decide needs no others."""
+        """Columns that the design buys, stage by stage.
+
+        A table to decide needs no others, but for columns that prices by row are taken from.
+        """
         return tuple(name for columns in self.stages.columns for name in columns)
 
     @cached_property

@@ -39,7 +39,8 @@ def choose(
         bool,
         typer.Option(
             "--no-error-cost",
-            help="Forget the costs of errors and rejections that the run remembers.",
+            help="Forget the costs of errors and rejections that the run remembers. On its own, it "
+            "keeps the deployed design.",
         ),
     ] = False,
     trusted: Trusted = None,
@@ -66,6 +67,8 @@ def choose(
     costs = choice.error_costs()
     if point is not None and len(rule) > len(costs):
         raise ParameterError("a number N needs no rule and no limits, got both.")
+    if forget_costs and not rule and point is None:
+        point = found.chosen
     if not rule and point is None:
         raise ParameterError(
             "a number N, --prefer, a limit or --error-cost must be given, got none; emsco front "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -79,18 +79,22 @@ class DaskTable(PartedTable):
             self._parts = X.rechunk({1: -1}).to_delayed().ravel().tolist()
         self.parts = [f"partition {i}" for i in range(len(self._parts))]
         self._ends: IntArray = np.cumsum([0, *self.run(len)])
+        self.places = [(first, "X") for first in self._ends[:-1].tolist()]
         if not len(self):
             raise DataError("X must have rows, got none.")
 
     def __len__(self) -> int:
         return int(self._ends[-1])
 
-    def run(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Return ``function(part, *shared)`` of each part, in order."""
+    def run(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
+    ) -> list[Any]:
+        """Return ``function(part, *shared, *own)`` of each part, in order; `own` is from `each`."""
         from dask import delayed
 
         call = delayed(function, pure=False)
-        futures = self._client.compute([call(part, *shared) for part in self._parts])
+        own = zip(self._parts, each or repeat(()), strict=False)
+        futures = self._client.compute([call(part, *shared, *more) for part, more in own])
         return list(self._client.gather(futures))
 
     def columns(self, names: Sequence[str]) -> Any:
@@ -127,11 +131,13 @@ class MemoryTable(PartedTable):
 
     def __init__(self, table: Any, client: Any) -> None:
         self._table, self._client = table, client_of(client)
-        self.parts, self.shell = ["X"], None
+        self.parts, self.places, self.shell = ["X"], [(0, "X")], None
 
-    def run(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Return ``function(table, *shared)``, the only answer."""
-        return [function(self._table, *shared)]
+    def run(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ((),)
+    ) -> list[Any]:
+        """Return ``function(table, *shared, *own)``, the only answer; `own` is from `each`."""
+        return [function(self._table, *shared, *each[0])]
 
     def columns(self, names: Sequence[str]) -> Any:
         """Return the table."""

@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,7 @@ class ParquetFolder(PartedTable):
             for group, (first, n_rows) in enumerate(parquet_parts(path))
         ]
         self.parts = [str(part.path) for part in self._parts]
+        self.places = [(part.first_row, str(part.path)) for part in self._parts]
 
     def __len__(self) -> int:
         return sum(part.n_rows for part in self._parts)
@@ -87,9 +89,14 @@ class ParquetFolder(PartedTable):
         found.__dict__.update(self.__dict__, names=tuple(names), shell=shell)
         return found
 
-    def run(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Return ``function(part, *shared)`` of each row group, in order."""
-        return [function(self._read(part, self.names), *shared) for part in self._parts]
+    def run(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
+    ) -> list[Any]:
+        """Return ``function(part, *shared, *own)`` of each row group; `own` is from `each`."""
+        return [
+            function(self._read(part, self.names), *shared, *own)
+            for part, own in zip(self._parts, each or repeat(()), strict=False)
+        ]
 
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Return some columns of all rows as a table in memory."""

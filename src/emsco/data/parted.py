@@ -23,17 +23,22 @@ class PartedTable(ABC):
         Name of the table in messages.
     parts : list of str
         Name of each part in messages.
+    places : list of (int, str)
+        Number of each part's first row in messages, and the name of what rows are counted in.
     shell : table
         The table without rows, for checks of its columns.
     """
 
     what: str = "X"
     parts: list[str]
+    places: list[tuple[int, str]]
     shell: Any
 
     @abstractmethod
-    def run(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Return ``function(part, *shared)`` of each part, in order."""
+    def run(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
+    ) -> list[Any]:
+        """Return ``function(part, *shared, *own)`` of each part, in order; `own` is from `each`."""
 
     @abstractmethod
     def rows(self, encoding: Encoding) -> Any:
@@ -46,7 +51,8 @@ class PartedTable(ABC):
     def learn_encoding(self, costs: FeatureCosts, gaps: str) -> Encoding:
         """Learn the encoding of all parts together."""
         codes = self.run(codes_of_part, costs.table, self.what)
-        return encoding_of_parts(codes, self.parts, costs, gaps, self.run, self.what)
+        found = codes, self.parts, costs, gaps, self.run, self.what, self.places
+        return encoding_of_parts(*found)
 
     def priced(self, prices: Sequence[RowPrice]) -> Any:
         """Return a table of the columns that prices are taken from."""

@@ -49,7 +49,8 @@ class RowPrints:
     largest : int
         Fingerprints up to this one are within the sample.
     digest : str
-        Digest of the fingerprints of all rows, sorted.
+        Digest of the fingerprints of all rows, sorted. Files of earlier versions have one of the
+        rows themselves, as `digest_of_rows` makes it.
 
     Examples
     --------
@@ -94,7 +95,11 @@ class RowPrints:
         """
         lookup = Lookup(self)
         lookup.add(rows)
-        return lookup.seen()
+        found = lookup.seen()
+        # Files of earlier versions have a digest of the rows themselves.
+        if len(found) < len(rows) == self.n_rows and digest_of_rows(rows) == self.digest:
+            return np.arange(len(rows))
+        return found
 
     def repeated(self, rows: FloatArray) -> IntArray:
         """Return positions of rows that repeat an earlier one of them, if it cannot be chance.
@@ -154,7 +159,7 @@ class Lookup:
     """
 
     def __init__(self, prints: RowPrints) -> None:
-        self._known = prints
+        self._searched = prints
         self._n_rows = self._n_within = 0
         self._is_long = False
         self._found: list[IntArray] = [np.empty(0, dtype=np.int64)]
@@ -162,27 +167,28 @@ class Lookup:
 
     def add(self, rows: FloatArray) -> None:
         """Look more rows up."""
-        known, prints = self._known, prints_of(rows)
-        found = np.flatnonzero(np.isin(prints, known.known))
+        searched, prints = self._searched, prints_of(rows)
+        found = np.flatnonzero(np.isin(prints, searched.known))
         self._found.append(self._n_rows + found)
         self._is_long |= bool(_are_long(rows[found]).any())
-        self._n_within += int((prints <= np.uint64(known.largest)).sum())
+        self._n_within += int((prints <= np.uint64(searched.largest)).sum())
         self._n_rows += len(rows)
         # More rows than those of the search are another table, which needs no digest.
-        self._prints = [*self._prints, prints] if self._n_rows <= known.n_rows else []
+        self._prints = [*self._prints, prints] if self._n_rows <= searched.n_rows else []
 
     def seen(self) -> IntArray:
         """Return positions, among all rows, of those that were seen before."""
-        known, found = self._known, np.concatenate(self._found)
-        if self._n_rows == known.n_rows and _digest(np.concatenate(self._prints)) == known.digest:
+        searched, found = self._searched, np.concatenate(self._found)
+        is_as_long = self._n_rows == searched.n_rows
+        if is_as_long and _digest(np.concatenate(self._prints)) == searched.digest:
             return np.arange(self._n_rows)
         if not found.size or self._is_long:
             return found
         from scipy import stats  # only here, since deciding does without SciPy
 
-        n_known = max(1.0, known.n_rows * (known.largest + 1) / 2**64)
+        n_known = max(1.0, searched.n_rows * (searched.largest + 1) / 2**64)
         ratio = 2 * self._n_within / n_known  # of new rows like a seen one, to pairs of twins
-        n_alike = len(found) + known.n_twins
+        n_alike = len(found) + searched.n_twins
         by_chance = float(stats.binom.sf(len(found) - 1, n_alike, ratio / (1 + ratio)))
         return found if by_chance < _CHANCE else found[:0]
 

@@ -49,7 +49,7 @@ from emsco.search.finishing import Finish
 from emsco.search.loop import SearchResult
 from emsco.search.reach import duration
 from emsco.search.settings import SearchSettings
-from emsco.search.stopping import Stop, StopReason
+from emsco.search.stopping import StopReason
 
 __all__ = ["Fitted", "fit_rows"]
 
@@ -201,8 +201,8 @@ class _Steps:
     def _warn_of_slow_trial(self) -> None:
         seconds = sum(map(self._trial_seconds, self.families))
         if self.deadline.limit is None and seconds > _SLOW:
-            what = f"finding stage models for {self.data.rows.shape[1]:,} columns takes "
-            way = "; with ", Parameter("time_limit"), ", slow ones are not tried."
+            what = f"finding stage models for {len(self.data.encoding.codes):,} columns takes "
+            way = "; with ", Parameter("time_limit"), ", families that take long are not tried."
             warnings.warn(EMSCOWarning(what + duration(seconds), *way), stacklevel=5)
 
     def search(
@@ -214,19 +214,16 @@ class _Steps:
     ) -> SearchResult:
         """Search for designs; if other models come after it, it may take most of the time."""
         is_last = bench.has_models_of(recipe) and not self.is_screened
-        result = bench.search(
+        return bench.search(
             self.given["search"],
             self.settings,
             self.grid,
             rng,
             time_limit=self.deadline.rest(_SEARCHED if is_last else _SEARCHED_FIRST),
+            whole_limit=self.deadline.limit,
             journal=journal,
             shown=self.shown,
         )
-        if result.stop_reason.cause is not Stop.TIME_LIMIT:
-            return result
-        limit = self.deadline.limit
-        return replace(result, stop_reason=replace(result.stop_reason, seconds=limit))
 
     def finish(
         self,

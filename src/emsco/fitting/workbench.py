@@ -180,7 +180,8 @@ class Workbench:
         """
         if folder is None:
             return nullcontext()
-        some = recipe is not None and recipe.estimator == AUTO and tuple(families) != FAMILIES
+        is_auto = recipe is not None and recipe.estimator == AUTO
+        tries_fewer = is_auto and tuple(families) != FAMILIES
         problem = {
             **(all_rows or self.data).fingerprints(),
             **({} if all_rows is None else {"screen_rows": len(self.data.rows)}),
@@ -188,7 +189,7 @@ class Workbench:
             "search": search,
             "metric": self.metric,
             **(recipe or self.recipe).to_dict(),
-            **({"stage models to try": list(families)} if some else {}),
+            **({"stage models to try": list(families)} if tries_fewer else {}),
             "search_with": search_with,
             **self.grid(min_confidence).to_dict(self.data.classes),
             "constraints": asdict(self.constraints),
@@ -229,6 +230,7 @@ class Workbench:
         rng: Generator,
         *,
         time_limit: float | None = None,
+        whole_limit: float | None = None,
         memory_limit: int | None = None,
         journal: Journal | None = None,
         shown: bool = False,
@@ -243,6 +245,8 @@ class Workbench:
         rng : numpy.random.Generator
         time_limit : float, optional
             Seconds after which the search stops and keeps its best designs so far.
+        whole_limit : float, optional
+            The time limit to name in messages, if `time_limit` is a share of it.
         memory_limit : int, optional
             Bytes that an exact search may use beside the bank; by default as many as the bank.
         journal : Journal, optional
@@ -258,7 +262,7 @@ class Workbench:
             closing(self.bank.engine),
         ):
             self.bank.on_fit = progress.fitting if shown else None
-            result = plan.run(problem, rng, time_limit, progress)
+            result = plan.run(problem, rng, time_limit, progress, whole_limit)
             return replace(result, scored=evaluator.designs)
 
     def has_models_of(self, recipe: StageRecipe) -> bool:

@@ -130,7 +130,7 @@ def _without(files: FitFiles, groups: str, cv: str | float) -> FitFiles:
         rule = ("be left out beside ", Parameter("train"))
         raise refused("groups", rule, groups, got=repr(groups))
     if Path(files.data).is_dir():
-        raise refused("groups", "be left out where DATA is a folder", groups)
+        raise refused("groups", ("be left out where ", Parameter("data"), " is a folder"), groups)
     if cv != "auto":
         raise refused("cv", ("be auto beside ", Parameter("groups")), cv)
     return replace(files, drop=(*files.drop, groups)) if groups not in files.drop else files

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -73,14 +75,14 @@ def monitor_file(
     """
     cascade, seen = monitor.cascade, _Seen(monitor, late)
     looks: list[LookCounts] = []
-    for rows, truth in _labelled_rows(cascade, path, target, reading):
+    for rows, inputs, truth in _labelled_rows(cascade, path, target, reading):
         looks += [
             monitor.count(cascade.decide_rows(rows[part]), truth[part], late=late)
             for part in slices(len(rows), _LOOK if in_order else len(rows))
         ]
         if not in_order:
             looks = [sum(looks[1:], looks[0])]
-        seen.add(rows, truth)
+        seen.add(inputs, truth)
         if report:
             report(seen.n_rows)
     if not looks:
@@ -96,18 +98,72 @@ def monitor_file(
 
 def _labelled_rows(
     cascade: Cascade, path: PathLike, target: str | None, reading: Reading
-) -> Iterator[tuple[FloatArray, IntArray]]:
-    """Yield the rows of a file as numbers, and the positions of their labels, -1 if unknown."""
-    keep = () if target is None else (target,)
-    kinds = cascade.encoding.kinds
-    for chunk in read_chunks(path, cascade.columns, keep, kinds, reading=reading):
+) -> Iterator[tuple[FloatArray, FloatArray, IntArray]]:
+    """Yield the rows of a file as numbers, to decide and to recognise, and positions of labels.
+
+    The position of an unknown label is -1.
+    """
+    bought, kinds = cascade.columns, cascade.encoding.kinds
+    there = set(column_names(path, reading)).difference(bought)
+    more = [name for name in kinds if name in there]
+    keep = more if target is None else [target, *more]
+    for chunk in read_chunks(path, bought, keep, kinds, reading=reading):
         if chunk.table.num_rows:
             with by_line(path, reading):
                 rows = cascade.rows(chunk.table, chunk.first + 1, str(path))
                 truth = np.full(len(rows), -1)
                 if target is not None:
                     truth = _truth(chunk, target, cascade, path)
-            yield rows, truth
+            yield rows, _to_recognise(rows, chunk, cascade), truth
+
+
+def _to_recognise(rows: FloatArray, chunk: Chunk, cascade: Cascade) -> FloatArray:
+    """Return the inputs of rows, those that the design does not buy as they are in the file.
+
+    They tell rows apart that are decided alike. Columns may be missing, and no value is refused.
+    """
+    import pyarrow as pa
+
+    encoding, bought = cascade.encoding, set(cascade.columns)
+    found = rows.copy()
+    for code, places in zip(encoding.codes, pairwise(encoding.starts), strict=True):
+        if code.name in bought:
+            continue
+        inputs = found[:, slice(*places)]
+        inputs[:] = np.nan
+        if code.name in chunk.kept:
+            column = chunk.with_gaps(code.name)
+            try:
+                numbers = column if code.kind == "category" else pa.array(_numbers(column, chunk))
+                code.fill(inputs, numbers, "", 0, gaps=True)
+            except DataError:  # a category that is no text, a truth value other than 0 and 1
+                inputs[:, 0] = _numbers(column, chunk)
+    return found
+
+
+def _numbers(column: Any, chunk: Chunk) -> FloatArray:
+    """Return a column as numbers; values that are none have a number of their own."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    is_text = pa.types.is_string(column.type)
+    if is_text and chunk.form is not None and chunk.form.decimal != ".":
+        column = compute.replace_substring(column, chunk.form.decimal, ".")
+    try:
+        numbers: FloatArray = column.cast(pa.float64()).to_numpy()
+    except pa.ArrowException:
+        numbers = np.array(list(map(_number, column.to_pylist())))
+    return numbers
+
+
+def _number(value: Any) -> float:
+    text = "nan" if value is None else str(value).strip().lower()
+    if text in ("true", "false"):
+        return float(text == "true")
+    try:
+        return float(text)
+    except ValueError:
+        return float(zlib.crc32(text.encode()))
 
 
 def _truth(chunk: Chunk, target: str, cascade: Cascade, path: PathLike) -> IntArray:

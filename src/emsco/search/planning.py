@@ -18,6 +18,7 @@ from emsco.search.problem import Problem, Watcher, evolve, new_evolution
 from emsco.search.proving import prove_front
 from emsco.search.reach import Reach, duration
 from emsco.search.settings import SearchSettings
+from emsco.search.stopping import Stop
 
 __all__ = ["SearchPlan", "check_provable", "plan_search"]
 
@@ -51,8 +52,11 @@ class SearchPlan:
         rng: Generator,
         time_limit: float | None,
         watcher: Watcher,
+        whole_limit: float | None = None,
     ) -> SearchResult:
         """Run the search to its end, the time limit or Ctrl-C.
+
+        Messages name `whole_limit`, if `time_limit` is a share of it.
 
         Raises
         ------
@@ -64,6 +68,9 @@ class SearchPlan:
         else:
             watcher.begin(self.kind, self.settings.generations)
             result = self._run_generations(problem, rng, time_limit, watcher)
+        if whole_limit is not None and result.stop_reason.cause is Stop.TIME_LIMIT:
+            reason = replace(result.stop_reason, seconds=whole_limit)
+            result = replace(result, stop_reason=reason)
         _check_found(problem, result)
         return replace(result, stop_reason=replace(result.stop_reason, note=self.note))
 

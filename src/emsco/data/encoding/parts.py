@@ -17,7 +17,7 @@ __all__ = ["PartCodes", "codes_of_part", "encoding_of_parts"]
 
 PartCodes: TypeAlias = list[ColumnCode | None]  # of each column; None if a part has no value in it
 
-# Calls a function with each part and more, and returns what it finds, part by part.
+# As `PartedTable.run`.
 RunParts: TypeAlias = Callable[..., Sequence[Any]]
 
 
@@ -41,15 +41,19 @@ def encoding_of_parts(
     gaps: str,
     run: RunParts,
     what: str,
+    places: Sequence[tuple[int, str]],
 ) -> Encoding:
-    """Join the codes of all parts, which messages call `parts`, to the encoding of the table."""
+    """Join the codes of all parts, which messages call `parts`, to the encoding of the table.
+
+    `places` has the number of each part's first row, and the name of what rows are counted in.
+    """
     names = costs.table
     joined = [_joined(name, [one[i] for one in codes], parts, what) for i, name in enumerate(names)]
     features = tuple(costs.column_features(names).tolist())
     encoding = Encoding(tuple(joined), costs.names, features, gaps)
     if gaps == "refuse":
         return encoding
-    any_missing, all_missing = zip(*run(_missing_in, encoding, what), strict=True)
+    any_missing, all_missing = zip(*run(_missing_in, encoding, each=places), strict=True)
     return encoding.with_missing(np.any(any_missing, axis=0), np.all(all_missing, axis=0), what)
 
 
@@ -74,7 +78,7 @@ def _joined(
 _KINDS = {"number": "numbers", "truth": "truth values", "category": "text"}
 
 
-def _missing_in(table: Any, encoding: Encoding, what: str) -> tuple[Any, Any]:
+def _missing_in(table: Any, encoding: Encoding, first_row: int, what: str) -> tuple[Any, Any]:
     """Tell which columns have a missing value in a part, and which have nothing else."""
-    missing = encoding.missing_by_column(encoding.rows(table, what=what))
+    missing = encoding.missing_by_column(encoding.rows(table, first_row, what))
     return missing.any(axis=0), missing.all(axis=0)
