@@ -226,7 +226,7 @@ class TestFinish:
     def test_a_slow_trial_of_families_is_told_beforehand(self, monkeypatch):
         monkeypatch.setattr(fit, "_SLOW", 0.0)
         monkeypatch.setattr(fit, "FAMILIES", ("logistic", "spline"))
-        what = r"^finding stage models for 6 columns takes a second or less; with time_limit, slow"
+        what = r"^finding stage models for 6 columns takes a second or less; with time_limit, fam"
         with pytest.warns(EMSCOWarning, match=what):
             EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(*crossed())
 

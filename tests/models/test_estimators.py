@@ -399,7 +399,7 @@ def test_classifiers_are_not_refused(name):
     check_estimator_like(CLASSIFIERS[name])
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.thorough)])
 def test_a_fit_that_fails_says_with_which_inputs(n_jobs):
     sentence = (
         r"^estimator must be able to fit every subset of the inputs, but with inputs \[[0-3]\] "

@@ -211,6 +211,7 @@ class TestLateErrors:
         long_fit(clinic, tmp_path / "run", resume=True)
         assert front_of(tmp_path / "run") == front_of(undisturbed)
 
+    @pytest.mark.thorough
     def test_a_fit_that_comes_second_leaves_the_first_ones_scores(self, clinic, tmp_path):
         folder = tmp_path / "run"
         process = paused_fit(clinic, folder)

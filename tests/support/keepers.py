@@ -55,9 +55,14 @@ class TableInParts(PartedTable):
     def __init__(self, *tables):
         self.tables = tables
         self.parts = [f"part {i}" for i in range(len(tables))]
+        firsts = np.cumsum([0, *map(len, tables)])[:-1].tolist()
+        self.places = [(first, "X") for first in firsts]
 
-    def run(self, function, *shared):
-        return [function(table, *shared) for table in self.tables]
+    def run(self, function, *shared, each=()):
+        own = each or [()] * len(self.tables)
+        return [
+            function(table, *shared, *more) for table, more in zip(self.tables, own, strict=True)
+        ]
 
     def columns(self, names):
         import pandas as pd
