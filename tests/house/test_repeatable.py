@@ -32,7 +32,8 @@ def reference():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, -1])
-def test_the_number_of_jobs_changes_nothing(reference, n_jobs):
+def test_the_number_of_jobs_changes_nothing(reference, monkeypatch, n_jobs):
+    monkeypatch.setattr("emsco.scoring.scored_rows._WORTH_THREADS", 0)
     assert fingerprint(n_jobs=n_jobs) == reference
 
 

@@ -34,6 +34,7 @@ from emsco.scoring.row_prices import RowPrices
 
 __all__ = ["RowOutcomes", "ScoredRows"]
 
+_WORTH_THREADS = 5000  # scored rows; with fewer, handing designs to threads takes longer
 _AT_ONCE = 64  # subsets, or designs, if rows are few
 _MOST_BYTES = 2**26  # of answers that are kept for designs to come
 _BYTES, _STAGES = 9, 4  # of an answer for a row: a label and a probability; of a usual design
@@ -105,10 +106,10 @@ class ScoredRows:
         n_jobs: int = 1,
     ) -> None:
         self._prices = prices
-        self.workers = Workers(n_jobs)
         self._bank, self._thresholds = bank, grid.thresholds
         scored = [rows for _, rows in splits]
         every = np.concatenate(scored)
+        self.workers = Workers(n_jobs if len(every) > _WORTH_THREADS else 1)
         self.rows: IntArray = distinct_rows(every, len(data.labels))[1]
         self.truth: IntArray = data.labels[every].astype(np.int64)
         self.n_classes = len(data.classes)
