@@ -2,10 +2,13 @@
 
 python benchmarks/screening.py [--sets interactions,regions] [--rows 100000] [--sample 20000]
     [--estimator logistic] [--seeds 5] [--population 100] [--generations 40] [--out screening.md]
+python benchmarks/screening.py --sets features:50 --rows 1000000 --population 300 --generations 150
+    --device cuda --memory 16GiB
 
-A front is judged on 5,000 fresh rows of a generated set, or on a quarter of a real one, at most 150
-points of it, evenly over its order. The volume is that between (coverage, accuracy, cost saved) of
-its points and nothing. Time is processor time of the fit, so that other work beside it counts less.
+A front is judged on fresh rows, at most 150 points of it, evenly over its order: 100,000 rows of
+"features:50" (50 correlated features, as in gpu.py), 5,000 of another generated set, a quarter of a
+real one. The volume is that between (coverage, accuracy, cost saved) of its points and nothing.
+Time is processor time of the fit, so that other work beside it counts less; with --device, seconds.
 """
 
 from __future__ import annotations
@@ -13,9 +16,10 @@ from __future__ import annotations
 import argparse
 import warnings
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 
 import numpy as np
+from gpu import make_rows
 from learning_curves import rows_of
 from moocore import hypervolume
 
@@ -23,20 +27,39 @@ from emsco import EMSCOClassifier
 from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco._base.typing import FloatArray
-from emsco.studies.answering import Trial
+from emsco.costs import FeatureCosts
+from emsco.studies.answering import LabelledRows, Trial
 
 MOST_POINTS = 150
+FRESH_ROWS = 100_000
+FEATURES = "features:"
 HEADS = ("set", "seed", "volume, all rows", "volume, sample", "ratio", "s, all rows", "s, sample")
 
 
+def trial_of(name: str, n_rows: int, seed: int) -> Trial:
+    """Rows to fit on and fresh ones, of a set by name or of correlated features by their number."""
+    if not name.startswith(FEATURES):
+        trial = rows_of(name, n_rows, seed)
+        if trial is None:
+            raise SystemExit(f"{name} has fewer than {n_rows:,} rows to fit on.")
+        return trial
+    n_features = int(name.removeprefix(FEATURES))
+    X, y = make_rows(n_rows + FRESH_ROWS, n_features, seed)
+    names = tuple(f"x{i}" for i in range(n_features))
+    costs = FeatureCosts(names, np.random.default_rng(seed).integers(1, 20, n_features) * 1.0)
+    fitted, fresh = LabelledRows(X[:n_rows], y[:n_rows]), LabelledRows(X[n_rows:], y[n_rows:])
+    return Trial(fitted, fresh, costs, seed)
+
+
 def measured(trial: Trial, settings: dict, screen_rows: int | None) -> tuple[float, float]:
-    """Hypervolume of a front on test rows, and the processor time of its fit."""
+    """Hypervolume of a front on test rows, and the time of its fit."""
     clf = EMSCOClassifier(trial.costs, screen_rows=screen_rows, **settings)
-    started = process_time()
+    clock = process_time if settings["device"] == "cpu" else perf_counter
+    started = clock()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf.fit(trial.fitted.X, trial.fitted.y)
-    seconds = process_time() - started
+    seconds = clock() - started
     places = np.unique(np.linspace(0, len(clf.front_) - 1, MOST_POINTS).astype(int))
     points = np.array([figures(clf, int(i), trial) for i in places])
     return float(hypervolume(points, ref=[0.0] * 3, maximise=True)), seconds
@@ -58,14 +81,15 @@ def report(asked: argparse.Namespace) -> str:
     jobs = [(name, seed) for name in asked.sets.split(",") for seed in range(asked.seeds)]
     with JobProgress("fits") as progress:
         for done, (name, seed) in enumerate(jobs):
-            trial = rows_of(name, asked.rows, seed)
-            if trial is None:
-                raise SystemExit(f"{name} has fewer than {asked.rows:,} rows to fit on.")
+            trial = trial_of(name, asked.rows, seed)
             settings = {
                 "estimator": asked.estimator,
                 "population_size": asked.population,
                 "generations": asked.generations,
                 "search": "evolution",
+                "device": asked.device,
+                "memory_limit": asked.memory,
+                "n_jobs": asked.jobs,
                 "random_state": seed,
             }
             (whole, slow), (part, quick) = (
@@ -90,6 +114,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--population", type=int, default=100)
     parser.add_argument("--generations", type=int, default=40)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--memory", default="1GiB", help="memory_limit of the fits")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     text = report(asked)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedShuffleSplit,
+)
 
 from emsco.data import splits as splits_module
 from emsco.data.splits import make_splits
@@ -266,3 +275,23 @@ class TestRule:
     def test_the_error_shows_the_value_given(self):
         with pytest.raises(ParameterError, match=r"list of splits, got 1\.5\."):
             split(1.5)
+
+
+@settings(max_examples=60)
+@given(
+    sizes=st.lists(st.integers(2, 60), min_size=2, max_size=6),
+    share=st.floats(0.1, 0.9),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_scored_fraction_is_that_of_scikit_learn(sizes, share, seed):
+    labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    expected = StratifiedShuffleSplit(1, test_size=share, random_state=seed).split(labels, labels)
+    own = splits_module._ScoredFraction(share, range(len(sizes)), seed).split(X, labels, None)
+    try:
+        parts = next(expected)
+    except ValueError:
+        with pytest.raises(ValueError, match="are fewer than classes"):
+            next(own)
+        return
+    for rows, theirs in zip(next(own), parts, strict=True):
+        np.testing.assert_array_equal(rows, theirs)

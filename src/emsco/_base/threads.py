@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["by_parts"]
+__all__ = ["by_parts", "in_threads"]
 
 _MANY = 100_000  # fewer rows than this take less time than starting threads
 _MOST_THREADS = 8
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -27,8 +28,16 @@ def by_parts(n_rows: int, job: Callable[[slice], T]) -> list[T]:
         return [job(slice(0, n_rows))]
     n_threads = min(_n_cores(), _MOST_THREADS)
     edges = np.linspace(0, n_rows, n_threads + 1, dtype=np.int64).tolist()
+    return in_threads(job, [slice(*edge) for edge in pairwise(edges)])
+
+
+def in_threads(job: Callable[[S], T], tasks: Sequence[S], most: int = _MOST_THREADS) -> list[T]:
+    """Call `job` on each task, in at most so many threads, and return its results in order."""
+    n_threads = min(_n_cores(), len(tasks), most)
+    if n_threads <= 1:
+        return [job(task) for task in tasks]
     with ThreadPoolExecutor(n_threads) as threads:
-        return list(threads.map(job, [slice(*edge) for edge in pairwise(edges)]))
+        return list(threads.map(job, tasks))
 
 
 def _n_cores() -> int:

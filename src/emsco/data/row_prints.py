@@ -79,11 +79,12 @@ class RowPrints:
             prints: WordArray = np.concatenate(rows.map(prints_of))
         else:
             prints = prints_of(rows)
-        distinct, counts = np.unique(prints, return_counts=True)
-        kept, counts = distinct[:most], counts[:most]
-        largest = 2**64 - 1 if len(kept) == len(distinct) else int(kept[-1])
+        prints.sort()
+        first = np.flatnonzero(np.diff(prints, prepend=~prints[:1]))
+        kept, counts = prints[first[:most]], np.diff(first, append=len(prints))[:most]
+        largest = 2**64 - 1 if len(kept) == len(first) else int(kept[-1])
         n_twins = int((counts == 2).sum())
-        return cls(kept[counts == 1], len(rows), n_twins, largest, _digest(prints))
+        return cls(kept[counts == 1], len(rows), n_twins, largest, fingerprint(prints))
 
     def seen_again(self, rows: FloatArray) -> IntArray:
         """Return positions of rows that were seen before, if it cannot be chance.

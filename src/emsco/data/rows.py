@@ -60,13 +60,26 @@ def table_rows(X: Any, names: tuple[str, ...], what: str = "X") -> FloatArray:
     try:
         given = np.asarray(X)
         kind = not_numbers(given)
-        rows = np.ascontiguousarray(given, dtype=None if kind else np.float64)
+        rows = given if kind else _doubles(given)
     except (OverflowError, TypeError, ValueError) as error:
         raise DataError(f"{what} must hold numbers only: {error}.") from None
     if kind:
         raise DataError(f"{what} must hold numbers only, got {kind}.")
     check_shape(rows, names, what)
     return rows
+
+
+def _doubles(given: AnyArray) -> FloatArray:
+    """Return an array as float64, row after row, and copy it in threads if it is large."""
+    if given.ndim != 2 or given.dtype.kind not in "biuf" or given.dtype == np.float64:
+        return np.ascontiguousarray(given, dtype=np.float64)
+    found = np.empty(given.shape)
+
+    def copy(part: slice) -> None:
+        found[part] = given[part]
+
+    by_parts(len(given), copy)
+    return found
 
 
 def column_rows(X: Any, name: str, what: str, first_row: int) -> FloatArray:

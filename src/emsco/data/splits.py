@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ import numpy as np
 from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedKFold,
-    StratifiedShuffleSplit,
     check_cv,
 )
 
@@ -213,11 +213,39 @@ class _ScoredFraction:
                 f"class {self.classes[label]!r} has one row, which trains and scores no design.",
                 stacklevel=6,
             )
-        many = np.flatnonzero(sizes[labels] > 1)
-        splitter = StratifiedShuffleSplit(n_splits=1, test_size=self.share, random_state=self.seed)
-        for train, scored in splitter.split(many, labels[many]):
-            once = np.flatnonzero(sizes[labels] == 1)
-            yield np.concatenate([many[train], once]), many[scored]
+        once = np.flatnonzero(sizes[labels] == 1)
+        train, scored = self._drawn(
+            [np.flatnonzero(labels == i) for i in np.flatnonzero(sizes > 1)]
+        )
+        yield np.concatenate([train, once]), scored
+
+    def _drawn(self, by_class: list[IntArray]) -> list[IntArray]:
+        """Draw the rows that `StratifiedShuffleSplit` would, in a fraction of its time."""
+        rng, sizes = np.random.RandomState(self.seed), np.array([len(own) for own in by_class])
+        n_scored = math.ceil(self.share * sizes.sum())
+        n_left = int(sizes.sum()) - n_scored
+        if min(n_scored, n_left) < len(sizes):
+            raise ValueError(
+                f"{n_left} rows to train and {n_scored} to score are fewer than classes"
+            )
+        n_train = _in_proportion(sizes, n_left, rng)
+        _in_proportion(sizes - n_train, n_scored, rng)  # the rest, but it draws from `rng` too
+        mixed = [own[rng.permutation(len(own))] for own in by_class]
+        cuts = [np.split(own, [n]) for own, n in zip(mixed, n_train.tolist(), strict=True)]
+        return [rng.permutation(np.concatenate(part)) for part in zip(*cuts, strict=True)]
+
+
+def _in_proportion(sizes: IntArray, n_drawn: int, rng: np.random.RandomState) -> IntArray:
+    """Share draws out among classes by size; what is left goes to the largest fractions."""
+    exact = sizes / sizes.sum() * n_drawn
+    found: IntArray = np.floor(exact).astype(np.int64)
+    fractions = exact - found
+    for fraction in np.unique(fractions)[::-1]:
+        alike, n_left = np.flatnonzero(fractions == fraction), n_drawn - int(found.sum())
+        if n_left <= 0:
+            break
+        found[rng.choice(alike, min(n_left, len(alike)), replace=False)] += 1
+    return found
 
 
 def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], least: int, why: str) -> None:

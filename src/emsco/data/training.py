@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from emsco._base.digests import fingerprint, fingerprint_of_rows
 from emsco._base.leaves import rows_of_leaf
+from emsco._base.threads import by_parts
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
@@ -133,7 +134,12 @@ def _extremes(rows: Any, weights: FloatArray | None = None) -> FloatArray:
     if weights is not None and not weights.all():
         rows = rows[weights > 0]
     none = np.nan  # no rows have no extremes
-    return np.array([np.fmin.reduce(rows, initial=none), np.fmax.reduce(rows, initial=none)])
+
+    def lowest_and_highest(part: slice) -> list[FloatArray]:
+        return [one.reduce(rows[part], initial=none) for one in (np.fmin, np.fmax)]
+
+    lowest, highest = zip(*by_parts(len(rows), lowest_and_highest), strict=True)
+    return np.array([np.fmin.reduce(lowest), np.fmax.reduce(highest)])
 
 
 def _extremes_of_leaf(leaf: Leaf, weights: FloatArray | None) -> FloatArray:
@@ -146,7 +152,8 @@ def _coded(y: AnyArray) -> tuple[AnyArray, LabelArray]:
     if kind not in ("binary", "multiclass"):
         raise DataError(f"Unknown label type: {kind}. y must hold classes.")
     try:
-        classes, labels = np.unique(y, return_inverse=True)
+        classes = np.unique(y)
+        labels = np.searchsorted(classes, y)
     except TypeError:
         kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
         raise DataError(f"y must hold labels of one type, got {kinds}.") from None

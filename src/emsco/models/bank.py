@@ -290,6 +290,8 @@ class SubsetBank:
         """
         most = int(n_stages.max())
         found = np.zeros(len(designs), dtype=np.bool_)
+        if self._has_one_split:
+            return found
         for part in slices(len(designs), max(1, self.capacity // most)):
             words = subset_words(designs[part], most)
             own = levels[part, :most].reshape(-1)
@@ -393,6 +395,11 @@ class SubsetBank:
             if any(np.array_equal(one, least) for one in self.watched):
                 self._refuse_unsteady(slots[here[~reads[here].all(axis=1)]])
 
+    @property
+    def _has_one_split(self) -> bool:
+        """Whether there is one split, which always agrees with itself."""
+        return not any(self.engine.split_of)
+
     def _refuse_unsteady(self, slots: IntArray) -> None:
         """Make subsets worthless at a threshold about which the models of the splits disagree.
 
@@ -400,7 +407,7 @@ class SubsetBank:
         and is spared.
         """
         parts, split_of = self.engine.bits, np.array(self.engine.split_of)
-        if not split_of.any():  # one split agrees with itself
+        if self._has_one_split:
             return
         of_split = split_of == np.arange(split_of.max() + 1)[:, None]  # its rows may be in shards
         accepted = of_split @ [one.accepted_weight(slots) for one in parts]

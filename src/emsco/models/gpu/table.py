@@ -237,21 +237,23 @@ def upload_columns(
     found[0, : len(rows)] = 1.0
     mean = torch.as_tensor(np.array(scaling.mean), device=device)
     inverse = torch.as_tensor(scaling.inverse, device=device)
-    order = np.argsort(rows, kind="stable")
+    numbers, order = torch.sort(torch.as_tensor(rows).to(device), stable=True)
     for part in slices(len(rows), _AT_ONCE):
-        own = _uploaded(X, rows[order[part]], device).double()
+        own = _uploaded(X, numbers[part]).double()
         own = ((own - mean) * inverse).nan_to_num_(nan=0.0)
-        where = torch.as_tensor(order[part]).to(device)
-        found[1 : X.shape[1] + 1].index_copy_(1, where, own.T)
+        found[1 : X.shape[1] + 1].index_copy_(1, order[part], own.T)
     return found
 
 
-def _uploaded(X: Any, rows: IntArray, device: Any) -> Any:
-    """Some rows on a device; `rows` go up. Where they are close, all between are sent as well."""
+def _uploaded(X: Any, rows: Any) -> Any:
+    """Some rows, on the device where their numbers are.
+
+    Numbers go up. Where they are close, all rows between are sent as well.
+    """
     X = X.held if isinstance(X, SingleRows) else X  # half as much to send
     first, end = int(rows[0]), int(rows[-1]) + 1
     if end - first > _SPARSE * len(rows):
-        return torch.as_tensor(X[rows]).to(device)
-    where, own = torch.as_tensor(rows - first).to(device), X[first:end]
+        return torch.as_tensor(X[rows.cpu().numpy()]).to(rows.device)
+    own = X[first:end]
     own = own if own.flags.writeable else own.copy()  # PyTorch warns of others
-    return torch.as_tensor(own).to(device)[where]
+    return torch.as_tensor(own).to(rows.device)[rows - first]
