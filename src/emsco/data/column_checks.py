@@ -53,12 +53,11 @@ class ClassSample:
         """Draw about 4,000 rows, as many of each class as there are."""
         rng = np.random.default_rng(_SEED)
         most = max(2 * _LEAST_OF_CLASS, _SAMPLE // n_classes)
-        order = rng.permutation(len(labels))
-        order = order[np.argsort(labels[order], kind="stable")]
-        sizes = np.bincount(labels, minlength=n_classes)
-        turn = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        kept = turn < most
-        return cls(order[kept], labels[order[kept]], turn[kept], n_classes)
+        by_class = [np.flatnonzero(labels == label) for label in range(n_classes)]
+        drawn = [rng.choice(own, min(most, len(own)), replace=False) for own in by_class]
+        rows = np.concatenate(drawn)
+        turn = np.concatenate([np.arange(len(own)) for own in drawn])
+        return cls(rows, labels[rows], turn, n_classes)
 
     def screen(self) -> ClassSample:
         """Return the first rows of each class, for a quick look."""

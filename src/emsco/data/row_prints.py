@@ -16,6 +16,8 @@ import numpy as np
 from emsco._base.arrays import locked_copy
 from emsco._base.digests import DIGEST, fingerprint
 from emsco._base.documents import Fields
+from emsco._base.leaves import n_leaves_of, rows_of_leaf
+from emsco._base.threads import in_threads
 from emsco._base.typing import BoolArray, FloatArray, IntArray, SingleArray, WordArray
 from emsco._kernels.hashing import hash_rows
 from emsco.data.remote_rows import RemoteRows
@@ -196,7 +198,9 @@ class Lookup:
 
 def prints_of(rows: FloatArray) -> WordArray:
     """Return a 64-bit hash of each row, the same on every machine."""
-    return _prints(_single(rows))
+    leaves = [rows_of_leaf(leaf) for leaf in range(n_leaves_of(len(rows)))]
+    found = in_threads(lambda leaf: _prints(_single(rows[leaf])), leaves)
+    return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 def _digest(prints: WordArray) -> str:

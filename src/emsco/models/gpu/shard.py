@@ -17,8 +17,9 @@ from emsco.models.scaling import Scaling
 
 __all__ = ["Answering", "TorchShard", "answers_of"]
 
-_ROWS = 2**16  # a multiple of the rows of a word
+_ROWS = 2**18  # at a time, a multiple of the rows of a word
 _MODELS = 256
+_POSITIVE = 5e-324  # the smallest number above 0: a logit of 0 is the first class
 _GATHER = 0x0102040810204080  # moves the lowest bits of eight bytes into the highest byte
 
 # Likeliest class of each row and its probability, (n_models, n_rows); classes are bytes.
@@ -59,6 +60,7 @@ class TorchShard:
         self._columns = upload_columns(X, rows, scaling, device, self._n_bits)
         truth = np.pad(self.truth.astype(np.int64), (0, self._n_bits - len(rows)))
         self._truth = torch.as_tensor(truth).to(device)
+        self._is_second = self._truth == 1
 
     def answers(self, coefs: FloatArray) -> Answering:
         """Likeliest class of each scored row by models with these weights, and its probability.
@@ -87,21 +89,21 @@ class TorchShard:
                 rows = slice(start, min(start + _ROWS, self._n_bits))
                 logits = (weights @ self._columns[:, rows])[: n * n_outputs_of(self._n_classes)]
                 judged = self._judged_two if self._n_classes == 2 else self._judged_many
-                pair = judged(logits, self._truth[rows], least)
+                pair = judged(logits, rows, least)
                 words.append([self._packed(one) for one in pair])
             if words:
                 accepted, correct = (torch.cat(one, dim=1) for one in zip(*words, strict=True))
                 self.bits.store(slots[part], accepted, correct)
 
-    def _judged_two(self, logits: Any, truth: Any, least: Any) -> tuple[Any, Any]:
+    def _judged_two(self, logits: Any, rows: slice, least: Any) -> tuple[Any, Any]:
         first = logits <= -least[:, :1]
-        second = (logits >= least[:, 1:]) & (logits > 0.0)
-        return first | second, torch.where(truth == 1, second, first)
+        second = logits >= least[:, 1:].clamp(min=_POSITIVE)
+        return first | second, torch.where(self._is_second[rows], second, first)
 
-    def _judged_many(self, logits: Any, truth: Any, least: Any) -> tuple[Any, Any]:
+    def _judged_many(self, logits: Any, rows: slice, least: Any) -> tuple[Any, Any]:
         winner, confidence = _likeliest(logits.reshape(-1, self._n_classes, logits.shape[1]))
         sure = confidence >= least.gather(1, winner)
-        return sure, sure & (winner == truth)
+        return sure, sure & (winner == self._truth[rows])
 
     def _packed(self, truths: Any) -> Any:
         """Pack truth values into words, lowest bit first."""
