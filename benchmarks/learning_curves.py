@@ -1,22 +1,25 @@
 """Learning curves: when which stage model pays, by the number of rows to fit on.
 
-python benchmarks/learning_curves.py [--sets interactions,thyroid] [--rows 250,500,…] [--jobs 2]
-    [--families logistic,spline,boosting,auto] [--splits 2] [--generations 30] [--out curves.md]
+python benchmarks/learning_curves.py --out curves [--sets interactions,thyroid] [--rows 250,500,…]
+    [--families logistic,spline,boosting,auto] [--splits 2] [--generations 30] [--jobs 2]
 
 Everyone is answered. Columns are the accuracy on test rows, in %, of the most accurate design
 within 5, 20 and 100 % of the cost of everything, chosen out of fold; then the processor time of a
 fit. The first line of a size is LightGBM with costs (CEGB), tuned on folds. Test rows are the same
-for all sizes of a split: 5,000 new ones of a generated set, a quarter of thyroid.
+for all sizes of a split: 5,000 new ones of a generated set, a quarter of thyroid. Every result is
+kept as soon as it ends, and the same command continues. Writes curves.md and a picture of each set.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.model_selection import train_test_split
 
 from emsco import datasets
@@ -24,7 +27,10 @@ from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco.baselines import CostAwareBoosting
 from emsco.datasets.generated import GENERATED
+from emsco.pictures.plotting import save_figure
+from emsco.pictures.plotting.figures import STYLES, new_figure, soften
 from emsco.studies.answering import LabelledRows, Trial, answer_with_emsco, answer_with_rival
+from emsco.studies.jobs import ResultStore, finish_jobs
 from emsco.studies.questions import Question
 
 ROWS = (250, 500, 1000, 2000, 4000, 8000, 16_000, 50_000)
@@ -33,6 +39,22 @@ RIVAL = "CEGB"
 QUESTIONS = tuple(Question(1.0, budget) for budget in (0.05, 0.2, 1.0))
 N_TEST = 5000
 MOST_SETTINGS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class CurveJob:
+    """One fit of one method on so many rows."""
+
+    data: str
+    n_rows: int
+    method: str
+    split: int
+    generations: int
+
+    @property
+    def title(self) -> str:
+        """A few words for people."""
+        return f"{self.data} {self.n_rows} rows {self.method} split {self.split}"
 
 
 def rows_of(name: str, n_rows: int, split: int) -> Trial | None:
@@ -60,65 +82,100 @@ def rows_of(name: str, n_rows: int, split: int) -> Trial | None:
     return Trial(rows.take(places), rows.take(np.arange(N_TEST)), parts[0].costs, split)
 
 
-def figures(
-    name: str, n_rows: int, method: str, split: int, generations: int
-) -> list[float] | None:
-    """Accuracies at the budgets and seconds of one method; None if the set has too few rows."""
-    trial = rows_of(name, n_rows, split)
+def work(job: CurveJob) -> Mapping[str, Any]:
+    """Accuracies in % at the budgets, and seconds; nothing if the set has too few rows."""
+    trial = rows_of(job.data, job.n_rows, job.split)
     if trial is None:
-        return None
+        return {"accuracies": [], "seconds": 0.0}
     start = process_time()
-    if method == RIVAL:
-        rival = CostAwareBoosting(trial.costs, random_state=split)
+    if job.method == RIVAL:
+        rival = CostAwareBoosting(trial.costs, random_state=job.split)
         offers = answer_with_rival(rival, trial, QUESTIONS, MOST_SETTINGS)
     else:
-        offers, _ = answer_with_emsco(trial, QUESTIONS, estimator=method, generations=generations)
-    return [*(100 * offer.seen.accuracy for offer in offers), process_time() - start]
+        own = {"estimator": job.method, "generations": job.generations}
+        offers, _ = answer_with_emsco(trial, QUESTIONS, **own)
+    accuracies = [100 * offer.seen.accuracy for offer in offers]
+    return {"accuracies": accuracies, "seconds": process_time() - start}
+
+
+class Curves:
+    """Mean figures over the splits, by set, method and number of rows."""
+
+    def __init__(self, found: Mapping[CurveJob, Any]) -> None:
+        every: dict[tuple[str, int, str], list[list[float]]] = {}
+        for job, fields in found.items():
+            if accuracies := fields.get("accuracies"):
+                own = every.setdefault((job.data, job.n_rows, job.method), [])
+                own.append([*accuracies, fields.get("seconds")])
+        self.means = {key: np.mean(own, axis=0).tolist() for key, own in sorted(every.items())}
+        self.n_splits = {key: len(own) for key, own in every.items()}
+
+    def table(self, name: str, methods: tuple[str, ...]) -> str:
+        """Return the table of one set, in Markdown."""
+        budgets = " | ".join(f"{question.budget:.0%}" for question in QUESTIONS)
+        lines = [f"| {name}: rows | method | {budgets} | seconds | splits |", "|---" * 7 + "|"]
+        for n_rows in self.sizes(name):
+            for key in ((name, n_rows, method) for method in methods):
+                if key in self.means:
+                    *accuracies, seconds = self.means[key]
+                    cells = " | ".join(f"{one:.1f}" for one in accuracies)
+                    own = f"{key[2]} | {cells} | {seconds:.0f} | {self.n_splits[key]}"
+                    lines.append(f"| {n_rows:,} | {own} |")
+        return "\n".join(lines)
+
+    def sizes(self, name: str) -> list[int]:
+        """Numbers of rows that a set has figures of."""
+        return sorted({n_rows for own, n_rows, _ in self.means if own == name})
+
+    def picture(self, name: str, methods: tuple[str, ...]) -> Any:
+        """Draw accuracy against rows, a panel for each budget."""
+        figure = new_figure(5.0, 2.1 * len(QUESTIONS) + 0.3)
+        figure.set_layout_engine("constrained")
+        panels = figure.subplots(len(QUESTIONS), 1, sharex=True)
+        for place, (panel, question) in enumerate(zip(panels, QUESTIONS, strict=True)):
+            for look, method in zip(STYLES, methods, strict=False):
+                sizes = [n for n in self.sizes(name) if (name, n, method) in self.means]
+                line = [self.means[name, n, method][place] for n in sizes]
+                panel.plot(sizes, line, label=method, marker="o", markersize=3.5, **look)
+            panel.set_xscale("log")
+            panel.set_xticks(self.sizes(name), [f"{n:,}" for n in self.sizes(name)], fontsize=7)
+            panel.minorticks_off()
+            panel.set_title(f"at most {question.budget:.0%} of the cost", fontsize=9, loc="left")
+            panel.set_ylabel("correct, % of test rows", fontsize=8)
+            soften(panel)
+        panels[0].legend(fontsize=7, frameon=False)
+        panels[-1].set_xlabel("rows to fit, tune and choose on", fontsize=8)
+        return figure
 
 
 def main() -> None:
-    """Print a table per set, and write it if asked."""
+    """Run or continue the fits, and report them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--sets", default="interactions,thyroid")
     parser.add_argument("--rows", default=",".join(map(str, ROWS)))
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--generations", type=int, default=30)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    sizes, methods = map(int, asked.rows.split(",")), (RIVAL, *asked.families.split(","))
+    methods = (RIVAL, *asked.families.split(","))
     jobs = [
-        (name, n_rows, method, split, asked.generations)
-        for n_rows in sizes
+        CurveJob(name, n_rows, method, split, asked.generations)
+        for split in range(asked.splits)
+        for n_rows in map(int, asked.rows.split(","))
         for name in asked.sets.split(",")
         for method in methods
-        for split in range(asked.splits)
     ]
-    found: dict[tuple[str, int, str], list[list[float]]] = {}
-    workers = Parallel(asked.jobs, return_as="generator", batch_size=1)
     with JobProgress("fits") as progress:
-        done = workers(delayed(figures)(*job) for job in jobs)
-        for i, (job, numbers) in enumerate(zip(jobs, done, strict=True)):
-            if numbers is not None:
-                found.setdefault(job[:3], []).append(numbers)
-            progress.job(i + 1, len(jobs), f"{job[0]}, {job[1]:,} rows, {job[2]}")
-    text = "\n".join(table(name, found) for name in asked.sets.split(","))
+        store = ResultStore(asked.out / "results")
+        found, _ = finish_jobs(jobs, work, store, asked.jobs, progress.job)
+    curves = Curves(found)
+    text = "\n\n".join(curves.table(name, methods) for name in asked.sets.split(","))
     print(text)
-    if asked.out:
-        write_text(asked.out, text + "\n")
-
-
-def table(name: str, found: dict[tuple[str, int, str], list[list[float]]]) -> str:
-    """Return the table of one set, in Markdown."""
-    budgets = " | ".join(f"{question.budget:.0%}" for question in QUESTIONS)
-    lines = [f"\n| {name}: rows | method | {budgets} | seconds |", "|---|---|---|---|---|---|"]
-    for (own, n_rows, method), numbers in found.items():
-        if own == name:
-            *accuracies, seconds = np.mean(numbers, axis=0).tolist()
-            cells = " | ".join(f"{one:.1f}" for one in accuracies)
-            lines.append(f"| {n_rows:,} | {method} | {cells} | {seconds:.0f} |")
-    return "\n".join(lines)
+    write_text(asked.out / "curves.md", text + "\n")
+    for name in asked.sets.split(","):
+        save_figure(curves.picture(name, methods), asked.out / f"curves_{name}")
 
 
 if __name__ == "__main__":
