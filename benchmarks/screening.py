@@ -45,8 +45,7 @@ def trial_of(name: str, n_rows: int, seed: int) -> Trial:
         return trial
     n_features = int(name.removeprefix(FEATURES))
     X, y = make_rows(n_rows + FRESH_ROWS, n_features, seed)
-    names = tuple(f"x{i}" for i in range(n_features))
-    costs = FeatureCosts(names, np.random.default_rng(seed).integers(1, 20, n_features) * 1.0)
+    costs = FeatureCosts.from_array(np.random.default_rng(seed).integers(1, 20, n_features))
     fitted, fresh = LabelledRows(X[:n_rows], y[:n_rows]), LabelledRows(X[n_rows:], y[n_rows:])
     return Trial(fitted, fresh, costs, seed)
 

@@ -11,6 +11,7 @@ from support.contests import FirstColumns, made_answers, small_set
 
 from emsco import baselines
 from emsco._base.documents import Fields
+from emsco.costs import FeatureCosts
 from emsco.errors import DataError, FileError
 from emsco.studies import contests
 from emsco.studies.answering import LabelledRows, answer_with_emsco, answer_with_rival
@@ -150,6 +151,14 @@ class OfTwo(FirstColumns):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def test_a_rival_that_would_take_hours_says_so():
+    rows = np.random.default_rng(0).normal(size=(40, 41))
+    wide = CostedRows(LabelledRows(rows, np.arange(40) % 2), FeatureCosts.from_array(np.ones(41)))
+    found = do_job(ContestJob("wide", 0, "aaco", 0, 1, 1), wide)
+    assert not found["offers"]
+    assert found["note"].startswith("AACO is tried on at most 40 features, got 41")
 
 
 def test_a_method_that_refuses_the_data_says_why(data, monkeypatch):

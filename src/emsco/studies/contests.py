@@ -57,6 +57,7 @@ RIVALS = {
 METHODS = (EMSCO, *RIVALS)
 TEST_SHARE = 1 / 4
 SPLITS_PER_SEED = 1000  # no two splits of any seeds draw alike
+_MOST_FEATURES = {"aaco": 40}  # of sets that a rival is tried on
 LARGEST_SEED = 2**32 // SPLITS_PER_SEED - 1  # random states have 32 bits
 
 
@@ -219,6 +220,12 @@ def do_job(job: ContestJob, data: CostedRows) -> dict[str, Any]:
 
 def _new_rival(method: str, trial: Trial) -> CostedClassifier:
     """Make a rival that answers every row, with a seed if it draws at random."""
+    n_features, most = len(trial.costs.names), _MOST_FEATURES.get(method)
+    if most is not None and n_features > most:
+        raise EMSCOError(
+            f"{label_of(method)} is tried on at most {most} features, got {n_features}: "
+            "it would take hours."
+        )
     made: CostedClassifier = getattr(baselines, RIVALS[method][0])(costs=trial.costs)
     return told(made, random_state=trial.seed, gaps="impute")
 
