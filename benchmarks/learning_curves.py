@@ -28,7 +28,7 @@ from emsco._base.progress import JobProgress
 from emsco.baselines import CostAwareBoosting
 from emsco.datasets.generated import GENERATED
 from emsco.pictures.plotting import save_figure
-from emsco.pictures.plotting.figures import STYLES, new_figure, soften
+from emsco.pictures.plotting.figures import line_look, new_figure, soften
 from emsco.studies.answering import LabelledRows, Trial, answer_with_emsco, answer_with_rival
 from emsco.studies.jobs import ResultStore, finish_jobs
 from emsco.studies.questions import Question
@@ -98,54 +98,70 @@ def work(job: CurveJob) -> Mapping[str, Any]:
     return {"accuracies": accuracies, "seconds": process_time() - start}
 
 
+@dataclass(frozen=True, slots=True)
 class Curves:
-    """Mean figures over the splits, by set, method and number of rows."""
+    """Mean accuracies and seconds over the splits, by set, rows and method.
 
-    def __init__(self, found: Mapping[CurveJob, Any]) -> None:
+    Attributes
+    ----------
+    means : dict
+        An accuracy in % for each question, then seconds.
+    n_splits : dict
+    """
+
+    means: Mapping[tuple[str, int, str], list[float]]
+    n_splits: Mapping[tuple[str, int, str], int]
+
+    @classmethod
+    def from_results(cls, found: Mapping[CurveJob, Any]) -> Curves:
+        """Average the results of all splits."""
         every: dict[tuple[str, int, str], list[list[float]]] = {}
         for job, fields in found.items():
             if accuracies := fields.get("accuracies"):
-                own = every.setdefault((job.data, job.n_rows, job.method), [])
-                own.append([*accuracies, fields.get("seconds")])
-        self.means = {key: np.mean(own, axis=0).tolist() for key, own in sorted(every.items())}
-        self.n_splits = {key: len(own) for key, own in every.items()}
-
-    def table(self, name: str, methods: tuple[str, ...]) -> str:
-        """Return the table of one set, in Markdown."""
-        budgets = " | ".join(f"{question.budget:.0%}" for question in QUESTIONS)
-        lines = [f"| {name}: rows | method | {budgets} | seconds | splits |", "|---" * 7 + "|"]
-        for n_rows in self.sizes(name):
-            for key in ((name, n_rows, method) for method in methods):
-                if key in self.means:
-                    *accuracies, seconds = self.means[key]
-                    cells = " | ".join(f"{one:.1f}" for one in accuracies)
-                    own = f"{key[2]} | {cells} | {seconds:.0f} | {self.n_splits[key]}"
-                    lines.append(f"| {n_rows:,} | {own} |")
-        return "\n".join(lines)
+                results = every.setdefault((job.data, job.n_rows, job.method), [])
+                results.append([*accuracies, fields.get("seconds")])
+        means = {key: np.mean(results, axis=0).tolist() for key, results in every.items()}
+        return cls(means, {key: len(results) for key, results in every.items()})
 
     def sizes(self, name: str) -> list[int]:
         """Numbers of rows that a set has figures of."""
-        return sorted({n_rows for own, n_rows, _ in self.means if own == name})
+        return sorted({n_rows for data, n_rows, _ in self.means if data == name})
 
-    def picture(self, name: str, methods: tuple[str, ...]) -> Any:
-        """Draw accuracy against rows, a panel for each budget."""
-        figure = new_figure(5.0, 2.1 * len(QUESTIONS) + 0.3)
-        figure.set_layout_engine("constrained")
-        panels = figure.subplots(len(QUESTIONS), 1, sharex=True)
-        for place, (panel, question) in enumerate(zip(panels, QUESTIONS, strict=True)):
-            for look, method in zip(STYLES, methods, strict=False):
-                sizes = [n for n in self.sizes(name) if (name, n, method) in self.means]
-                line = [self.means[name, n, method][place] for n in sizes]
-                panel.plot(sizes, line, label=method, marker="o", markersize=3.5, **look)
-            panel.set_xscale("log")
-            panel.set_xticks(self.sizes(name), [f"{n:,}" for n in self.sizes(name)], fontsize=7)
-            panel.minorticks_off()
-            panel.set_title(f"at most {question.budget:.0%} of the cost", fontsize=9, loc="left")
-            panel.set_ylabel("correct, % of test rows", fontsize=8)
-            soften(panel)
-        panels[0].legend(fontsize=7, frameon=False)
-        panels[-1].set_xlabel("rows to fit, tune and choose on", fontsize=8)
-        return figure
+
+def table(curves: Curves, name: str, methods: tuple[str, ...]) -> str:
+    """Return the table of one set, in Markdown."""
+    heads = [f"{name}: rows", "method", *(f"{question.budget:.0%}" for question in QUESTIONS)]
+    heads += ["seconds", "splits"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for n_rows in curves.sizes(name):
+        for key in ((name, n_rows, method) for method in methods):
+            if key in curves.means:
+                *accuracies, seconds = curves.means[key]
+                cells = [f"{n_rows:,}", key[2], *(f"{one:.1f}" for one in accuracies)]
+                cells += [f"{seconds:.0f}", str(curves.n_splits[key])]
+                lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def draw(curves: Curves, name: str, methods: tuple[str, ...]) -> Any:
+    """Draw accuracy against rows, a panel for each budget."""
+    figure = new_figure(5.0, 2.1 * len(QUESTIONS) + 0.3)
+    figure.set_layout_engine("constrained")
+    panels = figure.subplots(len(QUESTIONS), 1, sharex=True)
+    for place, (panel, question) in enumerate(zip(panels, QUESTIONS, strict=True)):
+        for number, method in enumerate(methods):
+            sizes = [n for n in curves.sizes(name) if (name, n, method) in curves.means]
+            line = [curves.means[name, n, method][place] for n in sizes]
+            panel.plot(sizes, line, label=method, **line_look(number) | {"markevery": 1})
+        panel.set_xscale("log")
+        panel.set_xticks(curves.sizes(name), [f"{n:,}" for n in curves.sizes(name)], fontsize=7)
+        panel.minorticks_off()
+        panel.set_title(f"at most {question.budget:.0%} of the cost", fontsize=9, loc="left")
+        panel.set_ylabel("correct, % of test rows", fontsize=8)
+        soften(panel)
+    panels[0].legend(fontsize=7, frameon=False, ncols=2)
+    panels[-1].set_xlabel("rows to fit, tune and choose on", fontsize=8)
+    return figure
 
 
 def main() -> None:
@@ -169,13 +185,14 @@ def main() -> None:
     ]
     with JobProgress("fits") as progress:
         store = ResultStore(asked.out / "results")
-        found, _ = finish_jobs(jobs, work, store, asked.jobs, progress.job)
-    curves = Curves(found)
-    text = "\n\n".join(curves.table(name, methods) for name in asked.sets.split(","))
+        found, is_complete = finish_jobs(jobs, work, store, asked.jobs, progress.job)
+    curves = Curves.from_results(found)
+    text = "\n\n".join(table(curves, name, methods) for name in asked.sets.split(","))
+    text += "" if is_complete else "\n\nIncomplete: the same command continues."
     print(text)
     write_text(asked.out / "curves.md", text + "\n")
     for name in asked.sets.split(","):
-        save_figure(curves.picture(name, methods), asked.out / f"curves_{name}")
+        save_figure(draw(curves, name, methods), asked.out / f"curves_{name}")
 
 
 if __name__ == "__main__":

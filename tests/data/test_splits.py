@@ -290,7 +290,9 @@ def test_scored_fraction_is_that_of_scikit_learn(sizes, share, seed):
     try:
         parts = next(expected)
     except ValueError:
-        with pytest.raises(ValueError, match="are fewer than classes"):
+        with pytest.raises(
+            ValueError, match=rf"\d+ would (score|train), fewer than the {len(sizes)} classes"
+        ):
             next(own)
         return
     for rows, theirs in zip(next(own), parts, strict=True):

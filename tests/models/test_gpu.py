@@ -15,7 +15,7 @@ from emsco.models.engine import LogisticEngine, SplitRows
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'emsco[cuda]'")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from emsco.models.gpu import fitter, library
+    from emsco.models.gpu import fitter, library, shard
     from emsco.models.gpu.engine import on_device
     from emsco.models.gpu.kernels import count_bits
 
@@ -27,8 +27,9 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is n
 
 @pytest.fixture(autouse=True)
 def few_places(monkeypatch):
-    """Small batches, so that models leave their places to others."""
+    """Small batches, so that models leave their places to others; small blocks of rows."""
     monkeypatch.setattr(fitter, "_MODELS", 16)
+    monkeypatch.setattr(shard, "_ROWS", 64)
 
 
 def make_rows(n_classes=2, n_rows=400, seed=0):

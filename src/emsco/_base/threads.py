@@ -1,4 +1,4 @@
-"""Rows in parts, one for each thread, if there are enough of them."""
+"""Tasks in threads; rows in parts, one for each thread, if there are enough of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def by_parts(n_rows: int, job: Callable[[slice], T]) -> list[T]:
 
 
 def in_threads(job: Callable[[S], T], tasks: Sequence[S], most: int = _MOST_THREADS) -> list[T]:
-    """Call `job` on each task, in at most so many threads, and return its results in order."""
+    """Call `job` on each task, in at most `most` threads, and return its results in order.
+
+    0 or 1 start none.
+    """
     n_threads = min(_n_cores(), len(tasks), most)
     if n_threads <= 1:
         return [job(task) for task in tasks]

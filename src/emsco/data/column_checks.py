@@ -50,7 +50,7 @@ class ClassSample:
 
     @classmethod
     def draw(cls, labels: IntArray, n_classes: int) -> Self:
-        """Draw about 4,000 rows, as many of each class as there are."""
+        """Draw up to about 4,000 rows, as many of each class where there are enough."""
         rng = np.random.default_rng(_SEED)
         most = max(2 * _LEAST_OF_CLASS, _SAMPLE // n_classes)
         by_class = [np.flatnonzero(labels == label) for label in range(n_classes)]

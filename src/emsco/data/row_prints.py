@@ -82,7 +82,8 @@ class RowPrints:
         else:
             prints = prints_of(rows)
         prints.sort()
-        first = np.flatnonzero(np.diff(prints, prepend=~prints[:1]))
+        is_other = prints[1:] != prints[:-1]
+        first = np.flatnonzero(np.concatenate([np.ones_like(prints[:1], np.bool_), is_other]))
         kept, counts = prints[first[:most]], np.diff(first, append=len(prints))[:most]
         largest = 2**64 - 1 if len(kept) == len(first) else int(kept[-1])
         n_twins = int((counts == 2).sum())

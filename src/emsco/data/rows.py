@@ -71,7 +71,8 @@ def table_rows(X: Any, names: tuple[str, ...], what: str = "X") -> FloatArray:
 
 def _doubles(given: AnyArray) -> FloatArray:
     """Return an array as float64, row after row, and copy it in threads if it is large."""
-    if given.ndim != 2 or given.dtype.kind not in "biuf" or given.dtype == np.float64:
+    is_ready = given.dtype == np.float64 and given.flags.c_contiguous
+    if is_ready or given.ndim != 2 or given.dtype.kind not in "biuf":
         return np.ascontiguousarray(given, dtype=np.float64)
     found = np.empty(given.shape)
 

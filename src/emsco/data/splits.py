@@ -10,11 +10,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import (
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    check_cv,
-)
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from emsco._base.checks import is_number, refused
 from emsco._base.leaves import by_leaf
@@ -214,22 +210,23 @@ class _ScoredFraction:
                 stacklevel=6,
             )
         once = np.flatnonzero(sizes[labels] == 1)
-        train, scored = self._drawn(
-            [np.flatnonzero(labels == i) for i in np.flatnonzero(sizes > 1)]
-        )
+        many = np.flatnonzero(sizes > 1).tolist()
+        train, scored = self._drawn([np.flatnonzero(labels == label) for label in many])
         yield np.concatenate([train, once]), scored
 
     def _drawn(self, by_class: list[IntArray]) -> list[IntArray]:
-        """Draw the rows that `StratifiedShuffleSplit` would, in a fraction of its time."""
+        """Draw the rows that `StratifiedShuffleSplit` would, in a third of its time.
+
+        A seed draws what it always drew, so all calls of `rng` are those of that class.
+        """
         rng, sizes = np.random.RandomState(self.seed), np.array([len(own) for own in by_class])
         n_scored = math.ceil(self.share * sizes.sum())
-        n_left = int(sizes.sum()) - n_scored
-        if min(n_scored, n_left) < len(sizes):
-            raise ValueError(
-                f"{n_left} rows to train and {n_scored} to score are fewer than classes"
-            )
-        n_train = _in_proportion(sizes, n_left, rng)
-        _in_proportion(sizes - n_train, n_scored, rng)  # the rest, but it draws from `rng` too
+        n_trained = int(sizes.sum()) - n_scored
+        for part, n_rows in (("score", n_scored), ("train", n_trained)):
+            if n_rows < len(sizes):
+                raise ValueError(f"{n_rows} would {part}, fewer than the {len(sizes)} classes.")
+        n_train = _in_proportion(sizes, n_trained, rng)
+        _in_proportion(sizes - n_train, n_scored, rng)
         mixed = [own[rng.permutation(len(own))] for own in by_class]
         cuts = [np.split(own, [n]) for own, n in zip(mixed, n_train.tolist(), strict=True)]
         return [rng.permutation(np.concatenate(part)) for part in zip(*cuts, strict=True)]

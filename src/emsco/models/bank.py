@@ -286,7 +286,8 @@ class SubsetBank:
     ) -> BoolArray:
         """Tell which designs have a stage that is worthless at its threshold; see `watched`.
 
-        The parameters are those of `count`.
+        None is with one split, which has nobody to disagree with. The parameters are those of
+        `count`.
         """
         most = int(n_stages.max())
         found = np.zeros(len(designs), dtype=np.bool_)

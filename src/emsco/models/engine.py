@@ -43,7 +43,7 @@ __all__ = [
 
 _MOST_MODELS = 256  # fitted together; larger batches are no faster and take more memory
 _BATCH_BYTES = 2**26
-_MEASURED_BYTES = 2**27  # of rows whose spread is measured at a time
+_MEASURED_BYTES = 2**28  # of leaves whose spread is measured at a time
 _PER_FIT = 6e-9  # seconds per training row and input: benchmarks/search.py, landscapes
 _WORTH_FITTING = 20_000  # models times rows; with less work, starting threads takes longer
 
@@ -171,7 +171,8 @@ def scaling_of(X: FloatArray, train: IntArray, weights: FloatArray | None) -> Sc
     train = train if weights is None else train[weights[train] > 0]
     leaves = split_by_leaf(train, n_leaves_of(len(X)))
     own = [None if weights is None else weights[rows] for rows in leaves]
-    parts, most = list(zip(leaves, own, strict=True)), _MEASURED_BYTES // (8 * LEAF * X.shape[1])
+    parts = list(zip(leaves, own, strict=True))
+    most = _MEASURED_BYTES // (3 * 8 * LEAF * X.shape[1])  # squares and distances beside the rows
     return Scaling.from_parts(
         in_threads(lambda part: Spread.of_rows(X[part[0]], part[1]), parts, most),
         lambda mean: in_threads(lambda part: squares_about(mean, X[part[0]], part[1]), parts, most),

@@ -17,9 +17,9 @@ from emsco.models.scaling import Scaling
 
 __all__ = ["Answering", "TorchShard", "answers_of"]
 
-_ROWS = 2**18  # at a time, a multiple of the rows of a word
+_ROWS = 2**18  # at a time with one output; fewer with more, so that blocks take as much memory
 _MODELS = 256
-_POSITIVE = 5e-324  # the smallest number above 0: a logit of 0 is the first class
+_POSITIVE = float(np.finfo(np.float64).tiny)  # a logit of 0 is the first class
 _GATHER = 0x0102040810204080  # moves the lowest bits of eight bytes into the highest byte
 
 # Likeliest class of each row and its probability, (n_models, n_rows); classes are bytes.
@@ -59,8 +59,8 @@ class TorchShard:
         self.truth: LabelArray = labels[rows]
         self._columns = upload_columns(X, rows, scaling, device, self._n_bits)
         truth = np.pad(self.truth.astype(np.int64), (0, self._n_bits - len(rows)))
-        self._truth = torch.as_tensor(truth).to(device)
-        self._is_second = self._truth == 1
+        truth_there = torch.as_tensor(truth).to(device)
+        self._truth = truth_there == 1 if n_classes == 2 else truth_there
 
     def answers(self, coefs: FloatArray) -> Answering:
         """Likeliest class of each scored row by models with these weights, and its probability.
@@ -85,8 +85,7 @@ class TorchShard:
             weights = _padded(coefs[part], self._columns)
             n, words = len(slots[part]), []
             least = torch.tensor(thresholds[part], device=self._device)
-            for start in range(0, self._n_bits, _ROWS):
-                rows = slice(start, min(start + _ROWS, self._n_bits))
+            for rows in _blocks(self._n_bits, n_outputs_of(self._n_classes)):
                 logits = (weights @ self._columns[:, rows])[: n * n_outputs_of(self._n_classes)]
                 judged = self._judged_two if self._n_classes == 2 else self._judged_many
                 pair = judged(logits, rows, least)
@@ -98,7 +97,7 @@ class TorchShard:
     def _judged_two(self, logits: Any, rows: slice, least: Any) -> tuple[Any, Any]:
         first = logits <= -least[:, :1]
         second = logits >= least[:, 1:].clamp(min=_POSITIVE)
-        return first | second, torch.where(self._is_second[rows], second, first)
+        return first | second, torch.where(self._truth[rows], second, first)
 
     def _judged_many(self, logits: Any, rows: slice, least: Any) -> tuple[Any, Any]:
         winner, confidence = _likeliest(logits.reshape(-1, self._n_classes, logits.shape[1]))
@@ -117,21 +116,26 @@ def answers_of(columns: Any, coefs: FloatArray) -> Answering:
 
     `columns` is a line of ones, then a line per input. Equal classes: the first one wins.
     """
-    n_rows = columns.shape[1]
+    n_rows, n_outputs = columns.shape[1], coefs.shape[1] if coefs.ndim == 3 else 1
     winner = np.empty((len(coefs), n_rows), dtype=np.uint8)
     confidence = np.empty((len(coefs), n_rows))
     for part in slices(len(coefs), _MODELS):
         weights, n = _padded(coefs[part], columns), len(coefs[part])
-        for start in range(0, n_rows, _ROWS):
-            rows = slice(start, min(start + _ROWS, n_rows))
-            logits = (weights @ columns[:, rows])[: n * (coefs.shape[1] if coefs.ndim == 3 else 1)]
+        for rows in _blocks(n_rows, n_outputs):
+            logits = (weights @ columns[:, rows])[: n * n_outputs]
             if coefs.ndim == 2:
                 best, sure = logits > 0.0, torch.sigmoid(logits.abs())
             else:
-                best, sure = _likeliest(logits.reshape(n, coefs.shape[1], -1))
+                best, sure = _likeliest(logits.reshape(n, n_outputs, -1))
             winner[part, rows] = best.to(torch.uint8).cpu().numpy()
             confidence[part, rows] = sure.cpu().numpy()
     return winner, confidence
+
+
+def _blocks(n_rows: int, n_outputs: int) -> list[slice]:
+    """Rows that are judged at a time: whole words, if there are several blocks."""
+    size = max(WORD, _ROWS // n_outputs // WORD * WORD)
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
 def _likeliest(logits: Any) -> tuple[Any, Any]:

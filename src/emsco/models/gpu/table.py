@@ -237,7 +237,7 @@ def upload_columns(
     found[0, : len(rows)] = 1.0
     mean = torch.as_tensor(np.array(scaling.mean), device=device)
     inverse = torch.as_tensor(scaling.inverse, device=device)
-    numbers, order = torch.sort(torch.as_tensor(rows).to(device), stable=True)
+    numbers, order = torch.sort(torch.tensor(rows, device=device), stable=True)
     for part in slices(len(rows), _AT_ONCE):
         own = _uploaded(X, numbers[part]).double()
         own = ((own - mean) * inverse).nan_to_num_(nan=0.0)
@@ -246,9 +246,9 @@ def upload_columns(
 
 
 def _uploaded(X: Any, rows: Any) -> Any:
-    """Some rows, on the device where their numbers are.
+    """Some rows, given their sorted numbers as a tensor, on its device.
 
-    Numbers go up. Where they are close, all rows between are sent as well.
+    Where they are close, all rows between are sent as well.
     """
     X = X.held if isinstance(X, SingleRows) else X  # half as much to send
     first, end = int(rows[0]), int(rows[-1]) + 1
