@@ -12,7 +12,7 @@ import pytest
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
-from emsco.data.rows import check_finite, table_rows, warn_of_ids
+from emsco.data.rows import check_finite, check_in_memory, table_rows, warn_of_ids
 from emsco.errors import DataError, Hint, Remedy
 
 NAMES = ("age", "sex", "scan")
@@ -25,6 +25,15 @@ def frame(library, order=NAMES):
 
 
 class TestTables:
+    @pytest.mark.parametrize("kind", [np.float32, np.int64, "F"])
+    def test_a_large_array_is_copied_value_by_value(self, kind):
+        given = np.arange(300_006.0).reshape(-1, 3)
+        given = np.asfortranarray(given) if kind == "F" else given.astype(kind)
+        found = table_rows(given, NAMES)
+        assert found.dtype == np.float64
+        assert found.flags.c_contiguous
+        np.testing.assert_array_equal(found, given)
+
     def test_an_array_of_float64_is_not_copied(self):
         assert table_rows(VALUES, NAMES) is VALUES
 
@@ -229,3 +238,10 @@ def test_pandas_columns_may_be_called_like_attributes_of_other_tables():
     bought = clf.cascade_.run(X.index, lambda asked, ids: X.loc[ids, asked])
     assert bought.confidence.tolist() == wanted.confidence.tolist()
     assert table_rows(X, tuple(names)).shape == (60, 7)
+
+
+def test_a_dask_table_is_told_where_to_go():
+    dask = pytest.importorskip("dask.dataframe")
+    table = dask.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}), npartitions=1)
+    with pytest.raises(DataError, match=r"must be in memory, got a DataFrame; use its map_part"):
+        check_in_memory(table)

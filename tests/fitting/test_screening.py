@@ -94,6 +94,16 @@ class TestSample:
         weight = np.bincount(found.labels, found.weights)
         assert weight == pytest.approx([4000, 200])
 
+    @pytest.mark.parametrize("n_rare", [1, 5])
+    def test_a_class_of_hardly_any_rows_keeps_them_and_some_weight(self, n_rare):
+        found, _ = screened(training(["a"] * 30_000 + ["b"] * n_rare), 3000, seed=0)
+        assert np.bincount(found.labels).tolist() == [3000, n_rare]
+        assert found.weights[found.labels == 1].sum() == pytest.approx(n_rare / 10, rel=0.01)
+
+    def test_many_classes_do_not_swell_it(self):
+        found, _ = screened(training(np.arange(20_000) % 40), 2000, seed=0)
+        assert len(found.labels) == 2000
+
     def test_rows_of_weight_zero_are_never_drawn(self):
         weights = np.tile([0.0, 2.0], 3000)
         found, rows = screened(training(["a", "b"] * 500 + ["b"] * 5000, weights), 2000, seed=0)

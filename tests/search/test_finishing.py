@@ -148,6 +148,14 @@ def test_without_time_nothing_is_finished(evaluator):
     assert finish.n_subsets == 0
 
 
+def test_after_ctrl_c_in_the_search_nobody_speaks_of_time(evaluator):
+    stopped = StopReason(Stop.INTERRUPTED, 3)
+    result = replace(result_of(evaluator, [[0, 1, 1, 2, 2]]), stop_reason=stopped)
+    found, finish = finished(result, evaluator, time_limit=-1.0)
+    assert "Ctrl-C came before" in str(finish)
+    assert found.stop_reason.is_interrupted
+
+
 def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
     def stop(done, total):
         if done:

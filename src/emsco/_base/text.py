@@ -27,6 +27,7 @@ __all__ = [
     "what_was_meant",
 ]
 
+_NARROW = 0.02  # of an interval
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 )
@@ -176,13 +177,16 @@ def share_with(share: float, low: float, high: float) -> str:
 
 
 def percent_with(share: float, low: float, high: float, digits: int = 0) -> str:
-    """Return a share with its interval in per cent, for tables.
+    """Return a share with its interval in per cent, for tables; a narrow one has more digits.
 
     Examples
     --------
     >>> percent_with(0.8744, 0.8321, 0.9052)
     '87.4% (83 to 91)'
+    >>> percent_with(0.8744, 0.8721, 0.8766)
+    '87.4% (87.2 to 87.7)'
     """
+    digits = max(digits, int(high - low < _NARROW))
     return f"{share:.1%} ({100 * low:.{digits}f} to {100 * high:.{digits}f})"
 
 

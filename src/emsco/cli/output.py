@@ -34,6 +34,7 @@ _LINES, _FEW_MORE = 25, 5
 _CLASSES = 8  # on one line
 _SAVES_LITTLE, _FAR_LESS = 2 / 3, 1 / 2  # of the cost of everything
 _AS_MANY = 0.05  # coverage that a cheaper design may lack
+_TELLING = 0.5  # points that are worth a word
 
 
 def console() -> Console:
@@ -209,13 +210,29 @@ def _cheaper(run: Run) -> str:
     if not found:
         return ""
     best = max(found, key=lambda point: point.promised[1].accuracy)
-    lost = 100 * (own.promised[1].accuracy - best.promised[1].accuracy)
-    number = run.front.position(best)
-    gives = f", and gives up about {lost:.1f} points of accuracy" if lost > 0 else ""
+    number, given_up = run.front.position(best), _given_up(own, best)
+    gives = f", and gives up {listed(given_up, len(given_up))}" if given_up else ""
     return (
         f"Design {number} costs {best.cost:.4g}, {1 - best.cost / own.cost:.0%} less{gives}: "
         f"emsco choose {run.folder} {number} deploys it."
     )
+
+
+def _given_up(own: ParetoPoint, other: ParetoPoint) -> list[str]:
+    """Name what another design loses: accuracy, coverage, and the class that suffers most."""
+    accuracy = 100 * (own.promised[1].accuracy - other.promised[1].accuracy)
+    coverage = 100 * (own.coverage - other.coverage)
+    found = [f"about {accuracy:.1f} points of accuracy"] if accuracy > 0 else []
+    if coverage >= _TELLING:
+        found.append(f"{coverage:.1f} of coverage")
+    if own.by_class is not None and other.by_class is not None:
+        recalls = zip(own.by_class.recall.tolist(), other.by_class.recall.tolist(), strict=True)
+        lost = [100 * (mine - theirs) for mine, theirs in recalls]
+        worst = max(lost)
+        if worst > 2 * max(_TELLING, coverage, accuracy):
+            label = own.by_class.labels[lost.index(worst)]
+            found.append(f"{worst:.1f} of the share of {label} that is found")
+    return found
 
 
 def _total(run: Run) -> str:

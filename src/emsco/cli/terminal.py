@@ -65,6 +65,8 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
 
 def than_everything(saved: float) -> str:
     """Say how much less, or more with evaluation costs, was spent than on all features."""
+    if f"{abs(saved):.0%}" == "0%":
+        return "as much as buying everything"
     return f"{abs(saved):.0%} {'less' if saved >= 0 else 'more'} than buying everything"
 
 

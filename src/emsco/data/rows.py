@@ -25,6 +25,7 @@ __all__ = [
     "as_float",
     "check_columns",
     "check_finite",
+    "check_in_memory",
     "check_named",
     "check_names",
     "check_shape",
@@ -136,13 +137,18 @@ def named_columns(X: Any, names: tuple[str, ...], what: str) -> Any:
 
 def check_table(X: Any) -> None:
     """Refuse a table that is not in memory, has no rows, or has a column twice."""
-    if has(X, "collect"):
-        raise DataError(
-            f"X must be a table in memory, got a {type(X).__name__}; collect() it first."
-        )
+    check_in_memory(X)
     if not len(X):
         raise DataError("X must have rows, got none.")
     check_names(X, column_names(X))
+
+
+def check_in_memory(X: Any, what: str = "X") -> None:
+    """Refuse a lazy Polars frame and a Dask table."""
+    ways_out = {"collect": "collect() it", "map_partitions": "use its map_partitions()"}
+    for method, way_out in ways_out.items():
+        if has(X, method):
+            raise DataError(f"{what} must be in memory, got a {type(X).__name__}; {way_out}.")
 
 
 def check_names(X: Any, names: Sequence[str], what: str = "X") -> None:

@@ -74,16 +74,18 @@ def _why_not(given: Mapping[str, Any]) -> tuple[str | Parameter, ...] | None:
 def screened(data: TrainingData, n_rows: int, seed: int) -> tuple[TrainingData, IntArray]:
     """Draw a sample of the rows, class by class; return it with the row numbers.
 
-    Classes keep their shares, but a rare one gets 1,000 rows, or all it has; then weights make up
-    for it.
+    Classes keep their shares, but a rare one gets up to 1,000 rows, or all it has; then weights
+    make up for it. Together, rare ones get at most half as many rows as were asked for.
     """
     weights = np.ones(len(data.labels)) if data.weights is None else data.weights
     sizes = np.bincount(data.labels[weights > 0], minlength=len(data.classes))
     share = n_rows / sizes.sum()
     fair = np.rint(share * sizes)
-    taken = np.minimum(sizes, np.maximum(fair, _FEWEST)).astype(np.int64)
+    fewest = min(_FEWEST, n_rows // (2 * len(sizes)))
+    taken = np.minimum(sizes, np.maximum(fair, max(1, fewest))).astype(np.int64)
     rows = _drawn(data.labels, weights, taken, np.random.default_rng(seed))
-    own = weights[rows] * (fair / np.maximum(taken, 1))[data.labels[rows]]
+    ratio = np.where(fair == taken, 1.0, share * sizes / np.maximum(taken, 1))
+    own = weights[rows] * ratio[data.labels[rows]]
     is_plain = data.weights is None and np.array_equal(fair, taken)
     return data.take(rows, None if is_plain else own), rows
 

@@ -383,7 +383,7 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     rule = str(rule_of(rule))
     why = _RULES[rule]
     if rule == "economical" and point.versus_everything is None:
-        why = _RULES["knee"]  # nobody has compared it with buying everything
+        rule, why = "knee", _RULES["knee"]  # nobody has compared it with buying everything
     elif rule == "economical" and point.n_stages == 1 and not point.design.left_out:
         why = "everything at once, since every cascade falls short of it in something"
     elif rule == "economical" and point.is_simplified and _behind(point) <= CHANCE:

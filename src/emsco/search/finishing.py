@@ -147,6 +147,8 @@ def finish_search(
     picked = result.designs[np.column_stack([spread, near]).reshape(-1)]  # by turns
     subsets = wanted_subsets(picked, most_subsets)
     n_fitted, end = _fit(subsets, evaluator, time_limit, report)
+    if not n_fitted and result.stop_reason.cause is Stop.INTERRUPTED:
+        end = FinishEnd.INTERRUPTED  # Ctrl-C in the search leaves no time
     names = searched_with, finished_with
     try:
         designs = _designs_of(subsets[:n_fitted], evaluator, space, picked)

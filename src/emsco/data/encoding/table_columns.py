@@ -16,9 +16,9 @@ from emsco._base.typing import AnyArray, IntArray, Kind
 from emsco.data.rows import (
     NUMBERS,
     as_float,
+    check_in_memory,
     check_names,
     check_shape,
-    has,
     is_frame,
     named_columns,
     not_numbers,
@@ -52,8 +52,7 @@ class TableColumns:
     @classmethod
     def from_table(cls, X: Any, names: tuple[str, ...], what: str) -> Self:
         """Open a data frame, an array or lists; messages call the table `what`."""
-        if has(X, "collect"):
-            raise DataError(f"{what} must be in memory, got a {type(X).__name__}; collect() it.")
+        check_in_memory(X, what)
         if is_frame(X):
             return cls._from_frame(named_columns(X, names, what), names, what)
         array = _as_array(X, what)

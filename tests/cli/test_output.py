@@ -1,0 +1,34 @@
+"""What a finished fit says about a design that costs far less."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from emsco.cli.output import _given_up
+from emsco.designs.design import Design
+from emsco.front.point import ParetoPoint
+from emsco.trust.by_class import ByClass
+
+OWN = ParetoPoint(1.0, 0.9, 9.0, Design([0], ("age",)), 1, 100, (100,), (90,))
+
+
+def point(well, ill):
+    """A design that finds so many of 80 well rows and of 20 ill ones, and rejects none."""
+    found = ByClass(("well", "ill"), ((well, 80 - well, 0), (20 - ill, ill, 0)))
+    correct = well + ill
+    return replace(OWN, accuracy=correct / 100, correct_exits=(correct,), by_class=found)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (point(76, 14), []),
+        (point(75, 14), ["about 1.0 points of accuracy"]),
+        (point(79, 11), ["15.0 of the share of ill that is found"]),
+        (replace(point(76, 14), coverage=0.97), ["3.0 of coverage"]),
+    ],
+)
+def test_what_is_given_up_is_named(other, said):
+    assert _given_up(point(76, 14), other) == said
