@@ -1,6 +1,6 @@
 """The bake-off: EMSCO and its rivals answer the same questions on many sets and splits.
 
-python benchmarks/bakeoff.py --out bakeoff                a night on two cores; 20 splits
+python benchmarks/bakeoff.py --out bakeoff                some ten hours on two cores; 20 splits
 python benchmarks/bakeoff.py --out bakeoff --quick        ten minutes; 2 splits of small sets
 python benchmarks/bakeoff.py --out bakeoff --known        run nothing; report what the folder has
 python benchmarks/bakeoff.py --out bakeoff --sets heart,regions:7 --methods emsco,cstc
