@@ -211,7 +211,7 @@ def _cheaper(run: Run) -> str:
         return ""
     best = max(found, key=lambda point: point.promised[1].accuracy)
     number, given_up = run.front.position(best), _given_up(own, best)
-    gives = f", and gives up {listed(given_up, len(given_up))}" if given_up else ""
+    gives = f", and gives up {', '.join(given_up)}" if given_up else ""
     return (
         f"Design {number} costs {best.cost:.4g}, {1 - best.cost / own.cost:.0%} less{gives}: "
         f"emsco choose {run.folder} {number} deploys it."
