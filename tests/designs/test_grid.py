@@ -87,24 +87,35 @@ def test_plain_values_name_the_parameters_and_say_all_of_a_grid(last, below, alw
 
 def test_equal_classes_have_thresholds_that_halve_the_doubt_and_the_last_may_label_all():
     grid = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=100)
-    halvings = [1, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6]
+    halvings = [1, 0.125, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6]
     early = [round(1 - 0.5 * 0.5**often, 3) for often in halvings]
-    slight = [round(1 - 0.5 * 0.5**often, 3) for often in (0.1, 0.2, 0.35, 0.7)]
+    slight = [round(1 - 0.5 * 0.5 ** (0.02 * 50 ** (i / 12)), 3) for i in range(12)]
     assert grid.thresholds.tolist() == [[least] * 2 for least in [*early, 0.0, *slight]]
-    assert grid.early == tuple(range(9))
-    assert grid.last == tuple(range(9 + 1 + 4))
+    assert grid.early == tuple(range(10))
+    assert grid.last == tuple(range(10 + 1 + 12))
+
+
+def test_slight_thresholds_reach_up_to_the_share_of_the_commonest_class():
+    for share in (0.6, 0.9, 0.99, 1 - 1e-9):
+        grid = ThresholdGrid.searched(np.array([1 - share, share]), TWO, n_rows=100)
+        slight = grid.thresholds[[level for level in grid.last if level not in grid.early]]
+        assert slight[:, 0].tolist() == slight[:, 1].tolist()
+        assert slight[0, 0] == 0.0
+        assert slight[1, 0] < 0.51
+        assert np.all(np.diff(slight[:, 0]) > 0)
+        assert 0.7 * min(share, 0.984) < slight[-1, 0] < max(share, 0.75)
 
 
 def test_whoever_must_answer_all_has_no_slight_thresholds():
     grid = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=100, last=np.zeros(2))
-    assert grid.last == (9,)
-    assert grid.n_levels == 10
+    assert grid.last == (10,)
+    assert grid.n_levels == 11
 
 
 def test_many_rows_have_a_finer_grid():
     few = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=1999)
     many = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=2000)
-    assert (len(few.early), len(many.early)) == (9, 12)
+    assert (len(few.early), len(many.early)) == (10, 14)
     assert few.thresholds[0].tolist() == many.thresholds[0].tolist() == [0.75, 0.75]
 
 
@@ -113,8 +124,7 @@ def test_unequal_classes_have_thresholds_of_both_kinds_each_once():
     early = grid.thresholds[list(grid.early)].tolist()
     assert early[0] == [0.55, 0.95]  # a half of the doubt that the share leaves
     assert [0.938, 0.938] in early
-    assert [0.75, 0.75] not in early  # the share of the commoner class satisfies it
-    assert len(early) == len({tuple(one) for one in early}) == 5 + 4
+    assert len(early) == len({tuple(one) for one in early}) == 5 + 10
 
 
 @pytest.mark.parametrize("last", [np.zeros(2), np.full(2, 0.6)])
@@ -134,7 +144,7 @@ def test_balanced_accuracy_has_thresholds_by_the_shares_of_the_classes():
     grid = ThresholdGrid.searched(np.array([1, 4, 5]), THREE, 100, metric="balanced_accuracy")
     share = np.array([0.1, 0.4, 0.5])
     assert grid.thresholds[0].tolist() == (1 - (1 - share) / 2).round(3).tolist()
-    assert len(grid.early) == 9
+    assert len(grid.early) == 10
 
 
 @pytest.mark.parametrize("shares", [[1, 1], [1, 30], [1, 10**6], [2, 3, 5], [1] * 40])

@@ -16,7 +16,7 @@ from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import Limits
+from emsco.scoring.scores import Limits, Scores
 from emsco.search.finishing import (
     MOST_SUBSETS,
     Finish,
@@ -24,6 +24,7 @@ from emsco.search.finishing import (
     _halving,
     chains_of,
     finish_search,
+    order_by_budget,
     order_by_worth,
     spread_order,
     wanted_subsets,
@@ -76,6 +77,17 @@ def test_what_is_as_good_as_everything_comes_first_the_cheapest_of_it_leading(ev
     assert order.tolist()[:2] == [2, 1]
     assert result.scores.cost[2] < result.scores.cost[1]
     assert order[-1] == 0
+
+
+def test_what_budgets_would_choose_comes_first_at_all_costs():
+    n_correct = np.array([500, 700, 600, 800, 620])
+    n_accepted = np.array([1000, 950, 1000, 1000, 650])
+    cost = np.array([0, 3, 2, 9, 1]) * 1000
+    scores = Scores(1000, n_accepted[:, None], n_correct[:, None], cost)
+    order = order_by_budget(scores)
+    assert order[:4].tolist() == [0, 1, 2, 3]  # 0, 2, 1, 3 by cost, halved
+    assert order[-1] == 4  # most accurate, but it labels few
+    assert sorted(order_by_budget(scores[[4]])) == [0]
 
 
 def test_costs_are_halved_and_each_comes_once():

@@ -23,10 +23,10 @@ __all__ = ["ThresholdGrid", "inherit_levels"]
 
 # How often a label must halve the doubt that there is before anything is known. The first is the
 # threshold of a design that buys everything at once.
-_ON_FEW_ROWS = (1, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
-_ON_MANY_ROWS = (1, 0.5, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)
+_ON_FEW_ROWS = (1, 0.125, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
+_ON_MANY_ROWS = (1, 0.125, 0.25, 0.5, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)
 _BY_SHARE = (1, 2, 3, 4, 5)
-_IN_THE_END = (0.1, 0.2, 0.35, 0.5, 0.7)  # the last stage may also ask for so little
+_LEAST, _N_SLIGHT = 0.02, 12  # the last stage may also ask for so little, and for steps from there
 _MANY = 2000  # rows
 _ALIKE = 0.05  # shares of classes within this of each other need no thresholds of their own
 
@@ -83,8 +83,7 @@ class ThresholdGrid:
         A label must halve the doubt that there is beforehand some number of times. For accuracy,
         that is the doubt of a guess, the same for all classes; for balanced accuracy, the doubt
         that the share of a class leaves. If some rows are rejected and classes differ in size,
-        thresholds of both kinds are tried: the first kind alone would reject a rare class. Those
-        of the first kind that the share of the commonest class satisfies are left out.
+        thresholds of both kinds are tried: the first kind alone would reject a rare class.
 
         Without a threshold `last` of its own, the last stage may have any of these, label everyone,
         or reject only those it is least sure of.
@@ -99,13 +98,12 @@ class ThresholdGrid:
         elif answers_all or np.ptp(share) <= _ALIKE:
             kinds = [(equal, halvings)]
         else:
-            informative = [j for j in halvings if 0.5**j * (1 - equal[0]) < 1 - share.max()]
-            kinds = [(share, _BY_SHARE), (equal, tuple(informative))]
+            kinds = [(share, _BY_SHARE), (equal, halvings)]
         distinct = _distinct(kinds, classes)
         early = tuple(range(len(distinct)))
         if last is not None:
             return cls(np.stack([*distinct, last]), early, (len(distinct),))
-        every = _distinct([*kinds, (equal, _IN_THE_END)], classes)
+        every = _distinct([*kinds, (equal, _slight(share))], classes)
         every.insert(len(distinct), np.zeros(len(classes)))
         return cls(np.stack(every), early, tuple(range(len(every))))
 
@@ -184,6 +182,14 @@ class ThresholdGrid:
             "always_answer": self.answers_all,
             "thresholds": [self.thresholds.tolist(), list(self.early), list(self.last)],
         }
+
+
+def _slight(share: FloatArray) -> tuple[float, ...]:
+    """Halvings that reject few rows: in equal ratios, up to what the commonest class satisfies."""
+    guess, sure = 1 - 1 / len(share), 1 - float(share.max())
+    most = np.log2(guess / max(sure, guess * 0.5 ** max(_ON_FEW_ROWS)))
+    steps = np.geomspace(_LEAST, max(1.0, most), _N_SLIGHT + 1)
+    return tuple(steps[:-1].tolist())
 
 
 def _distinct(

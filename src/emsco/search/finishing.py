@@ -29,12 +29,14 @@ __all__ = [
     "FinishEnd",
     "chains_of",
     "finish_search",
+    "order_by_budget",
     "order_by_worth",
     "spread_order",
     "wanted_subsets",
 ]
 
-MOST_SUBSETS = 32  # that get models of their own
+MOST_SUBSETS = 48  # that get models of their own
+_ENOUGH = 0.9  # coverage that users are likely to ask for
 _AT_ONCE = 8  # subsets fitted together; with a time limit, as many as there are threads
 _MOST_CHAINS = 50_000
 _WIDTH, _NARROWEST = 64, 8  # chains that end in the same subset, if thresholds are searched
@@ -144,7 +146,8 @@ def finish_search(
     """
     spread = spread_order(result.scores, evaluator.costs.total)
     near = order_by_worth(result.scores, everything)
-    picked = result.designs[np.column_stack([spread, near]).reshape(-1)]  # by turns
+    steps = order_by_budget(result.scores)
+    picked = result.designs[np.column_stack([spread, near, steps]).reshape(-1)]  # by turns
     subsets = wanted_subsets(picked, most_subsets)
     n_fitted, end = _fit(subsets, evaluator, time_limit, report)
     if not n_fitted and result.stop_reason.cause is Stop.INTERRUPTED:
@@ -222,6 +225,20 @@ def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
     found: IntArray = np.lexsort((scores.cost, np.maximum(behind, 1.0)))
     n_good = int((behind <= 1.0).sum())
     return np.concatenate([found[:n_good][_halving(n_good)], found[n_good:]])
+
+
+def order_by_budget(scores: Scores) -> IntArray:
+    """Order designs so that those come first that a budget would choose, at all costs.
+
+    Such a design labels nine rows in ten, and none that is as cheap and does so is more accurate.
+    """
+    enough = scores.coverage >= min(_ENOUGH, float(scores.coverage.max()))
+    by_cost = np.lexsort((-scores.accuracy, scores.cost, ~enough))
+    accuracy = np.where(enough[by_cost], scores.accuracy[by_cost], -1.0)
+    best = np.maximum.accumulate(accuracy)
+    is_step = np.concatenate([[True], accuracy[1:] > best[:-1]])
+    found = by_cost[is_step]
+    return np.concatenate([found[_halving(len(found))], by_cost[~is_step]])
 
 
 def _halving(n: int) -> IntArray:

@@ -64,6 +64,11 @@ def subsets():
     return buys[:, FEATURES]
 
 
+def learnt(size):
+    """How far the rounds of a size go."""
+    return size.rounds * size.learning_rate
+
+
 def same(first, second):
     return all(map(np.array_equal, first, second))
 
@@ -283,17 +288,39 @@ class TestSizes:
         rng = np.random.default_rng(0)
         noise = fitter(labels=rng.integers(2, size=400).astype(np.uint8), size=None)
         clear = fitter(size=None)
-        for kind in ("shared", "own"):
-            sizes = [getattr(one.size, kind) for one in (noise, clear)]
-            learnt = [size.rounds * size.learning_rate for size in sizes]
-            assert learnt[0] < learnt[1] / 2
+        for choose in (lambda size: size.shared, lambda size: size.own(subsets()[-1])):
+            assert learnt(choose(noise.size)) < learnt(choose(clear.size)) / 2
 
     def test_a_choice_is_made_once_for_all_fitters(self):
         first = fitter(size=None)
         second = fitter(OwnBoosting, size=first.size)
         assert isinstance(first.size, SizeChoice)
-        assert second.chosen is first.size.own
+        for subset in subsets():
+            assert second.chosen(subset) == first.size.own(subset)
+        assert second.chosen(subset) is first.size.own(subset)
         assert first.chosen is first.size.shared
+
+    def test_a_subset_that_says_nothing_has_few_rounds(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(1000, 4))
+        labels = (X[:, 0] * X[:, 1] > 0).astype(np.uint8)
+        size = fitter(X=X, labels=labels, train=np.arange(900), size=None).size
+        noise = np.array([True, False, False, True])  # the first input says nothing alone
+        assert learnt(size.own(noise)) < learnt(size.own(subsets()[1])) / 4
+
+    def test_few_rows_choose_once_for_all_subsets(self):
+        size = fitter(size=None).size
+        first, _, every = subsets()
+        assert size.own(first) == size.own(every).for_share(1 / 3)
+
+    def test_rows_are_held_out_in_turn_until_they_are_enough(self):
+        for n_rows, n_parts in ((300, 5), (800, 3), (2000, 1)):
+            X = np.tile(table()[0], (6, 1))
+            labels = np.tile(table()[1], 6)
+            size = fitter(X=X, labels=labels, train=np.arange(n_rows), size=None).size
+            held = sum(len(rest.labels) for _, rest in size.parts)
+            assert len(size.parts) == n_parts
+            assert held == n_rows * n_parts / 5
 
     def test_fewer_features_have_fewer_rounds(self):
         size = BoostingSize.for_own(5000, 2)

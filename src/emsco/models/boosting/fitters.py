@@ -112,10 +112,9 @@ class OwnBoosting:
         self._workers = Workers(n_jobs)
         self._trained: dict[bytes, BoostedModel] = {}
 
-    @property
-    def chosen(self) -> BoostingSize:
-        """The size of the models, chosen on first use."""
-        return self.size.own if isinstance(self.size, SizeChoice) else self.size
+    def chosen(self, subset: BoolArray) -> BoostingSize:
+        """The size of the model of a subset, chosen on first use."""
+        return self.size.own(subset) if isinstance(self.size, SizeChoice) else self.size
 
     def outcomes(
         self, subsets: BoolArray, report: Report | None = None
@@ -136,10 +135,12 @@ class OwnBoosting:
         """Train each subset, unless it is trained already; return its model and calibrator."""
         new = {one.tobytes(): one for one in subsets if one.tobytes() not in self._trained}
         if new:
-            size, _ = self.chosen, self.job.binned  # both before threads ask for them
+            _ = self.job.binned  # before threads ask for them
+            if isinstance(self.size, SizeChoice):
+                _ = self.size.parts
 
             def train(key: bytes) -> None:
-                self._trained[key] = self.job.own(new[key], size)
+                self._trained[key] = self.job.own(new[key], self.chosen(new[key]))
 
             self._workers.run(train, list(new), report)
         return [self._trained[one.tobytes()] for one in subsets]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -23,7 +24,8 @@ __all__ = ["BoostedModel", "BoostingJob", "SizeChoice", "blanked"]
 BoostedModel: TypeAlias = tuple[TreeEnsemble, Calibrator | None]
 
 _PARTS = 5
-_MANY = 2000  # rows; from here on, one part of them is held out instead of each in turn
+_ENOUGH = 400  # rows held out to choose by; parts are held out in turn until there are so many
+_FEW = 500  # rows; fewer choose once for all subsets
 _HELD = 16_000  # rows held out, in all their copies
 _TOLERATED = 1.0  # log loss in all rows held out: few rows tell rounds apart poorly
 
@@ -118,14 +120,9 @@ class BoostingJob:
         return BinnedRows.from_rows(self.bins, rows.X, rows.labels, rows.weights)
 
     def own(self, subset: BoolArray, size: BoostingSize) -> BoostedModel:
-        """Train a model for one subset alone, and calibrate it if asked.
-
-        `size` is that of a model with all features; fewer have fewer rounds.
-        """
+        """Train a model for one subset alone, and calibrate it if asked."""
         inputs = np.flatnonzero(subset)
         rows, bins, fill = self.binned.some(inputs), self.bins.some(inputs), self.fill[inputs]
-        bought, features = (len(np.unique(self.input_feature[s])) for s in (subset, slice(None)))
-        size = size.for_share(bought / features)
         narrow = train_trees(rows, bins, self.n_classes, fill, size)
         ensemble = narrow.widened(inputs, self.fill).restricted(subset)
         return ensemble, self.calibrator(ensemble, subset)
@@ -145,7 +142,8 @@ class SizeChoice:
     """The sizes of boosted models, chosen when first asked for.
 
     Rounds are those with the least log loss on training rows held out: of shared models with
-    features blanked out, of others with all features.
+    features blanked out, of others with the features that they have. Few rows choose once, with
+    all features, and a rule says how many rounds fewer features need.
 
     Parameters
     ----------
@@ -155,6 +153,7 @@ class SizeChoice:
 
     def __init__(self, job: BoostingJob) -> None:
         self._job = job
+        self._own: dict[bytes, BoostingSize] = {}
 
     @cached_property
     def shared(self) -> BoostingSize:
@@ -163,7 +162,7 @@ class SizeChoice:
         n_features = len(np.unique(job.input_feature))
         size = BoostingSize.for_shared(len(job.fitting.X), n_features, job.n_classes)
         losses = []
-        for rows, held in self._parts():
+        for rows, held in self.parts:
             rng = np.random.default_rng(job.seed)
             given = blanked(rows, job.input_feature, size.copies, rng)
             copies = int(np.clip(_HELD // len(held.labels), 2, 64))
@@ -171,27 +170,45 @@ class SizeChoice:
             losses.append(loss_by_round(given, asked, job.bins, job.n_classes, size))
         return _stopped(size, losses)
 
-    @cached_property
-    def own(self) -> BoostingSize:
-        """Size of a model that answers for all features alone."""
+    def own(self, subset: BoolArray) -> BoostingSize:
+        """Size of a model that answers for one subset of the inputs alone."""
+        every = np.ones(len(subset), dtype=np.bool_)
+        if self._is_few and not subset.all():
+            features = self._job.input_feature
+            share = len(np.unique(features[subset])) / len(np.unique(features))
+            return self.own(every).for_share(share)
+        if (key := subset.tobytes()) not in self._own:
+            self._own[key] = self._chosen(np.flatnonzero(subset))
+        return self._own[key]
+
+    def _chosen(self, inputs: IntArray) -> BoostingSize:
         job = self._job
-        size = BoostingSize.for_own(len(job.fitting.X), job.n_classes)
+        size, bins = BoostingSize.for_own(len(job.fitting.X), job.n_classes), job.bins.some(inputs)
         losses = [
-            loss_by_round(rows, held, job.bins, job.n_classes, size) for rows, held in self._parts()
+            loss_by_round(rows.some(inputs), held.some(inputs), bins, job.n_classes, size)
+            for rows, held in self.parts
         ]
         n_held = len(job.fitting.X) * max(len(losses), 1) / _PARTS
         return _stopped(size, losses, _TOLERATED / n_held)
 
-    def _parts(self) -> Iterator[tuple[BinnedRows, BinnedRows]]:
+    @property
+    def _is_few(self) -> bool:
+        return len(self._job.fitting.X) < _FEW
+
+    @cached_property
+    def parts(self) -> list[tuple[BinnedRows, BinnedRows]]:
         """Rows to train on and rows held out, class by class."""
         rows, rng = self._job.binned, np.random.default_rng(self._job.seed)
         part = np.empty(len(rows.labels), dtype=np.int64)
         for k in np.unique(rows.labels):
             here = np.flatnonzero(rows.labels == k)
             part[rng.permutation(here)] = (np.arange(len(here)) + k) % _PARTS
-        for i in range(1 if len(rows.labels) >= _MANY else _PARTS):
-            if (part == i).any() and (part != i).any():
-                yield rows.take(part != i), rows.take(part == i)
+        n_parts = min(_PARTS, math.ceil(_PARTS * _ENOUGH / len(rows.labels)))
+        return [
+            (rows.take(part != i), rows.take(part == i))
+            for i in range(n_parts)
+            if (part == i).any() and (part != i).any()
+        ]
 
 
 def _stopped(size: BoostingSize, losses: list[FloatArray], tolerated: float = 0.0) -> BoostingSize:
