@@ -7,6 +7,7 @@ import sys
 from functools import partial
 
 import bakeoff
+import numpy as np
 import pytest
 from bakeoff import Plan, reports_of
 from league import League
@@ -76,6 +77,16 @@ def test_a_set_that_cannot_be_loaded_is_refused(monkeypatch, tmp_path, capsys):
         bakeoff.main()
     assert "--sets must be some of heart, " in (told := capsys.readouterr().err)
     assert "got 'hart'" in told
+
+
+def test_fresh_rows_test_what_all_rows_of_a_draw_have_fitted():
+    bakeoff.costed_rows.cache_clear()
+    draw, other = (bakeoff.costed_rows(f"regions:{seed}:4000") for seed in (1, 2))
+    bakeoff.costed_rows.cache_clear()
+    trial = draw.trial(0, 0)
+    assert (len(trial.fitted.y), len(trial.test.y)) == (3000, 6000)
+    assert np.array_equal(trial.fitted.X, datasets.load("regions", 1).X)
+    assert np.array_equal(trial.test.X, other.trial(3, 0).test.X)
 
 
 def test_a_set_without_answers_has_no_report(monkeypatch):
