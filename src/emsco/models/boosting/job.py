@@ -203,7 +203,7 @@ class SizeChoice:
         for k in np.unique(rows.labels):
             here = np.flatnonzero(rows.labels == k)
             part[rng.permutation(here)] = (np.arange(len(here)) + k) % _PARTS
-        n_parts = min(_PARTS, math.ceil(_PARTS * _ENOUGH / len(rows.labels)))
+        n_parts = min(_PARTS, math.ceil(_PARTS * _ENOUGH / max(len(rows.labels), 1)))
         return [
             (rows.take(part != i), rows.take(part == i))
             for i in range(n_parts)
