@@ -79,15 +79,17 @@ def test_what_is_as_good_as_everything_comes_first_the_cheapest_of_it_leading(ev
     assert order[-1] == 0
 
 
-def test_what_budgets_would_choose_comes_first_at_all_costs():
+def test_what_budgets_would_choose_comes_first_the_most_different_leading():
     n_correct = np.array([500, 700, 600, 800, 620])
     n_accepted = np.array([1000, 950, 1000, 1000, 650])
     cost = np.array([0, 3, 2, 9, 1]) * 1000
     scores = Scores(1000, n_accepted[:, None], n_correct[:, None], cost)
-    order = order_by_budget(scores)
-    assert order[:4].tolist() == [0, 1, 2, 3]  # 0, 2, 1, 3 by cost, halved
+    order = order_by_budget(scores, 10.0)
+    assert order[0] == 0
+    assert order[1] == 3  # the most different of 0, 1, 2 and 3
     assert order[-1] == 4  # most accurate, but it labels few
-    assert sorted(order_by_budget(scores[[4]])) == [0]
+    assert sorted(order) == list(range(5))
+    assert order_by_budget(scores[[4]], 10.0).tolist() == [0]
 
 
 def test_costs_are_halved_and_each_comes_once():

@@ -146,7 +146,7 @@ def finish_search(
     """
     spread = spread_order(result.scores, evaluator.costs.total)
     near = order_by_worth(result.scores, everything)
-    steps = order_by_budget(result.scores)
+    steps = order_by_budget(result.scores, evaluator.costs.total)
     picked = result.designs[np.column_stack([spread, near, steps]).reshape(-1)]  # by turns
     subsets = wanted_subsets(picked, most_subsets)
     n_fitted, end = _fit(subsets, evaluator, time_limit, report)
@@ -227,8 +227,8 @@ def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
     return np.concatenate([found[:n_good][_halving(n_good)], found[n_good:]])
 
 
-def order_by_budget(scores: Scores) -> IntArray:
-    """Order designs so that those come first that a budget would choose, at all costs.
+def order_by_budget(scores: Scores, total_cost: float) -> IntArray:
+    """Order designs so that those come first that a budget would choose, each unlike those before.
 
     Such a design labels nine rows in ten, and none that is as cheap and does so is more accurate.
     """
@@ -238,7 +238,7 @@ def order_by_budget(scores: Scores) -> IntArray:
     best = np.maximum.accumulate(accuracy)
     is_step = np.concatenate([[True], accuracy[1:] > best[:-1]])
     found = by_cost[is_step]
-    return np.concatenate([found[_halving(len(found))], by_cost[~is_step]])
+    return np.concatenate([found[spread_order(scores[found], total_cost)], by_cost[~is_step]])
 
 
 def _halving(n: int) -> IntArray:
