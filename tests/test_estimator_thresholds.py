@@ -148,12 +148,12 @@ def test_one_threshold_for_all_stages_gives_designs_none_of_their_own():
 
 def test_searched_thresholds_are_those_of_the_grid():
     clf = fit()
-    halvings = (1, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
+    halvings = (1, 0.125, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
     grid = {round(1 - 0.5 * 0.5**often, 3) for often in halvings}
     early = {least for own in thresholds_of(clf) for least in own[:-1]}
     last = {own[-1] for own in thresholds_of(clf)}
     assert early <= grid
-    slight = {round(1 - 0.5 * 0.5**often, 3) for often in (0.1, 0.2, 0.35, 0.7)}
+    slight = {round(1 - 0.5 * 0.5 ** (0.02 * 50 ** (i / 12)), 3) for i in range(12)}
     assert last <= grid | slight | {0.0}
     assert len(early | last) > 2
 
