@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -14,7 +13,7 @@ from emsco.studies.answering import LabelledRows
 from emsco.studies.compare import try_job
 from emsco.studies.contests import ContestJob, CostedRows
 
-__all__ = ["QUICK_SETS", "SEALED", "SETS", "costed_rows", "work"]
+__all__ = ["QUICK_SETS", "SEALED", "SETS", "costed_rows", "drawn_rows", "work"]
 
 SETS = (
     "heart",
@@ -45,10 +44,18 @@ def costed_rows(name: str) -> CostedRows:
     data = datasets.load(plain, int(seed or 0))
     if not fresh:
         return CostedRows(LabelledRows(data.X, data.y), data.costs)
-    n_draws = math.ceil(int(fresh) / len(data.y))
-    draws = [data, *(datasets.load(plain, _FRESH + i) for i in range(n_draws))]
+    test = drawn_rows(plain, _FRESH, int(fresh))
+    rows = LabelledRows(np.concatenate([data.X, test.X]), np.concatenate([data.y, test.y]))
+    return CostedRows(rows, data.costs, np.arange(len(data.y), len(rows.y)))
+
+
+def drawn_rows(name: str, seed: int, n_rows: int) -> LabelledRows:
+    """Make at least so many rows of a generated set, from this seed and those after it."""
+    draws = [datasets.load(name, seed)]
+    while sum(len(one.y) for one in draws) < n_rows:
+        draws.append(datasets.load(name, seed + len(draws)))
     X, y = (np.concatenate([getattr(one, part) for one in draws]) for part in ("X", "y"))
-    return CostedRows(LabelledRows(X, y), data.costs, np.arange(len(data.y), len(y)))
+    return LabelledRows(X, y)
 
 
 def work(job: ContestJob) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
+from bakeoff_sets import drawn_rows
 from sklearn.model_selection import train_test_split
 
 from emsco import datasets
@@ -71,15 +72,10 @@ def rows_of(name: str, n_rows: int, split: int) -> Trial | None:
             if len(few) == n_rows
             else None
         )
-    parts, n_found = [], 0
-    while n_found < n_rows + N_TEST:
-        parts.append(datasets.load(name, 1000 * (split + 1) + len(parts)))
-        n_found += len(parts[-1].y)
-    rows = LabelledRows(
-        np.concatenate([one.X for one in parts]), np.concatenate([one.y for one in parts])
-    )
+    seed = 1000 * (split + 1)
+    rows, costs = drawn_rows(name, seed, n_rows + N_TEST), datasets.load(name, seed).costs
     places = np.arange(N_TEST, N_TEST + n_rows)
-    return Trial(rows.take(places), rows.take(np.arange(N_TEST)), parts[0].costs, split)
+    return Trial(rows.take(places), rows.take(np.arange(N_TEST)), costs, split)
 
 
 def work(job: CurveJob) -> Mapping[str, Any]:

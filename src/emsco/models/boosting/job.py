@@ -172,11 +172,10 @@ class SizeChoice:
 
     def own(self, subset: BoolArray) -> BoostingSize:
         """Size of a model that answers for one subset of the inputs alone."""
-        every = np.ones(len(subset), dtype=np.bool_)
         if self._is_few and not subset.all():
             features = self._job.input_feature
             share = len(np.unique(features[subset])) / len(np.unique(features))
-            return self.own(every).for_share(share)
+            return self.own(np.ones_like(subset)).for_share(share)
         if (key := subset.tobytes()) not in self._own:
             self._own[key] = self._chosen(np.flatnonzero(subset))
         return self._own[key]
