@@ -140,6 +140,19 @@ def test_where_everyone_is_labelled_one_kind_of_thresholds_suffices():
     assert np.array_equal(early[:, 0], early[:, 1])
 
 
+def test_where_most_rows_are_of_one_class_early_thresholds_lie_just_above_its_share():
+    def searched(common):
+        shares = np.array([1 - common, common])
+        return ThresholdGrid.searched(shares, TWO, 100, np.zeros(2))
+
+    mild, common = searched(0.74), searched(0.9)
+    assert len(mild.early) == 10
+    assert mild.thresholds.tolist() == searched(0.5).thresholds.tolist()
+    added = common.thresholds[list(common.early[10:]), 0]
+    steps = np.array([0.0625, 0.125, 0.25, 0.5, 1])
+    assert added.tolist() == (1 - 0.1 * 0.5**steps).round(3).tolist()
+
+
 def test_balanced_accuracy_has_thresholds_by_the_shares_of_the_classes():
     grid = ThresholdGrid.searched(np.array([1, 4, 5]), THREE, 100, metric="balanced_accuracy")
     share = np.array([0.1, 0.4, 0.5])
@@ -150,9 +163,14 @@ def test_balanced_accuracy_has_thresholds_by_the_shares_of_the_classes():
 @pytest.mark.parametrize("shares", [[1, 1], [1, 30], [1, 10**6], [2, 3, 5], [1] * 40])
 @pytest.mark.parametrize("n_rows", [50, 5000])
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
-def test_searched_thresholds_are_distinct_confidences_and_fit_into_genes(shares, n_rows, metric):
+@pytest.mark.parametrize("answers_all", [False, True])
+def test_searched_thresholds_are_distinct_confidences_and_fit_into_genes(
+    shares, n_rows, metric, answers_all
+):
     classes = np.arange(len(shares))
-    grid = ThresholdGrid.searched(np.array(shares, dtype=float), classes, n_rows, metric=metric)
+    last = np.zeros(len(shares)) if answers_all else None
+    found = np.array(shares, dtype=float)
+    grid = ThresholdGrid.searched(found, classes, n_rows, last, metric)
     early = grid.thresholds[list(grid.early)]
     assert grid.n_levels <= 32
     assert len(np.unique(early, axis=0)) == len(early) > 1

@@ -26,6 +26,7 @@ __all__ = ["ThresholdGrid", "inherit_levels"]
 _ON_FEW_ROWS = (1, 0.125, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
 _ON_MANY_ROWS = (1, 0.125, 0.25, 0.5, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)
 _BY_SHARE = (1, 2, 3, 4, 5)
+_BEYOND = (0.0625, 0.125, 0.25, 0.5, 1)  # from the share of a class that most rows have
 _LEAST, _N_SLIGHT = 0.02, 12  # the last stage may also ask for so little, and for steps from there
 _MANY = 2000  # rows
 _ALIKE = 0.05  # shares of classes within this of each other need no thresholds of their own
@@ -83,7 +84,9 @@ class ThresholdGrid:
         A label must halve the doubt that there is beforehand some number of times. For accuracy,
         that is the doubt of a guess, the same for all classes; for balanced accuracy, the doubt
         that the share of a class leaves. If some rows are rejected and classes differ in size,
-        thresholds of both kinds are tried: the first kind alone would reject a rare class.
+        thresholds of both kinds are tried: the first kind alone would reject a rare class. If
+        everyone is answered and one class is common, thresholds just above its share are added:
+        that is where the first, cheap stages tell rows apart.
 
         Without a threshold `last` of its own, the last stage may have any of these, label everyone,
         or reject only those it is least sure of.
@@ -95,7 +98,9 @@ class ThresholdGrid:
         answers_all = last is not None and not last.any()
         if metric != "accuracy":
             kinds = [(share, halvings)]
-        elif answers_all or np.ptp(share) <= _ALIKE:
+        elif answers_all:
+            kinds = [(equal, (*halvings, *_beyond(share)))]
+        elif np.ptp(share) <= _ALIKE:
             kinds = [(equal, halvings)]
         else:
             kinds = [(share, _BY_SHARE), (equal, halvings)]
@@ -184,11 +189,21 @@ class ThresholdGrid:
         }
 
 
+def _to_commonest(share: FloatArray) -> float:
+    """How often the share of the commonest class halves the doubt of a guess; at most 6 times."""
+    guess, sure = 1 - 1 / len(share), 1 - float(share.max())
+    return float(np.log2(guess / max(sure, guess * 0.5 ** max(_ON_FEW_ROWS))))
+
+
+def _beyond(share: FloatArray) -> tuple[float, ...]:
+    """Halvings that ask for little more than the share of a class that most rows have."""
+    start = _to_commonest(share)
+    return tuple(start + step for step in _BEYOND) if start > 1 else ()
+
+
 def _slight(share: FloatArray) -> tuple[float, ...]:
     """Halvings that reject few rows: in equal ratios, up to what the commonest class satisfies."""
-    guess, sure = 1 - 1 / len(share), 1 - float(share.max())
-    most = np.log2(guess / max(sure, guess * 0.5 ** max(_ON_FEW_ROWS)))
-    steps = np.geomspace(_LEAST, max(1.0, most), _N_SLIGHT + 1)
+    steps = np.geomspace(_LEAST, max(1.0, _to_commonest(share)), _N_SLIGHT + 1)
     return tuple(steps[:-1].tolist())
 
 
