@@ -102,6 +102,7 @@ def test_a_forecast_says_what_a_fit_would_do(messy):
     assert 0 < found.low < found.high
     assert found.time_in_words
     assert found.to_dict()["rows_tried"] == 161
+    assert found.to_dict()["rows_searched"] is None
 
 
 def test_what_cannot_be_inspected_is_refused(typed, messy, tmp_path):

@@ -13,6 +13,7 @@ import numpy as np
 from emsco._base.typing import IntArray
 from emsco.data.training import TrainingData
 from emsco.fitting.fit import Fitted, fit_rows
+from emsco.fitting.screening import cv_of_sample, n_screened
 from emsco.models.choosing import ModelChoice
 from emsco.search.reach import duration
 from emsco.search.stopping import Stop
@@ -38,6 +39,8 @@ class FitForecast:
     ----------
     n_features, n_inputs : int
         Features to buy, and inputs of a model that sees all of them.
+    n_searched : int or None
+        Rows of the sample that the search would see; None if it would see all.
     n_splits : int
         Splits into training rows and scored rows.
     search : {"exact", "evolution"}
@@ -54,6 +57,7 @@ class FitForecast:
 
     n_features: int
     n_inputs: int
+    n_searched: int | None
     n_splits: int
     search: str
     n_designs: int
@@ -73,6 +77,7 @@ class FitForecast:
         return {
             "features": self.n_features,
             "inputs": self.n_inputs,
+            "rows_searched": self.n_searched,
             "splits": self.n_splits,
             "search": self.search,
             "designs": self.n_designs,
@@ -91,36 +96,54 @@ def forecast_fit(data: TrainingData, given: Mapping[str, Any]) -> FitForecast:
     given : mapping
         Parameters of `EMSCOClassifier` by name.
     """
-    part = _part(data)
+    part, n_rows = _part(data), len(data.labels)
+    n_searched = n_screened(given, n_rows)
     few = min(_GENERATIONS, given["generations"])
     short = {**given, "generations": few, "checkpoint": None, "verbose": 0, "time_limit": _LONGEST}
+    short["cv"] = cv_of_sample(given["cv"], n_rows, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the rows themselves are judged elsewhere
         fit_rows(_part(data, 60), {**short, "generations": 1, "cv": 0.3})  # loads compiled code
         started = perf_counter()
         fitted = fit_rows(part, short)
         seconds = perf_counter() - started
-    more = len(data.labels) / len(part.labels)
-    low, high = (_whole(fitted, seconds, share, given["generations"] - few) for share in _LATER)
+    n_more = given["generations"] - few
+    low, high = (_Parts.of(fitted, seconds, share, n_more) for share in _LATER)
+    more_rows = (n_searched or n_rows) / len(part.labels), n_rows / len(part.labels)
     return FitForecast(
         len(data.costs.names),
         data.encoding.n_inputs,
+        n_searched,
         fitted.n_splits,
         "exact" if _is_exact(fitted) else "evolution",
         fitted.stop_reason.n_settled or given["population_size"] * given["generations"],
         fitted.model_choice,
         len(part.labels),
-        low * more**0.5,  # a part of the work does not grow with the rows
-        high * more * _OFF,
+        low.whole(*np.sqrt(more_rows)),  # a part of the work does not grow with the rows
+        high.whole(*more_rows) * _OFF,
     )
 
 
-def _whole(fitted: Fitted, seconds: float, share: float, n_more: int) -> float:
-    """Return the seconds of a fit with more generations, each a share as long as the first ones."""
-    if _is_exact(fitted) or len(fitted.history) < 2:
-        return seconds
-    ends = np.array([record.seconds for record in fitted.history])
-    return seconds + share * float(np.median(np.diff(ends))) * n_more
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Seconds of the two parts of a fit: the search, which may see a sample, and the rest."""
+
+    search: float
+    rest: float
+
+    @classmethod
+    def of(cls, fitted: Fitted, seconds: float, share: float, n_more: int) -> _Parts:
+        """Parts of a fit with more generations, each a share as long as the first ones."""
+        ends = np.array([record.seconds for record in fitted.history])
+        search = float(ends[-1]) if len(ends) else seconds
+        rest = max(0.0, seconds - search)
+        if not _is_exact(fitted) and len(ends) > 1:
+            search += share * float(np.median(np.diff(ends))) * n_more
+        return cls(search, rest)
+
+    def whole(self, more_searched: float, more: float) -> float:
+        """Seconds with so many times the rows in the search, and in the rest."""
+        return self.search * more_searched + self.rest * more
 
 
 def _is_exact(fitted: Fitted) -> bool:
