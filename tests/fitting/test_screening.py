@@ -196,14 +196,16 @@ class TestTimeLimit:
         assert late.point_.expected is not None
 
 
-def test_a_front_is_thinned_where_rows_are_many(monkeypatch):
+def test_a_front_is_thinned_where_rows_are_many_and_the_fit_says_so(monkeypatch, capsys):
     from emsco.fitting import workbench
 
     X, y = table(600, n_features=8)
     settings = QUICK | {"generations": 30, "max_stages": 4, "cv": 1 / 3, "search": "evolution"}
     whole = EMSCOClassifier(**settings).fit(X, y)
     monkeypatch.setattr(workbench, "_JUDGED_ROWS", 15 * 200)
-    thin = EMSCOClassifier(**settings).fit(X, y)
+    thin = EMSCOClassifier(**settings, verbose=1).fit(X, y)
+    told = re.search(r"Front: (\d+) of (\d+) designs, the most different", capsys.readouterr().err)
+    assert int(told[1]) == 15 < int(told[2])
     assert len(whole.front_) > 20
     assert len(thin.front_) <= 16
     ends = [

@@ -251,7 +251,10 @@ class _Steps:
     def front(self, bench: Workbench, result: SearchResult, groups: Any) -> ParetoFront:
         """Judge every design of the front row by row, and fit its stages."""
         result = bench.without_refused(result, self.settings, self.grid)
-        result = bench.thinned(result, self.deadline.rest())
+        thinned = bench.thinned(result, self.deadline.rest())
+        if (n_kept := len(thinned.designs)) < (n_found := len(result.designs)):
+            self._say(f"Front: {n_kept:,} of {n_found:,} designs, the most different, are kept")
+        result = thinned
         front = bench.front(result, self.min_confidence, self.grid)
         is_paper = self.given["search"] == "paper"
         with self._progress("designs judged") as report:
