@@ -2,7 +2,7 @@
 
 python benchmarks/bakeoff.py --out bakeoff                some ten hours on two cores; 20 splits
 python benchmarks/bakeoff.py --out bakeoff --quick        ten minutes; 2 splits of small sets
-python benchmarks/bakeoff.py --out bakeoff --known        run nothing; report what the folder has
+python benchmarks/bakeoff.py --out bakeoff --known        run nothing; report what is there
 python benchmarks/bakeoff.py --out bakeoff --sets heart,regions:7 --methods emsco,cstc
 python benchmarks/bakeoff.py --out fresh --sets regions:7:20000 --splits 1   test on 20,000 new rows
 

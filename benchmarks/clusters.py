@@ -81,7 +81,7 @@ def main() -> None:
     with LocalCluster(**own) as cluster, Client(cluster) as client:
         data = TrainingData.from_table(MemoryTable(rows, client), y, None, costs, "refuse")
         local = LogisticEngine([SplitRows.cut(rows, data.labels, *split)], options.features)
-        theirs = RemoteSplit.of_rows(data.rows, data.labels, *split)
+        theirs = RemoteSplit.from_rows(data.rows, data.labels, *split)
         remote = RemoteEngine([theirs], options.features)
         same = local.fit(subsets).tobytes() == remote.fit(subsets).tobytes()  # compiles, too
         print(f"{datetime.date.today()}, {platform.machine()}, seed {options.seed}")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from emsco import EMSCOClassifier, EMSCOError
+from emsco import DataError, EMSCOClassifier, EMSCOError, ParameterError
 from emsco.data import remote_rows
 
 pytest.importorskip("distributed")
@@ -21,12 +21,12 @@ N_ROWS = 140_000  # three leaves
 def test_a_dask_table_without_workers_is_refused():
     import dask.array as da
 
-    with pytest.raises(EMSCOError, match=r"must have workers to stay with, got no client"):
+    with pytest.raises(DataError, match=r"must have workers to stay with, got no client"):
         EMSCOClassifier().fit(da.zeros((10, 2)), np.zeros(10))
 
 
 def test_what_is_no_client_is_refused():
-    with pytest.raises(EMSCOError, match=r"client must be a dask.distributed.Client, got str"):
+    with pytest.raises(ParameterError, match=r"client must be a dask.distributed.Client, got str"):
         EMSCOClassifier().fit(np.eye(4), np.arange(4) % 2, client="tcp://here")
 
 

@@ -1011,3 +1011,20 @@ def test_many_classes_are_fitted_as_scikit_learn_does():
     ours = np.exp(logits - logits.max(axis=1, keepdims=True))
     peer = LogisticRegression(tol=1e-10, max_iter=3000).fit(Z, y).predict_proba(Z)
     assert np.abs(ours / ours.sum(axis=1, keepdims=True) - peer).max() < 1e-6
+
+
+def test_hashes_of_rows_are_those_of_plain_integers():
+    words = np.random.default_rng(0).integers(0, 2**32, (50, 3), dtype=np.uint32)
+    found = np.full(50, 7, dtype=np.uint64)
+    hashing.hash_rows(*frozen(words), found)
+
+    def mixed(row):
+        h = 7
+        for word in row:
+            h = ((h ^ word) + 0x9E3779B97F4A7C15) % 2**64
+            h = ((h ^ (h >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+            h = ((h ^ (h >> 27)) * 0x94D049BB133111EB) % 2**64
+            h ^= h >> 31
+        return h
+
+    assert found.tolist() == [mixed(row) for row in words.tolist()]

@@ -62,11 +62,11 @@ def test_more_rows_leave_less_to_luck(clf):
 
 @pytest.mark.parametrize("weights", [None, np.arange(400) % 3 + 1.0], ids=["", "weights"])
 def test_blocks_of_rows_vary_as_rows_do(monkeypatch, weights):
-    rows, blocks = (
-        EMSCOClassifier(**SETTINGS).fit(*_rows(400), sample_weight=weights).front_
-        for most in (400, 200)
-        if monkeypatch.setattr(expecting, "_MOST_UNITS", most) is None
-    )
+    def front(most):
+        monkeypatch.setattr(expecting, "_MOST_UNITS", most)
+        return EMSCOClassifier(**SETTINGS).fit(*_rows(400), sample_weight=weights).front_
+
+    rows, blocks = front(400), front(200)
     assert len(rows) == len(blocks) > 3
     for name in ("coverage", "accuracy", "cost"):
         one, other = ([getattr(p.expected, name) for p in front] for front in (rows, blocks))

@@ -67,7 +67,7 @@ def test_any_number_of_workers_finds_the_same_bits_as_one_process(
     wanted = everything(LogisticEngine([split], N_INPUTS, n_classes), X, scored)
     for n_workers in (1, 2, 3, 8):
         rows, _ = remote(X, n_workers)
-        split = RemoteSplit.of_rows(rows, y, train, scored, **options)
+        split = RemoteSplit.from_rows(rows, y, train, scored, **options)
         assert everything(RemoteEngine([split], N_INPUTS, n_classes), X, scored) == wanted
 
 
@@ -104,7 +104,7 @@ def test_rows_of_a_lost_worker_are_loaded_again_and_the_fit_goes_on(small_leaves
     split = SplitRows.cut(X, y, train, scored)
     wanted = everything(LogisticEngine([split], N_INPUTS), X, scored)
     rows, site = remote(X, 3)
-    engine = RemoteEngine([RemoteSplit.of_rows(rows, y, train, scored)], N_INPUTS)
+    engine = RemoteEngine([RemoteSplit.from_rows(rows, y, train, scored)], N_INPUTS)
     site.held[1].keeper = None
     assert everything(engine, X, scored) == wanted
     site.held[0].keeper = site.held[-1].keeper = None
@@ -117,7 +117,7 @@ def test_rows_on_disk_give_the_same_bits(small_leaves):
     split = SplitRows.cut(X, y, train, scored, **options)
     wanted = everything(LogisticEngine([split], N_INPUTS, 3), X, scored)
     rows = on_disk([X[:700], X[700:]], *X.shape)
-    split = RemoteSplit.of_rows(rows, y, train, scored, **options)
+    split = RemoteSplit.from_rows(rows, y, train, scored, **options)
     assert everything(RemoteEngine([split], N_INPUTS, 3), X, scored) == wanted
 
 

@@ -154,9 +154,9 @@ def test_a_sample_of_the_rows_finds_chains_nearly_as_good(monkeypatch, weights, 
 
 def test_rows_of_a_sample_of_bits_are_counted_by_weight():
     bank = bench_of(2, ROWS % 3, splits=FOLDS * 4).bank
-    places, n_rows = bank.some_rows(bank.n_words)
+    places, n_rows = bank.sampled_words(bank.n_words)
     assert (places.tolist(), n_rows) == (list(range(bank.n_words)), bank.n_rows)
-    few, n_few = bank.some_rows(2)
+    few, n_few = bank.sampled_words(2)
     assert few.tolist() == [0, bank.n_words // 2]
     assert 0 < n_few < n_rows
 

@@ -26,7 +26,7 @@ class HeldHere:
 
 
 class Site:
-    """Deals rows out to so many keepers; `losses` are numbers of dealings that are soon lost."""
+    """Deals rows out to so many keepers, and remembers them in `held`."""
 
     def __init__(self, rows, n_workers):
         self.rows, self.n_workers = rows, n_workers

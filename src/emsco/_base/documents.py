@@ -64,9 +64,9 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
     killed leaves the old file or the new one, never a part. The file under another name is removed
     a day later, when the same file is written again.
     """
-    final = Path(
-        os.fspath(path)
-    ).resolve()  # write to a link's target instead of replacing the link
+    # Resolved: a link's target is written, and the link stays. `os.fspath` refuses what is no path
+    # in the same words on every Python.
+    final = Path(os.fspath(path)).resolve()
     writer = f"{os.getpid()}-{threading.get_ident()}"
     unfinished = final.with_name(f"{final.name}.{writer}{UNFINISHED}")
     _remove_left(final)

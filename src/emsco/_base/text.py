@@ -25,6 +25,7 @@ __all__ = [
     "some",
     "visible",
     "what_was_meant",
+    "whole",
 ]
 
 _NARROW = 0.02  # of an interval

@@ -374,7 +374,8 @@ class Evaluation(Objectives):
         within = (*at.exits, Interval(0.0, 1.0))
         for report, cost, limits in zip(self.exits, costs, within, strict=False):
             accuracy = f", accuracy {share_with(report.accuracy, *limits)}"
-            rows = f"{whole(report.n_rows):>7} {'row ' if report.n_rows == 1 else 'rows'}"
+            n_rows = whole(report.n_rows)
+            rows = f"{n_rows:>7} {'row ' if n_rows == '1' else 'rows'}"
             said = accuracy if report.gives_labels else ""
             said = f", delay {report.delay:g}{said}" if self.worst_delay else said
             lines.append(f"  {report.place:<9} {rows} at cost {cost}{said}")

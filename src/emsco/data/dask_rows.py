@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.leaves import n_leaves_of, rows_of_leaf
 from emsco._base.text import first_line
 from emsco._base.typing import AnyArray, FloatArray, IntArray
@@ -41,13 +42,12 @@ def client_of(given: Any = None) -> Any:
     if isinstance(given, Client):
         return given
     if given is not None:
-        raise EMSCOError(
-            Parameter("client"), f" must be a dask.distributed.Client, got {type(given).__name__}."
-        )
+        own = type(given).__name__
+        raise refused("client", "be a dask.distributed.Client", given, got=own)
     try:
         return default_client()
     except ValueError:
-        raise EMSCOError(
+        raise DataError(
             "X from Dask must have workers to stay with, got no client; open one with "
             "dask.distributed.Client()."
         ) from None

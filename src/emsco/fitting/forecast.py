@@ -108,7 +108,7 @@ def forecast_fit(data: TrainingData, given: Mapping[str, Any]) -> FitForecast:
         fitted = fit_rows(part, short)
         seconds = perf_counter() - started
     n_more = given["generations"] - few
-    low, high = (_Parts.of(fitted, seconds, share, n_more) for share in _LATER)
+    low, high = (_Parts.from_fit(fitted, seconds, share, n_more) for share in _LATER)
     more_rows = (n_searched or n_rows) / len(part.labels), n_rows / len(part.labels)
     return FitForecast(
         len(data.costs.names),
@@ -132,7 +132,7 @@ class _Parts:
     rest: float
 
     @classmethod
-    def of(cls, fitted: Fitted, seconds: float, share: float, n_more: int) -> _Parts:
+    def from_fit(cls, fitted: Fitted, seconds: float, share: float, n_more: int) -> _Parts:
         """Parts of a fit with more generations, each a share as long as the first ones."""
         ends = np.array([record.seconds for record in fitted.history])
         search = float(ends[-1]) if len(ends) else seconds

@@ -234,7 +234,7 @@ class SubsetBank:
         accepted, correct = np.concatenate(parts, axis=1)
         return accepted, correct
 
-    def some_rows(self, most: int) -> tuple[IntArray, int]:
+    def sampled_words(self, most: int) -> tuple[IntArray, int]:
         """At most so many words of bits, evenly spaced, and the weight of their rows."""
         where = np.linspace(0, self.n_words, min(most, self.n_words), endpoint=False)
         places = where.astype(np.int64)
@@ -286,8 +286,8 @@ class SubsetBank:
     ) -> BoolArray:
         """Tell which designs have a stage that is worthless at its threshold; see `watched`.
 
-        None is with one split, which has nobody to disagree with. The parameters are those of
-        `count`.
+        With one split there are none: its models have no others to disagree with. The parameters
+        are those of `count`.
         """
         most = int(n_stages.max())
         found = np.zeros(len(designs), dtype=np.bool_)

@@ -174,7 +174,7 @@ def scaling_of(X: FloatArray, train: IntArray, weights: FloatArray | None) -> Sc
     parts = list(zip(leaves, own, strict=True))
     most = _MEASURED_BYTES // (3 * 8 * LEAF * X.shape[1])  # squares and distances beside the rows
     return Scaling.from_parts(
-        in_threads(lambda part: Spread.of_rows(X[part[0]], part[1]), parts, most),
+        in_threads(lambda part: Spread.from_rows(X[part[0]], part[1]), parts, most),
         lambda mean: in_threads(lambda part: squares_about(mean, X[part[0]], part[1]), parts, most),
     )
 

@@ -70,7 +70,7 @@ class Layout:
         return cls(every, pack(every >= 0), np.concatenate(weights), ends, len(labels))
 
     @classmethod
-    def of_rows(
+    def from_rows(
         cls, labels: LabelArray, n_classes: int, counts: IntArray | None, by_class: bool
     ) -> Self:
         """Lay out rows class after class if `by_class`, else all together."""

@@ -266,7 +266,7 @@ class StageRecipe:
 
             cut, engine = on_device(self.device)
         if isinstance(data.rows, RemoteRows):
-            cut, engine = RemoteSplit.of_rows, RemoteEngine
+            cut, engine = RemoteSplit.from_rows, RemoteEngine
         rows = [
             cut(
                 columns,
@@ -451,7 +451,7 @@ def _share(report: Report, number: int, n_jobs: int) -> Report:
 def _layout(data: TrainingData, rows: IntArray, by_class: bool) -> Layout:
     """Layout of scored rows, class after class or all together."""
     counts = None if data.units is None else data.units[rows]
-    return Layout.of_rows(data.labels[rows], len(data.classes), counts, by_class)
+    return Layout.from_rows(data.labels[rows], len(data.classes), counts, by_class)
 
 
 def _check_class_weight(given: Any, classes: AnyArray) -> None:

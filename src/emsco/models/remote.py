@@ -70,7 +70,7 @@ class RemoteSplit(SplitRows):
     key: int
 
     @classmethod
-    def of_rows(
+    def from_rows(
         cls,
         X: RemoteRows,
         labels: LabelArray,
@@ -192,7 +192,7 @@ def _scored(
     counts: IntArray | None,
     missing: BoolArray | None,
 ) -> _Scored:
-    layout = Layout.of_rows(labels, n_classes, counts, by_class)
+    layout = Layout.from_rows(labels, n_classes, counts, by_class)
     return _Scored(leaf, BitBank(layout, missing), labels[layout.rows])
 
 
@@ -230,7 +230,7 @@ class _SplitOfLeaf:
 
 
 def _spread(leaf: Leaf, rows: IntArray, weights: FloatArray | None) -> Spread:
-    return Spread.of_rows(leaf.rows[rows], weights)
+    return Spread.from_rows(leaf.rows[rows], weights)
 
 
 def _squares(

@@ -31,7 +31,7 @@ class Spread:
     weight: float
 
     @classmethod
-    def of_rows(cls, X: FloatArray, weights: FloatArray | None) -> Self:
+    def from_rows(cls, X: FloatArray, weights: FloatArray | None) -> Self:
         """Measure rows, all of a weight above 0."""
         if not len(X):
             nothing = np.zeros(X.shape[1])
@@ -87,7 +87,7 @@ class Scaling:
             X, weights = X[weights > 0], weights[weights > 0]
         parts = [(X[cut], None if weights is None else weights[cut]) for cut in cuts]
         return cls.from_parts(
-            [Spread.of_rows(*part) for part in parts],
+            [Spread.from_rows(*part) for part in parts],
             lambda mean: [squares_about(mean, *part) for part in parts],
         )
 

@@ -91,7 +91,7 @@ class LocalShard:
         targets = train_labels.astype(np.float64) if n_classes == 2 else basis[train_labels].T
         self._double = train_rows, np.ascontiguousarray(targets), weights, basis
         self._single = _rounded(*self._double)
-        layout = Layout.of_rows(scored_labels, n_classes, scored_counts, by_class)
+        layout = Layout.from_rows(scored_labels, n_classes, scored_counts, by_class)
         self.bits = BitBank(layout, scored_missing)
         if by_class or scored_counts is not None:
             scored_rows = np.ascontiguousarray(scored_rows[:, layout.rows])

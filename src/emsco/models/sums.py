@@ -25,9 +25,9 @@ class Sums:
     gradient: FloatArray
     hessian: FloatArray
 
-    def __add__(self, other: Sums) -> Sums:
-        self.gradient.__iadd__(other.gradient)
-        self.hessian.__iadd__(other.hessian)
+    def __iadd__(self, other: Sums) -> Sums:
+        np.add(self.gradient, other.gradient, out=self.gradient)
+        np.add(self.hessian, other.hessian, out=self.hessian)
         return self
 
 
@@ -78,9 +78,9 @@ def merged(nodes: dict[Node, Sums], n_leaves: int) -> dict[Node, Sums]:
             if not is_last and (level, number + 1) not in nodes:
                 continue
             found = nodes.pop((level, number))
-            nodes[level + 1, number // 2] = (
-                found if is_last else found + nodes.pop((level, number + 1))
-            )
+            if not is_last:
+                found += nodes.pop((level, number + 1))
+            nodes[level + 1, number // 2] = found
     return nodes
 
 

@@ -94,14 +94,16 @@ def _title(run: Run, picture: RunPicture) -> str:
     return ", ".join(words)
 
 
+def _look(picture: RunPicture) -> dict[str, Any]:
+    return {"on": picture.on, "width": picture.width, "currency": picture.currency}
+
+
 def _draw_front(run: Run, picture: RunPicture, kind: str) -> Figure:
-    look: dict[str, Any] = {"on": picture.on, "width": picture.width, "currency": picture.currency}
-    return run.front.plot(kind, mark=_point(run, picture), **look)
+    return run.front.plot(kind, mark=_point(run, picture), **_look(picture))
 
 
 def _draw_cascade(run: Run, picture: RunPicture) -> Figure:
-    look: dict[str, Any] = {"on": picture.on, "width": picture.width, "currency": picture.currency}
-    return run.front.plot_cascade(_point(run, picture), **look)
+    return run.front.plot_cascade(_point(run, picture), **_look(picture))
 
 
 def _draw_costs(run: Run, picture: RunPicture) -> Figure:

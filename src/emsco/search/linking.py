@@ -183,7 +183,7 @@ def linked_front(
     65,536 scored rows, this many of them stand for all, and the best designs are those of a sample.
     """
     grid = evaluator.grid
-    places, n_rows = evaluator.bank.some_rows(_MOST_WORDS)
+    places, n_rows = evaluator.bank.sampled_words(_MOST_WORDS)
     subsets = _subsets(evaluator, words, places)
     fill_reach(subsets)
     early, last = (np.isin(np.arange(grid.n_levels), own) for own in (grid.early, grid.last))

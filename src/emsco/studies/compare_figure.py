@@ -22,6 +22,7 @@ __all__ = ["draw_contest"]
 _WIDTH, _HEIGHT = 5.0, 2.9  # inches; panels below each other can be read on a phone
 _LINE = 0.057  # height of a label, as a share of the panel's
 _NAMED = 2  # rivals in colour
+_BANDS = 2  # lines with margins
 _MARKERS = "osD"
 _OWN: dict[str, Any] = {"linewidth": 2.8, "markersize": 5.5, "zorder": 6}
 _BEST: dict[str, Any] = {"linewidth": 1.6, "markersize": 4.5, "zorder": 5}
@@ -81,7 +82,7 @@ def _draw_task(
         panel.plot(places, means, label=label_of(method), markevery=[], **look)
         if "marker" in look:
             _mark(panel, means, [breaks_limits(one) for one in standings], look)
-        if len(contest.splits) >= LEAST_SPLITS and number < _NAMED:
+        if len(contest.splits) >= LEAST_SPLITS and number < _BANDS:
             margins = np.array([100 * one.margin for one in standings])
             band = {"color": look["color"], "linewidth": 0, "alpha": 0.16, "zorder": 2}
             panel.fill_between(places, means - margins, means + margins, **band)

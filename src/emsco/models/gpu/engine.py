@@ -65,7 +65,7 @@ class TorchSplit:
         if (stride := len(train) // wanted) >= _WORTH_SAMPLING:
             sample = TrainTable(X, labels, train[::stride], *own)
         counts = None if counts is None else counts[scored]
-        layout = Layout.of_rows(labels[scored], n_classes, counts, by_class)
+        layout = Layout.from_rows(labels[scored], n_classes, counts, by_class)
         bits = TorchBits(layout, None if missing is None else missing[scored].T, device)
         shard = TorchShard(X, labels, scored, scaling, bits, layout, device, n_classes)
         return cls([shard], TorchFitter(table, sample, penalty), scaling, n_rows)

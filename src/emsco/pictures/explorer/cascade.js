@@ -152,7 +152,7 @@ function rejectedCard({ rejected, rows, stages }) {
       "p",
       {},
       element("strong", {}, amount(rejected)),
-      ` ${rejected === 1 ? "row is" : "rows are"} rejected`,
+      ` ${amount(rejected) === "1" ? "row is" : "rows are"} rejected`,
     ),
     element("p", {}, takesAll(stages.at(-1)) ? "they lack a value" : "no stage was sure enough"),
     element(
