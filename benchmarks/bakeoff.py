@@ -104,6 +104,7 @@ def write(reports: dict[str, ContestReport], out: Path) -> None:
     for name, report in reports.items():
         save_figure(draw_contest(report.contest), out / name.replace(":", "-"))
     print(league.to_markdown().partition("\n\n## Methods on ")[0])
+    print(f"\nTables of every set are in {out / 'bakeoff.md'}.")
 
 
 def main() -> None:

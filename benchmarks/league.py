@@ -99,9 +99,11 @@ class League:
     def to_markdown(self) -> str:
         """Tables over all sets, then those of each set."""
         splits = [len(report.contest.splits) for report in self.reports.values()]
+        fewest, most = min(splits), max(splits)
+        ran = counted(most, "split") if fewest == most else f"{fewest} to {most} splits"
         parts = [
             "# Bake-off",
-            f"{counted(len(self.reports), 'set')}, {min(splits)} to {max(splits)} splits of each. "
+            f"{counted(len(self.reports), 'set')}, {ran} of each. "
             "75 % of the rows to fit and choose on, 25 % to test on.",
             "## Mean ranks",
             self._rank_table(),

@@ -33,7 +33,7 @@ def test_many_rows_are_searched_on_a_sample_in_one_split(many):
     assert (found.n_searched, found.n_splits, found.n_tried) == (20_000, 1, 1000)
     assert 0 < found.low < found.high
     line = next(fit_lines(SimpleNamespace(forecast=found)))
-    assert "in one split of a sample of 20,000 rows" in line
+    assert "in one split of a sample of some 20,000 rows" in line
 
 
 def test_splits_and_rows_that_are_asked_for_are_forecast(many):

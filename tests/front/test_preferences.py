@@ -61,7 +61,8 @@ def test_a_simplified_design_is_not_said_to_be_worse_within_what_chance_explains
     behind = replace(EQUAL, coverage=Difference(-0.12, 0.1))
     simple = replace(point, versus_everything=behind, is_simplified=True)
     words = preference_in_words("economical", simple)
-    assert words.startswith("the simplest that is not worse than buying everything, beyond chance")
+    assert words.startswith("the simplest of the cheap ones that are not worse than buying every")
+    assert words.endswith("by more than chance (economical)")
     worse = replace(simple, versus_everything=replace(EQUAL, coverage=Difference(-0.5, 0.1)))
     assert "falls least short" in preference_in_words("economical", worse)
 

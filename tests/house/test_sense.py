@@ -15,6 +15,8 @@ from tables import generated
 
 from emsco import EMSCOClassifier, FeatureCosts, NoSuchDesign, ParameterError
 from emsco.errors import DataWarning, DeploymentWarning, InterruptedWarning
+from emsco.front.assessing import Assessor
+from emsco.front.preferences import is_good_enough
 from emsco.scoring.scored_rows import ScoredRows
 
 every_share = pytest.mark.parametrize(
@@ -109,6 +111,26 @@ def test_people_are_shown_few_designs_and_none_that_is_just_like_another(share):
                 or other.cost - one.cost > 0.05 * clf.front_.costs.total
             )
             assert ahead
+
+
+def test_a_rare_class_is_found_by_a_cascade_and_not_only_by_buying_everything(monkeypatch):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1200, 6))
+    risk = 1.6 * X[:, 0] + 1.2 * X[:, 1] + 0.6 * X[:, 4] + 0.7 * rng.logistic(size=1200)
+    y = (risk > np.quantile(risk, 0.94)).astype(int)
+    own = {"estimator": "logistic", "search": "evolution", "generations": 20, "random_state": 0}
+    clf = EMSCOClassifier([0, 1, 20, 15, 3, 5], population_size=60, **own)
+    deployed = clf.fit(X, y).point_
+    of_search = [point for point in clf.front_ if not point.is_simplified]
+    assert not any(is_good_enough(point) for point in of_search)
+    assert deployed.is_simplified
+    assert deployed.n_stages > 1
+    assert deployed.versus_everything.shortfall <= 1.1
+    assert deployed.by_class.recall[1] > 0.3
+    monkeypatch.setattr(Assessor, "_like_everything", lambda *_: [])
+    at_once = clf.fit(X, y).point_
+    assert at_once.n_stages == 1
+    assert deployed.cost < 0.6 * at_once.cost
 
 
 def test_a_stage_needs_more_than_the_share_of_a_class():

@@ -61,7 +61,7 @@ def fit_lines(found: Inspection) -> Iterator[str]:
     inputs = "" if plan.n_inputs == plan.n_features else f" ({plan.n_inputs:,} inputs)"
     rows = "in one split" if plan.n_splits == 1 else f"in {plan.n_splits} splits"
     if plan.n_searched is not None:
-        rows += f" of a sample of {plan.n_searched:,} rows"
+        rows += f" of a sample of some {plan.n_searched:,} rows"
     kind = (
         f"settle all {plan.n_designs:,} designs"
         if plan.search == "exact"

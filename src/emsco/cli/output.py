@@ -188,7 +188,23 @@ def _found_by_class(run: Run) -> str:
         return ""
     shares = zip(by_class.labels, by_class.recall.tolist(), by_class.rows.tolist(), strict=True)
     named = [f"{label} {share:.1%}" for label, share, rows in shares if rows]
-    return f"Found of each class, as scored: {listed(named, _CLASSES)}."
+    return f"Found of each class, as scored: {listed(named, _CLASSES)}. {_beaten(run)}".rstrip()
+
+
+def _beaten(run: Run) -> str:
+    """If a design beats the deployed one in all three figures, say which class it gives up."""
+    own, found = run.point, []
+    for place, point in enumerate(run.front):
+        beats = point.coverage >= own.coverage and point.accuracy >= own.accuracy
+        if beats and point.cost < own.cost and point.by_class and own.by_class:
+            lost = own.by_class.recall - point.by_class.recall
+            worst = int(lost.argmax())
+            said = f"{point.by_class.recall[worst]:.1%} of {point.by_class.labels[worst]}"
+            found.append((float(lost[worst]), place, said))
+    if not found or min(found)[0] <= 0:
+        return ""
+    _, place, said = min(found)
+    return f"Design {place} beats it in coverage, accuracy and cost, but finds {said}."
 
 
 def _cheaper(run: Run) -> str:

@@ -137,12 +137,15 @@ class ThresholdGrid:
         """Count the ways to give thresholds to a design of `n_stages` stages."""
         return int(len(self.early) ** (n_stages - 1) * len(self.last))
 
-    def complete(self, stages: StageArray) -> StageArray:
-        """Return designs with the first level of each kind at all their stages."""
+    def complete(self, stages: StageArray, early: int | None = None) -> StageArray:
+        """Return designs with the first level of each kind at all their stages.
+
+        Stages before the last have the level `early`, if it is given.
+        """
         if self.is_single:
             return stages
-        n_stages = stage_counts(stages)
-        levels = np.full((len(stages), int(n_stages.max(initial=1))), self.early[0])
+        n_stages, first = stage_counts(stages), self.early[0] if early is None else early
+        levels = np.full((len(stages), int(n_stages.max(initial=1))), first)
         levels[np.arange(len(stages)), n_stages - 1] = self.last[0]
         return with_levels(stages, levels)
 

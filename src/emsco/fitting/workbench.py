@@ -430,7 +430,8 @@ class Workbench:
         if prefer == "economical":
             may_fit = self.bank.engine.seconds_per_fit() is not None
             exclusion = settings.allow_exclusion
-            simple = assessor.simplified(points, designs, exclusion, may_fit, is_over)
+            scored = designs if result.scored is None else result.scored
+            simple = assessor.simplified(points, designs, scored, exclusion, may_fit, is_over)
             if simple is not None:
                 points, designs = _joined(points, designs, *simple)
             deployed = economical_of(points, data.costs.total)

@@ -31,6 +31,8 @@ _Figures: TypeAlias = Any  # RowFigures or CodedFigures, the same for all design
 
 _CHANGED = 1.1  # standard errors; one row more or less makes 1.0, two make 1.4
 _LEAST = np.array([0.02, 0.01, 0.05])  # of coverage, accuracy and the cost of everything
+_MOST_TRIED = 2000  # designs that are tried with the last threshold of buying everything
+_ROUNDS, _MOST_JUDGED = 4, 2 * 10**7  # looks at them; rows times designs that one judges
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +117,7 @@ class Assessor:
         self,
         points: Sequence[ParetoPoint],
         designs: StageArray,
+        scored: StageArray,
         may_leave_out: bool,
         may_fit: bool,
         is_over: Callable[[], bool],
@@ -125,22 +128,39 @@ class Assessor:
         single features too, which takes new fits. What remains must not be worse than the
         economical design in anything by more than one row's standard error, must cost next to
         nothing more, and must still beat the commonest class if that design does. If no point is
-        good enough, the start is to buy everything at once. When `is_over`, it is as simple as it
-        gets.
+        good enough, the start is to buy everything at once, or a cascade of `scored` stages that
+        is as good, whichever becomes cheaper. When `is_over`, it is as simple as it gets.
 
         Returns the simplified design as a point and over blocks, or None if there is nothing to
         simplify.
         """
         place = economical_of(points, self.costs.total)
-        design = begin = designs[place]
+        starts = [designs[place]]
         if not is_good_enough(points[place]):
             if not self._can_buy_everything:
                 return None  # within the limits, nothing may be lost on top
-            design = self._all_at_once
+            starts = [self._all_at_once, *([] if is_over() else self._like_everything(scored))]
+        own = may_leave_out, may_fit, is_over
+        found = [one for start in starts if (one := self._simpler(start, *own)) is not None]
+        if not found:
+            return None  # the bank refuses even these designs
+        best, design = min(found, key=lambda pair: pair[0].cost)
+        if np.array_equal(design, designs[place]):
+            return None
+        return replace(best, is_simplified=True), design
+
+    def _simpler(
+        self,
+        design: StageArray,
+        may_leave_out: bool,
+        may_fit: bool,
+        is_over: Callable[[], bool],
+    ) -> tuple[ParetoPoint, StageArray] | None:
+        """Simplify one design; None if the bank refuses it."""
         start = self._figures(design, next(self.rows.outcomes(design[None])))
         first = next(self._points_of(design[None], start), None)
         if first is None:
-            return None  # the bank refuses even this design
+            return None
         best = first[0]
         most = best.cost + SAME_COST * self.costs.total
         while not is_over():
@@ -157,9 +177,45 @@ class Assessor:
             if not tried:
                 break
             best, design = min(tried, key=lambda pair: size_of(pair[0]))
-        if np.array_equal(design, begin):
-            return None
-        return replace(best, is_simplified=True), design
+        return best, design
+
+    def _like_everything(self, scored: StageArray) -> list[StageArray]:
+        """The cheapest design found that is good enough and ends as buying everything does.
+
+        There may be none on a front where a class is rare: a front knows nothing of classes, and
+        designs that give up on the rare one beat all others. Stages are those of designs that a
+        search has `scored`, their thresholds one for all before the last. Each round looks at
+        designs spread evenly over the costs below the best one so far.
+        """
+        tried = self._with_last_of_everything(scored)
+        n_judged = int(np.clip(_MOST_JUDGED // len(self.rows.truth), 8, 64))
+        found: list[StageArray] = []
+        for _ in range(_ROUNDS):
+            places = np.unique(np.linspace(0, len(tried) - 1, n_judged).astype(np.int64))
+            judged = self._points_of(tried[places[places >= 0]], self._everything)
+            good = (design for point, design, _ in judged if _is_as_good(point))
+            if (design := next(good, None)) is None:
+                break
+            found = [design]
+            tried = tried[: int(np.flatnonzero((tried == design).all(axis=1))[0])]
+        return found
+
+    def _with_last_of_everything(self, scored: StageArray) -> StageArray:
+        """Designs near buying everything in coverage and accuracy, the cheapest first."""
+        grid, everything = self.evaluator.grid, self.evaluator.score(self._all_at_once[None])
+        stages = np.unique(stages_of(scored), axis=0)
+        stages = np.random.default_rng(0).permutation(stages)[:_MOST_TRIED]
+        tried = np.concatenate([grid.complete(stages, early) for early in grid.early])
+        tried = np.unique(tried, axis=0)
+        scores = self.evaluator.score(tried)
+        near = scores.feasible & (scores.cost < everything.cost[0])
+        n_accepted = everything.coverage[0] * everything.n_rows
+        for name, n_rows in (("coverage", everything.n_rows), ("accuracy", n_accepted)):
+            share = float(getattr(everything, name)[0])
+            error = np.sqrt(share * (1 - share) / max(1.0, n_rows))
+            near &= getattr(scores, name) >= share - error
+        kept: StageArray = tried[near][np.argsort(scores.cost[near], kind="stable")]
+        return kept
 
     @property
     def _can_buy_everything(self) -> bool:
@@ -249,6 +305,12 @@ class Assessor:
         at_once = np.zeros((1, self.blocks.n_blocks), dtype=np.int16)
         design: StageArray = self.evaluator.grid.complete(at_once)[0]
         return design
+
+
+def _is_as_good(point: ParetoPoint) -> bool:
+    """Whether a point falls behind buying everything in nothing: of many, one is lucky by half."""
+    versus = point.versus_everything
+    return versus is not None and versus.shortfall <= 0 and point.is_informative
 
 
 def _variants(

@@ -387,7 +387,8 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     elif rule == "economical" and point.n_stages == 1 and not point.design.left_out:
         why = "everything at once, since every cascade falls short of it in something"
     elif rule == "economical" and point.is_simplified and _behind(point) <= CHANCE:
-        why = "the simplest that is not worse than buying everything, beyond chance"
+        cheap = "the simplest of the cheap ones that are not worse than buying everything"
+        why = f"{cheap} by more than chance"
     elif rule == "economical" and not is_good_enough(point):
         why = "the one that falls least short of buying everything, since all do"
     return f"{why} ({rule})"
