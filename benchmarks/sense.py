@@ -4,6 +4,7 @@ python benchmarks/sense.py rules       before and after, beside the other rules 
 python benchmarks/sense.py stages      the default rule with at most 1 to 6 stages
 python benchmarks/sense.py tolerance   the default rule with other tolerances
 python benchmarks/sense.py thresholds  the default rule at 0.75 and at "auto"
+python benchmarks/sense.py cascades    the default rule where no design of the front passes
 
 Options: --sets rare6,heart  --seeds 5  --first 5. Seeds 0 to 4 chose the defaults; others judge.
 Public sets are read from the folder that EMSCO_DATA names. Seeds split the rows, and make the
@@ -27,6 +28,7 @@ from tables import GENERATED, PUBLIC, Table, load
 from emsco import EMSCOClassifier, Evaluation
 from emsco.errors import EMSCOWarning
 from emsco.front import preferences
+from emsco.front.assessing import Assessor
 from emsco.front.references import Reference
 
 BEFORE = {"min_confidence": 0.75, "max_stages": None, "allow_exclusion": False}
@@ -105,11 +107,25 @@ def by_thresholds(table: Table, seed: int) -> dict[str, list[float]]:
     return {f"{p}": figures(*fitted(table, seed, min_confidence=p)) for p in every}
 
 
+def by_cascades(table: Table, seed: int) -> dict[str, list[float]]:
+    """The default rule that may only buy everything and less, or try cascades, if none passes."""
+    with mock.patch.object(Assessor, "_like_everything", lambda *_: []):
+        before = figures(*fitted(table, seed))
+    clf, rows = fitted(table, seed)
+    everything = clf.front_.references_on(*rows)[1]
+    return {
+        everything.kind: [*shown(everything, table.costs.total), 1, table.X.shape[1]],
+        "everything but a few": before,
+        "or a cascade": figures(clf, rows),
+    }
+
+
 STUDIES: dict[str, Callable[[Table, int], dict[str, list[float]]]] = {
     "rules": by_rules,
     "stages": by_stages,
     "tolerance": by_tolerance,
     "thresholds": by_thresholds,
+    "cascades": by_cascades,
 }
 HEADINGS = ("cov.", "acc.", "found", "missed", "cost", "stages", "features")
 
