@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ from emsco.data.training import TrainingData
 from emsco.fitting import fit, screening
 from emsco.fitting.deadlines import Deadline
 from emsco.fitting.screening import n_screened, screened
+from emsco.front import assessing
+from emsco.front.assessing import Assessor
 
 QUICK = {
     "estimator": "logistic",
@@ -194,6 +197,21 @@ class TestTimeLimit:
         late = EMSCOClassifier(**settings, time_limit=1e-3).fit(X, y)
         assert 1 <= len(late.front_) <= 12
         assert late.point_.expected is not None
+
+
+def test_simplifying_a_design_of_many_features_ends_when_time_is_over(monkeypatch):
+    tried, looks, points_of = [], count(), Assessor._points_of
+
+    def noted(self, designs, start):
+        tried.append(len(designs))
+        return points_of(self, designs, start)
+
+    monkeypatch.setattr(Assessor, "_points_of", noted)
+    monkeypatch.setattr(Assessor, "_like_everything", lambda *_: [])
+    monkeypatch.setattr(assessing, "_AT_ONCE", 2)
+    monkeypatch.setattr(Deadline, "is_over", lambda *_: next(looks) >= 4)
+    EMSCOClassifier(**QUICK).fit(*table(600, n_features=8))
+    assert 0 < sum(tried) <= 1 + 3 * 2  # the start, and what comes before the fifth look
 
 
 def test_a_front_is_thinned_where_rows_are_many_and_the_fit_says_so(monkeypatch, capsys):

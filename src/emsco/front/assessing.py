@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray, StageArray
-from emsco._base.workers import batched
+from emsco._base.workers import batched, slices
 from emsco.costs import FeatureCosts
 from emsco.designs.blocks import Blocks
 from emsco.designs.chromosomes import compress, stages_of
@@ -30,9 +30,11 @@ __all__ = ["Assessor"]
 _Figures: TypeAlias = Any  # RowFigures or CodedFigures, the same for all designs
 
 _CHANGED = 1.1  # standard errors; one row more or less makes 1.0, two make 1.4
+_AT_ONCE = 16  # simpler designs that are tried before the time is looked at
 _LEAST = np.array([0.02, 0.01, 0.05])  # of coverage, accuracy and the cost of everything
-_MOST_TRIED = 2000  # designs that are tried with the last threshold of buying everything
-_ROUNDS, _MOST_JUDGED = 4, 2 * 10**7  # looks at them; rows times designs that one judges
+# Where no design of a front passes: rows times designs that are tried, rows times designs
+# that a look judges, and looks.
+_TRIED, _JUDGED, _LOOKS = 4 * 10**7, 2 * 10**7, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +170,9 @@ class Assessor:
             variants = inherit_levels(simpler, design[None], self.evaluator.grid)
             tried = [
                 (point, variant)
-                for point, variant, behind in self._points_of(variants, start)
+                for part in slices(len(variants), _AT_ONCE)
+                if not is_over()
+                for point, variant, behind in self._points_of(variants[part], start)
                 if behind <= _CHANGED
                 and point.cost <= most
                 and size_of(point) < size_of(best)
@@ -184,13 +188,13 @@ class Assessor:
 
         There may be none on a front where a class is rare: a front knows nothing of classes, and
         designs that give up on the rare one beat all others. Stages are those of designs that a
-        search has `scored`, their thresholds one for all before the last. Each round looks at
+        search has `scored`, their thresholds one for all before the last. Each look is at
         designs spread evenly over the costs below the best one so far.
         """
         tried = self._with_last_of_everything(scored)
-        n_judged = int(np.clip(_MOST_JUDGED // len(self.rows.truth), 8, 64))
+        n_judged = int(np.clip(_JUDGED // len(self.rows.truth), 8, 64))
         found: list[StageArray] = []
-        for _ in range(_ROUNDS):
+        for _ in range(_LOOKS):
             places = np.unique(np.linspace(0, len(tried) - 1, n_judged).astype(np.int64))
             judged = self._points_of(tried[places[places >= 0]], self._everything)
             good = (design for point, design, _ in judged if _is_as_good(point))
@@ -204,7 +208,8 @@ class Assessor:
         """Designs near buying everything in coverage and accuracy, the cheapest first."""
         grid, everything = self.evaluator.grid, self.evaluator.score(self._all_at_once[None])
         stages = np.unique(stages_of(scored), axis=0)
-        stages = np.random.default_rng(0).permutation(stages)[:_MOST_TRIED]
+        most = int(np.clip(_TRIED // len(self.rows.truth), 100, 2000))
+        stages = np.random.default_rng(0).permutation(stages)[:most]
         tried = np.concatenate([grid.complete(stages, early) for early in grid.early])
         tried = np.unique(tried, axis=0)
         scores = self.evaluator.score(tried)
