@@ -195,8 +195,10 @@ class Assessor:
         n_judged = int(np.clip(_JUDGED // len(self.rows.truth), 8, 64))
         found: list[StageArray] = []
         for _ in range(_LOOKS):
+            if not len(tried):
+                break
             places = np.unique(np.linspace(0, len(tried) - 1, n_judged).astype(np.int64))
-            judged = self._points_of(tried[places[places >= 0]], self._everything)
+            judged = self._points_of(tried[places], self._everything)
             good = (design for point, design, _ in judged if _is_as_good(point))
             if (design := next(good, None)) is None:
                 break
