@@ -216,11 +216,7 @@ class Assessor:
         tried = np.unique(tried, axis=0)
         scores = self.evaluator.score(tried)
         near = scores.feasible & (scores.cost < everything.cost[0])
-        n_accepted = everything.coverage[0] * everything.n_rows
-        for name, n_rows in (("coverage", everything.n_rows), ("accuracy", n_accepted)):
-            share = float(getattr(everything, name)[0])
-            error = np.sqrt(share * (1 - share) / max(1.0, n_rows))
-            near &= getattr(scores, name) >= share - error
+        near &= scores.errors_behind(everything) <= 1
         kept: StageArray = tried[near][np.argsort(scores.cost[near], kind="stable")]
         return kept
 

@@ -208,3 +208,16 @@ class Scores:
     def cost(self) -> FloatArray:
         """Mean cost of all rows, including rejected ones."""
         return self.spent / (self.per_one * self.n_rows)
+
+    def errors_behind(self, one: Scores) -> FloatArray:
+        """Standard errors by which designs are behind one, in coverage or accuracy; 0 if in none.
+
+        The errors are those of the coverage and the accuracy of that one design.
+        """
+        behind = np.zeros(len(self))
+        n_accepted = max(1, int(one.accepted[0]))
+        for name, n_rows in (("coverage", self.n_rows), ("accuracy", n_accepted)):
+            best = float(getattr(one, name)[0])
+            error = np.sqrt(max(best * (1 - best), 1 / n_rows) / n_rows)
+            behind = np.maximum(behind, (best - getattr(self, name)) / error)
+        return behind

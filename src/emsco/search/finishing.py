@@ -216,12 +216,7 @@ def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
     then each is half-way between two earlier ones in the order of costs, because other models may
     not agree with the cheapest. The remaining designs follow, the one that misses this least first.
     """
-    behind = np.zeros(len(scores))
-    n_accepted = max(1, int(everything.accepted[0]))
-    for name, n_rows in (("coverage", scores.n_rows), ("accuracy", n_accepted)):
-        best = float(getattr(everything, name)[0])
-        error = np.sqrt(max(best * (1 - best), 1 / n_rows) / n_rows)
-        behind = np.maximum(behind, (best - getattr(scores, name)) / error)
+    behind = scores.errors_behind(everything)
     found: IntArray = np.lexsort((scores.cost, np.maximum(behind, 1.0)))
     n_good = int((behind <= 1.0).sum())
     return np.concatenate([found[:n_good][_halving(n_good)], found[n_good:]])
