@@ -22,15 +22,14 @@ from pathlib import Path
 from bakeoff_sets import QUICK_SETS, SEALED, SETS, costed_rows, work
 from league import League
 
-from emsco import datasets
 from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco.errors import EMSCOError, FileError
-from emsco.pictures.plotting import save_figure
-from emsco.studies.compare_figure import draw_contest
-from emsco.studies.contest_records import Contest
-from emsco.studies.contest_report import ContestReport
-from emsco.studies.contests import (
+from emsco.lab import datasets
+from emsco.lab.compare_figure import draw_contest
+from emsco.lab.contest_records import Contest
+from emsco.lab.contest_report import ContestReport
+from emsco.lab.contests import (
     FULL,
     METHODS,
     QUICK,
@@ -39,7 +38,8 @@ from emsco.studies.contests import (
     Effort,
     run_contest,
 )
-from emsco.studies.jobs import ResultStore
+from emsco.lab.jobs import ResultStore
+from emsco.plotting import save_figure
 
 _QUICK_SPLITS = 2
 

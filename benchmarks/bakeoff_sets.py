@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from emsco import datasets
-from emsco.studies.answering import LabelledRows
-from emsco.studies.compare import try_job
-from emsco.studies.contests import ContestJob, CostedRows
+from emsco.lab import datasets
+from emsco.lab.answering import LabelledRows
+from emsco.lab.compare import try_job
+from emsco.lab.contests import ContestJob, CostedRows
 
 __all__ = ["QUICK_SETS", "SEALED", "SETS", "costed_rows", "drawn_rows", "work"]
 

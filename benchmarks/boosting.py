@@ -21,14 +21,13 @@ import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 
-from emsco import datasets
 from emsco._kernels.boosting import BLANK
-from emsco.models.boosting.bins import Bins
-from emsco.models.boosting.fitters import BoostingSize, OwnBoosting, SharedBoosting
-from emsco.models.boosting.job import BoostingJob, SizeChoice, blanked
-from emsco.models.boosting.training import BinnedRows, train_trees
+from emsco.lab import datasets
+from emsco.models.boosting.stages import BoostingSize, OwnBoosting, SharedBoosting
+from emsco.models.boosting.training import BinnedRows, BoostingJob, SizeChoice, blanked, train_trees
+from emsco.models.boosting.trees import Bins
+from emsco.models.choice import choose_penalty
 from emsco.models.engine import SplitRows
-from emsco.models.penalties import choose_penalty
 from emsco.models.splines import SplineBasis
 
 SETS = ("thyroid", "synthetic15", "credit", "breast_cancer", "cleveland", "heart", "pima")

@@ -19,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from emsco import EMSCOClassifier
 from emsco._base.typing import AnyArray, FloatArray
-from emsco.datasets import load
+from emsco.lab.datasets import load
 
 SETS = ("credit", "pima", "breast_cancer", "heart", "wine")
 KINDS = (None, "sigmoid", "isotonic")

@@ -22,8 +22,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from support.certificates import KINDS, draw
 
-from emsco.trust.certificates import check_promises, n_passing
-from emsco.trust.promises import Promise
+from emsco.front.certification import check_promises, n_passing
+from emsco.stats.promises import Promise
 
 ALL = [promise for promises in KINDS.values() for promise in promises]
 KEPT = [Promise("coverage", 0.5), Promise("recall", 0.4, "ill"), Promise("cost", 8.0)]

@@ -18,9 +18,8 @@ from timing import CORES, SEED
 
 from emsco import EMSCOClassifier
 from emsco.designs.chromosomes import compress
-from emsco.designs.grid import ThresholdGrid
-from emsco.scoring.entries import EntryRules
-from emsco.scoring.journal import Journal
+from emsco.designs.thresholds import ThresholdGrid
+from emsco.scoring.journal import EntryRules, Journal
 
 SHAPE = (3_000, 50)
 STAGES = 4

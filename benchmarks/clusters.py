@@ -22,11 +22,11 @@ from gpu import make_rows, some_subsets
 
 from emsco._base.leaves import by_leaf
 from emsco.costs import FeatureCosts
-from emsco.data.dask_rows import MemoryTable
-from emsco.data.remote_rows import RemoteRows, Task
 from emsco.data.training import TrainingData
 from emsco.models.engine import LogisticEngine, SplitRows
-from emsco.models.remote import RemoteEngine, RemoteSplit
+from emsco.scale.dask import MemoryTable
+from emsco.scale.remote import RemoteRows, Task
+from emsco.scale.remote_models import RemoteEngine, RemoteSplit
 
 
 class Counted:

@@ -24,8 +24,8 @@ from deciding import N_FEATURES, fit_cascade
 from memory import status
 from timing import CORES, SEED
 
+from emsco.app.runs.decide import decide_file
 from emsco.cascade import Cascade
-from emsco.runs.decide import decide_file
 
 _GROUP = 1_000_000  # rows of a row group
 

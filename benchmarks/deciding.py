@@ -23,9 +23,9 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from timing import CORES, SEED, best_of
 
 from emsco import EMSCOClassifier
+from emsco.app.files.tables import read_chunks
+from emsco.app.runs.decide import decide_file
 from emsco.cascade import Cascade
-from emsco.data.tables import read_chunks
-from emsco.runs.decide import decide_file
 
 N_FEATURES = 12
 N_TABLE = 1_000_000

@@ -17,9 +17,9 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from timing import CORES
 
-from emsco.datasets import paper_split
-from emsco.datasets.dataset import THRESHOLDS
-from emsco.datasets.generated import MADE
+from emsco.lab.datasets import paper_split
+from emsco.lab.datasets.dataset import THRESHOLDS
+from emsco.lab.datasets.generated import MADE
 
 SHARES = (0, 0.1, 0.5, 0.9, 1)
 

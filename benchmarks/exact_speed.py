@@ -9,9 +9,9 @@ import numpy as np
 from timing import CORES, SEED, best_of
 
 from emsco._kernels.bits import popcount
-from emsco._kernels.compiling import kernel
-from emsco.datasets import Dataset, load, paper_split
+from emsco._kernels.compiler import kernel
 from emsco.designs.space import DesignSpace
+from emsco.lab.datasets import Dataset, load, paper_split
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator

@@ -21,7 +21,7 @@ from numpy.random import Generator
 from emsco import EMSCOClassifier, ParetoFront, ParetoPoint
 from emsco._base.progress import JobProgress
 from emsco.errors import EMSCOWarning
-from emsco.trust.expected import share_estimate
+from emsco.stats.expected import share_estimate
 
 N_TRUE = 20_000
 RULES = ("economical", "one_standard_error", "balanced", "accurate", "knee")

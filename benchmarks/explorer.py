@@ -21,8 +21,8 @@ from emsco import FeatureCosts, ParetoFront, ParetoPoint
 from emsco.designs.chromosomes import compress
 from emsco.front.references import references_of
 from emsco.scoring.scores import Scores
-from emsco.trust.by_class import ByClass
-from emsco.trust.expected import Estimate, Expected, share_estimate
+from emsco.stats.by_class import ByClass
+from emsco.stats.expected import Estimate, Expected, share_estimate
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 from browser import open_browser

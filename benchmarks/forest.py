@@ -26,8 +26,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import PredefinedSplit
 from timing import CORES, SEED
 
-from emsco import EMSCOClassifier, datasets
+from emsco import EMSCOClassifier
 from emsco.costs import FeatureCosts
+from emsco.lab import datasets
 
 SETS = ("pima", "heart", "credit", "breast_cancer")
 MOST_FEATURES = 14

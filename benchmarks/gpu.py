@@ -23,7 +23,7 @@ import numpy as np
 
 from emsco import EMSCOClassifier
 from emsco.models.engine import LogisticEngine, SplitRows
-from emsco.models.gpu.engine import on_device
+from emsco.scale.cuda.engine import on_device
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

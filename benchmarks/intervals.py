@@ -10,9 +10,9 @@ import argparse
 import numpy as np
 from scipy.optimize import brentq
 
-from emsco.trust.betting import mean_p_value
-from emsco.trust.clusters import effective_rows
-from emsco.trust.intervals import cost_interval, share_intervals
+from emsco.stats.betting import mean_p_value
+from emsco.stats.clusters import effective_rows
+from emsco.stats.intervals import cost_interval, share_intervals
 
 COSTS = {
     "spread": ([1, 4, 10, 40], [0.5, 0.2, 0.2, 0.1]),

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from emsco._base.text import counted
-from emsco.studies.contest_duels import AHEAD, BEHIND, LEVEL, Duel, mean_ranks
-from emsco.studies.contest_records import TASKS, TESTED
-from emsco.studies.contest_report import ContestReport, markdown_table, signed
-from emsco.studies.contests import EMSCO, METHODS, label_of
+from emsco.lab.contest_duels import AHEAD, BEHIND, LEVEL, Duel, mean_ranks
+from emsco.lab.contest_records import TASKS, TESTED
+from emsco.lab.contest_report import ContestReport, markdown_table, signed
+from emsco.lab.contests import EMSCO, METHODS, label_of
 
 __all__ = ["League"]
 

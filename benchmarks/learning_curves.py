@@ -23,16 +23,16 @@ import numpy as np
 from bakeoff_sets import drawn_rows
 from sklearn.model_selection import train_test_split
 
-from emsco import datasets
 from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
-from emsco.baselines import CostAwareBoosting
-from emsco.datasets.generated import GENERATED
-from emsco.pictures.plotting import save_figure
-from emsco.pictures.plotting.figures import line_look, new_figure, soften
-from emsco.studies.answering import LabelledRows, Trial, answer_with_emsco, answer_with_rival
-from emsco.studies.jobs import ResultStore, finish_jobs
-from emsco.studies.questions import Question
+from emsco.lab import datasets
+from emsco.lab.answering import LabelledRows, Trial, answer_with_emsco, answer_with_rival
+from emsco.lab.datasets.generated import GENERATED
+from emsco.lab.jobs import ResultStore, finish_jobs
+from emsco.lab.questions import Question
+from emsco.lab.rivals import CostAwareBoosting
+from emsco.plotting import save_figure
+from emsco.plotting.figures import line_look, new_figure, soften
 
 ROWS = (250, 500, 1000, 2000, 4000, 8000, 16_000, 50_000)
 FAMILIES = ("logistic", "spline", "boosting", "auto")

@@ -18,8 +18,8 @@ import numpy as np
 from timing import CORES, SEED
 
 from emsco._base.typing import FloatArray, IntArray
-from emsco.trust.betting import _STAKES
-from emsco.trust.watching import MOST_STARTS, ROWS_BETWEEN_STARTS
+from emsco.cascade.monitor import MOST_STARTS, ROWS_BETWEEN_STARTS
+from emsco.stats.betting import _STAKES
 
 DELTA = 0.05
 _TOGETHER = 50  # monitors whose money fits into a processor's cache

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from sklearn.datasets import make_classification
 
-from emsco import datasets
+from emsco.lab import datasets
 from emsco.models.scaling import Scaling
 
 

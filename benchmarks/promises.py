@@ -18,7 +18,7 @@ import numpy as np
 from bakeoff_sets import costed_rows
 
 from emsco import EMSCOClassifier
-from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import EMSCOWarning
 
 

@@ -18,8 +18,8 @@ from emsco.designs.space import DesignSpace
 from emsco.errors import ParameterError
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
+from emsco.search.loop import Stop, StopReason
 from emsco.search.operators import initial_population, mutate, random_designs, recombine
-from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["GSEMO", "NSGA2", "RandomSearch"]
 

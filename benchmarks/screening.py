@@ -30,7 +30,7 @@ from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco._base.typing import FloatArray
 from emsco.costs import FeatureCosts
-from emsco.studies.answering import LabelledRows, Trial
+from emsco.lab.answering import LabelledRows, Trial
 
 MOST_POINTS = 150
 FRESH_ROWS = 100_000

@@ -27,8 +27,8 @@ from tables import GENERATED, PUBLIC, Table, load
 
 from emsco import EMSCOClassifier, Evaluation
 from emsco.errors import EMSCOWarning
-from emsco.front import preferences
-from emsco.front.assessing import Assessor
+from emsco.front import rules as preferences
+from emsco.front.assessment import Assessor
 from emsco.front.references import Reference
 
 BEFORE = {"min_confidence": 0.75, "max_stages": None, "allow_exclusion": False}

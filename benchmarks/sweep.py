@@ -13,10 +13,10 @@ from time import perf_counter, process_time
 import numpy as np
 from subsets import all_subsets
 
-from emsco.datasets import load
 from emsco.fitting import Workbench
-from emsco.studies.searching import Parts, SplitData
-from emsco.studies.sweep import THRESHOLDS, sweep_thresholds
+from emsco.lab.datasets import load
+from emsco.lab.searching import Parts, SplitData
+from emsco.lab.sweep import THRESHOLDS, sweep_thresholds
 
 SEED = 0
 SIZES = (2000, 1000, 1000)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from emsco import FeatureCosts, datasets
+from emsco import FeatureCosts
+from emsco.lab import datasets
 
 # Made by rule: rows, share of positives, strength of the informative columns.
 GENERATED = {

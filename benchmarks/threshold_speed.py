@@ -9,9 +9,9 @@ import numpy as np
 from exact_speed import dataset
 from timing import CORES, SEED
 
-from emsco.datasets import paper_split
-from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace
+from emsco.designs.thresholds import ThresholdGrid
+from emsco.lab.datasets import paper_split
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import settings
 from typer.testing import CliRunner
 
-from emsco import cli, datasets
+from emsco.app import cli
 from emsco.fitting import fit_rows
-from emsco.front import expecting
-from emsco.search import runners_up
+from emsco.front import expected as expecting
+from emsco.lab import datasets
+from emsco.search import finishing as runners_up
 
 BAGS, TRIED, STARTS = expecting._MOST_BAGS, runners_up._MOST_TRIED, runners_up._MOST_STARTS
 
@@ -53,7 +54,7 @@ def _no_downloads(monkeypatch, tmp_path_factory):
     def refuse(url, timeout):
         raise URLError("no network in tests")
 
-    monkeypatch.setattr("emsco.datasets.public.urlopen", refuse)
+    monkeypatch.setattr("emsco.lab.datasets.public.urlopen", refuse)
     monkeypatch.setenv("EMSCO_CACHE", str(tmp_path_factory.getbasetemp() / "no-cache"))
 
 

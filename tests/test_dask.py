@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from emsco import DataError, EMSCOClassifier, EMSCOError, ParameterError
-from emsco.data import remote_rows
+from emsco.scale import remote as remote_rows
 
 pytest.importorskip("distributed")
 

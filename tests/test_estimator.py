@@ -26,7 +26,7 @@ from support.settings import ONE_THRESHOLD, PAPER_SPACE, PLAIN
 
 from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign, ParetoFront
 from emsco.errors import DataError, ParameterError
-from emsco.front.preferences import is_good_enough, size_of
+from emsco.front.rules import is_good_enough, size_of
 from emsco.metrics import make_selective_scorer
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
 from emsco import EMSCOClassifier
-from emsco.pictures.plotting import draw_reliability
+from emsco.plotting import draw_reliability
 
 # Two instruments, four readings each. The readings of an instrument share its error.
 rng = np.random.default_rng(0)

@@ -13,12 +13,12 @@ Run it with: python examples/paper/compare_with_rivals.py
 
 import os
 
-from emsco.datasets import load
-from emsco.studies.answering import LabelledRows
-from emsco.studies.compare import compare_methods
-from emsco.studies.compare_figure import draw_contest
-from emsco.studies.contest_report import ContestReport
-from emsco.studies.contests import CostedRows, Effort
+from emsco.lab.answering import LabelledRows
+from emsco.lab.compare import compare_methods
+from emsco.lab.compare_figure import draw_contest
+from emsco.lab.contest_report import ContestReport
+from emsco.lab.contests import CostedRows, Effort
+from emsco.lab.datasets import load
 
 if "EMSCO_DATA" not in os.environ:
     print("Skipped: EMSCO_DATA must name the folder that holds pima.csv.")

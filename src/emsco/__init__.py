@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from emsco._base.intervals import Interval
+    from emsco._base.objectives import Interval
     from emsco.cascade import (
         Cascade,
         Case,
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
         Intervals,
         Subgroups,
     )
-    from emsco.cascade.acquiring import Bought
-    from emsco.cascade.monitor import Monitor
+    from emsco.cascade.acquisition import Bought
+    from emsco.cascade.monitor import Alarm, Monitor, MonitoredPromise
     from emsco.costs import FeatureCosts, Fee
     from emsco.designs.constraints import Constraints
     from emsco.designs.design import Design
@@ -36,17 +36,14 @@ if TYPE_CHECKING:
     from emsco.estimator import EMSCOClassifier, Generation
     from emsco.front import Certificate, CertificatePlan, ParetoFront, ParetoPoint
     from emsco.front.references import Reference
-    from emsco.models.choosing import FamilyLoss, ModelChoice
+    from emsco.models.choice import FamilyLoss, ModelChoice
     from emsco.search.finishing import Finish, FinishEnd
-    from emsco.search.stopping import Stop, StopReason
-    from emsco.trust.by_class import ByClass
-    from emsco.trust.differences import Comparison
-    from emsco.trust.error_costs import ErrorCosts, Total
-    from emsco.trust.keeping import PromiseReport, SeenPromise
-    from emsco.trust.promises import Promise, Verdict
-    from emsco.trust.reliability import Reliability
-    from emsco.trust.seen_totals import SeenTotal
-    from emsco.trust.watching import Alarm, MonitoredPromise
+    from emsco.search.loop import Stop, StopReason
+    from emsco.stats.by_class import ByClass
+    from emsco.stats.differences import Comparison
+    from emsco.stats.error_costs import ErrorCosts, Total
+    from emsco.stats.promises import Promise, PromiseReport, SeenPromise, SeenTotal, Verdict
+    from emsco.stats.reliability import Reliability
 
 __all__ = [
     "Alarm",
@@ -103,16 +100,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Alarm": "emsco.trust.watching",
-    "Bought": "emsco.cascade.acquiring",
-    "ByClass": "emsco.trust.by_class",
+    "Alarm": "emsco.cascade.monitor",
+    "Bought": "emsco.cascade.acquisition",
+    "ByClass": "emsco.stats.by_class",
     "Cascade": "emsco.cascade",
     "Case": "emsco.cascade",
     "CaseDecision": "emsco.cascade",
     "Certificate": "emsco.front",
     "CertificatePlan": "emsco.front",
     "CheckpointError": "emsco.errors",
-    "Comparison": "emsco.trust.differences",
+    "Comparison": "emsco.stats.differences",
     "Constraints": "emsco.designs.constraints",
     "CostsError": "emsco.errors",
     "DataError": "emsco.errors",
@@ -123,37 +120,37 @@ _HOMES = {
     "EMSCOClassifier": "emsco.estimator",
     "EMSCOError": "emsco.errors",
     "EffectiveRows": "emsco.cascade",
-    "ErrorCosts": "emsco.trust.error_costs",
+    "ErrorCosts": "emsco.stats.error_costs",
     "Evaluation": "emsco.cascade",
     "ExitReport": "emsco.cascade",
-    "FamilyLoss": "emsco.models.choosing",
+    "FamilyLoss": "emsco.models.choice",
     "FeatureCosts": "emsco.costs",
     "Fee": "emsco.costs",
     "FileError": "emsco.errors",
     "Finish": "emsco.search.finishing",
     "FinishEnd": "emsco.search.finishing",
     "Generation": "emsco.estimator",
-    "Interval": "emsco._base.intervals",
+    "Interval": "emsco._base.objectives",
     "Intervals": "emsco.cascade",
     "MemoryLimitError": "emsco.errors",
-    "ModelChoice": "emsco.models.choosing",
+    "ModelChoice": "emsco.models.choice",
     "Monitor": "emsco.cascade.monitor",
-    "MonitoredPromise": "emsco.trust.watching",
+    "MonitoredPromise": "emsco.cascade.monitor",
     "NoSuchDesign": "emsco.errors",
     "ParameterError": "emsco.errors",
     "ParetoFront": "emsco.front",
     "ParetoPoint": "emsco.front",
-    "Promise": "emsco.trust.promises",
-    "PromiseReport": "emsco.trust.keeping",
+    "Promise": "emsco.stats.promises",
+    "PromiseReport": "emsco.stats.promises",
     "Reference": "emsco.front.references",
-    "Reliability": "emsco.trust.reliability",
-    "SeenPromise": "emsco.trust.keeping",
-    "SeenTotal": "emsco.trust.seen_totals",
-    "Stop": "emsco.search.stopping",
-    "StopReason": "emsco.search.stopping",
+    "Reliability": "emsco.stats.reliability",
+    "SeenPromise": "emsco.stats.promises",
+    "SeenTotal": "emsco.stats.promises",
+    "Stop": "emsco.search.loop",
+    "StopReason": "emsco.search.loop",
     "Subgroups": "emsco.cascade",
-    "Total": "emsco.trust.error_costs",
-    "Verdict": "emsco.trust.promises",
+    "Total": "emsco.stats.error_costs",
+    "Verdict": "emsco.stats.promises",
 }
 
 

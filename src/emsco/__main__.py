@@ -1,6 +1,6 @@
 """`python -m emsco` runs the command line, also where its script is not on the path."""
 
-from emsco.cli import main
+from emsco.app.cli import main
 
 if __name__ == "__main__":
     main()

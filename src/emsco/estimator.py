@@ -17,7 +17,6 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.cascade.prices import Prices
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.data.dask_rows import gathered
 from emsco.data.encoding import GAPS
 from emsco.data.keys import column_of
 from emsco.data.row_prints import RowPrints
@@ -29,11 +28,11 @@ from emsco.front import ParetoPoint
 from emsco.front.certificate import Certificate
 from emsco.front.doubts import doubts_about
 from emsco.front.history import Generation
-from emsco.front.preferences import given_error_costs, label_costs_of, one_choice, rule_of
 from emsco.front.promises import with_promises
-from emsco.pictures.diagram import cascade_boxes
-from emsco.trust.reliability import Reliability
-from emsco.trust.risk import RiskCoverage
+from emsco.front.rules import given_error_costs, label_costs_of, one_choice, rule_of
+from emsco.plotting.flow import cascade_boxes
+from emsco.scale.dask import gathered
+from emsco.stats.reliability import Reliability, RiskCoverage
 
 __all__ = ["EMSCOClassifier", "Generation"]
 

@@ -16,7 +16,7 @@ from support.documents import ROWS, TRUTH, assert_same_cascade, put, whole
 from support.handmade import make_cascade, make_front
 
 from emsco import Cascade, FileError, ParetoFront
-from emsco.cascade.formats import FORMAT
+from emsco.cascade.format import FORMAT
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 

@@ -27,8 +27,8 @@ from support.handmade import NAMES, make_cascade, make_rich_cascade, make_rows
 
 from emsco import Cascade, FileError, ParameterError, ParetoFront
 from emsco._base.documents import document_text
-from emsco.cascade.formats import FORMAT
-from emsco.models.calibration_maps import SigmoidMap
+from emsco.cascade.format import FORMAT
+from emsco.models.calibration import SigmoidMap
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 

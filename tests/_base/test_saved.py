@@ -25,7 +25,7 @@ from support.handmade import (
 )
 
 from emsco import FileError, NoSuchDesign, ParameterError, ParetoFront
-from emsco.cascade.formats import FORMAT
+from emsco.cascade.format import FORMAT
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 

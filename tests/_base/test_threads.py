@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from emsco._base import threads
-from emsco._base.threads import by_parts, in_threads
+from emsco._base import workers as threads
+from emsco._base.workers import by_parts, in_threads
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from emsco._kernels.following import add_shares, follow_stage
+from emsco._kernels.counts import add_shares, follow_stage
 
 N_CLASSES = 3
 

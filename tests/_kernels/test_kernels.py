@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from emsco._kernels import breeding, counting, deciding, fitting, hashing, stepping
+from emsco._kernels import counts as counting
+from emsco._kernels import judging as deciding
+from emsco._kernels import logistic as fitting
+from emsco._kernels import logistic as stepping
+from emsco._kernels import slots as hashing
+from emsco._kernels import variation as breeding
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs, orthonormal_basis
 
 ROW_COUNTS = [1, 2, 63, 255, 256, 257, 511, 512, 513, 700]  # around blocks of 256

@@ -13,10 +13,10 @@ from bakeoff import Plan, reports_of
 from league import League
 from support.contests import FirstColumns, made_answers, made_contest, small_set
 
-from emsco import baselines, datasets
-from emsco.studies import contests
-from emsco.studies.contest_report import ContestReport
-from emsco.studies.contests import Answers, Effort
+from emsco.lab import contests, datasets
+from emsco.lab import rivals as baselines
+from emsco.lab.contest_report import ContestReport
+from emsco.lab.contests import Answers, Effort
 
 NOISE = (0.0, 0.004, -0.004, 0.002, -0.002, 0.001)
 

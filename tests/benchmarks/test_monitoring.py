@@ -5,9 +5,9 @@ import pytest
 from monitoring import DELTA, KINDS, Gamblers, Kind, delays, false_alarms
 from scipy import stats
 
-from emsco.trust import watching
-from emsco.trust.promises import Promise
-from emsco.trust.watching import MonitoredPromise
+from emsco.cascade import monitor as watching
+from emsco.cascade.monitor import MonitoredPromise
+from emsco.stats.promises import Promise
 
 
 def watched(kind):

@@ -10,7 +10,7 @@ from emsco.designs.chromosomes import compress
 from emsco.errors import ParameterError
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
-from emsco.search.stopping import Stop
+from emsco.search.loop import Stop
 
 RIVALS = [RandomSearch, GSEMO, NSGA2]
 every_rival = pytest.mark.parametrize("rival", RIVALS, ids=lambda rival: rival.__name__)

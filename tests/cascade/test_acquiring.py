@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from support.handmade import NAMES, assert_same_bits, cascades_and_rows, make_cascade, make_rows
 
 from emsco import DataError, Decisions, FileError, ParameterError
-from emsco.cascade import acquiring
+from emsco.cascade import acquisition as acquiring
 
 ROWS = make_rows(40)
 IDS = list(range(40))
@@ -103,8 +103,8 @@ def pauses(monkeypatch):
             slept.append(seconds)
         await pause(0)
 
-    monkeypatch.setattr("emsco.cascade.acquiring.time.sleep", slept.append)
-    monkeypatch.setattr("emsco.cascade.acquiring.asyncio.sleep", no_pause)
+    monkeypatch.setattr("emsco.cascade.acquisition.time.sleep", slept.append)
+    monkeypatch.setattr("emsco.cascade.acquisition.asyncio.sleep", no_pause)
     return slept
 
 
@@ -721,7 +721,7 @@ class TestInterrupts:
         def fail(names, ids):
             raise OSError
 
-        monkeypatch.setattr("emsco.cascade.acquiring.time.sleep", interrupt)
+        monkeypatch.setattr("emsco.cascade.acquisition.time.sleep", interrupt)
         with pytest.warns(UserWarning, match="Interrupted"):
             decisions = cascade.run(IDS, fail)
         assert set(decisions.reasons) == {"interrupted"}

@@ -20,7 +20,7 @@ from emsco.errors import DataError
 from emsco.models.engine import SplitRows
 from emsco.models.stage_models import LinearModels
 from emsco.scoring.evaluator import Evaluator
-from emsco.trust.by_class import ByClass
+from emsco.stats.by_class import ByClass
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 STAGES = (0, 1, 0, 2, 1, 2)

@@ -26,7 +26,7 @@ from support.handmade import (
 
 from emsco import DataError, FileError, ParameterError
 from emsco._base.documents import document_text
-from emsco.data.encoding.column_code import ColumnCode
+from emsco.data.columns import ColumnCode
 
 ROWS = make_rows(60)
 

@@ -12,7 +12,7 @@ from support.handmade import make_cascade
 from emsco import Cascade
 from emsco._base.documents import Fields
 from emsco.cascade import Evaluation
-from emsco.pictures.flow import Flow
+from emsco.plotting.flow import Flow
 
 DELAYS = {"pulse": 0.5, "scan": 2, "biopsy": 7}
 ROWS = np.random.default_rng(5).normal(size=(40, 4))

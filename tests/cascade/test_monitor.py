@@ -14,9 +14,8 @@ from support.looks import words_of
 
 from emsco import DataError, Decisions, FileError, Monitor, ParameterError
 from emsco._base.documents import document_text
-from emsco.cascade.monitor_files import FORMAT
-from emsco.pictures.plotting import draw_monitor
-from emsco.trust.monitoring import Source
+from emsco.cascade.monitor import FORMAT, Source
+from emsco.plotting import draw_monitor
 
 CASCADE = make_cascade(classes=("ill", "well"))
 ROWS = make_rows(200)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from support.handmade import make_cascade
 
 from emsco import Bought, Cascade, EMSCOClassifier, FeatureCosts
+from emsco.app.runs.decide import decide_file
 from emsco.data.prices import check_price
 from emsco.designs.chromosomes import compress
 from emsco.errors import CostsError, DataError, FileError
-from emsco.runs.decide import decide_file
 
 NAMES = list("abcd")
 FEES = {"visit": (3, ["b", "c", "d"]), "draw": (0.7, ["b", "c"])}

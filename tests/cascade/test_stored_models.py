@@ -10,8 +10,8 @@ from support.documents import CASCADE_BODY, FRONT_BODY, load_body
 from support.handmade import make_assessed_front
 
 from emsco import Cascade, FileError, ParetoFront
-from emsco.cascade import formats
-from emsco.cascade.formats import StoredModels
+from emsco.cascade import format as formats
+from emsco.cascade.format import StoredModels
 
 
 def test_models_of_a_front_are_put_together_when_asked_for(tmp_path):

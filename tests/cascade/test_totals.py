@@ -11,7 +11,7 @@ from support.handmade import make_cascade, make_front, with_thresholds
 
 from emsco.errors import ParameterError
 from emsco.front.promises import with_promises
-from emsco.trust.promises import Verdict
+from emsco.stats.promises import Verdict
 
 MATRIX = np.array([[1.0, 70.0], [900.0, 0.0]])
 REJECT = {0: 30, 1: 80}

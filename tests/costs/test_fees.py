@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emsco.costs import FeatureCosts, Fee, Fees
-from emsco.designs.blocks import Blocks
-from emsco.designs.constraints import Constraints
+from emsco.designs.constraints import Blocks, Constraints
 from emsco.errors import CostsError
 
 NAMES = ("age", "chol", "fbs", "scan")

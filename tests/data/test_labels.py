@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from emsco import EMSCOClassifier
-from emsco.baselines import CaCTLasso
 from emsco.data.labels import as_classes, check_truth, labels_of, positions_of
 from emsco.errors import DataError
+from emsco.lab.rivals import CaCTLasso
 
 
 @pytest.mark.parametrize(

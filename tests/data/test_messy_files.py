@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from emsco._base.documents import Fields
-from emsco.data.csv_forms import line_of, look_at
+from emsco.app.files.csv import line_of, look_at
+from emsco.app.files.reading import Reading
+from emsco.app.files.sources import FitFiles
+from emsco.app.files.tables import column_names, read_chunks, read_labelled, settled_reading
 from emsco.data.dates import are_dates, date_order, days_of, is_date
-from emsco.data.reading import Reading
-from emsco.data.sources import FitFiles
-from emsco.data.tables import column_names, read_chunks, read_labelled, settled_reading
 from emsco.errors import DataError, FileError, ParameterError, ReadingWarning
 
 

@@ -13,9 +13,15 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts
-from emsco.data.column_checks import is_copy, is_numbering
 from emsco.data.dates import are_dates
-from emsco.data.oddities import OddityKind, class_shares, oddities_of, warnings_of
+from emsco.data.issues import (
+    OddityKind,
+    class_shares,
+    is_copy,
+    is_numbering,
+    oddities_of,
+    warnings_of,
+)
 from emsco.data.training import TrainingData
 from emsco.errors import DataWarning, EMSCOWarning
 

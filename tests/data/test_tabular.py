@@ -7,7 +7,7 @@ import pytest
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
-from emsco.baselines import CaCTLasso
+from emsco.lab.rivals import CaCTLasso
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from emsco.costs import FeatureCosts
-from emsco.designs.blocks import Blocks
-from emsco.designs.constraints import Constraints
+from emsco.designs.constraints import Blocks, Constraints
 from emsco.errors import ParameterError
 
 NAMES = ("age", "iron", "scan", "gait", "sex")

@@ -9,9 +9,8 @@ import pytest
 from support.brute import every_design
 
 from emsco.designs.chromosomes import compress, levels_of, stages_of, with_levels
-from emsco.designs.grid import ThresholdGrid, inherit_levels
 from emsco.designs.space import DesignSpace
-from emsco.designs.thresholds import by_label
+from emsco.designs.thresholds import ThresholdGrid, by_label, inherit_levels
 from emsco.errors import ParameterError
 
 TWO, THREE = np.array(["ill", "well"]), np.array(["a", "b", "c"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from emsco.designs.design import Design
-from emsco.designs.stage_thresholds import (
+from emsco.designs.thresholds import (
     answers_all,
     leaving_in_words,
     rule_in_words,

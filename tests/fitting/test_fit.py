@@ -15,10 +15,8 @@ from support.settings import PLAIN
 from emsco import Cascade, EMSCOClassifier, ParetoFront
 from emsco.errors import EMSCOWarning, InterruptedWarning, ParameterError
 from emsco.fitting import fit, workbench
-from emsco.models.averaged import parts_of
-from emsco.models.boosting.fitters import OwnBoosting
-from emsco.models.boosting.stages import BoostedModels
-from emsco.models.stage_models import EstimatorModels, LinearModels
+from emsco.models.boosting.stages import BoostedModels, OwnBoosting
+from emsco.models.stage_models import EstimatorModels, LinearModels, parts_of
 from emsco.search.finishing import FinishEnd
 
 SMALL = {"max_stages": 2, "generations": 3, "population_size": 20, "random_state": 0}

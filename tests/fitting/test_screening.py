@@ -11,11 +11,12 @@ import pytest
 from emsco import EMSCOClassifier, ParameterError
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
-from emsco.fitting import fit, screening
-from emsco.fitting.deadlines import Deadline
-from emsco.fitting.screening import n_screened, screened
-from emsco.front import assessing
-from emsco.front.assessing import Assessor
+from emsco.fitting import fit
+from emsco.fitting import settings as screening
+from emsco.fitting.fit import Deadline
+from emsco.fitting.settings import n_screened, screened
+from emsco.front import assessment as assessing
+from emsco.front.assessment import Assessor
 
 QUICK = {
     "estimator": "logistic",
@@ -176,7 +177,7 @@ class TestFit:
 
 class TestTimeLimit:
     def test_its_shares_end_one_after_the_other(self, monkeypatch):
-        monkeypatch.setattr("emsco.fitting.deadlines.perf_counter", lambda: 107.0)
+        monkeypatch.setattr("emsco.fitting.fit.perf_counter", lambda: 107.0)
         deadline = Deadline(10.0, started=100.0)
         assert (deadline.rest(), deadline.rest(0.75), deadline.rest(0.5)) == (3.0, 0.5, 0.0)
         assert (deadline.is_over(0.5), deadline.is_over(0.75)) == (True, False)

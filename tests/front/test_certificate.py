@@ -13,8 +13,8 @@ from emsco import Certificate, DataError, EMSCOError, FileError, Monitor, Parame
 from emsco._base.documents import document_text
 from emsco.data.row_prints import RowPrints
 from emsco.front.certificate import FORMAT
-from emsco.trust.expected import Estimate, Expected
-from emsco.trust.planning import Prospect, rows_for_chances
+from emsco.front.certification import Prospect, rows_for_chances
+from emsco.stats.expected import Estimate, Expected
 
 ROWS = make_rows(400, seed=3)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from emsco.front.choice_rules import ChoiceRules
-from emsco.trust.by_class import ByClass
-from emsco.trust.error_costs import ErrorCosts
-from emsco.trust.optimism import BagFigures, Bags, RowShares
+from emsco.front.expected import ChoiceRules
+from emsco.stats.bags import BagFigures, Bags, RowShares
+from emsco.stats.by_class import ByClass
+from emsco.stats.error_costs import ErrorCosts
 
 N_ROWS, N_DESIGNS, N_BAGS = 40, 6, 9
 COSTS = ErrorCosts.from_parameters([[1, 90], [30, 0]], {"ill": 20, "well": 5}, ("ill", "well"))

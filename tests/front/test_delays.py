@@ -9,8 +9,8 @@ from rich.console import Console
 from support.handmade import make_assessed_front, make_front, make_rows
 
 from emsco import NoSuchDesign, ParetoFront
-from emsco.cli.listing import front_table
-from emsco.cli.terminal import cascade_drawing
+from emsco.app.cli.listing import front_table
+from emsco.app.cli.terminal import cascade_drawing
 from emsco.errors import ParameterError
 
 DELAYS = {"scan": 2, "biopsy": 7}  # after 0, 2 and 9; and after 7 and 7

@@ -8,9 +8,9 @@ import pytest
 
 from emsco import EMSCOClassifier, ParetoFront
 from emsco.errors import ParameterError
-from emsco.front import expecting
-from emsco.front.preferences import one_standard_error_of
-from emsco.trust.expected import Estimate, Expected
+from emsco.front import expected as expecting
+from emsco.front.rules import one_standard_error_of
+from emsco.stats.expected import Estimate, Expected
 
 pytestmark = pytest.mark.usefixtures("all_bags")
 

@@ -11,7 +11,7 @@ from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
 from emsco.designs.chromosomes import with_levels
-from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.front.ties import NamedDesigns, NamedTies
 
 

@@ -132,7 +132,7 @@ def test_what_classifiers_said_is_read_from_the_cache_again(wine, tmp_path, monk
     X = X.iloc[:, :4]
     tree = DecisionTreeClassifier(max_depth=2)
     first = EMSCOClassifier(min_confidence=0.75, **settings | {"estimator": tree}).fit(X, y)
-    monkeypatch.setattr("emsco.models.estimator_jobs.EstimatorJob.outcome", _no_fits)
+    monkeypatch.setattr("emsco.models.estimators.EstimatorJob.outcome", _no_fits)
     again = EMSCOClassifier(min_confidence=0.75, **settings | {"estimator": tree}).fit(X, y)
     assert again.front_.points == first.front_.points
 

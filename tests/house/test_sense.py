@@ -15,8 +15,8 @@ from tables import generated
 
 from emsco import EMSCOClassifier, FeatureCosts, NoSuchDesign, ParameterError
 from emsco.errors import DataWarning, DeploymentWarning, InterruptedWarning
-from emsco.front.assessing import Assessor
-from emsco.front.preferences import is_good_enough
+from emsco.front.assessment import Assessor
+from emsco.front.rules import is_good_enough
 from emsco.scoring.scored_rows import ScoredRows
 
 every_share = pytest.mark.parametrize(

@@ -26,9 +26,8 @@ from support.handmade import (
 from tables import generated
 
 from emsco import Cascade, EMSCOClassifier, FileError, ParetoFront
-from emsco.models.averaged import AveragedModels, averaged, parts_of
-from emsco.models.stage_models import LinearModels
-from emsco.runs.decide import decide_file
+from emsco.app.runs.decide import decide_file
+from emsco.models.stage_models import AveragedModels, LinearModels, averaged, parts_of
 
 ROWS = make_rows(300)
 QUICK = {"max_stages": 2, "search": "evolution", "generations": 3, "population_size": 20}

@@ -21,8 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from emsco._base.documents import Fields
 from emsco.errors import DataError, FileError, ParameterError
-from emsco.models.calibration import KINDS, Calibrator, calibration_split
-from emsco.models.calibration_maps import SigmoidMap
+from emsco.models.calibration import KINDS, Calibrator, SigmoidMap, calibration_split
 
 
 def whole(sentence):
@@ -202,7 +201,7 @@ def test_applying_does_not_need_scikit_learn():
     code = """
         import sys, numpy as np
         from emsco.models.calibration import Calibrator
-        from emsco.models.calibration_maps import IsotonicMap, SigmoidMap
+        from emsco.models.calibration import IsotonicMap, SigmoidMap
         said = np.array([[0.2, 0.8]])
         Calibrator("sigmoid", 2, (SigmoidMap(1.0, 0.0),)).apply(said)
         Calibrator("isotonic", 2, (IsotonicMap(said[0], said[0]),)).apply(said)

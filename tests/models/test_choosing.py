@@ -7,7 +7,7 @@ import pytest
 
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
-from emsco.models.choosing import choose_family, log_losses, random_subsets
+from emsco.models.choice import choose_family, log_losses, random_subsets
 
 
 def data_of(n_rows=90, n_features=3, n_classes=2, weights=None) -> TrainingData:

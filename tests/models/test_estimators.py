@@ -34,12 +34,17 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from emsco.errors import DataError, FileError, ParameterError
-from emsco.models import outcomes
+from emsco.models import estimators as outcomes
 from emsco.models.calibration import calibration_split
-from emsco.models.estimator_model import EstimatorModel
-from emsco.models.estimators import EstimatorFitter
-from emsco.models.outcomes import OutcomeCache
-from emsco.models.prototypes import check_estimator_like, describe, seeded_clone, weight_name
+from emsco.models.estimator_files import EstimatorModel
+from emsco.models.estimators import (
+    EstimatorFitter,
+    OutcomeCache,
+    check_estimator_like,
+    describe,
+    seeded_clone,
+    weight_name,
+)
 
 N_ROWS, N_INPUTS = 90, 4
 TRAIN, SCORED = np.arange(60), np.arange(60, 90)
@@ -666,7 +671,7 @@ def test_a_stage_estimator_is_a_plain_record():
 def test_asking_a_stage_and_naming_its_file_import_nothing_heavy():
     code = """
         import sys
-        import emsco.models.estimator_model, emsco.models.estimator_files
+        import emsco.models.estimator_files, emsco.models.estimator_files
         print([name for name in ("sklearn", "scipy", "joblib", "skops") if name in sys.modules])
     """
     command = [sys.executable, "-c", dedent(code)]

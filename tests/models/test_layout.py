@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emsco.data.weights import whole_weights
-from emsco.models.layout import Layout, pack
+from emsco.models.bits import Layout, pack
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)

@@ -11,7 +11,7 @@ from support.brute import unpack
 from support.leveled import FOLDS, ROWS, bench_of
 
 from emsco.designs.chromosomes import subsets_of_words
-from emsco.models.margins import bits_of_margins, margins_of
+from emsco.models.bits import bits_of_margins, margins_of
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.guesses import KnownMargins
 

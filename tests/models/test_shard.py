@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.banks import coefs_of, logistic_bank, sure
 from support.chains import Chains
 
-from emsco._kernels import fitting
+from emsco._kernels import logistic as fitting
 from emsco.designs.chromosomes import compress
 from emsco.models.engine import SplitRows
 from emsco.models.logistic import LogisticFitter

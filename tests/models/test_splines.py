@@ -14,7 +14,7 @@ from support.settings import ONE_THRESHOLD
 from emsco import Cascade, EMSCOClassifier, ParetoFront
 from emsco._base.documents import Fields
 from emsco.errors import FileError, ParameterError
-from emsco.models.penalties import choose_penalty
+from emsco.models.choice import choose_penalty
 from emsco.models.splines import SplineBasis
 
 KNOTS = np.array([-1.0, 0.0, 0.5, 2.0, 3.0])

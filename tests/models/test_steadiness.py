@@ -5,8 +5,8 @@ import pytest
 from sklearn.model_selection import ShuffleSplit
 
 from emsco import EMSCOClassifier
-from emsco.designs.grid import ThresholdGrid
-from emsco.models.steadiness import unsteady
+from emsco.designs.thresholds import ThresholdGrid
+from emsco.models.bits import unsteady
 
 
 def test_shares_that_differ_by_chance_are_steady():

@@ -16,13 +16,13 @@ from emsco.designs.chromosomes import compress, stage_counts
 from emsco.errors import CheckpointError, ParameterError
 from emsco.fitting.workbench import Workbench
 from emsco.models.bank import SubsetBank, logistic_bank
+from emsco.models.bits import Layout
 from emsco.models.engine import OutcomeEngine, SplitRows
-from emsco.models.layout import Layout
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import balanced_accuracy_ranks, front_mask, tie_groups
 from emsco.scoring.scores import Scores
 from emsco.search.progress import SearchProgress
-from emsco.trust.by_class import ByClass
+from emsco.stats.by_class import ByClass
 
 N_FEATURES, MAX_STAGES, THRESHOLD = 4, 3, 0.6
 

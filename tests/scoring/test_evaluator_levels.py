@@ -16,9 +16,8 @@ from support.leveled import (
 )
 
 from emsco.designs.chromosomes import stages_of, with_levels
-from emsco.designs.grid import ThresholdGrid
-from emsco.scoring.entries import EntryRules
-from emsco.scoring.journal import Journal
+from emsco.designs.thresholds import ThresholdGrid
+from emsco.scoring.journal import EntryRules, Journal
 
 MAX_STAGES = 3
 

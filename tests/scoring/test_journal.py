@@ -23,17 +23,15 @@ from emsco._base import store
 from emsco._base.digests import fingerprint
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress, with_levels
-from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import CheckpointError, ParameterError
 from emsco.fitting import fit
 from emsco.fitting.workbench import Workbench
 from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring import journal
-from emsco.scoring.checkpoint import stored_seed
-from emsco.scoring.entries import EntryRules
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.journal import Journal
+from emsco.scoring.journal import EntryRules, Journal, stored_seed
 from emsco.search.progress import SearchProgress
 
 N_FEATURES, MAX_STAGES = 6, 4

@@ -14,7 +14,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import compress, levels_of, stages_of
 from emsco.designs.constraints import Constraints
-from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting import Workbench
 from emsco.front import ParetoFront
 from emsco.front.ties import NamedDesigns

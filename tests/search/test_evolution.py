@@ -19,8 +19,8 @@ from emsco.search import evolution
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
+from emsco.search.loop import Stop, StopReason
 from emsco.search.settings import SearchSettings
-from emsco.search.stopping import Stop, StopReason
 
 COSTS = [3, 1, 4, 1, 5, 9]
 

@@ -8,7 +8,7 @@ from support.brute import every_design
 from support.leveled import bench_of, every_leveled, grid_of
 
 from emsco.designs.chromosomes import levels_of, stages_of
-from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch

@@ -29,8 +29,7 @@ from emsco.search.finishing import (
     spread_order,
     wanted_subsets,
 )
-from emsco.search.loop import SearchResult
-from emsco.search.stopping import Stop, StopReason
+from emsco.search.loop import SearchResult, Stop, StopReason
 
 SPACE = DesignSpace(5, 3, allow_exclusion=True)
 

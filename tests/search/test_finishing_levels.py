@@ -13,9 +13,8 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Limits
 from emsco.search.finishing import FinishEnd, finish_search, wanted_subsets
-from emsco.search.loop import SearchResult
+from emsco.search.loop import SearchResult, Stop, StopReason
 from emsco.search.settings import SearchSettings
-from emsco.search.stopping import Stop, StopReason
 
 NAMES = {"searched_with": "lines", "finished_with": "trees"}
 

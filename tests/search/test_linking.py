@@ -11,8 +11,8 @@ from support.leveled import FOLDS, ROWS, bench_of, every_leveled, grid_of, rando
 
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import stage_counts, subset_words
-from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Limits, Scores

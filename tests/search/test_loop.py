@@ -14,10 +14,9 @@ from emsco.scoring.scores import Scores
 from emsco.search import loop
 from emsco.search.archive import Archive
 from emsco.search.evolution import EvolutionSearch
-from emsco.search.loop import run_search
+from emsco.search.loop import Stop, StopReason, run_search
 from emsco.search.paper import PaperSearch
 from emsco.search.settings import SearchSettings
-from emsco.search.stopping import Stop, StopReason
 
 ENOUGH = StopReason(Stop.EXHAUSTED, n_designs=7)
 

@@ -7,7 +7,7 @@ import pytest
 
 from emsco.designs.chromosomes import stages_of, with_levels
 from emsco.designs.space import DesignSpace
-from emsco.search.nearby import NearbySubsets
+from emsco.search.evolution import NearbySubsets
 
 N_FEATURES = 5
 USED = np.array([[0, 1, 1, 1, 1], [1, 0, 0, 1, 1], [0, 0, 1, 2, 2]], dtype=np.int16)

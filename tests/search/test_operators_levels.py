@@ -7,7 +7,7 @@ import pytest
 from support.leveled import grid_of, random_genes
 
 from emsco.designs.chromosomes import levels_of, stage_counts, stages_of
-from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.search.operators import random_levels, vary_levels
 
 GRID = grid_of()  # early stages have 0, 1 or 2, the last one 1 or 3

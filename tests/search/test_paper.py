@@ -17,9 +17,9 @@ from scipy.stats import betabinom, binomtest, chisquare
 from emsco.designs.chromosomes import compress
 from emsco.designs.space import DesignSpace
 from emsco.scoring.scores import Scores
+from emsco.search.loop import Stop, StopReason
 from emsco.search.paper import PaperSearch
 from emsco.search.settings import SearchSettings
-from emsco.search.stopping import Stop, StopReason
 
 N_ROWS = 97
 

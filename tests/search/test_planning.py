@@ -13,8 +13,8 @@ from support import brute
 
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress
-from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace, count_designs
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import InterruptedWarning, NoSuchDesign, ParameterError
 from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.engine import SplitRows
@@ -23,9 +23,8 @@ from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Limits, Scores
 from emsco.search import planning, proving
 from emsco.search.exact.landscape import Landscape
-from emsco.search.planning import SearchPlan, plan_search
+from emsco.search.planning import SearchPlan, duration, exact_seconds, plan_search, readable
 from emsco.search.problem import Problem
-from emsco.search.reach import duration, exact_seconds, readable
 from emsco.search.settings import SearchSettings
 
 PLENTY = 2**40

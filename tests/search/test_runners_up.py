@@ -10,7 +10,7 @@ from support.leveled import bench_of, every_leveled, grid_of, random_genes
 from emsco.designs.chromosomes import stages_of
 from emsco.designs.space import DesignSpace
 from emsco.scoring.pareto import front_mask
-from emsco.search.runners_up import runners_up
+from emsco.search.finishing import runners_up
 
 pytestmark = pytest.mark.usefixtures("all_bags")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from emsco.trust.certificates import RowResults, check_promises
-from emsco.trust.promises import Promise
+from emsco.front.certification import RowResults, check_promises
+from emsco.stats.promises import Promise
 
 LABELS = ("well", "ill")
 COSTS = np.array([1.0, 4.0, 10.0])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from emsco._base.objectives import Objectives
-from emsco.baselines import CostedClassifier
 from emsco.costs import FeatureCosts
-from emsco.datasets import Dataset
-from emsco.studies.contest_records import Contest
-from emsco.studies.contests import Answers
-from emsco.studies.questions import QUESTIONS, Offer, Seen
+from emsco.lab.contest_records import Contest
+from emsco.lab.contests import Answers
+from emsco.lab.datasets import Dataset
+from emsco.lab.questions import QUESTIONS, Offer, Seen
+from emsco.lab.rivals import CostedClassifier
 
 
 def small_set(name: str = "pima", _seed: int = 0) -> Dataset:

@@ -12,7 +12,7 @@ import numpy as np
 
 from emsco import Cascade
 from emsco._base.documents import document_text
-from emsco.cascade.formats import FORMAT
+from emsco.cascade.format import FORMAT
 from support.handmade import make_assessed_front, make_cascade, make_rows
 
 ROWS = make_rows(60)

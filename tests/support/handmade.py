@@ -13,15 +13,13 @@ from emsco.cascade import FrontModels
 from emsco.data.encoding import ColumnCode, Encoding
 from emsco.designs.chromosomes import compress
 from emsco.front.references import measure_references
-from emsco.models.averaged import AveragedModels
-from emsco.models.calibration import Calibrator
-from emsco.models.calibration_maps import IsotonicMap, SigmoidMap
+from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap
 from emsco.models.scaling import Scaling
-from emsco.models.stage_models import LinearModels
+from emsco.models.stage_models import AveragedModels, LinearModels
 from emsco.scoring.scores import Scores
-from emsco.trust.by_class import ByClass
-from emsco.trust.differences import RowFigures
-from emsco.trust.expected import Estimate, Expected
+from emsco.stats.by_class import ByClass
+from emsco.stats.differences import RowFigures
+from emsco.stats.expected import Estimate, Expected
 
 NAMES = ("age", "pulse", "scan", "biopsy")
 STAGES = (0, 0, 1, 2)  # age, pulse → scan → biopsy

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from emsco._base.leaves import rows_of_leaf
-from emsco.data.parted import PartedTable
-from emsco.data.remote_rows import Keeper, LostWorker, RemoteRows
+from emsco.data.encoding import PartedTable
+from emsco.scale.remote import Keeper, LostWorker, RemoteRows
 
 
 @dataclass(eq=False)

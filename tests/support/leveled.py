@@ -10,7 +10,7 @@ import pandas as pd
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import compress, levels_of, stages_of, with_levels
-from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting import Workbench
 from emsco.models.recipe import StageRecipe
 

@@ -9,10 +9,10 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
-from emsco.service import Settings
-from emsco.service.cases import Desk
-from emsco.service.server import make_server
-from emsco.service.store import CaseStore
+from emsco.app.service import Settings
+from emsco.app.service.cases import Desk
+from emsco.app.service.server import make_server
+from emsco.app.service.store import CaseStore
 
 JSON = {"Content-Type": "application/json"}
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from emsco.costs import FeatureCosts, Fee
 from emsco.designs.chromosomes import with_levels
-from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator

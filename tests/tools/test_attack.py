@@ -44,7 +44,7 @@ def samples(tmp_path_factory):
 @pytest.mark.parametrize("name", TRIALS)
 def test_a_damaged_file_is_refused_or_usable(samples, name, monkeypatch):
     monkeypatch.setattr("os.fsync", lambda _: None)
-    monkeypatch.setattr("emsco.pictures.explorer.page._library", lambda: "")  # slow to make
+    monkeypatch.setattr("emsco.app.explorer.page._library", lambda: "")  # slow to make
     kind = KINDS[name]
     before = kind.path(samples).read_bytes()
     whole = warm_up(kind, samples)

@@ -179,7 +179,7 @@ def _run_command(words: list[str], said: Path, most_bytes: int | None) -> None:
     if most_bytes is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing fails instead
         resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
-    from emsco.cli import main
+    from emsco.app.cli import main
     from emsco.scoring import journal
 
     journal._SECONDS = 0.0

@@ -28,30 +28,30 @@ from attacks.samples import (
 )
 from emsco import Cascade, Certificate, FeatureCosts, Monitor, ParetoFront
 from emsco._base.text import visible
-from emsco.cli.inspect import show
-from emsco.cli.output import print_deployed, print_details, print_front
-from emsco.data.reading import Reading
-from emsco.data.sources import FitFiles
+from emsco.app.cli.inspect import show
+from emsco.app.cli.output import print_deployed, print_details, print_front
+from emsco.app.files.reading import Reading
+from emsco.app.files.sources import FitFiles
+from emsco.app.runs.certify import certify_run
+from emsco.app.runs.decide import decide_file
+from emsco.app.runs.evaluate import evaluate_run
+from emsco.app.runs.explore import explore_run
+from emsco.app.runs.inspect import inspect_file
+from emsco.app.runs.monitor import monitor_file, target_of
+from emsco.app.runs.run import Run
+from emsco.app.service.cases import Desk
+from emsco.app.service.messages import RefusalError
+from emsco.app.service.settings import Settings
+from emsco.app.service.store import CaseStore
 from emsco.errors import EMSCOError, FileError
-from emsco.front.preferences import RULES
-from emsco.runs.certify import certify_run
-from emsco.runs.decide import decide_file
-from emsco.runs.evaluate import evaluate_run
-from emsco.runs.explore import explore_run
-from emsco.runs.inspect import inspect_file
-from emsco.runs.monitor import monitor_file, target_of
-from emsco.runs.run import Run
+from emsco.front.rules import RULES
+from emsco.lab.contest_records import Contest
+from emsco.lab.contest_report import ContestReport
+from emsco.lab.contests import Answers
+from emsco.lab.jobs import ResultStore
+from emsco.lab.methods import MethodResult
+from emsco.lab.sweep_records import SweepRepeat, ThresholdSweep
 from emsco.search.settings import SearchSettings
-from emsco.service.cases import Desk
-from emsco.service.messages import RefusalError
-from emsco.service.settings import Settings
-from emsco.service.store import CaseStore
-from emsco.studies.contest_records import Contest
-from emsco.studies.contest_report import ContestReport
-from emsco.studies.contests import Answers
-from emsco.studies.jobs import ResultStore
-from emsco.studies.methods import MethodResult
-from emsco.studies.sweep_records import SweepRepeat, ThresholdSweep
 
 __all__ = ["KINDS", "Kind", "NonsenseError"]
 

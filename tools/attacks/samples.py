@@ -18,19 +18,19 @@ import pyarrow.parquet as pq
 from emsco import Cascade, EMSCOClassifier, FeatureCosts
 from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray
+from emsco.app.files.sources import FitFiles
+from emsco.app.runs.certify import certify_run
+from emsco.app.runs.fit import fit_files
+from emsco.app.service.cases import Desk
+from emsco.app.service.settings import Settings
+from emsco.app.service.store import CaseStore
 from emsco.cascade.monitor import Monitor
-from emsco.data.sources import FitFiles
-from emsco.runs.certify import certify_run
-from emsco.runs.fit import fit_files
-from emsco.service.cases import Desk
-from emsco.service.settings import Settings
-from emsco.service.store import CaseStore
-from emsco.studies.contests import Answers, ContestJob
-from emsco.studies.jobs import ResultStore
-from emsco.studies.methods import Attempt, MethodResult, Outcome
-from emsco.studies.questions import QUESTIONS, Offer, Seen
-from emsco.studies.searching import EVERY_RULE, Choice
-from emsco.studies.sweep_records import SweepRepeat
+from emsco.lab.contests import Answers, ContestJob
+from emsco.lab.jobs import ResultStore
+from emsco.lab.methods import Attempt, MethodResult, Outcome
+from emsco.lab.questions import QUESTIONS, Offer, Seen
+from emsco.lab.searching import EVERY_RULE, Choice
+from emsco.lab.sweep_records import SweepRepeat
 
 __all__ = [
     "COLUMNS",

@@ -6,11 +6,11 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import emsco.cli.application
-import emsco.cli.fit  # noqa: F401
+import emsco.app.cli.application
+import emsco.app.cli.fit  # noqa: F401
 from attacks.fits import write_rows
-from emsco.data.sources import FitFiles
-from emsco.runs.fit import fit_files
+from emsco.app.files.sources import FitFiles
+from emsco.app.runs.fit import fit_files
 
 with tempfile.TemporaryDirectory(prefix="emsco-attack-") as name, warnings.catch_warnings():
     warnings.simplefilter("ignore")

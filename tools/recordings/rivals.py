@@ -1,4 +1,4 @@
-"""Fits of the rivals in `emsco.baselines`, and their tuning."""
+"""Fits of the rivals in `emsco.lab.rivals`, and their tuning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from emsco import baselines
+from emsco.lab import rivals as baselines
 from recordings.facts import Facts, decision_facts, evaluation_facts
 from recordings.plain import plain
 from recordings.tables import Table, cancer, mixed, wine

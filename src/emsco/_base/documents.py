@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import json
 import math
@@ -10,6 +12,7 @@ import re
 import shutil
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -18,10 +21,11 @@ from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from emsco._base.arrays import locked_copy
 from emsco._base.text import brief
-from emsco._base.typing import FloatArray
+from emsco._base.typing import AnyArray, FloatArray
 from emsco.errors import FileError
 
 __all__ = [
@@ -30,9 +34,11 @@ __all__ = [
     "PathLike",
     "document_text",
     "is_number",
+    "pack_array",
     "parse_document",
     "parse_json",
     "read_document",
+    "unpack_array",
     "write_document",
     "write_text",
     "writing_atomically",
@@ -364,3 +370,38 @@ def _sync(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def pack_array(array: AnyArray) -> str:
+    """Return the values of an array as text.
+
+    Examples
+    --------
+    >>> len(pack_array(np.zeros(1000))) < 100
+    True
+    """
+    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return base64.b64encode(zlib.compress(little.tobytes(), 9)).decode("ascii")
+
+
+def unpack_array(fields: Fields, name: str, n: int, kind: DTypeLike) -> AnyArray:
+    """Read an array of `n` values from a text in a file.
+
+    The text is refused if it is too long for so many values, or if more or fewer come out of it.
+    """
+    text, little = fields.text(name), np.dtype(kind).newbyteorder("<")
+    size = n * little.itemsize
+    rule = f"{n:,} packed values"
+    # Bytes that do not compress take five more for every 16 kB, and base64 a third more.
+    if len(text) > 4 * (size + size // 1000 + 64) // 3 + 4:
+        fields.refuse(name, rule, "a longer text")
+    try:
+        unpacker = zlib.decompressobj()
+        found = unpacker.decompress(base64.b64decode(text, validate=True), size + 1)
+    except (binascii.Error, ValueError, zlib.error):
+        fields.refuse(name, rule, "a damaged text")
+    if len(found) != size or not unpacker.eof or unpacker.unused_data:
+        fields.refuse(name, rule, f"{len(found):,} bytes" if len(found) <= size else "more")
+    if little == np.bool_ and max(found, default=0) > 1:
+        fields.refuse(name, "truth values, 0 or 1", max(found))
+    return np.frombuffer(found, dtype=little).astype(kind)

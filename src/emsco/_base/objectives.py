@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from emsco._base.documents import Fields
 
-__all__ = ["METRICS", "Objectives", "balanced_length", "metric_brief", "metric_name"]
+__all__ = [
+    "LEVEL",
+    "METRICS",
+    "Interval",
+    "Objectives",
+    "balanced_length",
+    "metric_brief",
+    "metric_name",
+]
+
+LEVEL = 0.95
+
+
+class Interval(NamedTuple):
+    """Limits between which a figure lies, with a stated confidence."""
+
+    low: float
+    high: float
+
 
 METRICS = ("accuracy", "balanced_accuracy")  # what the objective "accuracy" can be
 _ROUNDING = 1e-9  # methods add up the same costs in different orders

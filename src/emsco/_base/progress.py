@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["JobProgress", "ProgressLog", "RowProgress", "new_bar", "print_note"]
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from emsco._base.text import visible
+
+__all__ = ["JobProgress", "ProgressLog", "RowProgress", "SafeConsole", "new_bar", "print_note"]
+
+
+class SafeConsole(Console):
+    """A console for names from files, which may hold escape sequences."""
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        """Write out control characters before the text is measured, so that columns fit."""
+        return super().render_str(visible(text), **settings)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yield segments in which control characters are written out."""
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else visible(segment.text)
+            yield segment if text == segment.text else Segment(text, segment.style)
+
 
 _QUIET = 30.0  # seconds without a line before a log gets the next one
 
@@ -61,7 +85,7 @@ class RowProgress:
     def __init__(self) -> None:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        from emsco._base.consoles import SafeConsole
+        from emsco._base.progress import SafeConsole
 
         text = TextColumn("{task.completed:,.0f} rows decided")
         console = SafeConsole(stderr=True)
@@ -122,7 +146,7 @@ def new_bar(step: str, width: int) -> Any:
     )
     from rich.table import Column
 
-    from emsco._base.consoles import SafeConsole
+    from emsco._base.progress import SafeConsole
 
     return Progress(
         TextColumn(step),
@@ -137,6 +161,6 @@ def new_bar(step: str, width: int) -> Any:
 
 def print_note(line: str) -> None:
     """Print one line on standard error, as it is."""
-    from emsco._base.consoles import SafeConsole
+    from emsco._base.progress import SafeConsole
 
     SafeConsole(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)

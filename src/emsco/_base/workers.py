@@ -10,12 +10,59 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, TypeVar
 
-__all__ = ["Workers", "batched", "ending_with_parent", "in_processes", "one_thread", "slices"]
+import numpy as np
 
+__all__ = [
+    "Workers",
+    "batched",
+    "by_parts",
+    "ending_with_parent",
+    "in_processes",
+    "in_threads",
+    "one_thread",
+    "slices",
+]
+
+_MANY = 100_000  # fewer rows than this take less time than starting threads
+_MOST_THREADS = 8
+
+S = TypeVar("S")
 T = TypeVar("T")
+
+
+def by_parts(n_rows: int, job: Callable[[slice], T]) -> list[T]:
+    """Call `job` on slices that cover all rows, in threads, and return its results in order.
+
+    Few rows are a single slice.
+    """
+    if n_rows < _MANY:
+        return [job(slice(0, n_rows))]
+    n_threads = min(_n_cores(), _MOST_THREADS)
+    edges = np.linspace(0, n_rows, n_threads + 1, dtype=np.int64).tolist()
+    return in_threads(job, [slice(*edge) for edge in pairwise(edges)])
+
+
+def in_threads(job: Callable[[S], T], tasks: Sequence[S], most: int = _MOST_THREADS) -> list[T]:
+    """Call `job` on each task, in at most `most` threads, and return its results in order.
+
+    0 or 1 start none.
+    """
+    n_threads = min(_n_cores(), len(tasks), most)
+    if n_threads <= 1:
+        return [job(task) for task in tasks]
+    with ThreadPoolExecutor(n_threads) as threads:
+        return list(threads.map(job, tasks))
+
+
+def _n_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
 
 _LOOK = 1.0  # seconds between looks at the parent of a worker
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
-from emsco._kernels.compiling import helper, kernel
+from emsco._kernels.compiler import helper, kernel
 
 BLANK = 255
 _LEAST_CURVATURE = 1e-3  # of the rows on each side of a split

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
-from emsco._kernels.allowing import allowance
 from emsco._kernels.bits import popcount
-from emsco._kernels.compiling import helper, kernel
+from emsco._kernels.chains import allowance
+from emsco._kernels.compiler import helper, kernel
 
 __all__ = ["SPARE", "Chains", "LinkRules", "Subsets", "fill_reach", "link_subsets"]
 

@@ -23,8 +23,8 @@ from emsco._base.typing import (
     StageArray,
 )
 from emsco._kernels.bits import lowest_bit
-from emsco._kernels.compiling import helper, kernel
-from emsco._kernels.deciding import find_likeliest
+from emsco._kernels.compiler import helper, kernel
+from emsco._kernels.judging import find_likeliest
 
 MOST_LEAVES = 32
 _EVERY = np.uint32(0xFFFFFFFF)

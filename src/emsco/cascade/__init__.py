@@ -3,12 +3,9 @@
 from emsco.cascade.cascade import Cascade
 from emsco.cascade.case import Case, CaseDecision
 from emsco.cascade.decisions import Decisions
-from emsco.cascade.effective import EffectiveRows
-from emsco.cascade.evaluation import Evaluation
-from emsco.cascade.exits import ExitReport
-from emsco.cascade.intervals import Intervals
+from emsco.cascade.evaluation import Evaluation, Subgroups
+from emsco.cascade.outcomes import EffectiveRows, ExitReport, Intervals
 from emsco.cascade.stages import FrontModels
-from emsco.cascade.subgroups import Subgroups
 
 __all__ = [
     "Cascade",

@@ -12,18 +12,17 @@ from numpy.typing import ArrayLike
 
 from emsco._base.arrays import locked_copy
 from emsco._base.documents import PathLike, read_document, write_document
+from emsco._base.text import listed
 from emsco._base.typing import AnyArray, FloatArray
-from emsco.cascade import acquiring, formats
-from emsco.cascade.acquiring import Acquire, AsyncAcquire, Limits, Retries
+from emsco._base.workers import by_parts
+from emsco.cascade import acquisition as acquiring
+from emsco.cascade import format as formats
+from emsco.cascade.acquisition import Acquire, AsyncAcquire, Limits, Retries
 from emsco.cascade.case import Case
-from emsco.cascade.curves import stage_reliability, stage_risks
-from emsco.cascade.deciding import decide_rows
 from emsco.cascade.decisions import Decisions
-from emsco.cascade.evaluation import Evaluation
+from emsco.cascade.evaluation import Evaluation, Tally
 from emsco.cascade.prices import Prices
-from emsco.cascade.showing import cascade_html, cascade_text
-from emsco.cascade.stages import Stages
-from emsco.cascade.tallying import Tally
+from emsco.cascade.stages import Stages, stage_reliability, stage_risks
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.data.frames import shell_of
@@ -31,15 +30,100 @@ from emsco.data.keys import Keys
 from emsco.data.labels import check_truth
 from emsco.data.weights import check_weights
 from emsco.designs.design import Design
-from emsco.designs.stage_thresholds import StageThresholds, by_stage_and_class
-from emsco.designs.thresholds import MinConfidence
-from emsco.models.averaged import parts_of
-from emsco.models.stage_models import StageModels
-from emsco.trust.error_costs import ErrorCosts, check_label_costs
-from emsco.trust.reliability import Reliability
-from emsco.trust.risk import RiskCoverage
+from emsco.designs.thresholds import (
+    MinConfidence,
+    StageThresholds,
+    answers_all,
+    by_stage_and_class,
+    differ,
+    in_words,
+    leaving_in_words,
+    rule_in_words,
+)
+from emsco.errors import DataError
+from emsco.models.stage_models import StageModels, parts_of
+from emsco.plotting.notebook import boxes, fragment, note
+from emsco.stats.error_costs import ErrorCosts, check_label_costs
+from emsco.stats.reliability import Reliability, RiskCoverage
 
-__all__ = ["Cascade"]
+__all__ = ["Cascade", "cascade_html", "cascade_text", "decide_rows"]
+
+_MOST_NAMES = 30  # of a stage, in a notebook
+
+
+def cascade_text(design: Design, stages: Stages, thresholds: StageThresholds) -> str:
+    """Name the features and cost of each stage, and the threshold or those of all stages."""
+    steps = " → ".join(
+        f"{', '.join(bought)} [{_about(stages, j)}{cost:g}] {design.threshold_in_words(j)}".rstrip()
+        for j, (bought, cost) in enumerate(zip(stages.buys, stages.costs, strict=True))
+    )
+    least = thresholds[0]
+    accepts = "answers all" if answers_all(least) else f"accept at {in_words(least)}"
+    parts = [steps, "" if differ(thresholds) else accepts, _averaged(stages)]
+    parts.append("" if stages.label_costs is None else "labels of least expected cost")
+    return f"Cascade({'; '.join(filter(None, parts))})"
+
+
+def cascade_html(
+    design: Design, costs: FeatureCosts, stages: Stages, thresholds: StageThresholds
+) -> str:
+    """Show the stages from left to right, with their features and costs."""
+    steps, before, known = [], 0.0, tuple[str, ...]()
+    for j, (bought, paid) in enumerate(zip(stages.buys, stages.costs, strict=True)):
+        about = _about(stages, j)
+        cost = f"cost {about}{paid - before:g}, so far {about}{paid:g}"
+        waits = [f"delay so far {stages.delays[j]:g}"] if stages.delays else []
+        buys = f"buys {listed(costs.in_words(bought, known), _MOST_NAMES)}"
+        known = (*known, *bought)
+        rule = [rule_in_words(thresholds[j])] if differ(thresholds) else []
+        steps.append((f"stage {j + 1}", [buys, cost, *waits, *rule]))
+        before = paid
+    last = f"{_about(stages, len(stages) - 1)}{before:g}"
+    steps.append(("rejected", ["rows still undecided", f"cost {last}"]))
+    never, mean = design.left_out, _averaged(stages)
+    return fragment(
+        f"Cascade: {leaving_in_words(thresholds)}",
+        boxes(steps),
+        note(f"never bought: {listed(never, _MOST_NAMES)}") if never else "",
+        note(mean) if mean else "",
+        "" if stages.label_costs is None else note("gives the label of least expected cost"),
+    )
+
+
+def _about(stages: Stages, j: int) -> str:
+    """The word before the cost of a stage, if a feature bought by then has prices by row."""
+    return "about " if len(stages.prices) and stages.prices.stages.min() <= j else ""
+
+
+def _averaged(stages: Stages) -> str:
+    n_models = len(parts_of(stages.models))
+    return f"average of {n_models} models per stage" if n_models > 1 else ""
+
+
+def decide_rows(stages: Stages, rows: FloatArray, prices: FloatArray | None = None) -> Decisions:
+    """Decide encoded rows; `prices` has what each pays for features with prices by row."""
+    n_inputs = stages.encoding.n_inputs
+    if rows.ndim != 2 or rows.shape[1] != n_inputs:
+        raise DataError(f"rows must have {n_inputs} columns, got shape {rows.shape}.")
+    n_rows, n_stages = len(rows), len(stages)
+    guesses = np.empty(n_rows, dtype=stages.classes.dtype)
+    accepted = np.empty(n_rows, dtype=np.bool_)
+    confidence, cost = np.empty(n_rows), np.empty(n_rows)
+    stage = np.empty(n_rows, dtype=np.int64)
+    paid = np.array([*stages.costs, stages.costs[-1]])  # by exit; rejected rows pay all
+
+    def decide_part(p: slice) -> None:
+        left, winner, confidence[p] = stages.label(rows[p], 0, n_stages)
+        accepted[p] = left < n_stages
+        cost[p] = paid[left]
+        guesses[p] = stages.classes[winner]
+        np.minimum(left + 1, n_stages, out=stage[p])
+
+    by_parts(n_rows, decide_part)
+    if prices is not None and len(stages.prices):
+        cost = stages.prices.costs(prices)[np.arange(n_rows), stage - 1]
+    delay = np.array(stages.delays)[stage - 1] if stages.delays else None
+    return Decisions(guesses, accepted, confidence, stage, cost, delay=delay)
 
 
 @dataclass(frozen=True, eq=False)

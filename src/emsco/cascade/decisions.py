@@ -12,7 +12,7 @@ from emsco._base.text import counted
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.data.frames import Columns, like, to_pandas, to_polars, to_pyarrow
 from emsco.data.labels import positions_of
-from emsco.pictures.notebook import fragment, note, table
+from emsco.plotting.notebook import fragment, note, table
 
 if TYPE_CHECKING:
     import pandas as pd

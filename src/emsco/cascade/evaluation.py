@@ -3,34 +3,255 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from emsco._base.checks import refused
 from emsco._base.documents import Fields
-from emsco._base.intervals import Interval
-from emsco._base.objectives import Objectives
-from emsco._base.text import aligned, counted, in_short, listed, percent_with, share_with, whole
-from emsco._base.typing import AnyArray, FloatArray
+from emsco._base.objectives import Interval, Objectives
+from emsco._base.text import (
+    aligned,
+    brief,
+    counted,
+    in_short,
+    listed,
+    percent_with,
+    share_with,
+    shorten,
+    whole,
+)
+from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.cascade.decisions import Decisions
-from emsco.cascade.effective import EffectiveRows
-from emsco.cascade.exits import ExitReport, amount, exits_of, outcomes_of
-from emsco.cascade.intervals import Intervals
-from emsco.cascade.subgroups import Subgroups
+from emsco.cascade.outcomes import (
+    EffectiveRows,
+    ExitReport,
+    GroupCells,
+    Intervals,
+    amount,
+    exits_of,
+    outcomes_of,
+)
+from emsco.data.frames import Columns, to_pandas, to_polars
+from emsco.data.keys import Keys, check_by, without_text
 from emsco.errors import DataError
-from emsco.pictures.classes import class_html, class_notes, class_text
-from emsco.pictures.flow import Flow
-from emsco.pictures.notebook import fragment, table
-from emsco.trust.by_class import ByClass
-from emsco.trust.error_costs import ErrorCosts, Total
-from emsco.trust.keeping import PromiseReport
-from emsco.trust.seen_totals import SeenTotal
+from emsco.plotting.classes import ClassTable, class_html, class_notes, class_text
+from emsco.plotting.flow import Flow
+from emsco.plotting.notebook import fragment, note, table
+from emsco.stats.by_class import ByClass
+from emsco.stats.error_costs import ErrorCosts, Total
+from emsco.stats.promises import PromiseReport, SeenTotal
+from emsco.stats.tests import CHANCE, p_values_below
 
-__all__ = ["Evaluation"]
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+__all__ = ["Evaluation", "Subgroups", "Tally"]
+
+MOST_LINES = 20
+_LONGEST = 14
+_FIGURES = ("coverage", "accuracy", "cost")
+
+
+class _Evaluated(Protocol):
+    """The part of `Evaluation` that subgroups need; `Evaluation` itself imports this module."""
+
+    @property
+    def n_rows(self) -> float: ...
+    @property
+    def coverage(self) -> float: ...
+    @property
+    def accuracy(self) -> float: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def rows(self) -> EffectiveRows: ...
+    @property
+    def intervals(self) -> Intervals: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+E = TypeVar("E", bound=_Evaluated)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Subgroups(Mapping[Any, E], Generic[E]):
+    """Evaluation of each subgroup: a mapping from the values of a column to evaluations.
+
+    The value None stands for rows without a value. Subgroups of a few rows have wide intervals.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column, or "subgroup".
+    subgroups : tuple
+        The values, sorted; None comes last.
+    evaluations : tuple of Evaluation
+    """
+
+    column: str
+    subgroups: tuple[Any, ...]
+    evaluations: tuple[E, ...]
+
+    def __getitem__(self, group: Any) -> E:
+        """Evaluation of the rows with a value."""
+        if group not in self.subgroups:
+            raise KeyError(group)
+        return self.evaluations[self.subgroups.index(group)]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the values."""
+        return iter(self.subgroups)
+
+    def __len__(self) -> int:
+        """Number of subgroups."""
+        return len(self.subgroups)
+
+    @property
+    def p_values(self) -> FloatArray:
+        """P-values of the claims that a subgroup is as accurate as all others together.
+
+        By Fisher's exact test, corrected for the number of subgroups by Holm's method. With
+        weights or groups of rows, it is approximate.
+        """
+        rows = np.array([one.rows.accuracy for one in self.evaluations])
+        return p_values_below(rows * [one.accuracy for one in self.evaluations], rows)
+
+    @property
+    def below(self) -> tuple[Any, ...]:
+        """Values of the subgroups whose accuracy is below the others' beyond chance."""
+        pairs = zip(self.subgroups, self.p_values.tolist(), strict=True)
+        return tuple(group for group, p_value in pairs if p_value < CHANCE)
+
+    @property
+    def sentence(self) -> str:
+        """Name the subgroups whose accuracy is below the others' beyond chance, or say: none."""
+        if len(self) < 2:
+            return f"All rows are of one subgroup by {self.column}."
+        below = [_named(group) for group in self.below]
+        if not below:
+            return f"By {self.column}, no subgroup is less accurate than the others beyond chance."
+        are = "are" if len(below) > 1 else "is"
+        return (
+            f"By {self.column}, {listed(below, MOST_LINES)} {are} less accurate than the others "
+            "beyond chance."
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a pandas table with one row per subgroup."""
+        return to_pandas(self.columns())
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a Polars table with one row per subgroup."""
+        return to_polars(self.columns())
+
+    def columns(self) -> Columns:
+        """Return one line per subgroup: its rows, its figures and their intervals."""
+        missing = np.array([group is None for group in self.subgroups])
+        values: Any = list(self.subgroups)
+        if missing.any():
+            values = np.ma.MaskedArray(_filled(self.subgroups), mask=missing)
+        found: dict[str, Any] = {self.column: values, "rows": self._all("n_rows")}
+        ends = [one.intervals for one in self.evaluations]
+        for name in _FIGURES:
+            found[name] = self._all(name)
+            for end in ("low", "high"):
+                found[f"{name}_{end}"] = [getattr(getattr(one, name), end) for one in ends]
+        return {**found, "p_value": self.p_values}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: an evaluation for each value."""
+        found = zip(self.subgroups, self.p_values.tolist(), self.evaluations, strict=True)
+        return {
+            "column": self.column,
+            "below": [_plain(group) for group in self.below],
+            "sentence": self.sentence,
+            "subgroups": [
+                {"value": _plain(group), "p_value": p_value, **one.to_dict()}
+                for group, p_value, one in found
+            ],
+        }
+
+    def table(self, width: int) -> ClassTable:
+        """Return a table that fits `width` characters, if need be with fewer intervals."""
+        for shown in (_FIGURES, _FIGURES[:2], _FIGURES[1:2], ()):
+            found = self._table(shown)
+            if found.width <= width:
+                break
+        return found
+
+    def _table(self, with_intervals: Sequence[str]) -> ClassTable:
+        some = self.evaluations[:MOST_LINES]
+        ends = [one.intervals for one in some]
+        costs = aligned([one.cost for one in some])
+        lines = []
+        for group, one, at, cost in zip(self.subgroups, some, ends, costs, strict=False):
+            shares = (
+                percent_with(getattr(one, name), *getattr(at, name))
+                if name in with_intervals
+                else f"{getattr(one, name):.1%}"
+                for name in _FIGURES[:2]
+            )
+            if "cost" in with_intervals:
+                decimals = len(cost.partition(".")[2])
+                cost = f"{cost} ({at.cost.low:.{decimals}f} to {at.cost.high:.{decimals}f})"
+            lines.append((_cell(group), f"{one.n_rows:,.6g}", *shares, cost))
+        return ClassTable((shorten(self.column, _LONGEST), "rows", *_FIGURES), tuple(lines))
+
+    def notes(self, all_in: str = "by.to_pandas()") -> list[str]:
+        """Say which subgroups are less accurate, and how many are left out of the table."""
+        more = len(self) - MOST_LINES
+        return [*([f"{more:,} more; {all_in} has all."] if more > 0 else []), self.sentence]
+
+    def text(self, width: int = 78) -> list[str]:
+        """Return the table and its notes as lines of text."""
+        return [*(f"  {line}" for line in self.table(width).text()), *self.notes()]
+
+    def html(self) -> str:
+        """Make a table with its notes."""
+        shown = self._table(_FIGURES)
+        notes = "".join(map(note, self.notes()))
+        return f"<div>{table(shown.headings, shown.lines, shown.headings[:1])}{notes}</div>"
+
+    def __repr__(self) -> str:
+        """Show a line per subgroup."""
+        return "\n".join([self._title, *self.text()])
+
+    def _repr_html_(self) -> str:
+        """Show a line per subgroup, for notebooks."""
+        return fragment(self._title, self.html())
+
+    @property
+    def _title(self) -> str:
+        return f"{counted(len(self), 'subgroup')} by {self.column}, with 95 % intervals"
+
+    def _all(self, name: str) -> list[Any]:
+        return [getattr(one, name) for one in self.evaluations]
+
+
+def _filled(groups: tuple[Any, ...]) -> Any:
+    """Return values as an array; missing ones are replaced by another, for a mask to hide."""
+    other = next((group for group in groups if group is not None), 0)
+    return np.array([other if group is None else group for group in groups])
+
+
+def _named(group: Any) -> str:
+    return "missing" if group is None else brief(group, 30)
+
+
+def _cell(group: Any) -> str:
+    text = "missing" if group is None else str(group)
+    return shorten(" ".join(text.split()), _LONGEST)
+
+
+def _plain(group: Any) -> Any:
+    """Return a value that JSON has; dates and such become text."""
+    return group if group is None or isinstance(group, (bool, int, float, str)) else str(group)
+
 
 _MOST_NAMES = 30  # of a stage, in a notebook
 _TEXT_WIDTH = 78  # of a table, which is indented by 2
@@ -409,3 +630,132 @@ def _joined_deviation(parts: Sequence[Evaluation], cost: float) -> float | None:
         for part in parts
     )
     return math.sqrt(sum(squares) / (sum(part.n_rows for part in parts) or 1))
+
+
+_MOST_PARTS = 32
+_UNNAMED = "subgroup"
+
+
+@dataclass(slots=True)
+class _Part:
+    """Evaluations of parts of the rows, and the outcomes of their groups if they have any."""
+
+    evaluations: list[Evaluation] = field(default_factory=list)
+    cells: list[GroupCells] = field(default_factory=list)
+
+    def add(self, evaluation: Evaluation, cells: GroupCells | None) -> None:
+        """Keep a part; many parts become one, so that memory does not grow with their number."""
+        self.evaluations.append(evaluation)
+        if cells is not None:
+            self.cells.append(cells)
+        if len(self.evaluations) >= _MOST_PARTS:
+            self.evaluations = [Evaluation.joined(self.evaluations)]
+            self.cells = [GroupCells.joined(self.cells)] if self.cells else []
+
+    def joined(self) -> Evaluation:
+        found = Evaluation.joined(self.evaluations)
+        if not self.cells:
+            return found
+        costs = np.array([report.cost for report in found.exits])
+        return replace(found, effective=GroupCells.joined(self.cells).effective(found.rows, costs))
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """Decisions that are compared with true labels part by part.
+
+    A group may have rows in several parts. Memory grows with the number of groups and subgroups,
+    not with that of rows.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    buys : sequence of tuple of str
+        Features that each stage buys.
+    costs : sequence of float or None
+        Cost of a row after each stage; None if rows pay prices of their own.
+    by_text : bool
+        Whether values of subgroups are read from text: numbers then become numbers.
+    delays : sequence of float
+        Time that a row has waited after each stage; empty if no value comes later.
+    """
+
+    classes: AnyArray
+    buys: Sequence[tuple[str, ...]]
+    costs: Sequence[float] | None
+    by_text: bool = False
+    delays: Sequence[float] = ()
+    _whole: _Part = field(default_factory=_Part)
+    _by: dict[Any, _Part] = field(default_factory=dict)
+    _column: str | None = None
+    _groups: dict[Any, int] = field(default_factory=dict)
+
+    def add(
+        self,
+        decisions: Decisions,
+        truth: AnyArray,
+        weights: FloatArray | None,
+        groups: Keys | None = None,
+        by: Keys | None = None,
+    ) -> None:
+        """Add a part of the rows."""
+        numbers = None if groups is None else self._numbers(groups)
+        self._add(self._whole, decisions, truth, weights, numbers)
+        if by is None:
+            return
+        self._column = by.name or _UNNAMED
+        self._check(list(dict.fromkeys([*self._by, *by.values])))
+        order = np.argsort(by.codes, kind="stable")
+        ends = np.cumsum(np.bincount(by.codes, minlength=len(by.values)))
+        for value, which in zip(by.values, np.split(order, ends[:-1]), strict=True):
+            if not len(which):
+                continue
+            part = self._by.setdefault(value, _Part())
+            own = None if weights is None else weights[which]
+            of_group = None if numbers is None else numbers[which]
+            self._add(part, _rows_of(decisions, which), truth[which], own, of_group)
+
+    def evaluation(self) -> Evaluation:
+        """Return the evaluation of all rows so far."""
+        found = self._whole.joined()
+        if self._column is None:
+            return found
+        values = self._values(list(self._by))
+        parts = dict(zip(values, self._by.values(), strict=True))
+        ordered = sorted(value for value in values if value is not None)
+        ordered += [None] if None in parts else []
+        evaluations = tuple(parts[value].joined() for value in ordered)
+        return replace(found, by=Subgroups(self._column, tuple(ordered), evaluations))
+
+    def _values(self, read: list[Any]) -> list[Any]:
+        return without_text(read) if self.by_text else read
+
+    def _check(self, read: list[Any]) -> None:
+        what = "by" if self._column == _UNNAMED else f"column {self._column!r}"
+        check_by(self._values(read), what)
+
+    def _numbers(self, groups: Keys) -> IntArray:
+        """Return the number of each row's group, the same in all parts."""
+        known = self._groups
+        numbers = [known.setdefault(value, len(known)) for value in groups.values]
+        return np.array(numbers, dtype=np.int64)[groups.codes]
+
+    def _add(
+        self,
+        part: _Part,
+        decisions: Decisions,
+        truth: AnyArray,
+        weights: FloatArray | None,
+        groups: IntArray | None,
+    ) -> None:
+        about = (self.classes, self.buys, self.costs, self.delays)
+        cells = None
+        if groups is not None:
+            outcomes = outcomes_of(decisions, truth, self.classes, len(self.buys))
+            cells = GroupCells.from_rows(groups, outcomes, weights)
+        part.add(Evaluation.from_decisions(decisions, truth, weights, *about), cells)
+
+
+def _rows_of(decisions: Decisions, which: IntArray) -> Decisions:
+    names = ("guesses", "accepted", "confidence", "stage", "cost")
+    return Decisions(**{name: getattr(decisions, name)[which] for name in names})

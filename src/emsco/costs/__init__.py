@@ -1,9 +1,8 @@
 """Costs of acquiring features, alone or in groups, with fees, given in Python or in a file."""
 
 from emsco.costs.features import CostsLike, FeatureCosts
-from emsco.costs.fees import Fee, Fees, fees_paid
+from emsco.costs.fees import CostUnits, Fee, Fees, fees_paid
 from emsco.costs.prices import RowPrice, is_row_price
-from emsco.costs.units import CostUnits
 
 __all__ = [
     "CostUnits",

@@ -14,24 +14,191 @@ from numpy.typing import ArrayLike
 
 from emsco._base.arrays import whole_units
 from emsco._base.checks import check_number, refused
-from emsco._base.text import brief, some
+from emsco._base.text import brief, some, what_was_meant
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco.costs.checks import LARGEST_COST, check_costs
-from emsco.costs.delays import changed_delays, checked_delays, delays_of
-from emsco.costs.fees import Fee, Fees, check_fees, fees_paid
-from emsco.costs.files import parse_costs
-from emsco.costs.groups import (
-    check_fit,
-    check_members,
-    group_of_columns,
-    split_groups,
-    without_columns,
+from emsco.costs.fees import (
+    LARGEST_COST,
+    CostUnits,
+    Fee,
+    Fees,
+    check_amount,
+    check_costs,
+    check_fees,
+    check_known,
+    fees_paid,
 )
+from emsco.costs.files import parse_costs
 from emsco.costs.prices import RowPrice, check_prices, split_prices, without_prices
-from emsco.costs.units import CostUnits
 from emsco.errors import CostsError, Hint, Parameter, Remedy
 
-__all__ = ["CostsLike", "FeatureCosts"]
+__all__ = [
+    "CostsLike",
+    "FeatureCosts",
+    "changed_delays",
+    "check_fit",
+    "check_members",
+    "checked_delays",
+    "delays_of",
+    "group_of_columns",
+    "split_groups",
+    "without_columns",
+]
+
+
+def delays_of(delays: Mapping[str, Any], names: Sequence[str]) -> FloatArray:
+    """Return the delay of each feature, given some by name; 0 for the others."""
+    check_known("delays", delays, names)
+    found = (check_amount(f"the delay of {name!r}", delays.get(name, 0)) for name in names)
+    return np.array(list(found), dtype=np.float64)
+
+
+def _numbers(delays: ArrayLike, names: tuple[str, ...]) -> FloatArray:
+    """Copy delays; refuse what is not one number for each feature."""
+    try:
+        given = np.array(delays, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError):
+        numbers = f" must be numbers, one for each feature, got {brief(delays)}."
+        raise CostsError(Parameter("delays"), numbers) from None
+    if given.shape != (len(names),):
+        each = f" must have one entry for each of the {len(names)} features, got shape "
+        raise CostsError(Parameter("delays"), each, f"{given.shape}.")
+    return given
+
+
+def checked_delays(delays: ArrayLike, names: tuple[str, ...]) -> FloatArray:
+    """Copy, check and lock delays; none mean 0 for all features."""
+    given = _numbers(delays if np.size(delays) else np.zeros(len(names)), names)
+    for name, delay in zip(names, given.tolist(), strict=True):
+        check_amount(f"the delay of {name!r}", delay)
+    given.setflags(write=False)
+    return given
+
+
+def changed_delays(
+    before: FloatArray,
+    delays: Mapping[str, Any] | ArrayLike,
+    names: tuple[str, ...],
+    groups: Mapping[str, Sequence[str]],
+) -> FloatArray:
+    """Return other delays, in feature order or by name; those that are not named stay."""
+    if not isinstance(delays, Mapping):
+        return _numbers(delays, names)
+    check_known(Parameter("delays"), delays, names, groups)
+    own = dict(zip(names, before.tolist(), strict=True))
+    return delays_of({**own, **delays}, names)
+
+
+_HINT = (
+    '; columns without names are x0, x1, …, and in a Pipeline set_output(transform="pandas") '
+    "keeps their names"
+)
+
+
+def check_members(names: tuple[str, ...], columns: Sequence[Sequence[str]]) -> None:
+    """Refuse groups that are empty, share a column, or have the name of a column outside."""
+    if len(columns) != len(names):
+        raise CostsError(
+            f"columns must have one entry for each of the {len(names)} features, got "
+            f"{len(columns)}."
+        )
+    owner: dict[str, str] = {}
+    for name, members in zip(names, columns, strict=True):
+        if not members:
+            raise CostsError(f"a group must have a column, got none for group {name!r}.")
+        for column in members:
+            if column in owner:
+                both = " and ".join(repr(one) for one in dict.fromkeys((owner[column], name)))
+                raise CostsError(f"a column must be in one group once, got {column!r} in {both}.")
+            owner[column] = name
+    if clash := [name for name in names if owner.get(name, name) != name]:
+        raise CostsError(
+            f"a feature must not have the name of another feature's column, got {clash[0]!r}, a "
+            f"column of group {owner[clash[0]]!r}."
+        )
+
+
+def split_groups(
+    costs: Mapping[str, Any], groups: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
+    """Split costs that may name the columns of groups into costs by name and columns by group."""
+    names = list(map(str, costs))
+    if len(set(names)) < len(names):
+        raise CostsError(f"feature names must differ, got {some(names)}.")
+    members: dict[str, Any] = {str(name): columns for name, columns in groups.items()}
+    given = {}
+    for name, cost in zip(names, costs.values(), strict=True):
+        given[name] = cost
+        if isinstance(cost, Mapping):
+            if set(cost) not in ({"cost"}, {"cost", "columns"}) or name in members:
+                raise CostsError(
+                    Parameter("costs"),
+                    f" must be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
+                    f"{brief(dict(cost))} for {name!r}.",
+                )
+            given[name] = cost["cost"]
+            if "columns" in cost:
+                members[name] = cost["columns"]
+    for name, columns in members.items():
+        if isinstance(columns, str) or not isinstance(columns, Iterable):
+            raise CostsError(
+                f"a group must be a list of columns, got {brief(columns)} for {name!r}."
+            )
+    owned = {name: tuple(map(str, columns)) for name, columns in members.items()}
+    check_members(tuple(owned), tuple(owned.values()))
+    return given, owned
+
+
+def without_columns(
+    dropped: set[str], costs: dict[str, Any], groups: dict[str, tuple[str, ...]]
+) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
+    """Return costs and groups without columns that were dropped from the table."""
+    left = {
+        name: tuple(column for column in columns if column not in dropped)
+        for name, columns in groups.items()
+    }
+    gone = {name for name in dropped if name not in groups}
+    gone |= {name for name, columns in left.items() if not columns}
+    return (
+        {name: cost for name, cost in costs.items() if name not in gone},
+        {name: columns for name, columns in left.items() if columns},
+    )
+
+
+def check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str, str]) -> None:
+    """Refuse costs and groups that do not fit a table with columns `names`."""
+    there, groups = set(names), set(group_of.values())
+    if strange := [column for column in group_of if column not in there]:
+        raise CostsError(
+            f"groups must hold columns of the data ({some(names)}), got {strange[0]!r} in group "
+            f"{group_of[strange[0]]!r}{_hint(names) or what_was_meant(strange[0], names)}"
+        )
+    if taken := [name for name in groups if name in there and group_of.get(name) != name]:
+        raise CostsError(
+            f"a group must not have the name of a column outside it, got {taken[0]!r}."
+        )
+    if inside := [name for name in given if name in group_of and name not in groups]:
+        raise CostsError(
+            Parameter("costs"),
+            f" must name a group, not a column in it, got {inside[0]!r} of group "
+            f"{group_of[inside[0]]!r}.",
+        )
+    if unknown := [name for name in given if name not in there and name not in groups]:
+        features = tuple(dict.fromkeys(group_of.get(column, column) for column in names))
+        raise CostsError(
+            Parameter("costs"),
+            f" must name features of the data ({some(features)}), got {some(unknown)}"
+            f"{_hint(names) or what_was_meant(unknown[0], features)}",
+        )
+
+
+def _hint(names: tuple[str, ...]) -> str:
+    """Return advice on names if the columns of the data have none of their own."""
+    return f"{_HINT}." if names and names[0] == "x0" else ""
+
+
+def group_of_columns(groups: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Return the group of each column that is in one."""
+    return {column: name for name, columns in groups.items() for column in columns}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

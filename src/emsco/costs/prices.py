@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.text import brief, some, what_was_meant
-from emsco.costs.checks import check_known
+from emsco.costs.fees import check_known
 from emsco.errors import CostsError, Parameter
 
 __all__ = ["RowPrice", "check_prices", "is_row_price", "split_prices", "without_prices"]

@@ -11,7 +11,7 @@ from emsco._base.checks import is_number
 from emsco._base.text import brief, first_line, some
 from emsco._base.typing import FloatArray
 from emsco.costs import RowPrice, is_row_price
-from emsco.costs.checks import LARGEST_COST, check_known
+from emsco.costs.fees import LARGEST_COST, check_known
 from emsco.data.keys import column_of
 from emsco.data.rows import column_names
 from emsco.errors import DataError, Row

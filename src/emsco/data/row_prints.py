@@ -17,10 +17,10 @@ from emsco._base.arrays import locked_copy
 from emsco._base.digests import DIGEST, fingerprint
 from emsco._base.documents import Fields
 from emsco._base.leaves import n_leaves_of, rows_of_leaf
-from emsco._base.threads import in_threads
 from emsco._base.typing import BoolArray, FloatArray, IntArray, SingleArray, WordArray
-from emsco._kernels.hashing import hash_rows
-from emsco.data.remote_rows import RemoteRows
+from emsco._base.workers import in_threads
+from emsco._kernels.slots import hash_rows
+from emsco.scale.remote import RemoteRows
 
 __all__ = ["Lookup", "RowPrints", "digest_of_rows", "prints_of"]
 

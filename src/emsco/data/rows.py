@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from emsco._base.text import some, what_was_meant
-from emsco._base.threads import by_parts
 from emsco._base.typing import AnyArray, FloatArray, Kind
-from emsco._kernels.deciding import count_unusable
+from emsco._base.workers import by_parts
+from emsco._kernels.judging import count_unusable
 from emsco.errors import DataError, EMSCOWarning, Hint, Remedy, Row
 
 __all__ = [

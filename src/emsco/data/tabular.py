@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from emsco._base.typing import AnyArray
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.data.dask_rows import DaskTable, MemoryTable, gathered, is_dask
+from emsco.data.encoding import PartedTable
 from emsco.data.labels import check_labelled
-from emsco.data.parted import PartedTable
 from emsco.data.rows import check_names, check_table, column_names, is_frame
+from emsco.scale.dask import DaskTable, MemoryTable, gathered, is_dask
 
 __all__ = ["TableClassifier"]
 

@@ -10,17 +10,16 @@ from sklearn.utils.multiclass import type_of_target
 
 from emsco._base.digests import fingerprint, fingerprint_of_rows
 from emsco._base.leaves import rows_of_leaf
-from emsco._base.threads import by_parts
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco._base.workers import by_parts
 from emsco.costs import FeatureCosts
-from emsco.data.encoding import Encoding
-from emsco.data.parted import PartedTable
+from emsco.data.encoding import Encoding, PartedTable
 from emsco.data.prices import prices_of_rows
-from emsco.data.remote_rows import Leaf, RemoteRows, Task
-from emsco.data.single_rows import held_rows
+from emsco.data.splits import held_rows
 from emsco.data.weights import check_weights, whole_weights
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError
+from emsco.scale.remote import Leaf, RemoteRows, Task
 
 __all__ = ["TrainingData"]
 

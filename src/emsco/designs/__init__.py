@@ -1,7 +1,6 @@
 """Designs: ordered partitions of the features into stages, their space and their constraints."""
 
-from emsco.designs.blocks import Blocks
-from emsco.designs.constraints import Constraints
+from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.design import Design
 from emsco.designs.space import DesignSpace, count_designs, default_max_stages
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
-from emsco._kernels.breeding import add_up_stages, compress_rows
+from emsco._kernels.variation import add_up_stages, compress_rows
 
 __all__ = [
     "MOST_LEVELS",

@@ -12,14 +12,14 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, StageArray
 from emsco.designs.chromosomes import NEVER, nested_subsets
-from emsco.designs.stage_thresholds import (
+from emsco.designs.thresholds import (
+    MinConfidence,
     StageThresholds,
     at_in_words,
     by_stage_and_class,
     check_stage_thresholds,
     differ,
 )
-from emsco.designs.thresholds import MinConfidence
 
 __all__ = ["Design"]
 

@@ -18,40 +18,65 @@ from emsco._base.checks import memory_bytes
 from emsco._base.progress import JobProgress, print_note
 from emsco._base.typing import AnyArray, Report
 from emsco._base.workers import one_thread
-from emsco.data.oddities import Oddity, class_shares, oddities_of, suspects, warnings_of
-from emsco.data.remote_rows import RemoteRows
+from emsco.data.issues import Oddity, class_shares, oddities_of, suspects, warnings_of
 from emsco.data.splits import Split, known_groups, make_splits
 from emsco.data.training import TrainingData
-from emsco.designs.blocks import Blocks
-from emsco.designs.constraints import Constraints
-from emsco.designs.grid import ThresholdGrid
-from emsco.designs.thresholds import MinConfidence
+from emsco.designs.constraints import Blocks, Constraints
+from emsco.designs.thresholds import MinConfidence, ThresholdGrid
 from emsco.errors import EMSCOWarning, Parameter
-from emsco.fitting.deadlines import Deadline
-from emsco.fitting.parameters import (
+from emsco.fitting.settings import (
     check_delay_limits,
     check_parameters,
     check_thresholds,
+    cv_of_sample,
+    n_screened,
+    screened,
     seed_of_fit,
     seeds_of_fit,
     with_remote_rows,
 )
-from emsco.fitting.screening import cv_of_sample, n_screened, screened
 from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.history import Generation, history_of
 from emsco.front.ties import NamedDesigns
-from emsco.models.choosing import ModelChoice, trial_seconds
+from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.devices import CPU
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
+from emsco.scale.remote import RemoteRows
 from emsco.scoring.journal import Journal
 from emsco.search.finishing import Finish
-from emsco.search.loop import SearchResult
-from emsco.search.reach import duration
+from emsco.search.loop import SearchResult, StopReason
+from emsco.search.planning import duration
 from emsco.search.settings import SearchSettings
-from emsco.search.stopping import StopReason
 
-__all__ = ["Fitted", "fit_rows"]
+__all__ = ["Deadline", "Fitted", "fit_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When a fit must end.
+
+    Attributes
+    ----------
+    limit : float or None
+        Seconds from the start; None: as long as it takes.
+    started : float
+        By `time.perf_counter`.
+    """
+
+    limit: float | None
+    started: float
+
+    def rest(self, share: float = 1.0) -> float | None:
+        """Seconds until this share of the limit is over, at least 0; None without a limit."""
+        if self.limit is None:
+            return None
+        return max(0.0, share * self.limit - (perf_counter() - self.started))
+
+    def is_over(self, share: float = 1.0) -> bool:
+        """Whether this share of the limit is over."""
+        return self.rest(share) == 0.0
+
 
 _SEARCH_PARAMETERS = tuple(field.name for field in fields(SearchSettings) if field.name != "first")
 # Shares of a time limit by which steps end: a search before other models, or before none; other

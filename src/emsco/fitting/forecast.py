@@ -13,10 +13,10 @@ import numpy as np
 from emsco._base.typing import IntArray
 from emsco.data.training import TrainingData
 from emsco.fitting.fit import Fitted, fit_rows
-from emsco.fitting.screening import cv_of_sample, n_screened
-from emsco.models.choosing import ModelChoice
-from emsco.search.reach import duration
-from emsco.search.stopping import Stop
+from emsco.fitting.settings import cv_of_sample, n_screened
+from emsco.models.choice import ModelChoice
+from emsco.search.loop import Stop
+from emsco.search.planning import duration
 
 __all__ = ["FitForecast", "forecast_fit"]
 

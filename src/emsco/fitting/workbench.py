@@ -23,22 +23,19 @@ from emsco._base.typing import IntArray, Report, StageArray
 from emsco.cascade import FrontModels
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
-from emsco.designs.blocks import Blocks
-from emsco.designs.constraints import Constraints
-from emsco.designs.grid import ThresholdGrid
-from emsco.designs.thresholds import MinConfidence, by_class, in_words
+from emsco.designs.constraints import Blocks, Constraints
+from emsco.designs.thresholds import MinConfidence, ThresholdGrid, by_class, in_words
 from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
-from emsco.fitting.parameters import check_refit
+from emsco.fitting.settings import check_refit
 from emsco.front import ParetoFront, ParetoPoint
-from emsco.front.assessing import Assessor
-from emsco.front.expecting import Expecter
-from emsco.front.preferences import Preference, economical_of
+from emsco.front.assessment import Assessor
+from emsco.front.expected import Expecter
+from emsco.front.rules import Preference, economical_of
 from emsco.front.ties import NamedDesigns
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
-from emsco.scoring.entries import EntryRules
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.journal import Journal
+from emsco.scoring.journal import EntryRules, Journal
 from emsco.scoring.row_prices import RowPrices
 from emsco.scoring.scored_rows import ScoredRows
 from emsco.scoring.scores import Limits
@@ -47,13 +44,13 @@ from emsco.search.finishing import (
     Finish,
     FinishEnd,
     finish_search,
+    runners_up,
     spread_order,
 )
 from emsco.search.loop import SearchResult
 from emsco.search.planning import SearchPlan, plan_search
 from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
-from emsco.search.runners_up import runners_up
 from emsco.search.settings import SearchSettings
 
 __all__ = ["Workbench"]

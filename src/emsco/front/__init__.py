@@ -1,9 +1,9 @@
 """Pareto fronts: the result of a search, and the rules that choose one design from it."""
 
 from emsco.front.certificate import Certificate
-from emsco.front.front import ParetoFront
+from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
-from emsco.front.preferences import check_preference
 from emsco.front.prospects import CertificatePlan
+from emsco.front.rules import check_preference
 
 __all__ = ["Certificate", "CertificatePlan", "ParetoFront", "ParetoPoint", "check_preference"]

@@ -14,10 +14,10 @@ from emsco._base.text import counted, listed, shorten
 from emsco.cascade import Cascade
 from emsco.designs.design import Design
 from emsco.errors import EMSCOError, FileError
-from emsco.front.consistency import check_point
+from emsco.front.certification import CheckedPromise, n_passing
+from emsco.front.format import check_point
 from emsco.front.point import ParetoPoint
-from emsco.trust.certificates import CheckedPromise, n_passing
-from emsco.trust.promises import Promise, promises_from_fields
+from emsco.stats.promises import Promise, promises_from_fields
 
 __all__ = ["Certificate", "DesignTest", "TestedRows"]
 

@@ -16,16 +16,16 @@ from emsco.cascade import Cascade, FrontModels
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.row_prints import RowPrints, digest_of_rows
 from emsco.data.weights import check_weights
-from emsco.designs.stage_thresholds import answers_all
+from emsco.designs.thresholds import answers_all
 from emsco.errors import DataError, Parameter, Part, Row
 from emsco.front.certificate import Certificate, DesignTest, TestedRows
+from emsco.front.certification import RowResults, check_promises, fewest_rows
 from emsco.front.point import ParetoPoint
 from emsco.front.points import FrontPoints
-from emsco.front.preferences import RULES
 from emsco.front.prospects import order_of, rows_for_nearest
+from emsco.front.rules import RULES
 from emsco.front.shape import FrontShape
-from emsco.trust.certificates import RowResults, check_promises, fewest_rows
-from emsco.trust.promises import Promise
+from emsco.stats.promises import Promise
 
 __all__ = ["Certifiable", "certify", "check_delta", "is_gapless", "wanted_order"]
 

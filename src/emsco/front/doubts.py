@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from emsco._base.text import whole
 from emsco.errors import DeploymentWarning, Hint, Part, Remedy
 from emsco.front.point import ParetoPoint
-from emsco.front.preferences import is_good_enough
 from emsco.front.references import Reference
+from emsco.front.rules import is_good_enough
 from emsco.front.shape import FrontShape
 
 __all__ = ["doubts_about"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from emsco._base.checks import refused
+from emsco.app.explorer import CertifiedDesigns, Explored
 from emsco.front import records
 from emsco.front.certificate import Certificate
 from emsco.front.certifying import Certifiable
-from emsco.pictures.explorer import CertifiedDesigns, Explored
 
 __all__ = ["certified_designs", "explored_front"]
 

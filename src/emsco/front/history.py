@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from emsco.designs.blocks import Blocks
+from emsco.designs.constraints import Blocks
 from emsco.front import ParetoPoint
 from emsco.front.ties import NamedDesigns
-from emsco.pictures.plotting.convergence import Convergence
+from emsco.plotting.convergence import Convergence
 from emsco.search.loop import SearchResult
 
 __all__ = ["Generation", "convergence_of", "history_columns", "history_of"]
@@ -79,5 +79,5 @@ def history_columns(history: Sequence[Generation]) -> dict[str, list[float]]:
 
 
 def convergence_of(history: Sequence[Generation]) -> Convergence:
-    """Collect the curves that `emsco.pictures.plotting.draw_convergence` draws."""
+    """Collect the curves that `emsco.plotting.draw_convergence` draws."""
     return Convergence.from_columns(history_columns(history), history[0].best.metric)

@@ -11,14 +11,14 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco._base.text import counted
 from emsco._base.typing import IntArray
-from emsco.cascade.exits import amount
+from emsco.cascade.outcomes import amount
 from emsco.designs.design import Design
 from emsco.designs.thresholds import plain
 from emsco.scoring.scores import Scores
-from emsco.trust.by_class import ByClass, is_beyond
-from emsco.trust.differences import Comparison
-from emsco.trust.error_costs import ErrorCosts, Total
-from emsco.trust.expected import Expected
+from emsco.stats.by_class import ByClass, is_beyond
+from emsco.stats.differences import Comparison
+from emsco.stats.error_costs import ErrorCosts, Total
+from emsco.stats.expected import Expected
 
 __all__ = ["ParetoPoint"]
 

@@ -13,7 +13,7 @@ from emsco._base.checks import check_whole, refused
 from emsco._base.typing import FloatArray
 from emsco.costs import FeatureCosts
 from emsco.front.point import ParetoPoint
-from emsco.front.preferences import (
+from emsco.front.rules import (
     Limits,
     accurate_of,
     cheapest_of,
@@ -24,7 +24,7 @@ from emsco.front.preferences import (
     one_standard_error_of,
 )
 from emsco.scoring.pareto import balanced_length, fittest_of, knee_of
-from emsco.trust.error_costs import ErrorCosts, Total
+from emsco.stats.error_costs import ErrorCosts, Total
 
 __all__ = ["FrontPoints"]
 

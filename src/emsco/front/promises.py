@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from emsco._base.intervals import Interval
-from emsco._base.objectives import Objectives
+from emsco._base.objectives import Interval, Objectives
 from emsco.cascade import Evaluation
 from emsco.front.point import ParetoPoint
-from emsco.trust.keeping import PromiseReport
+from emsco.stats.promises import PromiseReport
 
 __all__ = ["promise_of", "promised_by", "with_promises"]
 

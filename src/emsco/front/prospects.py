@@ -12,14 +12,19 @@ import numpy as np
 
 from emsco._base.checks import check_number, refused
 from emsco._base.typing import FloatArray
-from emsco.designs.stage_thresholds import answers_all
+from emsco.designs.thresholds import answers_all
+from emsco.front.certification import (
+    CheckedPromise,
+    Counted,
+    Prospect,
+    rows_for_chances,
+    scored_p_value,
+)
 from emsco.front.point import ParetoPoint
 from emsco.front.shape import FrontShape
-from emsco.trust.by_class import ByClass
-from emsco.trust.certificates import CheckedPromise, Counted, scored_p_value
-from emsco.trust.expected import Estimate
-from emsco.trust.planning import Prospect, rows_for_chances
-from emsco.trust.promises import Promise
+from emsco.stats.by_class import ByClass
+from emsco.stats.expected import Estimate
+from emsco.stats.promises import Promise
 
 __all__ = ["CertificatePlan", "PlannedDesign", "order_of", "plan_of", "rows_for_nearest"]
 

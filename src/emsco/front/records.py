@@ -10,18 +10,17 @@ import numpy as np
 
 from emsco._base.checks import check_choice, refused
 from emsco._base.typing import FloatArray
+from emsco.app.explorer import ExploredDesign
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
-from emsco.designs.stage_thresholds import rule_in_words
-from emsco.designs.thresholds import MinConfidence
+from emsco.designs.thresholds import MinConfidence, rule_in_words
 from emsco.errors import Hint, Remedy
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
-from emsco.pictures.explorer import ExploredDesign
-from emsco.pictures.flow import Flow
-from emsco.pictures.marks import ReferenceMark
-from emsco.pictures.plotting.cascade import CascadePicture
-from emsco.pictures.plotting.front import FrontPicture, FrontSeries
+from emsco.plotting.flow import Flow
+from emsco.plotting.marks import ReferenceMark
+from emsco.plotting.trade_offs import FrontPicture, FrontSeries
+from emsco.plotting.workflow import CascadePicture
 
 __all__ = [
     "ON",

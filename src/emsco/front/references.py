@@ -17,8 +17,8 @@ from emsco.cascade.prices import Prices
 from emsco.costs import FeatureCosts
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.weights import check_weights
-from emsco.trust.by_class import ByClass
-from emsco.trust.error_costs import ErrorCosts, Total
+from emsco.stats.by_class import ByClass
+from emsco.stats.error_costs import ErrorCosts, Total
 
 __all__ = [
     "Reference",

@@ -8,11 +8,11 @@ from typing import Any
 from emsco._base.objectives import Objectives, metric_brief, metric_name
 from emsco._base.text import aligned, counted, in_short, listed, objective_lines, shorten, whole
 from emsco.data.frames import Columns
-from emsco.designs.stage_thresholds import thresholds_in_words
+from emsco.designs.thresholds import thresholds_in_words
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
 from emsco.front.shape import FrontShape
-from emsco.pictures.notebook import Dot, fragment, note, scatter, table
+from emsco.plotting.notebook import Dot, fragment, note, scatter, table
 
 __all__ = ["NO_BETTER", "delay_cells", "front_columns", "front_html", "front_text", "no_better"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from emsco._base.typing import AnyArray, StageArray
 from emsco.designs.chromosomes import stages_of
 from emsco.designs.design import Design
-from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import NoSuchDesign
 from emsco.front.point import ParetoPoint
 from emsco.scoring.pareto import TieSource

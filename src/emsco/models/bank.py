@@ -20,11 +20,8 @@ from emsco._base.typing import (
 from emsco._base.workers import Workers, slices
 from emsco._kernels.slots import Slots
 from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_subsets
-from emsco.models.bits import Bits
+from emsco.models.bits import WORD, Bits, bits_of_margins, unsteady
 from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
-from emsco.models.layout import WORD
-from emsco.models.margins import bits_of_margins
-from emsco.models.steadiness import unsteady
 
 __all__ = ["SubsetBank", "logistic_bank"]
 
@@ -61,7 +58,7 @@ class SubsetBank:
         Called as ``on_fit(done, total)`` while models are fitted.
     watched : list of ndarray of shape (n_classes,)
         Thresholds at which subsets are worthless if the models of the splits disagree about them;
-        see `emsco.models.steadiness`.
+        see `emsco.models.bits`.
     """
 
     def __init__(

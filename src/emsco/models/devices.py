@@ -30,7 +30,7 @@ def check_device(value: Any) -> str:
         return CPU
     if not isinstance(value, str) or not _OTHERS.fullmatch(value):
         raise refused("device", 'be "cpu", "cuda" or a GPU by number such as "cuda:1"', value)
-    from emsco.models.gpu.library import open_device  # late: it imports PyTorch
+    from emsco.scale.cuda.library import open_device  # late: it imports PyTorch
 
     open_device(value)
     return value

@@ -14,11 +14,10 @@ from typing import TypeAlias
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco._kernels.stepping import advance_models, start_models, turn_hessian
+from emsco._kernels.logistic import advance_models, start_models, turn_hessian
 from emsco.errors import DataError, Parameter
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
-from emsco.models.shard import Shard
-from emsco.models.sums import add_up
+from emsco.models.shard import Shard, add_up
 
 __all__ = ["LogisticFitter"]
 

@@ -13,28 +13,29 @@ from emsco._base.checks import check_choice, check_number, refused
 from emsco._base.documents import PathLike
 from emsco._base.text import did_you_mean, some
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
-from emsco.data.remote_rows import RemoteRows
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import plain
 from emsco.errors import Parameter
-from emsco.models.averaged import averaged
 from emsco.models.bank import SubsetBank
-from emsco.models.boosting.fitters import OwnBoosting, SharedBoosting, train_together
-from emsco.models.boosting.job import BoostingJob, SizeChoice
-from emsco.models.boosting.stages import BoostedModels
-from emsco.models.calibrated import CalibratedFitter
+from emsco.models.bits import Layout
+from emsco.models.boosting.stages import BoostedModels, OwnBoosting, SharedBoosting, train_together
+from emsco.models.boosting.training import BoostingJob, SizeChoice
 from emsco.models.calibration import KINDS
-from emsco.models.choosing import ModelChoice, choose_family, log_losses
+from emsco.models.choice import ModelChoice, choose_family, choose_penalty, log_losses
 from emsco.models.devices import CPU, check_device
-from emsco.models.engine import LogisticEngine, OutcomeEngine, OutcomeFitter, SplitRows
-from emsco.models.estimators import EstimatorFitter
-from emsco.models.layout import Layout
-from emsco.models.penalties import choose_penalty
-from emsco.models.prototypes import check_estimator_like, describe
-from emsco.models.remote import RemoteEngine, RemoteSplit
+from emsco.models.engine import (
+    CalibratedFitter,
+    LogisticEngine,
+    OutcomeEngine,
+    OutcomeFitter,
+    SplitRows,
+)
+from emsco.models.estimators import EstimatorFitter, check_estimator_like, describe
 from emsco.models.splines import SplineBasis
-from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
+from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels, averaged
+from emsco.scale.remote import RemoteRows
+from emsco.scale.remote_models import RemoteEngine, RemoteSplit
 
 __all__ = ["AUTO", "FAMILIES", "StageRecipe"]
 
@@ -262,7 +263,7 @@ class StageRecipe:
         cut: Any = SplitRows.cut
         engine: Any = partial(LogisticEngine, n_jobs=self.n_jobs)
         if self.uses_device:
-            from emsco.models.gpu.engine import on_device  # late: it imports PyTorch
+            from emsco.scale.cuda.engine import on_device  # late: it imports PyTorch
 
             cut, engine = on_device(self.device)
         if isinstance(data.rows, RemoteRows):

@@ -22,7 +22,7 @@ from emsco.designs.chromosomes import (
     totals_by_stage,
     waits_by_stage,
 )
-from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import SubsetBank
 from emsco.scoring.journal import Journal
 from emsco.scoring.row_prices import RowPrices

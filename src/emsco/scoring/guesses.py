@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from emsco._base.typing import IntArray, SingleArray
-from emsco._kernels.guessing import guess_margins
+from emsco._kernels.judging import guess_margins
 
 __all__ = ["KnownMargins"]
 

@@ -2,21 +2,265 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
 from time import monotonic
 from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.store import Store
+from emsco._base.digests import DIGEST
+from emsco._base.store import LockedError, Place, Store
 from emsco._base.typing import IntArray, StageArray
 from emsco._kernels.slots import UNBOUNDED, Slots
-from emsco.designs.chromosomes import design_keys
-from emsco.scoring.checkpoint import open_checkpoint
-from emsco.scoring.entries import EntryRules
+from emsco.designs.chromosomes import (
+    MOST_STAGES,
+    compress,
+    design_keys,
+    levels_of,
+    stage_counts,
+    stages_of,
+    with_levels,
+)
+from emsco.designs.thresholds import ThresholdGrid
+from emsco.errors import CheckpointError
 
-__all__ = ["Journal"]
+__all__ = ["EntryRules", "Journal", "open_checkpoint", "remove_empty_checkpoint", "stored_seed"]
+
+_FORMAT = 3
+_FILE = "journal.sqlite"
+_FIRST_FORMAT = "problem.json"  # a file that folders of format 1 have
+_DERIVED = "thresholds"  # they follow from other settings, and are named only if these are alike
+
+
+def open_checkpoint(
+    path: str | os.PathLike[str],
+    problem: Mapping[str, Any],
+    seed: int,
+    key_width: int,
+    row_type: np.dtype[Any],
+) -> Store:
+    """Start a checkpoint of `problem` in a new or empty folder, or reopen the one there.
+
+    No other process can open it until it is closed.
+
+    Parameters
+    ----------
+    path : str or path
+    problem : mapping
+        Everything that affects a search, by name: numbers, text, lists of them, fingerprints.
+    seed : int
+    key_width, row_type
+        Parameters of the `Store`.
+
+    Raises
+    ------
+    CheckpointError
+        If the folder cannot be used, has other files, is in use, or belongs to another problem.
+    """
+    folder = Path(path)
+    with _usable(folder):
+        _check_place(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+    store = _opened(folder, key_width, row_type)
+    try:
+        if (stored := _stored(store)) is not None:
+            _check_same(folder, stored, problem, seed)
+        else:
+            store.say({"emsco": version("emsco"), "seed": seed, "problem": dict(problem)})
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def stored_seed(path: str | os.PathLike[str]) -> int | None:
+    """Seed of the checkpoint in this folder, or None if there is none yet."""
+    folder = Path(path)
+    with _usable(folder):
+        _check_place(folder)
+        if not (folder / _FILE).exists():
+            return None
+    with _opened(folder, 1, np.dtype(np.uint8)) as store:
+        stored = _stored(store)
+    return None if stored is None else int(stored["seed"])
+
+
+def remove_empty_checkpoint(path: str | os.PathLike[str]) -> None:
+    """Remove a checkpoint without any scores, unless it is in use or cannot be read."""
+    folder = Path(path)
+    if not (folder / _FILE).exists():
+        return
+    with suppress(CheckpointError, OSError), _opened(folder, 1, np.dtype(np.uint8)) as store:
+        if store.is_empty:
+            shutil.rmtree(folder)
+
+
+def _place(folder: Path) -> Place:
+    return Place(
+        folder / _FILE, "checkpoint", CheckpointError, _FORMAT, "its designs are scored again"
+    )
+
+
+def _opened(folder: Path, key_width: int, row_type: np.dtype[Any]) -> Store:
+    try:
+        return Store(_place(folder), key_width, row_type, exclusive=True)
+    except LockedError:
+        raise CheckpointError(
+            f"checkpoint must be a folder that no other fit is writing to, got {str(folder)!r}; "
+            "wait until that one ends, or name another folder."
+        ) from None
+
+
+@contextmanager
+def _usable(folder: Path) -> Iterator[None]:
+    """Turn a failure of the file system into a `CheckpointError`."""
+    try:
+        yield
+    except OSError as error:
+        raise _place(folder).unusable(error.strerror or str(error)) from error
+
+
+def _check_place(folder: Path) -> None:
+    """Refuse a file, or a folder with other files, before anything is written."""
+    if folder.exists() and not folder.is_dir():
+        raise CheckpointError(f"checkpoint must be a folder, got the file {str(folder)!r}.")
+    if not folder.exists() or (folder / _FILE).exists():
+        return
+    if (folder / _FIRST_FORMAT).exists():
+        replace(_place(folder), path=folder / _FIRST_FORMAT).check_form(1)
+    if others := sorted(file.name for file in folder.iterdir()):
+        raise CheckpointError(
+            f"checkpoint must be a new or empty folder or one with {_FILE}, got {str(folder)!r}, "
+            f"which has {others[0]!r} and no {_FILE}; name another folder."
+        )
+
+
+def _stored(store: Store) -> dict[str, Any] | None:
+    """Seed and problem of a checkpoint, or None if it is new."""
+    stored = store.about
+    if stored is None:
+        return None
+    seed, problem = (
+        (stored.get("seed"), stored.get("problem")) if isinstance(stored, dict) else (None, None)
+    )
+    if type(seed) is not int or seed < 0 or not isinstance(problem, dict):
+        raise store.place.damaged("does not say what it is of")
+    return dict(stored)
+
+
+def _check_same(
+    folder: Path, stored: Mapping[str, Any], problem: Mapping[str, Any], seed: int
+) -> None:
+    """Refuse a checkpoint of another problem.
+
+    The seed is compared first: splits depend on it, so they would differ too.
+    """
+    there, here = stored["problem"], json.loads(json.dumps(dict(problem)))
+    if stored["seed"] != seed:
+        differing = ["random_state"]
+    else:
+        names = [*here, *(name for name in there if name not in here)]
+        found = [name for name in names if there.get(name) != here.get(name)]
+        own = [name for name in found if name != _DERIVED] or found
+        differing = [name + _values(there.get(name), here.get(name)) for name in own]
+    if differing:
+        raise CheckpointError(
+            f"checkpoint must be of this problem, got {str(folder)!r}, which differs in "
+            f"{', '.join(differing)}; use the values it was started with, or name another folder."
+        )
+
+
+def _values(there: Any, here: Any) -> str:
+    """Both values in words, or nothing if they are lists, mappings or digests."""
+    if isinstance(here, (list, dict)) or str(here).startswith(DIGEST):
+        return ""
+    return f" ({there!r} there, {here!r} here)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntryRules:
+    """What entries of a journal must obey.
+
+    Attributes
+    ----------
+    n_rows : int
+        Scored rows, or the sum of their weights.
+    max_stages : int
+    grid : ThresholdGrid
+        Thresholds that stages may have.
+    n_counted : int
+        Classes whose rows are also counted apart, before the counts of the stages.
+    most_spent : int or None
+        Most that all rows together can pay by prices of their own, which is counted first of all;
+        None if they have no such prices.
+    """
+
+    n_rows: int
+    max_stages: int
+    grid: ThresholdGrid
+    n_counted: int = 0
+    most_spent: int | None = None
+
+    @property
+    def n_ahead(self) -> int:
+        """Number of counts before those of the stages."""
+        return self.n_counted + (self.most_spent is not None)
+
+    @property
+    def n_counts(self) -> int:
+        """Number of counts of a design."""
+        return self.n_ahead + self.max_stages
+
+    def breach(self, designs: StageArray, counts: IntArray) -> str | None:
+        """Say which rule designs or their counts, shape (2, n_designs, n_counts), break, if any."""
+        if not len(designs):
+            return None
+        if not self._are_designs(designs):
+            return "has designs that no search of this problem makes"
+        exits, correct = counts
+        if (counts < 0).any() or (correct > exits).any():
+            return "has counts below 0, or more correct rows than rows"
+        at_stages = exits[:, self.n_ahead :]
+        # No count is above the number of rows, so that their sum cannot overflow.
+        too_many = (at_stages > self.n_rows).any() or (at_stages.sum(axis=1) > self.n_rows).any()
+        if too_many or self._is_overspent(exits):
+            return f"counts more than the {self.n_rows:,} rows of this problem"
+        after_last = np.arange(self.max_stages) >= stage_counts(designs)[:, None]
+        if at_stages[after_last].any() or not self._fit_classes(counts):
+            return "has counts that contradict each other"
+        return None
+
+    def _are_designs(self, designs: StageArray) -> bool:
+        """Whether designs are compressed, not too long, and have levels of the grid."""
+        if designs.min() < -1 or (designs.max(axis=1) < 0).any():
+            return False
+        stages = np.where(designs < 0, designs, designs & MOST_STAGES).astype(np.int16)
+        if stages.max() >= self.max_stages or not np.array_equal(compress(stages), stages):
+            return False
+        levels = levels_of(designs, self.max_stages)
+        same = np.array_equal(with_levels(stages_of(designs), levels), designs)
+        return same and self.grid.holds(designs)
+
+    def _is_overspent(self, exits: IntArray) -> bool:
+        return self.most_spent is not None and bool((exits[:, 0] > self.most_spent).any())
+
+    def _fit_classes(self, counts: IntArray) -> bool:
+        """Whether the classes that are counted apart add up to the stages."""
+        if not self.n_counted:
+            return True
+        by_class = counts[:, :, self.n_ahead - self.n_counted : self.n_ahead]
+        if (by_class > self.n_rows).any():
+            return False
+        at_stages = counts[:, :, self.n_ahead :]
+        return np.array_equal(by_class.sum(axis=2), at_stages.sum(axis=2))
+
 
 _SECONDS = 2.0  # between two writes
 _AT_ONCE = 64  # designs to count between looks at the clock; with fewer, threads would be idle

@@ -18,7 +18,7 @@ from emsco._base.typing import (
     StageArray,
 )
 from emsco._base.workers import Workers, batched, slices
-from emsco._kernels.following import add_shares, follow_stage
+from emsco._kernels.counts import add_shares, follow_stage
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import (
@@ -28,7 +28,7 @@ from emsco.designs.chromosomes import (
     stages_of,
     words_of_subsets,
 )
-from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import SubsetBank
 from emsco.scoring.row_prices import RowPrices
 

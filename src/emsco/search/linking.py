@@ -24,10 +24,9 @@ from emsco.scoring.guesses import KnownMargins
 from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Scores
 from emsco.search.allowances import allowances, shift_of, slack_of
-from emsco.search.evolution import EvolutionSearch
+from emsco.search.evolution import MOST_FEATURES, EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
-from emsco.search.nearby import MOST_FEATURES
 
 __all__ = ["Linker", "chains_between", "linked_front"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._base.typing import FloatArray, IntArray, StageArray
-from emsco._kernels.breeding import cross_rows, mutate_rows, take_steps
+from emsco._kernels.variation import cross_rows, mutate_rows, take_steps
 from emsco.designs.chromosomes import (
     NEVER,
     compress,
@@ -23,8 +23,8 @@ from emsco.designs.chromosomes import (
     stages_of,
     with_levels,
 )
-from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace
+from emsco.designs.thresholds import ThresholdGrid
 
 __all__ = [
     "growth_probability",

@@ -9,9 +9,9 @@ from emsco._base.typing import IntArray, StageArray
 from emsco.scoring.pareto import Ranking
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
+from emsco.search.loop import Stop, StopReason
 from emsco.search.operators import initial_population, mutate, recombine, round_half_up, select
 from emsco.search.settings import SearchSettings
-from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["PaperSearch"]
 

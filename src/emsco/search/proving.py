@@ -19,10 +19,9 @@ from emsco.search.exact.landscape import Landscape
 from emsco.search.exact.terrain import Terrain
 from emsco.search.exact.ties import LandscapeTies
 from emsco.search.exact.walk import TerrainTies, walk_front
-from emsco.search.loop import SearchRecord, SearchResult
+from emsco.search.loop import SearchRecord, SearchResult, Stop, StopReason
 from emsco.search.problem import Problem, Watcher, evolve, new_evolution
 from emsco.search.settings import SearchSettings
-from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["prove_front"]
 

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.checks import check_number, check_whole, refused
-from emsco.designs.blocks import Blocks
 from emsco.designs.chromosomes import MOST_STAGES
-from emsco.designs.grid import ThresholdGrid
+from emsco.designs.constraints import Blocks
 from emsco.designs.space import DesignSpace, default_max_stages
+from emsco.designs.thresholds import ThresholdGrid
 
 __all__ = ["KINDS", "SearchSettings"]
 

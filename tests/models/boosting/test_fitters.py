@@ -13,16 +13,15 @@ from threadpoolctl import threadpool_limits
 from emsco._kernels.boosting import BLANK
 from emsco.errors import DataError
 from emsco.models.boosting import training
-from emsco.models.boosting.bins import Bins
-from emsco.models.boosting.fitters import (
+from emsco.models.boosting.stages import (
+    BoostedModels,
     BoostingSize,
     OwnBoosting,
     SharedBoosting,
     train_together,
 )
-from emsco.models.boosting.job import BoostingJob, SizeChoice, blanked
-from emsco.models.boosting.stages import BoostedModels
-from emsco.models.boosting.training import BinnedRows
+from emsco.models.boosting.training import BinnedRows, BoostingJob, SizeChoice, blanked
+from emsco.models.boosting.trees import Bins
 
 QUICK = BoostingSize(copies=3, rounds=60, leaves=6, learning_rate=0.1, fewest=10, l2=1.0)
 TRAIN, SCORED = np.arange(300), np.arange(300, 400)

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from support.tree_makers import plain_probabilities, random_rows, random_subsets, random_trees
 
-from emsco._base.documents import Fields
-from emsco._base.packing import pack_array
+from emsco._base.documents import Fields, pack_array
 from emsco.errors import FileError
 from emsco.models.boosting.trees import TreeEnsemble
 

@@ -18,7 +18,7 @@ from support.brute import (
     varied,
 )
 
-from emsco._kernels.chain_types import Candidates, Labels
+from emsco._kernels.chains import Candidates, Labels
 from emsco.designs.space import count_designs
 from emsco.search.exact import chains
 from emsco.search.exact.front import TimeLimitError, find_front

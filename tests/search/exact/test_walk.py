@@ -10,8 +10,8 @@ from support.brute import RealInstance
 from support.thresholds import GRIDS, varied
 
 from emsco.designs.chromosomes import stages_of
-from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Limits

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray, IntArray
-from emsco._kernels.chain_types import Candidates, Labels, Rules, Space
-from emsco._kernels.chaining import NO_PLACE, NO_ROOM, extend_chains
+from emsco._kernels.chains import NO_PLACE, NO_ROOM, Candidates, Labels, Rules, Space, extend_chains
 from emsco.errors import MemoryLimitError
 from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Scores
@@ -36,7 +35,7 @@ _DTYPES = {
 class ChainPool:
     """Grows chains of subsets and keeps those that may lead to the front, as labels.
 
-    `emsco._kernels.chaining` explains labels.
+    `emsco._kernels.chains` explains labels.
 
     Parameters
     ----------

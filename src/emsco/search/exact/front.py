@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, StageArray
-from emsco._kernels.chain_types import Candidates
+from emsco._kernels.chains import Candidates
 from emsco.errors import MemoryLimitError
 from emsco.scoring.scores import Scores
 from emsco.search.exact.chains import ChainPool, reduced
 from emsco.search.exact.landscape import Landscape
-from emsco.search.stopping import Stop, StopReason
+from emsco.search.loop import Stop, StopReason
 
 __all__ = ["ExactFront", "ExactProgress", "TimeLimitError", "find_front"]
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
-from emsco._kernels.chain_types import Space
+from emsco._kernels.chains import Space
 from emsco.costs import Fees
 from emsco.designs.space import DesignSpace, count_designs
 from emsco.scoring.evaluator import Evaluator

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
-from emsco._kernels.walking import Ground, WalkRules
+from emsco._kernels.walk import Ground, WalkRules
 from emsco.costs import Fees
 from emsco.designs.chromosomes import stage_counts, with_levels
 from emsco.designs.space import DesignSpace

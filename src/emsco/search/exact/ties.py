@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, StageArray
-from emsco._kernels.chain_types import Labels
+from emsco._kernels.chains import Labels
 from emsco.designs.chromosomes import NEVER
 from emsco.scoring.scores import Scores
 from emsco.search.exact.chains import ChainPool

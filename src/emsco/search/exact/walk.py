@@ -10,13 +10,13 @@ import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco._base.workers import Workers
-from emsco._kernels.walking import Finds, Path, WalkRules, walk
+from emsco._kernels.walk import Finds, Path, WalkRules, walk
 from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Scores
 from emsco.search.allowances import allowances
 from emsco.search.exact.front import ExactFront, ExactProgress, TimeLimitError
 from emsco.search.exact.terrain import Terrain
-from emsco.search.stopping import Stop, StopReason
+from emsco.search.loop import Stop, StopReason
 
 __all__ = ["TerrainTies", "walk_front"]
 

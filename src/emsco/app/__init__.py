@@ -1,0 +1,1 @@
+"""What people touch: the command line, run folders, the explorer page and the service."""

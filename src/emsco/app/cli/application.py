@@ -1,0 +1,96 @@
+"""The application: registers every command, and prints errors and warnings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from io import TextIOWrapper
+from typing import Annotated, Any
+
+import typer
+
+from emsco.app.cli.certify import certify
+from emsco.app.cli.choose import choose
+from emsco.app.cli.commands import Commands
+from emsco.app.cli.compare import compare
+from emsco.app.cli.decide import decide
+from emsco.app.cli.demo import demo
+from emsco.app.cli.endings import say
+from emsco.app.cli.evaluate import evaluate
+from emsco.app.cli.explore import explore
+from emsco.app.cli.fit import fit
+from emsco.app.cli.front import front
+from emsco.app.cli.inspect import inspect
+from emsco.app.cli.monitor import monitor
+from emsco.app.cli.plot import plot
+from emsco.app.cli.reproduce import reproduce
+from emsco.app.cli.serve import serve
+from emsco.app.cli.show import show
+from emsco.app.cli.sweep import sweep
+from emsco.app.cli.warm import warm
+from emsco.app.cli.wording import warning_in_words
+from emsco.errors import EMSCOError
+
+__all__ = ["app", "run"]
+
+app = Commands(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help=(
+        "Budgeted, selective classification: classifiers that buy costly features stage by stage, "
+        "stop as soon as they are sure, and decline to answer when they never become sure."
+    ),
+    epilog="Start with: emsco demo",
+)
+app.command()(demo)
+app.command()(inspect)
+app.command()(fit)
+app.command()(front)
+app.command()(show)
+app.command()(choose)
+app.command()(certify)
+app.command()(decide)
+app.command()(evaluate)
+app.command()(monitor)
+app.command()(serve)
+app.command()(plot)
+app.command()(explore)
+app.command()(compare)
+app.command()(sweep)
+app.command()(warm)
+app.add_typer(reproduce, name="reproduce")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"emsco {version('emsco')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
+    say(f"warning: {warning_in_words(message)}")
+
+
+def run() -> None:
+    """Run the command that was typed; an `EMSCOError` is one line and exit code 1."""
+    warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a log in ASCII gets ? for a bar, not an error
+    try:
+        app()
+    except (EMSCOError, OSError) as error:
+        say(str(error))
+        raise SystemExit(1) from None

@@ -1,0 +1,153 @@
+"""`emsco certify`: which designs of a run keep promises on fresh rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from emsco._base.checks import refused
+from emsco.app.cli.endings import NOT_CERTIFIED, interruptible
+from emsco.app.cli.options import AsJSON, HowToRead, Promises, RunFolder, Seed, Trusted
+from emsco.app.cli.output import echo, print_json
+from emsco.errors import Parameter, ParameterError
+
+if TYPE_CHECKING:
+    from emsco.app.runs.run import Run
+    from emsco.front import Certificate
+
+__all__ = ["certify"]
+
+
+def certify(
+    run: RunFolder,
+    promises: Promises,
+    read: HowToRead,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV or Parquet file with labelled rows that the fit has not seen.",
+            show_default=False,
+        ),
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Highest chance of a false certificate.")] = 0.05,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of DATA with the group of a row, such as the patient: one row of each is "
+            "drawn.",
+        ),
+    ] = None,
+    max_weight: Annotated[
+        float | None,
+        typer.Option(help="Largest weight that a row can have, if the run has weights."),
+    ] = None,
+    point: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="Number of a design to test, instead of all in the order of their scored figures; "
+            "repeatable, and tested in this order."
+        ),
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say how many rows it takes. Needs no DATA.")
+    ] = False,
+    deploy: Annotated[
+        bool,
+        typer.Option(
+            "--deploy", help="Deploy the best certified design, unless the deployed one is."
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON file for the certificate; by default certificate.json in RUN.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Seed = 0,
+    trusted: Trusted = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Certify which designs keep promises about new rows, with a stated chance of error.
+
+    DATA must hold rows that the fit has not seen, and that came as new rows will come. Designs are
+    tested in an order that the scored rows fix, until the first that fails. The exit code is 3 if
+    no design is certified; then no certificate is written. Either way these rows are spent: a
+    second test of them with other promises is refused.
+
+    For example:
+
+        emsco certify heart-run --min-accuracy 0.95 --min-coverage 0.8 --plan
+
+        emsco certify heart-run fresh.csv --min-accuracy 0.95 --min-coverage 0.8 --deploy
+    """
+    from emsco.app.runs.certify import certify_run
+    from emsco.app.runs.run import Run
+
+    found = Run.open(run, trusted or ())
+    limits = promises.limits()
+    if plan:
+        _print_plan(found, {**limits, "delta": delta, "order": point or None}, as_json)
+        return
+    if data is None:
+        raise ParameterError(Parameter("data"), " must be given, got none; --plan needs none.")
+    if out is not None and out.resolve() == data.resolve():
+        rule = ("be another file than ", Parameter("data"))
+        raise refused("out", rule, out, got=f"{str(out)!r} for both")
+    with interruptible("nothing is written"):
+        certificate = certify_run(
+            found,
+            data,
+            groups,
+            delta=delta,
+            max_weight=max_weight,
+            order=point or None,
+            random_state=seed,
+            reading=read.reading(),
+            **limits,
+        )
+    _end(found, certificate, out, deploy, as_json)
+
+
+def _print_plan(run: Run, settings: dict[str, Any], as_json: bool) -> None:
+    found = run.front.plan_certificate(**settings)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        echo(repr(found))
+
+
+def _end(run: Run, certificate: Certificate, out: Path | None, deploy: bool, as_json: bool) -> None:
+    """Write the certificate, see that a certified design is deployed if asked to, and say so."""
+    from emsco.app.runs.run import CERTIFICATE
+
+    path = run.folder / CERTIFICATE if out is None else out
+    best = certificate.best_first[0] if certificate.best_first else None
+    if best is not None:
+        certificate.save(path)
+        if deploy and not certificate.covers(run.cascade):
+            run = run.choose(best)
+    if as_json:
+        print_json({"run": str(run.folder), **certificate.to_dict()})
+    else:
+        echo(repr(certificate))
+    if best is None:
+        raise SystemExit(NOT_CERTIFIED)
+    if not as_json:
+        echo(f"Written to {path}.")
+        echo(_deployed(run, certificate, best))
+
+
+def _deployed(run: Run, certificate: Certificate, best: int) -> str:
+    """Say which design the run deploys, and whether it is certified."""
+    if certificate.covers(run.cascade):
+        other = f", too. The best is design {best}" if run.chosen != best else ""
+        return f"{run.folder} deploys design {run.chosen}, which is certified{other}."
+    return (
+        f"{run.folder} still deploys design {run.chosen}, which is not certified; "
+        f"emsco choose {run.folder} {best} deploys the certified one."
+    )

@@ -1,0 +1,98 @@
+"""`emsco decide`: a label or a rejection for every row of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from emsco.app.cli.endings import interruptible
+from emsco.app.cli.options import AsJSON, HowToRead, Trusted
+from emsco.app.cli.output import console, echo, print_json
+from emsco.errors import FileError
+
+if TYPE_CHECKING:
+    from emsco.app.files.reading import Reading
+
+__all__ = ["cascade_file", "decide"]
+
+
+def decide(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or a cascade file.")],
+    new: Annotated[
+        Path, typer.Argument(metavar="NEW", help="CSV or Parquet file with the rows to decide.")
+    ],
+    out: Annotated[
+        Path, typer.Option(help="CSV or Parquet file for the decisions, one per row.")
+    ] = Path("decisions.csv"),
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of NEW to put before the decisions, such as an id; repeatable.",
+        ),
+    ] = None,
+    require_certificate: Annotated[
+        bool,
+        typer.Option(
+            "--require-certificate",
+            help="Refuse a cascade that the certificate.json of RUN does not cover.",
+        ),
+    ] = False,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            help="Refuse a cascade that this certificate does not cover.", show_default=False
+        ),
+    ] = None,
+    *,
+    read: HowToRead,
+    trusted: Trusted = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Label or reject every row of a file, with its confidence, exit stage and cost.
+
+    The file may be larger than memory: it is read, decided and written in chunks. The label of a
+    rejected row is empty. A CSV file is read like those of the run, unless options say otherwise.
+    """
+    from emsco._base.progress import RowProgress
+    from emsco.app.runs.decide import decide_file
+    from emsco.cascade import Cascade
+
+    cascade = Cascade.load(cascade_file(run), trusted or ())
+    if require_certificate or certificate is not None:
+        from emsco.app.runs.certify import require_certificate as check
+
+        check(cascade, run, certificate)
+    reading = read.reading().over(_reading_of(run))
+    with interruptible(f"{out} is as it was"), RowProgress() as progress:
+        counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows, reading)
+    if as_json:
+        print_json({"out": str(out), **counts.to_dict()})
+        return
+    from emsco.app.cli.terminal import counts_table
+
+    console().print(counts_table(cascade, counts))
+    echo(f"Written to {out}.")
+
+
+def _reading_of(run: Path) -> Reading:
+    """Return how the files of a run were read; a cascade file alone does not know."""
+    from emsco.app.files.reading import Reading
+    from emsco.app.runs.run import RUN, read_about, reading_of
+
+    path = run / RUN
+    return reading_of(read_about(path)) if path.exists() else Reading()
+
+
+def cascade_file(run: Path) -> Path:
+    """Return the file of the deployed cascade: in a folder, or the file that was given."""
+    path = run / "cascade.json" if run.is_dir() else run
+    if not path.exists():
+        why = "which has no cascade.json" if run.is_dir() else "which does not exist"
+        raise FileError(
+            f"RUN must be a folder that emsco fit has made, or a cascade file, got {str(run)!r}, "
+            f"{why}."
+        )
+    return path

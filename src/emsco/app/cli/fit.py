@@ -1,0 +1,367 @@
+"""`emsco fit`: search for cascades, and keep the results in a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from emsco.app.cli.endings import INTERRUPTED, interruptible, say
+from emsco.app.cli.options import (
+    AsJSON,
+    Choice,
+    DataFiles,
+    Evolution,
+    HowToRead,
+    MaxMeanDelay,
+    MaxWorstDelay,
+    Seed,
+    Threads,
+)
+from emsco.app.cli.output import doubts_of, echo, print_deployed, print_front, print_json
+
+if TYPE_CHECKING:
+    from emsco.app.runs.run import Run
+
+__all__ = ["fit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitData(DataFiles):
+    """Options for the files of a fit, the rows that score designs and missing values."""
+
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV or Parquet file with features and labels, or a folder of Parquet files.",
+            show_default=False,
+        ),
+    ] = None
+    cv: Annotated[
+        str,
+        typer.Option(
+            help="Rows of DATA that score designs: a number of folds, a share held out such as "
+            "0.3, or auto: folds, repeated if rows are few, or a third if they are many."
+        ),
+    ] = "auto"
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of DATA with the group of a row, such as the patient; not a feature. "
+            "All rows of a group stay in one fold.",
+        ),
+    ] = None
+    gaps: Annotated[
+        str, typer.Option(help="Missing values: refuse, impute, or skip stages that lack one.")
+    ] = "refuse"
+    evaluation_cost: Annotated[
+        float, typer.Option(help="Cost of running a stage, on top of its features.")
+    ] = 0.0
+
+    delay: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FEATURE=TIME",
+            help="Time until the value of a feature or group is there, as in chol=1, in any unit; "
+            "repeatable. It replaces the one in a column delay of --costs. A stage waits for the "
+            "slowest feature that it buys.",
+        ),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as parameters of `EMSCOClassifier`."""
+        from emsco.app.cli.parsing import parse_delays
+
+        delays = parse_delays(self.delay)
+        return {"gaps": self.gaps, "evaluation_cost": self.evaluation_cost, "delays": delays}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitSearch(Evolution):
+    """Options for the search."""
+
+    max_stages: Annotated[int | None, typer.Option(help="Most stages of a design.")] = 4
+    search: Annotated[
+        str, typer.Option(help="auto, exact, evolution or paper; see docs/how/search.md.")
+    ] = "auto"
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="Accuracy to search by: accuracy, or balanced_accuracy, where each class counts "
+            "the same."
+        ),
+    ] = "accuracy"
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds that the fit may take, to its very end; the best designs so far are kept."
+        ),
+    ] = None
+    screen_rows: Annotated[
+        str,
+        typer.Option(
+            metavar="N",
+            help="Search on a sample of so many rows, then give the best designs models of all "
+            "rows. auto: 20,000 where there are 50,000 rows or more; none: all rows.",
+        ),
+    ] = "auto"
+    memory_limit: Annotated[str, typer.Option(help="Most memory for fitted subsets.")] = "1GiB"
+    device: Annotated[
+        str,
+        typer.Option(
+            help="Where logistic and spline stages are fitted and scored: cpu, or cuda for a GPU "
+            "(cuda:1 for the second). A GPU pays from some 100,000 rows on, and needs "
+            "pip install 'emsco[cuda]'."
+        ),
+    ] = "cpu"
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as parameters of `EMSCOClassifier`."""
+        from emsco.app.cli.parsing import parse_screen_rows
+
+        return {
+            "search": self.search,
+            "metric": self.metric,
+            "max_stages": self.max_stages,
+            "generations": self.generations,
+            "population_size": self.population_size,
+            "time_limit": self.time_limit,
+            "screen_rows": parse_screen_rows(self.screen_rows),
+            "memory_limit": self.memory_limit,
+            "device": self.device,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageOptions:
+    """Options for the model of each stage and the confidence it needs."""
+
+    PANEL: ClassVar[str] = "Stages"
+
+    min_confidence: Annotated[
+        str,
+        typer.Option(
+            metavar="P",
+            help="Confidence at which a row leaves a stage: a number, one for each class, as in "
+            "ill=0.9,well=0.99, or auto: the search gives every stage its own.",
+        ),
+    ] = "auto"
+    always_answer: Annotated[
+        bool,
+        typer.Option(
+            "--always-answer", help="The last stage labels whoever is left, so no row is rejected."
+        ),
+    ] = False
+    reject_below: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P",
+            help="Confidence below which the last stage rejects a row: a number, or one for each "
+            "class; 0 rejects nobody. By default as --min-confidence says.",
+        ),
+    ] = None
+    estimator: Annotated[
+        str,
+        typer.Option(
+            help="Model of each stage: logistic, spline (sees curves), boosting (sees "
+            "interactions), auto (the best of these on your data), a scikit-learn classifier, as "
+            "in 'DecisionTreeClassifier()', or a make_pipeline(...) that ends in one."
+        ),
+    ] = "auto"
+    search_with: Annotated[
+        str | None,
+        typer.Option(
+            help="Quicker models to search with: logistic, spline or boosting. The designs near "
+            "the front then get those of --estimator."
+        ),
+    ] = None
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps predictions of --estimator for later fits."),
+    ] = None
+    calibration: Annotated[
+        str | None, typer.Option(help="Calibrate confidence: sigmoid or isotonic.")
+    ] = None
+    class_weight: Annotated[
+        str | None,
+        typer.Option(help="Weight of each class: balanced, or as in ill=5,well=1."),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as parameters of `EMSCOClassifier`."""
+        from emsco.app.cli.parsing import (
+            parse_class_weight,
+            parse_estimator,
+            parse_min_confidence,
+            parse_reject_below,
+        )
+
+        return {
+            "min_confidence": parse_min_confidence(self.min_confidence),
+            "always_answer": self.always_answer,
+            "reject_below": parse_reject_below(self.reject_below),
+            "estimator": parse_estimator(self.estimator),
+            "search_with": self.search_with,
+            "cache": self.cache,
+            "calibration": self.calibration,
+            "class_weight": parse_class_weight(self.class_weight),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignRules:
+    """Options for rules that every design must obey."""
+
+    PANEL: ClassVar[str] = "Rules for designs"
+
+    allow_exclusion: Annotated[
+        bool,
+        typer.Option(
+            "--allow-exclusion/--buy-all",
+            help="Whether designs may leave features out, or buy every feature in the end.",
+        ),
+    ] = True
+    first: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FEATURE", help="Feature that the first stage must buy; repeatable."),
+    ] = None
+    together: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FEATURES", help="Features that one stage must buy, as in a,b; repeatable."
+        ),
+    ] = None
+    max_mean_cost: Annotated[float | None, typer.Option(help="Highest mean cost of a row.")] = None
+    max_worst_cost: Annotated[float | None, typer.Option(help="Highest cost of any row.")] = None
+    max_mean_delay: MaxMeanDelay = None
+    max_worst_delay: MaxWorstDelay = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as parameters of `EMSCOClassifier`.
+
+        Examples
+        --------
+        >>> DesignRules(first=["age"], together=["iron,zinc"]).settings()["constraints"]
+        {'first': ['age'], 'together': [['iron', 'zinc']]}
+        """
+        every = {
+            "first": self.first,
+            "together": [part.split(",") for part in self.together or ()],
+            "max_mean_cost": self.max_mean_cost,
+            "max_worst_cost": self.max_worst_cost,
+            "max_mean_delay": self.max_mean_delay,
+            "max_worst_delay": self.max_worst_delay,
+        }
+        given = {name: rule for name, rule in every.items() if rule not in (None, [])}
+        return {"allow_exclusion": self.allow_exclusion, "constraints": given or None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment(Choice):
+    """Options for the design to deploy and the rows to fit it on."""
+
+    PANEL: ClassVar[str] = "Design to deploy: by a rule, within limits, or by its total"
+
+    prefer: Annotated[
+        str | None,
+        typer.Option(
+            help="economical (the cheapest that is not worse than buying everything), "
+            "one_standard_error (the simplest nearly as good as the best), accurate, balanced, "
+            "knee or fittest (the paper's rule).",
+            show_default="economical",
+        ),
+    ] = None
+    refit: Annotated[
+        str,
+        typer.Option(
+            help="Models to deploy: average (the mean of those of all folds), all (fitted again "
+            "on all rows of DATA) or first (those of the first fold)."
+        ),
+    ] = "average"
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as parameters of `EMSCOClassifier`.
+
+        Examples
+        --------
+        >>> Deployment(max_cost=300.0).settings()["prefer"]
+        {'max_cost': 300.0}
+        """
+        limits = self.choice()
+        if limits and self.prefer is not None:
+            limits["rule"] = self.prefer
+        return {"prefer": limits or self.prefer or "economical", "refit": self.refit}
+
+
+def fit(
+    files: FitData,
+    read: HowToRead,
+    stages: StageOptions,
+    search: FitSearch,
+    rules: DesignRules,
+    deploy: Deployment,
+    out: Annotated[
+        Path, typer.Option(help="New folder for the results: the RUN of other commands.")
+    ],
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a run that was killed or interrupted.")
+    ] = False,
+    seed: Seed = 0,
+    jobs: Threads = -1,
+    as_json: AsJSON = False,
+) -> None:
+    """Search for cascades on your data, and keep the results in a folder.
+
+    The folder holds run.json (settings and versions), front.json (every design worth choosing,
+    with its fitted stages), cascade.json (the deployed one) and history.csv. While the search
+    runs, it also holds a checkpoint. If the search is killed, the same command with --resume
+    continues it.
+
+    For example:
+
+        emsco fit heart.csv --target disease --costs costs.csv --out heart-run
+
+        emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
+    """
+    from emsco.app.cli.parsing import parse_cv
+    from emsco.app.runs.fit import fit_files
+
+    settings: dict[str, Any] = {"n_jobs": jobs}
+    for topic in (files, stages, search, rules, deploy):
+        settings |= topic.settings()
+    steps: dict[str, Any] = {"seed": seed, "cv": parse_cv(files.cv), "resume": resume}
+    steps["groups"] = files.groups
+    with interruptible(lambda: _left(out)):
+        run = fit_files(files.files(read), out, **steps, verbose=1, **settings)
+    if as_json:
+        facts = {"run": str(out), **run.about, "metric": run.front.metric}
+        costs = run.error_costs()
+        facts |= {"chosen": run.chosen, "doubts": doubts_of(run, run.chosen)}
+        facts |= {"references": run.references(costs)}
+        print_json({**facts, "front": run.figures(None, costs)})
+    else:
+        print_front(run)
+        print_deployed(run)
+        echo(f"Written to {out}. Next: {_next_steps(run)}")
+    if run.interrupted:
+        say(f"interrupted; {_left(out)}.")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _left(out: Path) -> str:
+    """Say whether an interrupted fit can be resumed."""
+    from emsco.app.runs.fit import can_resume
+
+    if can_resume(out):
+        return f"--resume goes on with {out}"
+    return "nothing was found yet, and nothing is written"
+
+
+def _next_steps(run: Run) -> str:
+    trust = "".join(f" --trust {name}" for name in run.cascade.untrusted_types)
+    steps = [f"{name} {run.folder}{trust}" for name in ("emsco show", "emsco explore")]
+    return ", ".join([*steps, f"emsco decide {run.folder} NEW.csv{trust}"])

@@ -1,0 +1,109 @@
+"""Make folders for the results of studies, and write the results to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from emsco._base.checks import refused
+from emsco.app.cli.endings import INTERRUPTED, say
+from emsco.app.cli.output import echo
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["check_folder", "claim_folder", "end", "make_folder", "what_is_left", "write_results"]
+
+
+def check_folder(path: Path) -> None:
+    """Raise if --out cannot be a folder for results, or if Matplotlib is missing.
+
+    Called before the work starts, which may take minutes.
+    """
+    from emsco.plotting import check_matplotlib
+
+    check_matplotlib()
+    if (path / "run.json").exists():
+        rule = "be a folder without a run of emsco fit"
+        raise refused("out", rule, path, got=repr(str(path)), hint="name another")
+    if path.exists() and not path.is_dir():
+        raise refused("out", "be a folder", path, got=f"the file {str(path)!r}")
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder of --out; raise if that is impossible."""
+    check_folder(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        got = f"{str(path)!r}: {error.strerror or 'it cannot be made'}"
+        raise refused("out", "be a folder", path, got=got) from None
+
+
+def claim_folder(path: Path, name: str, of: Mapping[str, Any]) -> None:
+    """Make the folder of --out; raise if it holds results of other data or settings.
+
+    `of` holds the data and settings as plain values.
+    """
+    there = path / f"{name}.json"
+    if there.exists() and (differ := _differences(there, of)):
+        got = f"{str(path)!r}, whose {there.name} differs in {', '.join(differ)}"
+        rule = f"be a new folder or one of the same {name}"
+        raise refused("out", rule, path, got=got, hint="name another")
+    make_folder(path)
+
+
+def _differences(file: Path, of: Mapping[str, Any]) -> list[str]:
+    """Return the settings that differ in existing results; all, if the file does not say."""
+    from emsco._base.documents import parse_json
+
+    known: Any = None
+    with suppress(AttributeError, OSError, ValueError):
+        known = parse_json(file.read_bytes()).get("of")
+    if not isinstance(known, dict):
+        return list(of)
+    wanted = json.loads(json.dumps(of))
+    return [name for name in wanted if name not in known or known[name] != wanted[name]]
+
+
+def what_is_left(path: Path) -> str:
+    """Say what the folder of --out holds after Ctrl-C, if results are written only at the end."""
+    if not path.exists():
+        return "nothing is written"
+    return f"{path} is as it was" if any(path.iterdir()) else f"no result is written to {path}"
+
+
+def write_results(
+    out: Path, name: str, figure: Figure, values: dict[str, Any], markdown: str
+) -> str:
+    """Write table and picture of a study to the folder of --out; return the JSON."""
+    from emsco._base.documents import write_text
+    from emsco.plotting import save_figure
+
+    text = json.dumps(values, indent=2)
+    write_text(out / f"{name}.json", text + "\n")
+    write_text(out / f"{name}.md", markdown + "\n")
+    save_figure(figure, out / name)
+    return text
+
+
+def end(
+    out: Path,
+    name: str,
+    seconds: float | None = None,
+    complete: bool = True,
+    goes_on: bool = True,
+) -> None:
+    """Say where the results are; if incomplete, exit with the code of Ctrl-C.
+
+    `goes_on` is whether the same command continues from the results in the folder.
+    """
+    took = "" if seconds is None else f" after {seconds:.0f} s"
+    echo(f"Written to {out}{took}: {name}.md, .json, .png, .svg", err=True)
+    if not complete:
+        more = ", and the same command continues" if goes_on else ""
+        say(f"interrupted; complete results are kept{more}.")
+        raise SystemExit(INTERRUPTED)

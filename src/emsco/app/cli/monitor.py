@@ -1,0 +1,121 @@
+"""`emsco monitor`: does the deployed design still keep what was promised."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from emsco.app.cli.endings import ALARM, interruptible
+from emsco.app.cli.options import AsJSON, HowToRead, Promises, RunFolder, Trusted
+from emsco.app.cli.output import console, print_json
+
+__all__ = ["monitor"]
+
+
+def monitor(
+    run: RunFolder,
+    promises: Promises,
+    read: HowToRead,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV or Parquet file with new rows; without it, show how things stand.",
+            show_default=False,
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Chance of a false alarm, ever, for all promises together; by default that of the "
+            "certificate, or 0.05.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with the true labels, empty where one is not known; by default the one "
+            "of the run, if DATA has it.",
+            show_default=False,
+        ),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="File that keeps what was counted; by default RUN/monitor.json.",
+            show_default=False,
+        ),
+    ] = None,
+    late: Annotated[
+        bool, typer.Option("--late", help="DATA was counted without labels: count these alone.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Count DATA even if its rows were counted before.")
+    ] = False,
+    in_order: Annotated[
+        bool,
+        typer.Option(
+            "--in-order",
+            help="Rows of DATA are listed as they came: look after every 100, which finds a change "
+            "sooner. By default DATA is one look.",
+        ),
+    ] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Forget all rows and start anew.")] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="PNG, SVG or PDF file for a picture over time.")
+    ] = None,
+    trusted: Trusted = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Watch whether the deployed design still keeps what was promised.
+
+    The first call says what is promised; by default that is what RUN/certificate.json promises,
+    which must be for the deployed design.
+    Each further call counts the rows of a file. You may look as often as you like: the chance of
+    a false alarm stays below --delta. Coverage and cost need no labels.
+
+    The exit code is 4 after an alarm, and stays 4 until --reset.
+
+    For example:
+
+        emsco monitor heart-run march.csv --min-accuracy 0.8
+    """
+    from emsco._base.progress import RowProgress
+    from emsco.app.cli.promises import print_monitor
+    from emsco.app.runs.monitor import monitor_file, open_monitor, target_of
+    from emsco.app.runs.run import MONITOR, Run
+    from emsco.plotting import check_matplotlib, check_picture, write_figure
+
+    limits = promises.limits()
+    if plot is not None:
+        check_matplotlib()
+        check_picture(plot, "plot")
+    found, place = Run.open(run, trusted or ()), state or run / MONITOR
+    watching = open_monitor(found, place, limits, delta, reset)
+    if data is not None:
+        with interruptible(f"{place} is as it was"), RowProgress() as progress:
+            reading = read.reading().over(found.reading)
+            column = target_of(found, data, target, reading)
+            watching = monitor_file(
+                watching,
+                data,
+                column,
+                late=late,
+                again=again,
+                in_order=in_order,
+                report=progress.rows,
+                reading=reading,
+            )
+    if plot is not None:
+        write_figure(watching.plot(), plot)
+    watching.save(place)
+    if as_json:
+        files = {"run": str(run), "data": None if data is None else str(data), "state": str(place)}
+        print_json({**files, **watching.to_dict()})
+    else:
+        print_monitor(console(), watching)
+    if watching.alarm:
+        raise SystemExit(ALARM)

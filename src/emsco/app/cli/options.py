@@ -1,0 +1,361 @@
+"""Options that several commands take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from emsco._base.checks import LARGEST_SEED
+
+if TYPE_CHECKING:
+    from emsco.app.files.reading import Reading
+    from emsco.app.files.sources import FitFiles
+
+__all__ = [
+    "AsJSON",
+    "Choice",
+    "Currency",
+    "DataFiles",
+    "ErrorCost",
+    "Evolution",
+    "HowToRead",
+    "Limits",
+    "MaxMeanDelay",
+    "MaxWorstDelay",
+    "Point",
+    "Processes",
+    "Promises",
+    "RejectCost",
+    "RunChoice",
+    "RunFolder",
+    "Seed",
+    "StudyFiles",
+    "Threads",
+    "Trusted",
+    "error_costs_given",
+]
+
+AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Currency = Annotated[
+    str | None,
+    typer.Option(
+        metavar="UNIT",
+        help="Unit of all costs, shown beside them, as in '€', CHF or minutes; by default costs "
+        "are plain numbers.",
+        show_default=False,
+    ),
+]
+Point = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of a design, as `emsco front` shows it; by default the deployed one."
+    ),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that emsco fit has made.")]
+Trusted = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        metavar="TYPE",
+        help="Type to allow in a file with other stage models, such as sklearn.tree._tree.Tree. "
+        "Allow it only if you trust the author of the file; repeatable.",
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=0, max=LARGEST_SEED, help="Random seed; the same seed gives the same results."
+    ),
+]
+MaxCost = Annotated[float | None, typer.Option(help="Highest mean cost of a row.")]
+MaxMeanDelay = Annotated[
+    float | None,
+    typer.Option(
+        help="Longest time that a row waits on average; a stage waits for the slowest feature "
+        "that it buys."
+    ),
+]
+MaxWorstDelay = Annotated[
+    float | None,
+    typer.Option(help="Longest time that any row may wait; a rejected row waits for all stages."),
+]
+MinCoverage = Annotated[
+    float | None, typer.Option(help="Lowest share of rows that get a label, as in 0.8.")
+]
+MinRecall = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="LABEL=SHARE",
+        help="Lowest share of a class that must get its label, as in ill=0.9; repeatable.",
+    ),
+]
+ErrorCost = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COST",
+        help="Cost of a wrong label, in the unit of the feature costs: a number; one for each true "
+        "label, as in ill=500; or one for a true label and the label given, as in ill:well=500. "
+        "Repeatable.",
+    ),
+]
+RejectCost = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COST",
+        help="Cost of a rejection, such as that of asking an expert: a number, or one for each "
+        "true label, as in ill=60; repeatable.",
+    ),
+]
+Processes = Annotated[int, typer.Option(help="Number of processes; -1 is one for each core.")]
+Threads = Annotated[int, typer.Option(help="Number of threads; -1 is one for each core.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HowToRead:
+    """Options for the form of CSV files; by default a look at the file decides."""
+
+    PANEL: ClassVar[str] = "How to read CSV files"
+
+    na: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Text that means a missing value, as in '?' or -999; repeatable. By default ?, NA "
+            "and the like do, and in columns of numbers also - and a few more; a line says so. "
+            "--na '' keeps all texts.",
+            show_default=False,
+        ),
+    ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            help="What stands between two columns, as in ';' or tab; noticed by default.",
+            show_default=False,
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARK",
+            help="Decimal mark: . or , as in 3,14; noticed by default.",
+            show_default=False,
+        ),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first line has the names of the columns. Without, they are called "
+            "column1, column2 and so on.",
+            show_default=False,
+        ),
+    ] = None
+    dates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="Turn dates into days since 1970-01-01: days, or day-first or month-first for "
+            "dates such as 03/04/2026. By default a column of dates is refused.",
+            show_default=False,
+        ),
+    ] = None
+
+    def reading(self) -> Reading:
+        """Return the options as a `Reading`."""
+        from emsco.app.files.reading import Reading
+
+        na = None if self.na is None else tuple(text for text in self.na if text)
+        return Reading(na, self.separator, self.decimal, self.header, self.dates)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFiles:
+    """Options for the files with rows, labels and costs."""
+
+    PANEL: ClassVar[str] = "Rows and costs"
+
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA", help="CSV or Parquet file with features and labels.", show_default=False
+        ),
+    ] = None
+    target: Annotated[str, typer.Option(help="Column with the labels; all others are features.")]
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Costs: CSV with the columns feature,cost and, if wanted, group (columns bought "
+            "together), fee,fee_cost (paid once a row by all features that share it) and delay; "
+            "JSON; or one line of numbers in column order. A cost may be the name of a column that "
+            "holds the price of each row. By default every column costs 1."
+        ),
+    ] = None
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Column that is not a feature, such as an id; repeatable."
+        ),
+    ] = None
+    weights: Annotated[
+        str | None, typer.Option(help="Column with the weight of each row; not a feature.")
+    ] = None
+    train: Annotated[
+        Path | None, typer.Option(help="Rows to fit on, instead of DATA; needs --val.")
+    ] = None
+    val: Annotated[
+        Path | None, typer.Option(help="Rows to score designs on, instead of part of DATA.")
+    ] = None
+    test: Annotated[
+        Path | None, typer.Option(help="Test rows: every design of the front is tested on them.")
+    ] = None
+
+    def files(self, read: HowToRead) -> FitFiles:
+        """Return the options as `FitFiles`; raise if they contradict each other."""
+        from emsco.app.files.sources import FitFiles
+
+        drop = tuple(self.drop or ())
+        parts = (self.data, self.train, self.val, self.test)
+        return FitFiles(self.target, *parts, self.costs, drop, self.weights, read.reading())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyFiles(DataFiles):
+    """Options for the files of a command that fits many times and tests each result."""
+
+    train: Annotated[
+        Path | None, typer.Option(help="Rows to fit on, instead of DATA; needs --val and --test.")
+    ] = None
+    val: Annotated[
+        Path | None, typer.Option(help="Rows to tune methods and choose designs on.")
+    ] = None
+    test: Annotated[
+        Path | None, typer.Option(help="Rows to test on, instead of a quarter of DATA.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Options for limits on the scored figures of a design."""
+
+    PANEL: ClassVar[str] = "Limits"
+
+    max_cost: MaxCost = None
+    min_accuracy: Annotated[
+        float | None,
+        typer.Option(
+            help="Lowest accuracy among rows that get a label, as in 0.9; balanced if the run is."
+        ),
+    ] = None
+    min_coverage: MinCoverage = None
+    min_recall: MinRecall = None
+
+    def limits(self) -> dict[str, Any]:
+        """Return the limits that were given, by parameter."""
+        return _given(self, min_accuracy=self.min_accuracy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice(Limits):
+    """Options for limits, and for the costs of errors and rejections."""
+
+    PANEL: ClassVar[str] = "Limits, and what errors cost"
+
+    error_cost: ErrorCost = None
+    reject_cost: RejectCost = None
+
+    def error_costs(self) -> dict[str, Any]:
+        """Return the costs of errors and rejections that were given, by parameter."""
+        return error_costs_given(self.error_cost, self.reject_cost)
+
+    def choice(self) -> dict[str, Any]:
+        """Return limits and costs together."""
+        return {**self.limits(), **self.error_costs()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunChoice(Choice):
+    """The same for a design of a run, whose features may have delays."""
+
+    max_mean_delay: MaxMeanDelay = None
+    max_worst_delay: MaxWorstDelay = None
+
+    def limits(self) -> dict[str, Any]:
+        """Return the limits that were given, by parameter."""
+        every = {"max_mean_delay": self.max_mean_delay, "max_worst_delay": self.max_worst_delay}
+        given = {name: limit for name, limit in every.items() if limit is not None}
+        return {**Limits.limits(self), **given}
+
+
+def error_costs_given(
+    error_cost: list[str] | None, reject_cost: list[str] | None
+) -> dict[str, Any]:
+    """Return costs of errors and rejections as parameters, if they were given.
+
+    Examples
+    --------
+    >>> error_costs_given(["ill=500", "well=20"], ["40"])
+    {'error_cost': {'ill': 500.0, 'well': 20.0}, 'reject_cost': 40.0}
+    """
+    from emsco.app.cli.parsing import parse_error_costs
+
+    errors = parse_error_costs("error_cost", error_cost, by_label=True)
+    both = {"error_cost": errors, "reject_cost": parse_error_costs("reject_cost", reject_cost)}
+    return {name: given for name, given in both.items() if given is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promises:
+    """Options for what is promised about new rows."""
+
+    PANEL: ClassVar[str] = "Promises"
+
+    min_accuracy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Lowest share of given labels that are correct, as in 0.95; with a label, of the "
+            "rows given that label, as in well=0.99; repeatable.",
+        ),
+    ] = None
+    min_coverage: MinCoverage = None
+    min_recall: MinRecall = None
+    max_cost: MaxCost = None
+
+    def limits(self) -> dict[str, Any]:
+        """Return the promises that were given, by parameter."""
+        from emsco.app.cli.parsing import parse_shares
+
+        shares = parse_shares("min_accuracy", self.min_accuracy, of_all=True)
+        return _given(self, min_accuracy=shares)
+
+
+def _given(options: Limits | Promises, *, min_accuracy: Any) -> dict[str, Any]:
+    from emsco.app.cli.parsing import parse_shares
+
+    every = {
+        "min_accuracy": min_accuracy,
+        "min_coverage": options.min_coverage,
+        "min_recall": parse_shares("min_recall", options.min_recall),
+        "max_cost": options.max_cost,
+    }
+    return {name: limit for name, limit in every.items() if limit is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evolution:
+    """Options for the size of designs and the length of an evolution."""
+
+    PANEL: ClassVar[str] = "Search"
+
+    max_stages: Annotated[
+        int | None,
+        typer.Option(
+            help="Most stages of a design; by default half the number of features, at most 10."
+        ),
+    ] = None
+    generations: Annotated[int, typer.Option(help="Generations of evolution.")] = 150
+    population_size: Annotated[int, typer.Option(help="Designs in a generation.")] = 300

@@ -1,0 +1,269 @@
+"""Print tables, drawings and JSON on standard output."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from emsco._base.text import listed, visible
+from emsco.app.cli.wording import warning_in_words
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from emsco.app.runs.evaluate import RunEvaluation
+    from emsco.app.runs.run import Run
+    from emsco.front import ParetoFront, ParetoPoint
+    from emsco.stats.error_costs import ErrorCosts
+
+__all__ = [
+    "console",
+    "doubts_of",
+    "echo",
+    "print_deployed",
+    "print_design",
+    "print_details",
+    "print_evaluation",
+    "print_front",
+    "print_json",
+]
+
+_LINES, _FEW_MORE = 25, 5
+_CLASSES = 8  # on one line
+_SAVES_LITTLE, _FAR_LESS = 2 / 3, 1 / 2  # of the cost of everything
+_AS_MANY = 0.05  # coverage that a cheaper design may lack
+_TELLING = 0.5  # points that are worth a word
+
+
+def console() -> Console:
+    """Return a Rich console for standard output."""
+    from emsco._base.progress import SafeConsole
+
+    class Output(SafeConsole):
+        def on_broken_pipe(self) -> None:
+            """Leave a closed pipe to `ending_quietly`."""
+            raise BrokenPipeError
+
+    return Output()
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print text on standard output or error; control characters are written out."""
+    typer.echo(visible(text), err=err)
+
+
+def print_json(values: Any) -> None:
+    """Print one JSON object."""
+    typer.echo(json.dumps(values, indent=2))
+
+
+def print_design(front: ParetoFront, number: int) -> None:
+    """Draw a design with its figures."""
+    from emsco.app.cli.terminal import cascade_drawing
+
+    console().print(cascade_drawing(front, number))
+
+
+def print_details(
+    run: Run, number: int, *, doubts: bool = True, costs: ErrorCosts | None = None
+) -> None:
+    """Print results of a design by class, what there is without a cascade, and all doubts.
+
+    `costs` are those of errors and rejections, by default the run's.
+    """
+    from emsco.app.cli.listing import reference_table
+    from emsco.app.cli.terminal import class_drawing
+
+    out, front = console(), run.front
+    point = front[number]
+    out.print()
+    if point.expected is not None:
+        out.print(f"Expected on new rows: {point.expected}.", highlight=False)
+    costs = run.error_costs() if costs is None else costs
+    if costs is not None:
+        total = point.total_with(costs)
+        said = f"{total.basis.capitalize()} total of a row: {total}; with {costs}."
+        out.print(said, highlight=False, markup=False)
+    seen = front.seen[number].by_class if front.seen else None
+    for rows, by_class in {"Scored": point.by_class, "Seen": seen}.items():
+        if by_class is not None:
+            title = f"{rows} rows by class"
+            out.print(class_drawing(by_class, out.width, title=title, brief=True))
+    if front.references:
+        out.print(reference_table(front, number, costs))
+    if averages := _averages(run):
+        out.print(averages, highlight=False)
+    if number == run.chosen and run.cascade.label_costs is not None:
+        said = "Rows get the label of least expected cost; the figures are those of likeliest ones."
+        out.print(said, highlight=False)
+    for doubt in doubts_of(run, number) if doubts else ():
+        out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)
+    if doubts and (odd := run.about.get("oddities")):
+        more = f" ({len(odd) - 1:,} more in run.json)" if len(odd) > 1 else ""
+        said = f"Odd in the data: {odd[0]['message']}{more}"
+        out.print(said, highlight=False, markup=False)
+
+
+def doubts_of(run: Run, number: int) -> list[str]:
+    """Return why nobody should sign a design as it is, one sentence each."""
+    from emsco.front.doubts import doubts_about
+
+    point, name = run.front[number], f"design {number}"
+    found = doubts_about(run.front, point, name, weighted=run.is_weighted)
+    return [warning_in_words(doubt) for doubt in found]
+
+
+def print_evaluation(result: RunEvaluation) -> None:
+    """Draw a design with its figures on new rows too; then promises, references and classes."""
+    from emsco.app.cli.evaluation import promise_drawing, subgroup_drawing
+    from emsco.app.cli.listing import new_table
+    from emsco.app.cli.terminal import cascade_drawing, class_drawing
+
+    out, new = console(), result.new
+    out.print(cascade_drawing(result.run.front, result.number, new=new))
+    out.print(promise_drawing(new))
+    if result.references:
+        out.print(new_table(result.number, new, result.references))
+    if new.total is not None:
+        out.print(f"Totals: with {new.total.costs}.", highlight=False, markup=False)
+    out.print(class_drawing(new.by_class, out.width, intervals=new.intervals))
+    if new.by is not None:
+        out.print(subgroup_drawing(new.by, out.width))
+
+
+def print_front(
+    run: Run,
+    within: list[int] | None = None,
+    most: int | None = None,
+    see_all: str = "emsco front --all",
+    best: ParetoPoint | None = None,
+    every: bool = False,
+    costs: ErrorCosts | None = None,
+    *,
+    is_limited: bool = True,
+) -> None:
+    """Print why the search of a run ended, and its front; see `front_table` for the settings.
+
+    `costs` of errors are by default the run's.
+    """
+    from emsco.app.cli.listing import front_table
+    from emsco.app.runs.run import models_in_words
+
+    out, (least, spare) = console(), (most or _LINES, 0 if most else _FEW_MORE)
+    for line in (*models_in_words(run.about), f"Search ended: {run.about['stop_reason']}.\n"):
+        out.print(line, highlight=False)
+    costs = run.error_costs() if costs is None else costs
+    shown = (least, within, see_all, best, spare, every)
+    own = (run.front, run.point, out.width, *shown)
+    out.print(front_table(*own, costs=costs, is_limited=is_limited))
+
+
+def print_deployed(run: Run) -> None:
+    """Say in one sentence which design a fit deploys, and why."""
+    from emsco._base.objectives import metric_name
+    from emsco.app.cli.terminal import than_everything
+    from emsco.front.rules import preference_in_words
+
+    why = preference_in_words(run.about["settings"]["prefer"], run.point)
+    total, cost = run.front.costs.total, run.point.cost
+    spends = f"It costs {cost:.4g} a row, {than_everything(1 - cost / total if total else 0.0)}."
+    expected = run.point.expected
+    accuracy = metric_name(run.front.metric)
+    expects = f"On new rows, expect {accuracy} {expected.accuracy.in_percent}." if expected else ""
+    said = (
+        f"Deployed: design {run.chosen}, {why}. {spends} {expects} {_total(run)} {_averages(run)} "
+        f"{_cheaper(run)}"
+    )
+    console().print(" ".join(said.split()), highlight=False)
+    if found := _found_by_class(run):
+        console().print(found, highlight=False, markup=False)
+
+
+def _found_by_class(run: Run) -> str:
+    """Say which share of each class gets its label: accuracy alone hides a rare class."""
+    by_class = run.point.by_class
+    if by_class is None:
+        return ""
+    shares = zip(by_class.labels, by_class.recall.tolist(), by_class.rows.tolist(), strict=True)
+    named = [f"{label} {share:.1%}" for label, share, rows in shares if rows]
+    return f"Found of each class, as scored: {listed(named, _CLASSES)}. {_beaten(run)}".rstrip()
+
+
+def _beaten(run: Run) -> str:
+    """If a design beats the deployed one in all three figures, say which class it gives up."""
+    own, found = run.point, []
+    for place, point in enumerate(run.front):
+        beats = point.coverage >= own.coverage and point.accuracy >= own.accuracy
+        if beats and point.cost < own.cost and point.by_class and own.by_class:
+            lost = own.by_class.recall - point.by_class.recall
+            worst = int(lost.argmax())
+            said = f"{point.by_class.recall[worst]:.1%} of {point.by_class.labels[worst]}"
+            found.append((float(lost[worst]), place, said))
+    if not found or min(found)[0] <= 0:
+        return ""
+    _, place, said = min(found)
+    return f"Design {place} beats it in coverage, accuracy and cost, but finds {said}."
+
+
+def _cheaper(run: Run) -> str:
+    """If the deployed design saves little, name one that costs far less and answers as many rows.
+
+    Nobody should take the price of the last point of accuracy for what a cascade costs.
+    """
+    own, total = run.point, run.front.costs.total
+    if own.cost <= _SAVES_LITTLE * total:
+        return ""
+    found = [
+        point
+        for point in run.front
+        if point.shortlisted
+        and point.is_informative
+        and point.cost <= _FAR_LESS * total
+        and point.coverage >= own.coverage - _AS_MANY
+    ]
+    if not found:
+        return ""
+    best = max(found, key=lambda point: point.promised[1].accuracy)
+    number, given_up = run.front.position(best), _given_up(own, best)
+    gives = f", and gives up {', '.join(given_up)}" if given_up else ""
+    return (
+        f"Design {number} costs {best.cost:.4g}, {1 - best.cost / own.cost:.0%} less{gives}: "
+        f"emsco choose {run.folder} {number} deploys it."
+    )
+
+
+def _given_up(own: ParetoPoint, other: ParetoPoint) -> list[str]:
+    """Name what another design loses: accuracy, coverage, and the class that suffers most."""
+    accuracy = 100 * (own.promised[1].accuracy - other.promised[1].accuracy)
+    coverage = 100 * (own.coverage - other.coverage)
+    found = [f"about {accuracy:.1f} points of accuracy"] if accuracy > 0 else []
+    if coverage >= _TELLING:
+        found.append(f"{coverage:.1f} of coverage")
+    if own.by_class is not None and other.by_class is not None:
+        recalls = zip(own.by_class.recall.tolist(), other.by_class.recall.tolist(), strict=True)
+        lost = [100 * (mine - theirs) for mine, theirs in recalls]
+        worst = max(lost)
+        if worst > 2 * max(_TELLING, coverage, accuracy):
+            label = own.by_class.labels[lost.index(worst)]
+            found.append(f"{worst:.1f} of the share of {label} that is found")
+    return found
+
+
+def _total(run: Run) -> str:
+    """Say what a row costs in all, and what it would cost without a cascade."""
+    if (costs := run.error_costs()) is None:
+        return ""
+    total, references = run.point.total_with(costs), run.front.references
+    found = f"With its errors and rejections, a row costs {total.in_words} in all"
+    if not references:
+        return f"{found}."
+    best = min(references, key=lambda one: one.total_with(costs).value)
+    return f"{found}; without a cascade at best {best.total_with(costs).in_words} ({best.title})."
+
+
+def _averages(run: Run) -> str:
+    """Say how many models a stage has, if it has several."""
+    n_models = run.cascade.n_models
+    return f"Each stage averages {n_models} models." if n_models > 1 else ""

@@ -1,0 +1,283 @@
+"""Parse options that take more than a word or a number."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import Any
+
+from emsco._base.checks import refused
+from emsco._base.text import did_you_mean
+from emsco.app.cli.percent import meant_by
+
+__all__ = [
+    "parse_by_class",
+    "parse_class_weight",
+    "parse_cv",
+    "parse_delays",
+    "parse_error_costs",
+    "parse_estimator",
+    "parse_range",
+    "parse_screen_rows",
+    "parse_shares",
+]
+
+_MOST_STEPS = 1000
+
+
+def parse_by_class(name: str, text: str) -> float | dict[str, float]:
+    """Parse a number, or a number for each label, as in ``ill=0.9,well=0.99``.
+
+    Examples
+    --------
+    >>> parse_by_class("min_confidence", "0.9")
+    0.9
+    >>> parse_by_class("min_confidence", "ill=0.9,well=0.99")
+    {'ill': 0.9, 'well': 0.99}
+    """
+    return _by_class(name, text, "be a number or label=number pairs with commas between")
+
+
+def _by_class(name: str, text: str, rule: str) -> float | dict[str, float]:
+    parts = [part.rpartition("=") for part in text.split(",")]
+    try:
+        numbers = [float(number) for _, _, number in parts]
+    except ValueError:
+        raise refused(name, rule, text, hint=meant_by(text)) from None
+    labels = [label.strip() for label, _, _ in parts]
+    if labels == [""]:
+        return numbers[0]
+    if "" in labels or len(set(labels)) < len(labels):
+        raise refused(name, rule, text)
+    return dict(zip(labels, numbers, strict=True))
+
+
+def parse_min_confidence(text: str) -> str | float | dict[str, float]:
+    """Parse a number, or a number for each label; return "auto" unchanged."""
+    rule = 'be "auto", a number or label=number pairs with commas between'
+    return text if text == "auto" else _by_class("min_confidence", text, rule)
+
+
+def parse_reject_below(text: str | None) -> float | dict[str, float] | None:
+    """Read a number, pairs of a label and a number, or nothing."""
+    return None if text is None else parse_by_class("reject_below", text)
+
+
+def parse_cv(text: str) -> str | float | int:
+    """Parse a number of folds or a share of the rows; return any other word unchanged.
+
+    Examples
+    --------
+    >>> parse_cv("5"), parse_cv("0.25"), parse_cv("auto")
+    (5, 0.25, 'auto')
+    """
+    if meant := meant_by(text):
+        raise refused("cv", "be auto, a share held out or a number of folds", text, hint=meant)
+    try:
+        return int(text) if text.strip().isdecimal() else float(text)
+    except ValueError:
+        return text
+
+
+def parse_screen_rows(text: str) -> str | int | None:
+    """Parse a number of rows or "none"; return any other word unchanged.
+
+    Examples
+    --------
+    >>> parse_screen_rows("20000"), parse_screen_rows("none"), parse_screen_rows("auto")
+    (20000, None, 'auto')
+    """
+    plain = text.strip().replace(",", "").replace("_", "")
+    return None if plain == "none" else int(plain) if plain.isdecimal() else text
+
+
+def parse_shares(
+    name: str, texts: Sequence[str] | None, *, of_all: bool = False
+) -> dict[str | None, float] | None:
+    """Parse shares of labels, as in ``ill=0.9``, from an option that may be given several times.
+
+    With `of_all`, a share without a label is for all of them, under the key None.
+
+    Examples
+    --------
+    >>> parse_shares("min_accuracy", ["0.95", "ill=0.9"], of_all=True)
+    {None: 0.95, 'ill': 0.9}
+    """
+    found: dict[str | None, float] = {}
+    rule = "be label=share pairs with commas between, as in ill=0.9"
+    for text in texts or ():
+        one = _by_class(name, text, f"be a share or {rule[3:]}" if of_all else rule)
+        if not isinstance(one, dict) and not of_all:
+            raise refused(name, rule, text)
+        for label, share in one.items() if isinstance(one, dict) else [(None, one)]:
+            if label in found:
+                raise refused(name, "be given once for a label", texts, got=f"{text!r} again")
+            found[label] = share
+    return found or None
+
+
+def parse_delays(texts: Sequence[str] | None) -> dict[str, float] | None:
+    """Parse delays of features, as in ``chol=1``, from an option that may be given several times.
+
+    Examples
+    --------
+    >>> parse_delays(["chol=1", "a=b=0.5"])
+    {'chol': 1.0, 'a=b': 0.5}
+    """
+    found: dict[str, float] = {}
+    for text in texts or ():
+        name, _, number = text.rpartition("=")
+        try:
+            delay = float(number)
+        except ValueError:
+            name = ""
+        if not name:
+            raise refused("delay", "be feature=time, as in chol=1", text)
+        if name in found:
+            raise refused("delay", "be given once for a feature", texts, got=f"{text!r} again")
+        found[name] = delay
+    return found or None
+
+
+def parse_error_costs(name: str, texts: Sequence[str] | None, *, by_label: bool = False) -> Any:
+    """Parse what errors or rejections cost, from an option that may be given several times.
+
+    A number is for all, ``ill=500`` for a true label and, with `by_label`, ``ill:well=500`` for a
+    true label and the label given.
+
+    Examples
+    --------
+    >>> parse_error_costs("reject_cost", ["40"])
+    40.0
+    >>> parse_error_costs("error_cost", ["ill=500", "well=20"])
+    {'ill': 500.0, 'well': 20.0}
+    >>> parse_error_costs("error_cost", ["ill:well=500", "well:ill=20"], by_label=True)
+    {'ill': {'well': 500.0}, 'well': {'ill': 20.0}}
+    """
+    if not texts:
+        return None
+    pairs = "label=number pairs, as in ill=500"
+    rule = f"be a number, {pairs}, or true:given=number" if by_label else f"be a number or {pairs}"
+    parts = [part for text in texts for part in text.split(",")]
+    if len(parts) == 1 and "=" not in parts[0]:
+        return _by_class(name, parts[0], rule)
+    found: dict[str, Any] = {}
+    for part in parts:
+        one = _by_class(name, part, rule)
+        if not isinstance(one, dict):
+            raise refused(name, rule, part)
+        ((key, cost),) = one.items()
+        label, colon, said = key.partition(":") if by_label else (key, "", "")
+        line = found.setdefault(label, {}) if colon else found
+        if not isinstance(line, dict) or (said or label) in line:
+            raise refused(name, "be given once for a label", texts, got=f"{part!r} again")
+        line[said or label] = cost
+    return found
+
+
+def parse_class_weight(text: str | None) -> str | dict[str, float] | None:
+    """Parse a number for each label; return None and "balanced" unchanged."""
+    if text is None or text == "balanced":
+        return text
+    rule = 'be "balanced" or label=number pairs with commas between'
+    if isinstance(found := _by_class("class_weight", text, rule), float):
+        raise refused("class_weight", rule, text)
+    return found
+
+
+def parse_range(name: str, text: str) -> tuple[float, ...]:
+    """Parse comma-separated numbers and ranges first:last:step, the last included.
+
+    Examples
+    --------
+    >>> parse_range("min_confidence", ".55:.7:.05")
+    (0.55, 0.6, 0.65, 0.7)
+    >>> parse_range("min_confidence", "0.6,0.9:1:0.05")
+    (0.6, 0.9, 0.95, 1.0)
+    """
+    try:
+        found = [number for part in text.split(",") for number in _steps(part)]
+    except IndexError:
+        got = f"{text!r}, whose first is above its last"
+        raise refused(name, "be a range first:last:step that goes up", text, got=got) from None
+    except (InvalidOperation, ValueError):
+        rule = "be numbers with commas between, or a range first:last:step such as .55:.95:.05"
+        raise refused(name, rule, text, hint=meant_by(text)) from None
+    return tuple(float(number) for number in found)
+
+
+def _steps(text: str) -> list[Decimal]:
+    """Return a number, or all of a range, as decimals: floats would miss 0.55 + 2 × 0.05."""
+    numbers = [Decimal(part.strip()) for part in text.split(":")]
+    if not all(number.is_finite() for number in numbers):
+        raise ValueError("infinite")
+    if len(numbers) == 1:
+        return numbers
+    first, last, step = numbers
+    if last < first:
+        raise IndexError("empty")
+    if step <= 0 or (last - first) / step >= _MOST_STEPS:
+        raise ValueError("no range")
+    return [first + i * step for i in range(int((last - first) / step) + 1)]
+
+
+def parse_estimator(text: str) -> Any:
+    """Make a classifier or pipeline of scikit-learn from its expression in Python.
+
+    The names of families of stage models are returned as they are.
+
+    Parameters must be plain values. Nothing is executed: names are looked up among
+    scikit-learn's estimators.
+
+    Examples
+    --------
+    >>> parse_estimator("RandomForestClassifier(n_estimators=50)")
+    RandomForestClassifier(n_estimators=50)
+    >>> parse_estimator("make_pipeline(StandardScaler(), KNeighborsClassifier())").steps[1][0]
+    'kneighborsclassifier'
+    """
+    rule = (
+        "be auto, logistic, spline, boosting or a classifier of scikit-learn with plain "
+        "parameters, such as 'RandomForestClassifier(n_estimators=50)' or "
+        "'make_pipeline(StandardScaler(), SVC())'"
+    )
+    from emsco.models.recipe import AUTO, FAMILIES
+
+    if text in (AUTO, *FAMILIES):
+        return text
+    refuse, known = partial(refused, "estimator", rule, text), _estimators()
+    try:
+        made = _made(ast.parse(text.strip(), mode="eval").body, known)
+    except (SyntaxError, ValueError):
+        raise refuse() from None
+    except LookupError as error:
+        meant = did_you_mean(error.args[0], (AUTO, *FAMILIES, *known))
+        raise refuse(got=f"{error.args[0]!r}, which is none", hint=meant) from None
+    except TypeError as error:
+        raise refuse(got=f"{text!r} ({error})") from None
+    if not hasattr(made, "fit"):
+        raise refuse()
+    return made
+
+
+def _estimators() -> dict[str, Any]:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.utils import all_estimators
+
+    return {"make_pipeline": make_pipeline, **dict(all_estimators())}
+
+
+def _made(node: ast.expr, known: dict[str, Any]) -> Any:
+    """Return the estimator or plain value of an expression."""
+    if isinstance(node, ast.Name):
+        node = ast.Call(node, [], [])
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    named = {word.arg: _made(word.value, known) for word in node.keywords if word.arg is not None}
+    if not isinstance(node.func, ast.Name) or len(named) < len(node.keywords):
+        raise ValueError("it is something else")
+    if node.func.id not in known:
+        raise LookupError(node.func.id)
+    return known[node.func.id](*(_made(one, known) for one in node.args), **named)

@@ -1,0 +1,139 @@
+"""`emsco serve`: a cascade as an HTTP service."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from emsco._base.checks import memory_bytes, refused
+from emsco._base.text import counted
+from emsco.app.cli.decide import cascade_file
+from emsco.app.cli.endings import say
+from emsco.app.cli.options import AsJSON, Trusted
+from emsco.app.cli.output import echo, print_json
+
+if TYPE_CHECKING:
+    from emsco.app.service import Settings
+    from emsco.app.service.server import Started
+
+__all__ = ["serve"]
+
+_LONGEST_TOKEN = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Options for who may ask, and how much."""
+
+    PANEL: ClassVar[str] = "Access and limits"
+
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File whose first line every request must carry: Authorization: Bearer ….",
+            show_default=False,
+        ),
+    ] = None
+    no_token: Annotated[
+        bool,
+        typer.Option("--no-token", help="Let other machines in although there is no token."),
+    ] = False
+    behind_proxy: Annotated[
+        bool,
+        typer.Option(
+            "--behind-proxy",
+            help="Tell clients apart by X-Forwarded-For, which a proxy in front sets.",
+        ),
+    ] = False
+    rate: Annotated[float, typer.Option(help="Requests a second that one client may send.")] = 1000
+    max_body: Annotated[str, typer.Option(help="Largest body of a request.")] = "1MB"
+    max_rows: Annotated[int, typer.Option(help="Most rows or cases of one request.")] = 10_000
+    max_open: Annotated[int, typer.Option(help="Most cases that may be open.")] = 1_000_000
+    retain: Annotated[
+        float,
+        typer.Option(help="Days after which a decided case is deleted; open ones are kept."),
+    ] = 30
+
+
+def serve(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or a cascade file.")],
+    access: Access,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
+    database: Annotated[
+        Path | None,
+        typer.Option(help="File of the cases; by default cases.sqlite in RUN.", show_default=False),
+    ] = None,
+    trusted: Trusted = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Serve the cascade of a run over HTTP: open cases, give values, get decisions.
+
+    The address itself is a page to play one case by hand. /docs lists every request, and /metrics
+    counts cases for Prometheus. An answer is sent once the case is on the disk, so neither a
+    restart nor a crash loses what was acknowledged. Ctrl-C ends the service.
+
+    There is no TLS here. Other machines are let in with a token only; put a proxy with TLS in
+    front. Install it with: pip install 'emsco[serve]'
+
+    For example:
+
+        emsco serve heart-run --port 8000
+    """
+    from emsco.app.service.server import check_host, check_installed
+    from emsco.app.service.server import serve as serve_cascade
+    from emsco.cascade import Cascade
+
+    check_installed()
+    settings = _settings(access)
+    check_host(host, has_token=settings.token is not None, allowed=access.no_token)
+    file = cascade_file(run)
+    if database is None:
+        database = run / "cases.sqlite" if run.is_dir() else file.with_suffix(".sqlite")
+    cascade = Cascade.load(file, trusted or ())
+
+    def report(started: Started) -> None:
+        if as_json:
+            print_json({"run": str(run), **asdict(started), "database": str(database)})
+        else:
+            echo(_in_words(run, started))
+        sys.stdout.flush()
+
+    desk = serve_cascade(cascade, database, settings, host, port, report)
+    say(f"ended; {counted(desk.n_open, 'open case')} and {desk.n_decided:,} decided in {database}.")
+
+
+def _settings(access: Access) -> Settings:
+    from emsco.app.service import Settings
+
+    return Settings(
+        max_body=memory_bytes("max_body", access.max_body),
+        max_rows=access.max_rows,
+        rate=access.rate,
+        max_open=access.max_open,
+        retain=access.retain,
+        token=None if access.token_file is None else _read_token(access.token_file),
+        behind_proxy=access.behind_proxy,
+    )
+
+
+def _read_token(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.readline(_LONGEST_TOKEN).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        got = f"{str(path)!r} ({why})"
+        raise refused("token_file", "be a file that can be read", path, got=got) from None
+
+
+def _in_words(run: Path, started: Started) -> str:
+    cases = f"{counted(started.n_open, 'open case')} and {started.n_decided:,} decided"
+    return (
+        f"Serving {run} at {started.url} (requests: {started.url}/docs).\n"
+        f"Cases are kept in {started.database}: {cases}. Ctrl-C ends."
+    )

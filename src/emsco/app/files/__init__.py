@@ -1,0 +1,1 @@
+"""Tables in files: CSV and Parquet, read, checked, profiled and written."""

@@ -1,0 +1,277 @@
+"""Fit on files, and keep the results in a run folder."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emsco._base.checks import refused
+from emsco._base.documents import UNFINISHED, PathLike, write_document
+from emsco._base.progress import JobProgress
+from emsco._base.typing import AnyArray
+from emsco.app.files.sources import FitFiles, RowsOfFiles
+from emsco.app.files.tables import by_line, read_ids, write_table
+from emsco.app.runs.run import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN, Run
+from emsco.data.labels import of_labels
+from emsco.data.splits import check_simple_cv
+from emsco.errors import (
+    DataError,
+    EMSCOError,
+    FileError,
+    Hint,
+    NoSuchDesign,
+    Parameter,
+    Remedy,
+    Row,
+)
+from emsco.estimator import EMSCOClassifier
+from emsco.front import ParetoFront
+from emsco.front.history import history_columns
+from emsco.front.rules import plain_preference
+from emsco.scoring.journal import remove_empty_checkpoint
+
+__all__ = ["can_resume", "fit_files"]
+
+_OUT = Parameter("out")
+_LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
+
+
+def fit_files(
+    files: FitFiles,
+    out: PathLike,
+    *,
+    seed: int = 0,
+    cv: str | float = "auto",
+    groups: str | None = None,
+    resume: bool = False,
+    verbose: int = 0,
+    **settings: Any,
+) -> Run:
+    """Fit `EMSCOClassifier` on files, and keep the results in a run folder.
+
+    Parameters
+    ----------
+    files : FitFiles
+    out : path
+        New or empty folder for the run. It holds the checkpoint during the search.
+    seed : int
+    cv : "auto", float or int
+        Rows that score designs, as for `EMSCOClassifier`: a share held out or a number of folds.
+        Not used if `files` names a file of scored rows.
+    groups : str, optional
+        Column with the group of each row, such as the patient; not a feature. Rows of a group are
+        scored by models that have seen none of them. Needs `cv` "auto" and one file that is split.
+    resume : bool
+        Continue a search that was killed or interrupted. If the folder has none, a new search
+        begins with a warning.
+    verbose : int
+    **settings
+        Parameters of `EMSCOClassifier`. Class labels in them may also be text.
+
+    Raises
+    ------
+    NoSuchDesign
+        If no design is within the limits of `prefer`; the run is kept, and deploys the best
+        balanced design.
+    """
+    path = Path(out)
+    cv = check_simple_cv(_plain(cv))
+    with _usable(path):
+        _check_place(path, resume)
+    if groups is not None:
+        files = _without(files, groups, cv)
+    rows = files.read(cv, settings.get("gaps", "refuse"), folders=True)
+    of_rows = None if groups is None else _groups_of(files, groups)
+    labels = np.unique(rows.rows.y).tolist()
+    for name in ("min_confidence", "reject_below", "class_weight"):
+        if isinstance(given := settings.get(name), dict):
+            settings[name] = of_labels(given, labels)
+    if resume and not (path / CHECKPOINT).exists():
+        warnings.warn(f"nothing to resume in {path}: a new search begins.", stacklevel=2)
+    with _usable(path):
+        path.mkdir(parents=True, exist_ok=True)
+    classifier = EMSCOClassifier(
+        costs=rows.costs,
+        cv=rows.cv,
+        checkpoint=path / CHECKPOINT,
+        random_state=_plain(seed),
+        verbose=verbose,
+        **{name: _plain(value) for name, value in settings.items()},
+    )
+    lacking = _fit(classifier, rows, of_rows, path, resume)
+    front = _with_seen(classifier.front_, rows, verbose)
+    about = _about(files, rows, classifier, _plain(seed), cv)
+    if groups is not None:
+        about["groups"] = groups
+    run = Run(path, about, front, classifier.cascade_)
+    _write(run, classifier)
+    if not classifier.stop_reason_.is_interrupted:
+        _remove_checkpoint(path)
+    if lacking:
+        kept = f" {path} keeps all that was found, and deploys the economical design: "
+        raise NoSuchDesign(*lacking.parts, kept, Hint(Remedy.CHOOSE), ".")
+    return run
+
+
+def _without(files: FitFiles, groups: str, cv: str | float) -> FitFiles:
+    """Return the files without a column of groups; refuse what cannot keep groups together."""
+    if files.data is None:
+        rule = ("be left out beside ", Parameter("train"))
+        raise refused("groups", rule, groups, got=repr(groups))
+    if Path(files.data).is_dir():
+        raise refused("groups", ("be left out where ", Parameter("data"), " is a folder"), groups)
+    if cv != "auto":
+        raise refused("cv", ("be auto beside ", Parameter("groups")), cv)
+    return replace(files, drop=(*files.drop, groups)) if groups not in files.drop else files
+
+
+def _groups_of(files: FitFiles, name: str) -> AnyArray:
+    """Read the group of each row, as text; refuse rows without one."""
+    assert files.data is not None  # checked above
+    found = read_ids(files.data, name, files.reading)
+    with by_line(files.data, files.reading):
+        if (missing := found == None).any():  # noqa: E711 - an array
+            said = f"{files.data} must have a group in column {name!r} for every row, got none in "
+            raise DataError(said, Row(int(missing.argmax()) + 1), ".")
+    return found
+
+
+def _with_seen(front: ParetoFront, rows: RowsOfFiles, verbose: int) -> ParetoFront:
+    """Evaluate every design on the test rows, if there are some."""
+    if rows.test is None:
+        return front
+    with JobProgress("tests of designs") if verbose else nullcontext() as progress:
+        test, report = rows.test, progress.job if progress else None
+        return front.with_seen(test.table, test.y, test.weights, report=report)
+
+
+def _fit(
+    classifier: EMSCOClassifier,
+    rows: RowsOfFiles,
+    groups: AnyArray | None,
+    path: Path,
+    resume: bool,
+) -> NoSuchDesign | None:
+    """Fit the classifier; if that fails before anything is scored, remove the folder.
+
+    A checkpoint with scores outlives every error. Returns the error if no design is within the
+    limits of `prefer`, since the front is worth keeping.
+    """
+    try:
+        classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights, groups)
+    except BaseException as error:
+        if isinstance(error, NoSuchDesign) and hasattr(classifier, "front_"):
+            classifier.choose("economical")
+            return error
+        with suppress(OSError):
+            if isinstance(error, EMSCOError) and not resume:
+                remove_empty_checkpoint(path / CHECKPOINT)
+            path.rmdir()  # fails, on purpose, if anything was written
+        raise
+    return None
+
+
+def can_resume(folder: PathLike) -> bool:
+    """Whether a folder holds an interrupted fit that can go on."""
+    return (Path(folder) / CHECKPOINT).exists()
+
+
+def _plain(value: Any) -> Any:
+    """Convert a NumPy number to a Python one, which a file can hold."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@contextmanager
+def _usable(folder: Path) -> Iterator[None]:
+    """Turn failures of the file system into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        raise FileError(_OUT, f" must be a folder, got {str(folder)!r} ({why}).") from None
+
+
+def _check_place(folder: Path, resume: bool) -> None:
+    """Refuse to write over another run."""
+    if folder.exists() and not folder.is_dir():
+        raise FileError(_OUT, f" must be a folder, got the file {str(folder)!r}.")
+    there = {file.name for file in folder.iterdir()} if folder.exists() else set()
+    if resume and RUN in there and CHECKPOINT not in there:
+        got = f"got {str(folder)!r}, which is complete."
+        raise FileError(
+            _OUT, " must be a run that has not ended for ", Parameter("resume"), f", {got}"
+        )
+    if there and not (resume and CHECKPOINT in there):
+        raise FileError(
+            _OUT,
+            f" must be a new or empty folder, got {str(folder)!r}, which has "
+            f"{sorted(there)[0]!r}; ",
+            Hint(Remedy.RESUME) if CHECKPOINT in there else "name another",
+            ".",
+        )
+
+
+def _remove_checkpoint(folder: Path) -> None:
+    """Rename the checkpoint before deleting it, so that a partial one is never resumed."""
+    spent = (folder / CHECKPOINT).rename(folder / f"{CHECKPOINT}{UNFINISHED}")
+    shutil.rmtree(spent)
+
+
+def _about(
+    files: FitFiles, rows: RowsOfFiles, classifier: EMSCOClassifier, seed: int, cv: str | float
+) -> dict[str, Any]:
+    settings = classifier.get_params(deep=False)
+    for name in ("costs", "delays", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
+        settings.pop(name)
+    for name in ("estimator", "cache"):
+        settings[name] = None if settings[name] is None else str(settings[name])
+    for name in ("min_confidence", "reject_below", "class_weight"):
+        if isinstance(given := settings[name], dict):
+            settings[name] = {str(label): number for label, number in given.items()}
+    settings["prefer"] = plain_preference(settings["prefer"])
+    choice, finish = classifier.model_choice_, classifier.finish_
+    return {
+        "files": {**_plain_files(files), "reading": rows.reading.to_dict()},
+        "data": rows.data,
+        "n_rows": len(rows.rows.y),
+        "features": list(rows.costs.names),
+        "cv": cv if files.val is None else None,
+        "n_splits": classifier.n_splits_,
+        "seed": seed,
+        "settings": settings,
+        "model_choice": choice and {**choice.to_dict(), "in_words": str(choice)},
+        "finish": finish and {**finish.to_dict(), "in_words": str(finish)},
+        "stop_reason": str(classifier.stop_reason_),
+        "oddities": [oddity.to_dict() for oddity in classifier.oddities_],
+        "stopped_by": classifier.stop_reason_.cause.value,
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in _LIBRARIES},
+    }
+
+
+def _plain_files(files: FitFiles) -> dict[str, Any]:
+    return {
+        name: list(given) if name == "drop" else given and str(given)
+        for name, given in asdict(files).items()
+    }
+
+
+def _write(run: Run, classifier: EMSCOClassifier) -> None:
+    """Write all files of a run; the last one marks it as complete."""
+    for name in (FRONT, CASCADE, HISTORY, RUN):
+        for left in run.folder.glob(f"{name}.*{UNFINISHED}"):  # left by a killed process
+            left.unlink()
+    run.front.save(run.folder / FRONT)
+    run.cascade.save(run.folder / CASCADE)
+    with write_table(run.folder / HISTORY) as table:
+        table.write(history_columns(classifier.history_))
+    write_document(run.folder / RUN, "run", FORMAT, run.about)

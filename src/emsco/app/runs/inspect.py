@@ -1,0 +1,264 @@
+"""Look at a file before a fit: columns, classes, what looks wrong, and what a fit would take."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emsco._base.checks import refused
+from emsco._base.documents import PathLike, write_text
+from emsco._base.text import some
+from emsco._base.typing import FloatArray
+from emsco.app.files.profiles import ColumnProfile, profiles_of
+from emsco.app.files.sources import FitFiles, Labelled
+from emsco.app.files.tables import check_columns_there, column_names
+from emsco.costs import FeatureCosts
+from emsco.data.issues import Oddity, accuracies_alone, oddities_of, suspects
+from emsco.data.training import TrainingData
+from emsco.errors import DataError, Hint, Parameter, Part, Remedy
+from emsco.estimator import EMSCOClassifier
+from emsco.fitting.forecast import FitForecast, forecast_fit
+
+__all__ = ["Inspection", "check_new", "costs_template", "inspect_file", "write_costs"]
+
+_HEADING = ("feature", "cost", "group", "fee", "fee_cost")
+_SHORT = 4  # letters of a target's name that may be in another by chance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inspection:
+    """What is in a file, and what a fit would do with it.
+
+    Attributes
+    ----------
+    path : path
+    target : str
+    n_rows, n_repeated : int
+        Rows, and those among them that have come before.
+    classes : tuple of (label, number of rows)
+        Largest first.
+    columns : tuple of ColumnProfile
+        All columns but the target and those to drop, in the order of the file.
+    alone : dict
+        By column, the balanced accuracy on unseen rows of a rule that sees nothing else.
+    oddities : tuple of Oddity
+        Leaks, ids, copies, constants, rare classes and the like.
+    notes : tuple of tuples of parts
+        Sentences about columns that a fit would refuse, gaps, and names like that of the target.
+    forecast : FitForecast or None
+        What a fit would do; None unless asked for.
+    """
+
+    path: PathLike
+    target: str
+    n_rows: int
+    n_repeated: int
+    classes: tuple[tuple[Any, int], ...]
+    columns: tuple[ColumnProfile, ...]
+    alone: dict[str, float]
+    oddities: tuple[Oddity, ...]
+    notes: tuple[tuple[Part, ...], ...]
+    forecast: FitForecast | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def to_drop(self) -> tuple[str, ...]:
+        """Columns that a fit would refuse, and leaks, ids, dates and constants."""
+        odd = suspects(self.oddities)
+        return tuple(one.name for one in self.columns if one.refusal or one.name in odd)
+
+    @property
+    def to_buy(self) -> tuple[str, ...]:
+        """All other columns."""
+        return tuple(name for name in self.names if name not in self.to_drop)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "data": str(self.path),
+            "target": self.target,
+            "rows": self.n_rows,
+            "repeated_rows": self.n_repeated,
+            "classes": [{"label": label, "rows": n} for label, n in self.classes],
+            "columns": [
+                {**column.to_dict(), "alone": self.alone.get(column.name)}
+                for column in self.columns
+            ],
+            "oddities": [oddity.to_dict() for oddity in self.oddities],
+            "notes": ["".join(map(str, note)) for note in self.notes],
+            "to_drop": list(self.to_drop),
+            "fit": None if self.forecast is None else self.forecast.to_dict(),
+        }
+
+
+def inspect_file(
+    files: FitFiles,
+    *,
+    forecast: bool = False,
+    report: Callable[[int, int, str], None] | None = None,
+    **settings: Any,
+) -> Inspection:
+    """Look at the rows of a file.
+
+    Columns that a fit would refuse are described, and then left out.
+
+    Parameters
+    ----------
+    files : FitFiles
+        With `data`, and no other rows.
+    forecast : bool
+        Also try what a fit would do, on a part of the rows, which takes some seconds.
+    report : callable, optional
+        ``report(done, total, what)`` receives the steps.
+    **settings
+        Parameters of `EMSCOClassifier`, for the forecast.
+    """
+    path, tell = _only_data(files), report or _say_nothing
+    total = 3 + forecast
+    tell(0, total, "")
+    there = column_names(path, files.reading)
+    left_out = {files.target, *files.drop, files.weights}
+    names = [name for name in there if name not in left_out]
+    check_columns_there(path, there, [files.target, *files.drop, *names])
+    n_rows, columns = profiles_of(path, names, files.reading)
+    if not n_rows:
+        raise DataError(f"{path} must have rows, got none.")
+    tell(1, total, "")
+    data = _training_data(files, columns)
+    tell(2, total, "")
+    sizes = np.bincount(data.labels, minlength=len(data.classes))
+    order = np.argsort(-sizes, kind="stable")
+    oddities = oddities_of(data)
+    found = Inspection(
+        path,
+        files.target,
+        n_rows,
+        _n_repeated(data.rows),
+        tuple((data.classes[i].item(), int(sizes[i])) for i in order),
+        columns,
+        accuracies_alone(data),
+        oddities,
+        _notes(files, columns, {str(one.subject) for one in oddities}),
+    )
+    if forecast:
+        tell(3, total, "trying a fit on some rows")
+        given = EMSCOClassifier(gaps="impute", random_state=0, **settings)
+        sound = _without_suspects(files, columns, oddities) or data
+        found = replace(found, forecast=forecast_fit(sound, given.get_params(deep=False)))
+    tell(total, total, "")
+    return found
+
+
+def costs_template(names: Sequence[str]) -> str:
+    """Return a costs file in which every feature costs 1 and shares no fee.
+
+    Examples
+    --------
+    >>> print(costs_template(["age", "blood, iron"]), end="")
+    feature,cost,group,fee,fee_cost
+    age,1,,,
+    "blood, iron",1,,,
+    """
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([_HEADING, *([name, 1, "", "", ""] for name in names)])
+    return text.getvalue()
+
+
+def write_costs(path: PathLike, names: Sequence[str], *, force: bool = False) -> None:
+    """Write a costs file to fill in; an existing file is kept unless `force`."""
+    check_new(path, force=force)
+    write_text(path, costs_template(names))
+
+
+def check_new(path: PathLike, *, force: bool = False) -> None:
+    """Refuse to write over a file unless `force`."""
+    if Path(path).exists() and not force:
+        rule = "be a new file"
+        hint: tuple[Part, ...] = (Parameter("force"), " writes over it")
+        got = f"{str(path)!r}, which exists"
+        raise refused("write_costs", rule, path, got=got, hint=hint)
+
+
+def _say_nothing(done: int, total: int, what: str) -> None:
+    pass
+
+
+def _only_data(files: FitFiles) -> PathLike:
+    if files.data is None:
+        raise refused("data", "be given", None, got="none")
+    return files.data
+
+
+def _training_data(files: FitFiles, columns: Sequence[ColumnProfile]) -> TrainingData:
+    """Read the columns that a fit takes, dates too; missing values are allowed."""
+    bad = [one.name for one in columns if one.refusal and one.kind != "date"]
+    reading = files.reading
+    if reading.dates is None and any(one.kind == "date" for one in columns):
+        bad += [one.name for one in columns if one.kind == "date"]
+    if len(bad) == len(columns):
+        raise DataError(f"{files.data} must have a column that a fit can use, got none.")
+    own = replace(files, drop=(*files.drop, *bad), costs=None)
+    read = own.read_quietly(gaps="impute")
+    return _data(read, files.costs, tuple(bad) + files.drop)
+
+
+def _without_suspects(
+    files: FitFiles, columns: Sequence[ColumnProfile], oddities: Sequence[Oddity]
+) -> TrainingData | None:
+    """Read the columns that may be bought without a second look; None if these are all or none.
+
+    An id with a text of its own for every row would make a fit take minutes.
+    """
+    odd = suspects(oddities)
+    rest = [one for one in columns if one.name not in odd]
+    if not odd or not rest:
+        return None
+    try:
+        return _training_data(replace(files, drop=(*files.drop, *sorted(odd))), rest)
+    except DataError:
+        return None
+
+
+def _data(rows: Labelled, costs: PathLike | None, drop: tuple[str, ...]) -> TrainingData:
+    names = tuple(rows.table.column_names)
+    given = None if costs is None else FeatureCosts.from_file(costs, names, drop)
+    own = FeatureCosts.resolve(given, names)
+    return TrainingData.from_table(rows.table, rows.y, rows.weights, own, "impute")
+
+
+def _n_repeated(rows: FloatArray) -> int:
+    """Return how many rows have come before."""
+    plain = np.ascontiguousarray(np.nan_to_num(rows, nan=np.pi * 1e80) + 0.0)
+    whole = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).ravel()
+    return len(whole) - len(np.unique(whole))
+
+
+def _notes(
+    files: FitFiles, columns: Sequence[ColumnProfile], known: Collection[str]
+) -> tuple[tuple[Part, ...], ...]:
+    """Return sentences about columns that a fit would refuse, gaps, and names like the target's."""
+    notes = [column.refusal for column in columns if column.refusal]
+    gaps = [column.name for column in columns if column.n_missing and not column.refusal]
+    if gaps:
+        which = f"column{'s' if len(gaps) > 1 else ''} {some(gaps)}"
+        notes.append((f"values are missing in {which}; ", Hint(Remedy.GAPS), "."))
+    target = files.target.casefold()
+    for column in columns:
+        name = column.name.casefold()
+        if column.name in known:
+            continue
+        if len(target) >= _SHORT and (target in name or (len(name) >= _SHORT and name in target)):
+            said = f"column {column.name!r} is named like the target: is it known before the answer"
+            notes.append((f"{said}? If not, ", Hint(Remedy.DROP, (column.name,)), "."))
+    return tuple(notes)

@@ -1,0 +1,316 @@
+"""A run: a folder with a front, a cascade, and the facts of their search."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from emsco._base.checks import refused
+from emsco._base.documents import Fields, PathLike, is_number, read_document, write_document
+from emsco._base.text import brief
+from emsco._base.typing import AnyArray, FloatArray
+from emsco.app.files.reading import Reading
+from emsco.app.files.sources import FitFiles
+from emsco.app.files.tables import read_chunks
+from emsco.cascade import Cascade
+from emsco.data.rows import table_rows
+from emsco.designs.design import Design
+from emsco.designs.thresholds import plain
+from emsco.errors import FileError, Hint, Parameter, ParameterError, Remedy
+from emsco.front import ParetoFront, ParetoPoint
+from emsco.front.doubts import doubts_about
+from emsco.front.rules import check_preference, given_error_costs, plain_preference
+from emsco.plotting.convergence import Convergence
+from emsco.stats.error_costs import ErrorCosts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "CASCADE",
+    "CERTIFICATE",
+    "CHECKPOINT",
+    "FORMAT",
+    "FRONT",
+    "HISTORY",
+    "MONITOR",
+    "RUN",
+    "SPENT",
+    "Run",
+    "models_in_words",
+    "read_about",
+    "reading_of",
+]
+
+FORMAT = 3  # of run.json
+RUN, FRONT, CASCADE, HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
+CERTIFICATE, MONITOR, SPENT = "certificate.json", "monitor.json", "spent.json"
+CHECKPOINT = "checkpoint"
+
+
+_FILES = ("data", "train", "val", "test", "costs", "weights")
+_SENTENCES = ("model_choice", "finish")  # each with its words for people, or null
+
+
+def read_about(path: PathLike) -> dict[str, Any]:
+    """Read the facts of a run and check those that are used later.
+
+    Returns
+    -------
+    dict
+        Settings, versions, seed, fingerprint of the data, and the reason why the search ended.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, damaged, of another kind or format, or breaks a rule.
+    """
+    fields = read_document(path, "run", FORMAT, FORMAT)
+    _check_files(fields.fields("files"))
+    _check_settings(fields.fields("settings"))
+    for name in ("data", "stop_reason", "stopped_by"):
+        fields.text(name)
+    for name, least in (("n_rows", 1), ("n_splits", 1), ("seed", 0)):
+        fields.whole(name, least)
+    fields.texts("features")
+    cv = fields.get("cv")
+    if cv is not None and not isinstance(cv, str) and not is_number(cv):
+        fields.refuse("cv", "a number, text or null", cv)
+    if fields.values.get("groups") is not None:
+        fields.text("groups")
+    for name in _SENTENCES:
+        if fields.get(name) is not None:
+            fields.fields(name).text("in_words")
+    for oddity in fields.many_fields("oddities") if fields.items("oddities") else ():
+        oddity.text("message")
+    versions = fields.fields("versions")
+    for name in versions.values:
+        versions.text(name)
+    return fields.values
+
+
+def reading_of(about: Mapping[str, Any]) -> Reading:
+    """Return how the files of a run were read; `about` is what `read_about` returns."""
+    given = about["files"].get("reading")
+    return Reading() if given is None else Reading.from_dict(Fields(given, "reading"))
+
+
+def _check_files(files: Fields) -> None:
+    files.text("target")
+    for name in _FILES:
+        if files.get(name) is not None:
+            files.text(name)
+    if files.items("drop"):
+        files.texts("drop")
+    if files.values.get("reading") is not None:  # runs of earlier versions have none
+        Reading.from_dict(files.fields("reading"))
+
+
+def _check_settings(settings: Fields) -> None:
+    """Check the rule that deployed a design, and the weights of classes."""
+    try:
+        check_preference(settings.get("prefer"))
+    except ParameterError as error:
+        settings.refuse("prefer", "a rule that deploys a design", str(error))
+    weight: Any = settings.get("class_weight")
+    if isinstance(weight, dict):
+        weights = settings.fields("class_weight")
+        for label in weights.values:
+            weights.number(label, 0)
+    elif weight is not None and not isinstance(weight, str):
+        settings.refuse("class_weight", "text, an object of labels and weights, or null", weight)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A search and its results, kept in a folder.
+
+    Attributes
+    ----------
+    folder : Path
+    about : dict
+        Settings, versions, seed, fingerprint of the data, and the reason why the search ended.
+    front : ParetoFront
+    cascade : Cascade
+        The deployed point.
+    """
+
+    folder: Path
+    about: dict[str, Any]
+    front: ParetoFront
+    cascade: Cascade
+
+    @classmethod
+    def open(cls, folder: PathLike, trusted: Sequence[str] = ()) -> Run:
+        """Read a folder that `fit_files` wrote; `trusted` is as for `Cascade.load`."""
+        path = Path(folder)
+        if not (path / RUN).exists():
+            why = f"which has no {RUN}" if path.is_dir() else "which is a file"
+            why = why if path.exists() else "which does not exist"
+            resume = ("; ", Hint(Remedy.RESUME)) if (path / CHECKPOINT).exists() else ()
+            made = f" must be a folder that emsco fit has made, got {str(folder)!r}, {why}"
+            raise FileError(Parameter("folder"), made, *resume, ".")
+        about = read_about(path / RUN)
+        front = ParetoFront.load(path / FRONT, trusted)
+        if list(front.costs.names) != about["features"]:
+            raise FileError(
+                f"{str(path / RUN)!r}, 'features' must be those of {FRONT}, got "
+                f"{brief(about['features'])}."
+            )
+        return cls(path, about, front, Cascade.load(path / CASCADE, trusted))
+
+    @property
+    def point(self) -> ParetoPoint:
+        """The deployed point of the front."""
+        self._check_classes()
+        for point in self.front:
+            if point.design == self.cascade.design:
+                return point
+        raise FileError(
+            f"{str(self.folder / CASCADE)!r} must be of a design in {FRONT}, got "
+            f"{self.cascade.design}; choose a point anew."
+        )
+
+    def _check_classes(self) -> None:
+        """Refuse a cascade that gives other labels than those of the front."""
+        models, classes = self.front.models, self.cascade.classes
+        if models is not None and models.classes.tolist() != classes.tolist():
+            raise FileError(
+                f"{str(self.folder / CASCADE)!r} must have the classes of {FRONT}, got "
+                f"{brief(classes.tolist())}; choose a point anew."
+            )
+
+    @property
+    def chosen(self) -> int:
+        """Position of the deployed point in the front."""
+        return self.front.points.index(self.point)
+
+    @property
+    def convergence(self) -> Convergence:
+        """Progress of the search, generation by generation."""
+        path, names = self.folder / HISTORY, Convergence.columns()
+        chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]
+        columns = dict(zip(names, np.concatenate(chunks).T, strict=True))
+        return Convergence.from_columns(columns, self.front.metric)
+
+    @property
+    def reading(self) -> Reading:
+        """How the files of the run were read, and how new ones are."""
+        return reading_of(self.about)
+
+    def labelled(
+        self, path: PathLike, reading: Reading | None = None
+    ) -> tuple[pa.Table, AnyArray, FloatArray | None]:
+        """Read labelled rows from another file; weights are None if the run has none.
+
+        `reading` says how, where that differs from the files of the run.
+        """
+        own = self.about["files"]
+        known = (reading or Reading()).over(self.reading)
+        files = FitFiles(own["target"], path, weights=own.get("weights"), reading=known)
+        own_columns = self.cascade.encoding, self.cascade.classes, self.front.costs.price_columns
+        more = files.read_more(path, *own_columns)
+        return more.table, more.y, more.weights
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether stage models were fitted with class weights."""
+        return self.about["settings"].get("class_weight") is not None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C stopped the search, so that it can go on."""
+        return (self.folder / CHECKPOINT).exists()
+
+    @property
+    def given_error_costs(self) -> dict[str, Any]:
+        """Costs of an error and of a rejection that the run was fitted or chosen with, if any."""
+        fitted_with = self.about["settings"].get("prefer")
+        return given_error_costs(self.about.get("error_costs", fitted_with))
+
+    def error_costs(self, given: Mapping[str, Any] | None = None) -> ErrorCosts | None:
+        """Check costs of errors and rejections, by default those of the run; None without any."""
+        both = {"error_cost": None, **(given or self.given_error_costs)}
+        return self.front.error_costs(**both)
+
+    def figures(
+        self, which: list[int] | None = None, costs: ErrorCosts | None = None
+    ) -> list[dict[str, Any]]:
+        """Points of the front as plain values, by default all; scored and seen figures apart.
+
+        With costs of errors, each has its total.
+        """
+        seen = self.front.seen
+        return [
+            {
+                "number": i,
+                "stages": [list(bought) for bought in self.front[i].design.buys],
+                **_thresholds(self.front[i].design),
+                "scored": self.front[i].figures(),
+                "seen": seen and seen[i].to_dict(),
+                **({} if costs is None else {"total": self.front[i].total_with(costs).to_dict()}),
+            }
+            for i in (range(len(self.front)) if which is None else which)
+        ]
+
+    def references(self, costs: ErrorCosts | None = None) -> dict[str, list[dict[str, Any]]]:
+        """Return what there is without a cascade as plain values, scored and seen figures apart.
+
+        With costs of errors, each has its total.
+        """
+        both = {"scored": self.front.references, "seen": self.front.seen_references}
+        return {rows: [one.figures(costs) for one in found] for rows, found in both.items()}
+
+    def choose(
+        self,
+        which: int | ParetoPoint,
+        error_costs: Mapping[str, Any] | None = None,
+        *,
+        cheapest_label: bool = False,
+    ) -> Run:
+        """Deploy another point of the front, and write its cascade to the folder.
+
+        Parameters
+        ----------
+        which : int or ParetoPoint
+        error_costs : mapping, optional
+            The `error_cost` and the `reject_cost` that chose it, which the run remembers; an empty
+            one makes it forget those that it has.
+        cheapest_label : bool
+            Whether the cascade gives the label of least expected cost; see
+            `Cascade.with_error_costs`.
+        """
+        cascade, about = self.front.cascade(which), self.about
+        if cheapest_label:
+            costs = self.error_costs(error_costs)
+            if costs is None:
+                rule = ("be given with ", Parameter("error_cost"))
+                raise refused("cheapest_label", rule, cheapest_label, got="no cost of errors")
+            cascade = cascade.with_error_costs(costs.of_labels)
+        if error_costs is not None:
+            self.error_costs(error_costs)
+            about = {**about, "error_costs": plain_preference(dict(error_costs))}
+            write_document(self.folder / RUN, "run", FORMAT, about)
+        cascade.save(self.folder / CASCADE)
+        point = self.front[self.front.position(which)]
+        for doubt in doubts_about(self.front, point, weighted=self.is_weighted):
+            warnings.warn(doubt, stacklevel=2)
+        return Run(self.folder, about, self.front, cascade)
+
+
+def _thresholds(design: Design) -> dict[str, Any]:
+    """Return the thresholds of the stages as plain values, if the design has its own."""
+    own = design.thresholds
+    return {} if own is None else {"thresholds": [*map(plain, own)]}
+
+
+def models_in_words(about: Mapping[str, Any]) -> list[str]:
+    """Sentences about the stage models of a run: why they were chosen, how it was finished."""
+    choice, finish = about.get("model_choice"), about.get("finish")
+    lines = [f"Stage models: {choice['in_words']}."] if choice else []
+    return [*lines, f"Finish: {finish['in_words']}."] if finish else lines

@@ -1,0 +1,501 @@
+"""Decide many rows by buying features on demand, with retries, timeouts and concurrency."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from emsco._base.checks import check_number, check_whole, refused
+from emsco._base.text import brief, message_of
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
+from emsco.cascade.case import check_budget, why_no_more
+from emsco.cascade.decisions import Decisions
+from emsco.cascade.prices import Prices
+from emsco.cascade.stages import Stages
+from emsco.data.encoding import Encoding, answer_rows
+from emsco.data.rows import LARGEST, what_is_wrong
+from emsco.errors import CostsError, DataError, ParameterError
+
+__all__ = ["Acquire", "AsyncAcquire", "Batch", "Bought", "Limits", "Retries", "run", "run_async"]
+
+
+class Batch:
+    """Rows that go through the stages together; the batch itself does no input or output.
+
+    Parameters
+    ----------
+    stages : Stages
+    ids : sequence
+        Identify the rows.
+    budget : float or None
+        Highest cost of a row.
+    prices : ndarray of shape (n_rows, n_priced) or None
+        What rows pay for features with prices by row; NaN where it is not known yet.
+
+    Attributes
+    ----------
+    all_ids : list
+        Ids of all rows, decided or not.
+    """
+
+    def __init__(
+        self,
+        stages: Stages,
+        ids: Sequence[Any],
+        budget: float | None = None,
+        prices: FloatArray | None = None,
+    ) -> None:
+        n_rows = len(ids)
+        shape = n_rows, len(stages.prices)
+        self._prices = np.full(shape, np.nan) if prices is None else prices
+        self._stages, self.all_ids, self._budget = stages, list(ids), budget
+        self._rows = np.zeros((n_rows, stages.encoding.n_inputs))
+        self._now = self._check_next(_Progress.of(n_rows))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the columns to buy next; empty once all rows are decided."""
+        return self._stages.columns[self._now.passed] if len(self._now.undecided) else ()
+
+    @property
+    def ids(self) -> list[Any]:
+        """Ids of the undecided rows."""
+        return [self.all_ids[i] for i in self._now.undecided]
+
+    @property
+    def failures(self) -> list[str]:
+        """One reason for each row that `reject` ended or whose values could not be used."""
+        return self._now.failures
+
+    def give(self, table: Any, spent: Mapping[str, Any] | None = None) -> None:
+        """Take the needed columns of the undecided rows, in the order of `ids`, and judge them.
+
+        Rows with values that are not valid are rejected, and so are rows with missing values if
+        the cascade refuses these. The other rows go on. `spent` has what rows paid for features
+        with prices by row, if that was not known before.
+        """
+        self._pay(spent)
+        now = self._now.copy()
+        encoding = self._stages.encoding.only(self._stages.buys[now.passed])
+        values = answer_rows(encoding, table, len(now.undecided))
+        refused = ~(np.abs(values) <= LARGEST)  # written so that NaN fails too
+        if encoding.gaps != "refuse":
+            refused &= ~np.isnan(values)
+        for i in np.flatnonzero(refused.any(axis=1)):
+            now.failures.append(_lacking(encoding, now.passed, values[i], refused[i]))
+            now.reasons[now.undecided[i]] = now.failures[-1]
+        usable = ~refused.any(axis=1)
+        rows = now.undecided[usable]
+        self._rows[rows[:, None], self._stages.inputs[now.passed]] = values[usable]
+        self._now = self._judge(now, rows)
+
+    def reject(self, reason: str) -> None:
+        """Reject all undecided rows."""
+        now = self._now.copy()
+        now.failures += [reason] * len(now.undecided)
+        now.end(reason)
+        self._now = now
+
+    def decisions(self) -> Decisions:
+        """Return the decisions in the order of `all_ids`."""
+        now, delays = self._now, np.array([0.0, *self._stages.delays])
+        why_labelled = self._stages.why_labelled[now.stage - 1, now.winner]
+        return Decisions(
+            guesses=self._stages.classes[now.winner],
+            accepted=now.accepted,
+            confidence=now.confidence,
+            stage=now.stage,
+            cost=self._costs(self._prices)[np.arange(len(now.stage)), now.stage],
+            reasons=np.where(now.accepted, why_labelled, now.reasons),
+            delay=delays[now.stage] if self._stages.delays else None,
+        )
+
+    def _pay(self, spent: Mapping[str, Any] | None) -> None:
+        """Note what the undecided rows paid; the price of what they bought must be known."""
+        own, rows = self._stages.prices, self._now.undecided
+        if spent is not None:
+            paid = own.of_run("spent", spent, len(rows))
+            self._prices[rows] = np.where(np.isnan(paid), self._prices[rows], paid)
+        for at in own.at(self._now.passed):
+            if np.isnan(self._prices[rows, at]).any():
+                raise own.unknown(own.features[at])
+
+    def _costs(self, prices: FloatArray) -> FloatArray:
+        """Cost of each row before the first stage, and after each."""
+        own, free = self._stages.prices, np.zeros((len(prices), 1))
+        if not len(own):
+            return np.hstack([free, np.tile(self._stages.costs, (len(prices), 1))])
+        return np.hstack([free, own.costs(np.where(np.isnan(prices), own.usual, prices))])
+
+    def _judge(self, now: _Progress, rows: AnyArray) -> _Progress:
+        """Send rows through their next stage."""
+        stage = now.passed
+        left, now.winner[rows], now.confidence[rows] = self._stages.label(
+            self._rows[rows], stage, stage + 1
+        )
+        now.stage[rows] = stage + 1
+        sure = left == stage
+        now.accepted[rows[sure]] = True
+        now.undecided, now.passed = rows[~sure], stage + 1
+        return self._check_next(now)
+
+    def _check_next(self, now: _Progress) -> _Progress:
+        """Reject undecided rows if no stage is left, or if the next would exceed the budget."""
+        if not len(self._stages.prices) or now.passed == len(self._stages):
+            if reason := why_no_more(self._stages, now.passed, self._budget):
+                now.end(reason)
+            return now
+        rows, stay = now.undecided, []
+        for row, cost in zip(rows, self._costs(self._prices[rows])[:, now.passed + 1], strict=True):
+            reason = why_no_more(self._stages, now.passed, self._budget, float(cost))
+            if reason is None:
+                stay.append(row)
+            else:
+                now.reasons[row] = reason
+        now.undecided = np.array(stay, dtype=np.int64)
+        return now
+
+
+@dataclass(slots=True, eq=False)
+class _Progress:
+    """How far the rows of a batch are.
+
+    A step changes a copy, which then takes the place of the old one at once: after Ctrl-C in the
+    middle of a step, the batch is as before it.
+    """
+
+    passed: int  # stages that the undecided rows have passed
+    undecided: AnyArray
+    stage: IntArray
+    winner: IntArray
+    confidence: FloatArray
+    accepted: BoolArray
+    reasons: AnyArray
+    failures: list[str]
+
+    @classmethod
+    def of(cls, n_rows: int) -> _Progress:
+        """No row has passed a stage."""
+        return cls(
+            passed=0,
+            undecided=np.arange(n_rows),
+            stage=np.zeros(n_rows, dtype=np.int64),
+            winner=np.zeros(n_rows, dtype=np.int64),
+            confidence=np.full(n_rows, np.nan),
+            accepted=np.zeros(n_rows, dtype=np.bool_),
+            reasons=np.empty(n_rows, dtype=object),
+            failures=[],
+        )
+
+    def copy(self) -> _Progress:
+        """Copy all that a step may change."""
+        return replace(
+            self,
+            stage=self.stage.copy(),
+            winner=self.winner.copy(),
+            confidence=self.confidence.copy(),
+            accepted=self.accepted.copy(),
+            reasons=self.reasons.copy(),
+            failures=self.failures.copy(),
+        )
+
+    def end(self, reason: str) -> None:
+        """Reject all undecided rows."""
+        self.reasons[self.undecided] = reason
+        self.undecided = self.undecided[:0]
+
+
+def _lacking(encoding: Encoding, passed: int, values: FloatArray, refused: BoolArray) -> str:
+    first = int(np.argmax(refused))
+    value, column = float(values[first]), encoding.input_columns[first]
+    kind = "value" if encoding.kinds[column] == "category" else "number"
+    got = f"no {kind}" if np.isnan(value) else what_is_wrong(value)[1]
+    return f"stage {passed + 1} got {got} for {column!r}"
+
+
+Acquire: TypeAlias = Callable[[list[str], list[Any]], Any]
+AsyncAcquire: TypeAlias = Callable[[list[str], list[Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bought:
+    """Values that a source returns together with what they turned out to cost.
+
+    Attributes
+    ----------
+    values : table
+        As `acquire` returns it without this class.
+    spent : mapping
+        Name of a feature with prices by row → what each row paid, in the order of the ids; or one
+        number for all.
+    """
+
+    values: Any
+    spent: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """The most that a row may cost, the most rows of a call, and the prices that are known."""
+
+    budget: float | None = None
+    batch_size: int | None = None
+    prices: Prices = None
+
+    def prices_of(self, stages: Stages, ids: list[Any]) -> FloatArray | None:
+        """Return the known prices of rows, NaN where they are not; None if there are none."""
+        if not len(stages.prices) and self.prices is None:
+            return None
+        return stages.prices.of_run("prices", self.prices, len(ids), ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Number of retries after `acquire` fails, and the pause before the first, in seconds.
+
+    Each further pause is twice as long.
+    """
+
+    retries: int = 2
+    pause: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check both settings."""
+        check_whole("retries", self.retries, 0)
+        check_number("pause", self.pause, 0, np.inf, "[)")
+
+    def pauses(self) -> Iterator[float | None]:
+        """Seconds to wait after each attempt; None after the last."""
+        pause = float(self.pause)
+        for _ in range(self.retries):
+            yield pause
+            pause *= 2
+        yield None
+
+
+def run(
+    stages: Stages,
+    ids: Sequence[Any],
+    acquire: Acquire,
+    limits: Limits,
+    retries: Retries,
+    report: Report | None,
+) -> Decisions:
+    """Decide many rows with a plain `acquire`; see `Cascade.run`."""
+    if inspect.iscoroutinefunction(acquire):
+        raise _not_plain(acquire)
+    batches = _batches(stages, ids, acquire, limits)
+    try:
+        for done, batch in enumerate(batches, start=1):
+            while batch.needs:
+                _ask(batch, acquire, retries)
+            if report:
+                report(done, len(batches))
+        return _joined(batches)
+    except KeyboardInterrupt:
+        decisions = _kept(batches)
+        warnings.warn("Interrupted; the decisions so far are kept.", stacklevel=3)
+        return decisions
+
+
+async def run_async(
+    stages: Stages,
+    ids: Sequence[Any],
+    acquire: AsyncAcquire,
+    limits: Limits,
+    concurrency: int,
+    timeout: float | None,
+    retries: Retries,
+    report: Report | None,
+) -> Decisions:
+    """Decide many rows with an async `acquire`; see `Cascade.arun`."""
+    check_whole("concurrency", concurrency, 1)
+    if timeout is not None:
+        check_number("timeout", timeout, 0, np.inf, "(]")
+    batches = _batches(stages, ids, acquire, limits)
+    waiting, done, stopping = iter(batches), count(1), asyncio.Event()
+
+    async def work() -> None:
+        for batch in waiting:
+            while batch.needs:
+                await _ask_async(batch, acquire, timeout, retries, stopping)
+            if report:
+                report(next(done), len(batches))
+
+    tasks = [asyncio.create_task(work()) for _ in range(min(concurrency, len(batches)))]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in ended:
+            task.result()  # errors of `acquire` became reasons; raise any other error
+    except asyncio.CancelledError as cancelled:
+        await _cancel(tasks, stopping)
+        # An exception class of our own would not do: asyncio.timeout() looks for this one.
+        cancelled.__dict__["decisions"] = _stopped(batches, "cancelled")
+        raise
+    except BaseException:
+        await _cancel(tasks, stopping)
+        raise
+    return _joined(batches)
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[None]], stopping: asyncio.Event) -> None:
+    stopping.set()
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _ask(batch: Batch, acquire: Acquire, retries: Retries) -> None:
+    """Buy the next features of a batch; reject its rows if the last attempt fails."""
+    for pause in retries.pauses():
+        try:
+            table = acquire(list(batch.needs), batch.ids)
+        except Exception as error:  # the user's function may raise anything
+            if pause is None:
+                batch.reject(_failure(error))
+            else:
+                time.sleep(pause)
+        else:
+            if inspect.iscoroutine(table):
+                table.close()
+                raise _not_plain(acquire)
+            _hand_over(batch, table)
+            return
+
+
+async def _ask_async(
+    batch: Batch,
+    acquire: AsyncAcquire,
+    timeout: float | None,
+    retries: Retries,
+    stopping: asyncio.Event,
+) -> None:
+    """Await the next features of a batch; reject its rows if the last attempt fails."""
+    for pause in retries.pauses():
+        deadline = asyncio.timeout(timeout)
+        try:
+            async with deadline:
+                answer = acquire(list(batch.needs), batch.ids)
+                table = await answer if inspect.isawaitable(answer) else None
+        except (Exception, asyncio.CancelledError) as error:  # `acquire` may cancel its own tasks
+            if stopping.is_set():
+                raise asyncio.CancelledError from None
+            if pause is None:
+                late = f"no answer within {timeout:g} s" if deadline.expired() else None
+                batch.reject(_failure(error, late))
+            else:
+                await asyncio.sleep(pause)
+        else:
+            if stopping.is_set():  # `acquire` caught its cancellation and returned a table
+                raise asyncio.CancelledError
+            _check_async(answer)
+            _hand_over(batch, table)
+            return
+
+
+def _not_plain(acquire: Acquire) -> ParameterError:
+    rule = "be a plain function"
+    return refused("acquire", rule, acquire, got="an async one", hint="await arun()")
+
+
+def _check_async(answer: Any) -> None:
+    if not inspect.isawaitable(answer):
+        raise refused(
+            "acquire",
+            "be an async function here",
+            answer,
+            got=f"one that returns {brief(answer)}",
+            hint="a plain one goes with run()",
+        )
+
+
+def _hand_over(batch: Batch, table: Any) -> None:
+    values, spent = (table.values, table.spent) if isinstance(table, Bought) else (table, None)
+    try:
+        batch.give(values, spent)
+    except (CostsError, DataError) as error:  # a retry would return the same table
+        batch.reject(_failure(error))
+
+
+def _failure(error: BaseException, words: str | None = None) -> str:
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]  # a TaskGroup wraps the error of its task
+    words = words or ": ".join(filter(None, (type(error).__name__, message_of(error))))
+    return f"could not be acquired: {words}"
+
+
+def _batches(stages: Stages, ids: Sequence[Any], acquire: object, limits: Limits) -> list[Batch]:
+    """Check the arguments and split the rows into batches."""
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise refused("ids", "be a sequence, one id per row", ids, got=brief(ids))
+    if not callable(acquire):
+        raise refused("acquire", "be a function of names and ids", acquire, got=brief(acquire))
+    # Database drivers accept plain numbers, not those of NumPy.
+    rows = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
+    limit = check_budget(limits.budget)
+    size = len(rows) or 1
+    if limits.batch_size is not None:
+        size = check_whole("batch_size", limits.batch_size, 1)
+    prices = limits.prices_of(stages, rows)
+    return [
+        Batch(
+            stages, rows[at : at + size], limit, None if prices is None else prices[at : at + size]
+        )
+        for at in range(0, max(len(rows), 1), size)
+    ]
+
+
+def _kept(batches: Sequence[Batch]) -> Decisions:
+    """Return the decisions so far after Ctrl-C; pressing it again does not lose them."""
+    while True:
+        try:
+            return _stopped(batches, "interrupted")
+        except KeyboardInterrupt:
+            continue
+
+
+def _stopped(batches: Sequence[Batch], reason: str) -> Decisions:
+    """Reject all undecided rows and return the decisions."""
+    for batch in batches:
+        if batch.needs:
+            batch.reject(reason)
+    return _concatenated(batches)
+
+
+def _joined(batches: Sequence[Batch]) -> Decisions:
+    """Return the decisions, and warn of rows whose features could not be acquired."""
+    decisions = _concatenated(batches)
+    if failures := [reason for batch in batches for reason in batch.failures]:
+        commonest = max(dict.fromkeys(failures), key=failures.count)
+        warnings.warn(
+            f"{len(failures)} of {len(decisions)} rows were rejected because their features could "
+            f"not be acquired; `reasons` says why, most often: {brief(commonest)[1:-1]}.",
+            stacklevel=4,
+        )
+    return decisions
+
+
+def _concatenated(batches: Sequence[Batch]) -> Decisions:
+    decisions = Decisions.concatenate([batch.decisions() for batch in batches])
+    ids = [one for batch in batches for one in batch.all_ids]
+    return replace(decisions, ids=_id_array(ids))
+
+
+def _id_array(ids: list[Any]) -> AnyArray:
+    """Put ids into an array: integers and text keep their types, all others become objects."""
+    kinds = {type(one) for one in ids}
+    with suppress(OverflowError):
+        if kinds == {int}:
+            return np.array(ids, dtype=np.int64)
+        if kinds == {str} and not any(one.endswith("\0") for one in ids):
+            return np.array(ids)
+    return np.fromiter(ids, dtype=object, count=len(ids))

@@ -1,0 +1,460 @@
+"""Code of one column: a number is one input, a category has an input for each value."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.documents import Fields
+from emsco._base.text import brief, some
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Kind
+from emsco.data.rows import (
+    LARGEST,
+    NUMBERS,
+    arrow_kind,
+    arrow_numbers,
+    as_float,
+    check_in_memory,
+    check_names,
+    check_shape,
+    is_frame,
+    named_columns,
+    not_numbers,
+    what_is_wrong,
+)
+from emsco.errors import DataError, Hint, Remedy, Row
+
+__all__ = [
+    "MOST_CATEGORIES",
+    "ColumnCode",
+    "TableColumns",
+    "coded",
+    "is_missing",
+    "text_of",
+    "what_it_holds",
+]
+
+_UNUSABLE = ("c", "S", "M", "m", "V")  # kinds of arrays that are neither numbers nor text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableColumns:
+    """Columns of a table: by name in a data frame, by position in an array.
+
+    Attributes
+    ----------
+    table : data frame or ndarray of shape (n_rows, n_columns)
+    n_rows : int
+    known : tuple of str or None
+        Kinds of the columns if their types tell, else None.
+    read : callable
+        ``read(i)`` returns column `i` as a PyArrow array.
+    """
+
+    table: Any
+    n_rows: int
+    known: tuple[Kind, ...] | None
+    read: Callable[[int], Any]
+
+    @classmethod
+    def from_table(cls, X: Any, names: tuple[str, ...], what: str) -> Self:
+        """Open a data frame, an array or lists; messages call the table `what`."""
+        check_in_memory(X, what)
+        if is_frame(X):
+            return cls._from_frame(named_columns(X, names, what), names, what)
+        array = _as_array(X, what)
+        check_shape(array, names, what)
+        if array.dtype.kind in _UNUSABLE:
+            got = not_numbers(array) or str(array.dtype)
+            raise DataError(f"{what} must hold numbers, text or truth values, got {got}.")
+        number: Kind = "number"
+        return cls(
+            array,
+            len(array),
+            (number,) * len(names) if array.dtype.kind in "fiub" else None,
+            lambda i: _array_column(array[:, i], names[i], what),
+        )
+
+    @classmethod
+    def _from_frame(cls, X: Any, names: Sequence[str], what: str) -> Self:
+        import narwhals as nw
+
+        check_names(X, names, what)
+        frame = nw.from_native(X, eager_only=True)
+        kinds = [frame.schema[name] for name in names]
+        known: tuple[Kind, ...] | None = None
+        if all(kind.is_numeric() or kind == nw.Boolean for kind in kinds):
+            known = tuple("number" if kind.is_numeric() else "truth" for kind in kinds)
+        return cls(X, len(frame), known, lambda i: _frame_column(frame[names[i]], names[i], what))
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a single value stands for a missing one."""
+    if value is None or value is np.ma.masked:
+        return True
+    if isinstance(value, NUMBERS):
+        return math.isnan(as_float(value))
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and (value is pandas.NA or value is pandas.NaT)
+
+
+def text_of(value: Any) -> str | None:
+    """Return a category as text; None if missing. Equal whole numbers of any type are one text."""
+    if isinstance(value, str):
+        return value
+    if is_missing(value):
+        return None
+    if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
+        return str(int(float(value)))
+    return str(value)
+
+
+def coded(column: Any) -> tuple[list[str | None], IntArray]:
+    """Return the distinct texts of a PyArrow column and the position of each row's text.
+
+    The position is -1 for a missing value.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # older PyArrow leaves a column without chunks so
+        return [], np.zeros(0, dtype=np.int64)
+    texts = [text_of(value) for value in column.dictionary.to_pylist()]
+    codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    lost = np.array([text is None for text in (*texts, None)])
+    return texts, np.where(lost[codes], -1, codes)
+
+
+def what_it_holds(column: Any) -> str:
+    """Return a word for the values of a PyArrow column that are neither numbers nor text."""
+    from pyarrow import types
+
+    kind = column.type
+    called = {
+        "nothing": types.is_null(kind),
+        "durations": types.is_duration(kind),
+        "dates": types.is_temporal(kind),
+        "bytes": types.is_binary(kind) or types.is_large_binary(kind),
+        "lists": types.is_nested(kind),
+    }
+    return next((words for words, is_so in called.items() if is_so), str(kind))
+
+
+def _as_array(X: Any, what: str) -> AnyArray:
+    """Return a table as an array; a text in a list leaves the numbers beside it numbers.
+
+    Masked values become NaN among numbers, else None.
+    """
+    if np.ma.is_masked(X):
+        numbers = X.dtype.kind in "fiub"
+        filled = np.ma.getdata(X).astype(np.float64 if numbers else object)
+        filled[np.ma.getmaskarray(X)] = np.nan if numbers else None
+        X = filled
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+            array = np.asarray(X, dtype=object)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} must be a table: {error}.") from None
+    return array
+
+
+def _array_column(values: AnyArray, name: str, what: str) -> Any:
+    import pyarrow as pa
+
+    if values.dtype.kind not in "fiubU":
+        values = values.astype(object)
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return _odd_numbers(values, name, what)
+
+
+def _frame_column(series: Any, name: str, what: str) -> Any:
+    import narwhals as nw
+    import pyarrow as pa
+
+    native = series.to_native()
+    if nw.dependencies.is_pandas_series(native) and hasattr(native, "cat"):
+        # PyArrow cannot turn categories such as intervals into text.
+        codes = native.cat.codes.to_numpy()
+        texts = pa.array([text_of(value) for value in native.cat.categories], pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), texts)
+    try:
+        return series.to_arrow()
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return _odd_numbers(series.to_numpy(), name, what)
+
+
+def _odd_numbers(values: AnyArray, name: str, what: str) -> Any:
+    """Return numbers for which PyArrow has no common type, such as fractions or True beside 2."""
+    import pyarrow as pa
+
+    numbers: list[float | None] = []
+    for value in values.tolist():
+        if is_missing(value):
+            numbers.append(None)
+        elif isinstance(value, NUMBERS):
+            numbers.append(as_float(value))
+        else:
+            got = f"{type(value).__name__} {brief(value)}"
+            both = " beside other values" if isinstance(value, str) else ""
+            raise DataError(
+                f"{what} must hold only numbers, only text or only truth values in a column, got "
+                f"{got}{both} in column {name!r}."
+            )
+    return pa.array(numbers, pa.float64())
+
+
+MOST_CATEGORIES = 1_000
+_KINDS: tuple[Kind, ...] = ("number", "truth", "category")
+_ROUNDING = 1e-6  # 0.1 in single precision is still 0.1
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d*[1-9])?")
+
+
+@dataclass(frozen=True)
+class ColumnCode:
+    """Code that turns one column of a table into inputs.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    kind : {"number", "truth", "category"}
+        A number is one input. A truth value is one input, 0 or 1. A category has one input for
+        each category seen in training: 1 for its own, 0 for the others. A category that was not
+        seen in training is 0 in all of them.
+    categories : tuple of str
+        Categories seen in training, sorted.
+    marks_missing : bool
+        Whether there is one more input, 1 for a missing value and 0 otherwise.
+    range : tuple of float or None
+        Lowest and highest number of the training rows, if known.
+    """
+
+    name: str
+    kind: Kind = "number"
+    categories: tuple[str, ...] = ()
+    marks_missing: bool = False
+    range: tuple[float, float] | None = None
+
+    @classmethod
+    def learn(cls, name: str, column: Any, what: str) -> Self:
+        """Learn the code of a PyArrow column of training rows; messages call the table `what`."""
+        kind = arrow_kind(column)
+        if kind is None:
+            raise DataError(
+                f"{what} must hold numbers, text or truth values, got {what_it_holds(column)} in "
+                f"column {name!r}."
+            )
+        if kind != "category":
+            return cls(name, kind)
+        texts, codes = coded(column)
+        seen = {texts[code] for code in np.unique(codes[codes >= 0]).tolist()}
+        return cls.of_categories(name, kind, {text for text in seen if text is not None}, what)
+
+    @classmethod
+    def of_categories(cls, name: str, kind: Kind, seen: set[str], what: str) -> Self:
+        """Return the code of a column of this kind, with the categories that were seen."""
+        if kind != "category":
+            return cls(name, kind)
+        if len(seen) > MOST_CATEGORIES:
+            raise DataError(
+                f"{what} must have at most {MOST_CATEGORIES:,} categories in a column, got "
+                f"{len(seen):,} in column {name!r}; if it is an id, ",
+                Hint(Remedy.DROP, (name,)),
+                ".",
+            )
+        if not seen:
+            raise DataError(f"{what} must have values in column {name!r}, got only missing ones.")
+        return cls(name, kind, tuple(sorted(seen)))
+
+    @property
+    def n_values(self) -> int:
+        """Number of inputs, without the one that marks missing values."""
+        return len(self.categories) if self.kind == "category" else 1
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+        return self.n_values + self.marks_missing
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Name of each input."""
+        values = tuple(f"{self.name} = {category}" for category in self.categories)
+        marks = (f"{self.name} is missing",) if self.marks_missing else ()
+        return (*(values or (self.name,)), *marks)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Position of each category's input."""
+        return {category: i for i, category in enumerate(self.categories)}
+
+    @cached_property
+    def takes_numbers(self) -> bool:
+        """Whether a number may stand for a category: all categories are plainly written numbers.
+
+        If a category is "01", the number 1 is refused instead of passing for an unseen category.
+        """
+        return all(map(_PLAIN_NUMBER.fullmatch, self.categories))
+
+    def fill(
+        self, inputs: FloatArray, column: Any, what: str, first_row: int, *, gaps: bool
+    ) -> None:
+        """Write the inputs of a PyArrow column into `inputs`, shape (n_rows, n_inputs)."""
+        if self.kind == "category":
+            missing = self._fill_categories(inputs, column, what)
+        else:
+            import pyarrow as pa
+
+            if pa.types.is_null(column.type) and (gaps or not len(column)):
+                column = column.cast(pa.float64())
+            inputs[:, 0] = arrow_numbers(column, self.name, what)
+            missing = np.isnan(inputs[:, 0])
+            self.check_truth(inputs[:, 0], what, first_row)
+        if self.marks_missing:
+            inputs[:, -1] = missing
+
+    def check_truth(self, values: FloatArray, what: str, first_row: int) -> None:
+        """If the column holds truth values, refuse numbers other than 0, 1 and NaN."""
+        if self.kind != "truth":
+            return
+        wrong = ~((values == 0) | (values == 1) | np.isnan(values))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise DataError(
+                f"{what} must hold true or false in column {self.name!r}, got {values[row]:g} in ",
+                Row(first_row + row),
+                ".",
+            )
+
+    def one(self, value: Any, gaps: bool) -> list[float]:
+        """Return the inputs of a single value; with `gaps`, it may be missing."""
+        if gaps and is_missing(value):
+            return [math.nan] * self.n_values + [1.0] * self.marks_missing
+        inputs = self._category(value) if self.kind == "category" else [self._number(value)]
+        return inputs + [0.0] * self.marks_missing
+
+    def warning(self, value: Any) -> str | None:
+        """Say how a valid value is unlike those of the training rows; None if it is not.
+
+        Examples
+        --------
+        >>> ColumnCode("age", range=(29, 77)).warning(630)
+        'age is 630; in training it was 29 to 77.'
+        >>> ColumnCode("ward", "category", ("A", "B")).warning("C")
+        "ward is 'C'; in training it was one of 'A', 'B'."
+        """
+        if is_missing(value):
+            return None
+        if self.kind == "category":
+            if (text := text_of(value)) in self.places:
+                return None
+            known = some(self.categories)
+            return f"{self.name} is {brief(text)}; in training it was one of {known}."
+        number, (low, high) = float(value), self.range or (-math.inf, math.inf)
+        least, most = low - _ROUNDING * abs(low), high + _ROUNDING * abs(high)
+        if least <= number <= most:
+            return None
+        return f"{self.name} is {number:.8g}; in training it was {low:.6g} to {high:.6g}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for a file."""
+        values: dict[str, Any] = {"name": self.name, "kind": self.kind}
+        if self.kind == "category":
+            values["categories"] = list(self.categories)
+        if self.range is not None:
+            values["range"] = list(self.range)
+        return {**values, "marks_missing": self.marks_missing}
+
+    @classmethod
+    def from_dict(cls, fields: Fields) -> Self:
+        """Create a code from the fields of a file, and check them."""
+        kind = next((kind for kind in _KINDS if kind == fields.text("kind")), None)
+        if kind is None:
+            fields.refuse("kind", f"one of {', '.join(_KINDS)}", fields.text("kind"))
+        categories = tuple(fields.texts("categories")) if kind == "category" else ()
+        if list(categories) != sorted(categories) or len(categories) > MOST_CATEGORIES:
+            fields.refuse(
+                "categories", f"at most {MOST_CATEGORIES:,} names in order", list(categories)
+            )
+        own = fields.text("name"), kind, categories, fields.flag("marks_missing")
+        return cls(*own, _read_range(fields) if kind == "number" else None)
+
+    def _fill_categories(self, inputs: FloatArray, column: Any, what: str) -> BoolArray:
+        """Write the inputs of categories, and return a mask of missing values.
+
+        A row has a single 1, no 1 for a category not seen in training, or NaN if it is missing.
+        """
+        import pyarrow as pa
+
+        kind = "category" if pa.types.is_null(column.type) else arrow_kind(column)
+        if kind is None or (kind != "category" and not self.takes_numbers):
+            got = {"number": "numbers", "truth": "truth values"}.get(str(kind))
+            got = got or what_it_holds(column)
+            raise DataError(f"{what} must hold text in column {self.name!r}, got {got}.")
+        texts, codes = coded(column)
+        place = np.array([self.places.get(text or "", -1) for text in texts] + [-1])[codes]
+        values = inputs[:, : self.n_values]
+        values[:] = 0
+        known = np.flatnonzero(place >= 0)
+        values[known, place[known]] = 1
+        missing: BoolArray = codes < 0
+        values[missing] = np.nan
+        return missing
+
+    def _category(self, value: Any) -> list[float]:
+        inputs = [0.0] * self.n_values
+        if not isinstance(value, str):
+            if not isinstance(value, NUMBERS) or is_missing(value) or not self.takes_numbers:
+                raise DataError(f"{self.name!r} must be text, got {brief(value)}.")
+            value = text_of(value)
+        place = self.places.get(value)
+        if place is not None:
+            inputs[place] = 1.0
+        return inputs
+
+    def _number(self, value: Any) -> float:
+        """Return a single value as a number, with messages that name only the column."""
+        if not isinstance(value, NUMBERS):
+            rule = "a number" if self.kind == "number" else "true or false"
+            raise DataError(f"{self.name!r} must be {rule}, got {brief(value)}.")
+        try:
+            number = float(value)
+        except OverflowError:
+            raise DataError(
+                f"{self.name!r} must be at most {LARGEST:g} in size, got a number past "
+                f"{sys.float_info.max:g}."
+            ) from None
+        except ValueError:  # a signalling NaN
+            number = math.nan
+        if not abs(number) <= LARGEST:  # written so that NaN fails too
+            rule, got = what_is_wrong(number)
+            raise DataError(f"{self.name!r} must be {rule}, got {got}.")
+        if self.kind == "truth" and number not in (0.0, 1.0):
+            raise DataError(f"{self.name!r} must be true or false, got {brief(value)}.")
+        return number
+
+
+def _read_range(fields: Fields) -> tuple[float, float] | None:
+    """Read the lowest and highest number; files of earlier fits have none."""
+    if "range" not in fields.values:
+        return None
+    low, high = fields.numbers("range", 2).tolist()
+    if low > high:
+        fields.refuse("range", "the lowest number before the highest", [low, high])
+    return low, high

@@ -1,0 +1,613 @@
+"""Encodings turn a table's columns into inputs; they are learnt from training rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from emsco._base.checks import check_choice, refused
+from emsco._base.documents import Fields
+from emsco._base.text import brief, message_of
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Kind
+from emsco.costs import FeatureCosts, RowPrice
+from emsco.data.columns import MOST_CATEGORIES, ColumnCode, TableColumns
+from emsco.data.rows import LARGEST, as_float, check_finite, column_names, has, is_frame, table_rows
+from emsco.errors import DataError, Hint, Remedy, Row
+
+__all__ = [
+    "GAPS",
+    "MOST_CATEGORIES",
+    "ColumnCode",
+    "Encoding",
+    "PartCodes",
+    "PartedTable",
+    "answer_rows",
+    "codes_of_part",
+    "encoding_of_parts",
+]
+
+GAPS = ("refuse", "impute", "skip")
+_WAY_OUT = Hint(Remedy.GAPS)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """Encoding of a table's columns as inputs of models.
+
+    Attributes
+    ----------
+    codes : tuple of ColumnCode
+        Code of each column, in the order of the table.
+    features : tuple of str
+        Features to buy: single columns and groups of columns.
+    feature_of : tuple of int
+        Position of each column's feature.
+    gaps : {"refuse", "impute", "skip"}
+        With "refuse", a missing value is an error; otherwise it is NaN in all inputs of its
+        column. With "impute", a column with missing values in training has one more input that
+        marks them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [63, 41], "colour": ["red", "blue"]})
+    >>> encoding = Encoding.learn(table, FeatureCosts.resolve(None, table.columns))
+    >>> encoding.input_names
+    ('age', 'colour = blue', 'colour = red')
+    >>> encoding.rows(pd.DataFrame({"colour": ["red", "green"], "age": [50, 30]})).tolist()
+    [[50.0, 0.0, 1.0], [30.0, 0.0, 0.0]]
+    """
+
+    codes: tuple[ColumnCode, ...]
+    features: tuple[str, ...]
+    feature_of: tuple[int, ...]
+    gaps: str = "refuse"
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown value of `gaps`, and features without columns."""
+        check_choice("gaps", self.gaps, GAPS)
+        if len(self.feature_of) != len(self.codes):
+            raise refused(
+                "feature_of",
+                f"have one entry for each of {len(self.codes)} columns",
+                self.feature_of,
+                got=str(len(self.feature_of)),
+            )
+        if set(self.feature_of) != set(range(len(self.features))):
+            raise refused("feature_of", f"hold every position in {self.features}", self.feature_of)
+
+    @classmethod
+    def learn(
+        cls,
+        table: Any,
+        costs: FeatureCosts,
+        gaps: str = "refuse",
+        what: str = "X",
+        first_row: int = 0,
+    ) -> Encoding:
+        """Learn the encoding of a table of training rows.
+
+        Parameters
+        ----------
+        table : data frame or array-like of shape (n_rows, n_columns)
+            A data frame is read by column names, an array in the order of ``costs.table``.
+        costs : FeatureCosts
+            The columns, and the feature of each.
+        gaps : {"refuse", "impute", "skip"}
+        what : str
+            Name of the table in messages.
+        first_row : int
+            Number of the first row in messages.
+        """
+        check_choice("gaps", gaps, GAPS)
+        names = costs.table
+        columns = TableColumns.from_table(table, names, what)
+        if columns.known is not None:
+            codes = tuple(map(ColumnCode, names, columns.known))
+        else:
+            codes = tuple(
+                ColumnCode.learn(name, columns.read(i), what) for i, name in enumerate(names)
+            )
+        features = tuple(costs.column_features(names).tolist())
+        encoding = Encoding(codes, costs.names, features, gaps)
+        return encoding if gaps == "refuse" else encoding._learn_missing(table, what, first_row)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the table's columns, in order."""
+        return tuple(code.name for code in self.codes)
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """Kind of each column, by name."""
+        return {code.name: code.kind for code in self.codes}
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Position of each column's first input, and at the end the number of inputs."""
+        widths = [code.n_inputs for code in self.codes]
+        return tuple(np.cumsum([0, *widths]).tolist())
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+        return self.starts[-1]
+
+    @cached_property
+    def input_names(self) -> tuple[str, ...]:
+        """Name of each input."""
+        return tuple(name for code in self.codes for name in code.input_names)
+
+    @cached_property
+    def input_columns(self) -> tuple[str, ...]:
+        """Column of each input."""
+        return tuple(code.name for code in self.codes for _ in range(code.n_inputs))
+
+    @cached_property
+    def input_feature(self) -> IntArray:
+        """Position of each input's feature, as a read-only array."""
+        widths = [code.n_inputs for code in self.codes]
+        features: IntArray = np.repeat(np.array(self.feature_of, dtype=np.int64), widths)
+        features.setflags(write=False)
+        return features
+
+    def rows(self, table: Any, first_row: int = 0, what: str = "X") -> FloatArray:
+        """Return the inputs of a table's rows, shape (n_rows, n_inputs), missing values as NaN.
+
+        Parameters
+        ----------
+        table : data frame or array-like of shape (n_rows, n_columns)
+            A data frame may have its columns in any order, and other columns too.
+        first_row : int
+            Number of the first row in messages.
+        what : str
+            Name of the table in messages.
+
+        Raises
+        ------
+        DataError
+            If a column is missing or holds another kind of value than in training; if a value is
+            infinite or above 1e100 in size, or missing although `gaps` is "refuse".
+        """
+        columns = TableColumns.from_table(table, self.columns, what)
+        if self._are_numbers and columns.known is not None:
+            rows = table_rows(columns.table, self.columns, what)
+            for i, code in enumerate(self.codes):
+                code.check_truth(rows[:, i], what, first_row)
+            rows = self._with_marks(rows)
+        else:
+            rows = np.empty((columns.n_rows, self.n_inputs))
+            for i, code in enumerate(self.codes):
+                inputs = rows[:, self.starts[i] : self.starts[i + 1]]
+                code.fill(inputs, columns.read(i), what, first_row, gaps=self.gaps != "refuse")
+        self._check_values(rows, what, first_row)
+        return rows
+
+    def rows_of(
+        self, features: Sequence[str], table: Any, first_row: int = 0, what: str = "X"
+    ) -> FloatArray:
+        """Return the inputs of a table's rows of which only the named features are known.
+
+        A data frame needs only the columns of these features, and other columns are not read; the
+        inputs of other features are 0. An array has all columns. Parameters are those of `rows`.
+        """
+        by_name = any(isinstance(name, str) for name in column_names(table))
+        if not by_name or len(features) == len(self.features):
+            return self.rows(table, first_row, what)
+        known = self.only(features).rows(table, first_row, what)
+        rows = np.zeros((len(known), self.n_inputs))
+        rows[:, self.places(features)] = known
+        return rows
+
+    def with_ranges(self, lows: FloatArray, highs: FloatArray) -> Encoding:
+        """Return the encoding with the lowest and highest number of each input."""
+        codes = tuple(
+            replace(code, range=(float(lows[i]), float(highs[i])))
+            if code.kind == "number" and lows[i] <= highs[i]
+            else code
+            for code, i in zip(self.codes, self.starts, strict=False)
+        )
+        return replace(self, codes=codes)
+
+    def without_ranges(self) -> Encoding:
+        """Return what inputs depend on: the encoding without the ranges of its columns."""
+        return replace(self, codes=tuple(replace(code, range=None) for code in self.codes))
+
+    def warnings(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """Say which values of a row, by column, are unlike those of the training rows."""
+        found = (self._code_of[name].warning(value) for name, value in values.items())
+        return tuple(filter(None, found))
+
+    def row(self, values: Mapping[str, Any], features: Iterable[str]) -> list[float]:
+        """Return the inputs of the named features for a single row, in the order of `places`.
+
+        `values` must have exactly the columns that `needs` lists for these features.
+        """
+        if not isinstance(values, Mapping):
+            raise DataError(f"values must be a mapping of names to values, got {brief(values)}.")
+        may_miss = self.gaps != "refuse"
+        inputs: list[float] = []
+        n_needed = 0
+        for feature in features:
+            for name, code, is_bare in self._asked[feature]:
+                if name not in values:
+                    listed = ", ".join(map(repr, values)) or "nothing"
+                    raise DataError(f"values must have {name!r}, got {listed}.")
+                value = values[name]
+                if is_bare and type(value) is float and -LARGEST <= value <= LARGEST:
+                    inputs.append(value)  # a shortcut for the usual case: one row at a time is slow
+                else:
+                    inputs += code.one(value, may_miss)
+                n_needed += 1
+        if len(values) > n_needed:
+            needed = [column for feature in features for column in self.needs(feature)]
+            extra = next(name for name in values if name not in needed)
+            listed = ", ".join(map(repr, needed))
+            raise DataError(f"values must hold only {listed} now, got {extra!r} too.")
+        return inputs
+
+    def needs(self, feature: str) -> tuple[str, ...]:
+        """Return the columns to ask for when a feature is bought."""
+        return tuple(self.columns[i] for i in self._members[feature])
+
+    def places(self, features: Iterable[str]) -> list[int]:
+        """Return the positions of the inputs of the named features, feature by feature."""
+        return [
+            place
+            for feature in features
+            for i in self._members[feature]
+            for place in range(self.starts[i], self.starts[i + 1])
+        ]
+
+    def only(self, features: Sequence[str]) -> Encoding:
+        """Return the encoding of a table with only the named features, in that order.
+
+        It makes the inputs that `places` lists.
+        """
+        members = [(i, f) for f, name in enumerate(features) for i in self._members[name]]
+        codes = tuple(self.codes[i] for i, _ in members)
+        return Encoding(codes, tuple(features), tuple(f for _, f in members), self.gaps)
+
+    def missing_by_feature(self, rows: FloatArray) -> BoolArray:
+        """Return a mask of features with a missing value, shape (n_rows, n_features)."""
+        missing = np.zeros((len(rows), len(self.features)), dtype=np.bool_)
+        for start, feature in zip(self.starts, self.feature_of, strict=False):
+            missing[:, feature] |= np.isnan(rows[:, start])
+        return missing
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for a file."""
+        columns = [
+            {**code.to_dict(), "feature": self.features[feature]}
+            for code, feature in zip(self.codes, self.feature_of, strict=True)
+        ]
+        return {"gaps": self.gaps, "features": list(self.features), "columns": columns}
+
+    @classmethod
+    def from_dict(cls, fields: Fields) -> Self:
+        """Create an encoding from the fields of a file, and check them."""
+        features = fields.texts("features")
+        if (gaps := fields.text("gaps")) not in GAPS:
+            fields.refuse("gaps", f"one of {', '.join(GAPS)}", gaps)
+        place, feature_of = {name: i for i, name in enumerate(features)}, []
+        codes: dict[str, ColumnCode] = {}
+        for column in fields.many_fields("columns"):
+            if (feature := column.text("feature")) not in place:
+                column.refuse("feature", "one of the features", feature)
+            code = ColumnCode.from_dict(column)
+            if code.marks_missing and gaps != "impute":
+                column.refuse("marks_missing", "false unless gaps are imputed", True)  # noqa: FBT003
+            if code.name in codes:
+                column.refuse("name", "different from those before", code.name)
+            codes[code.name] = code
+            feature_of.append(place[feature])
+        known = set(feature_of)
+        if lacking := [name for name, i in place.items() if i not in known]:
+            fields.refuse("columns", f"columns of all features, {lacking[0]!r} too", len(codes))
+        return cls(tuple(codes.values()), tuple(features), tuple(feature_of), gaps)
+
+    @cached_property
+    def _are_numbers(self) -> bool:
+        return all(code.kind != "category" for code in self.codes)
+
+    @cached_property
+    def _code_of(self) -> dict[str, ColumnCode]:
+        return {code.name: code for code in self.codes}
+
+    @cached_property
+    def _members(self) -> dict[str, tuple[int, ...]]:
+        """Positions of the columns of each feature."""
+        found: list[list[int]] = [[] for _ in self.features]
+        for i, feature in enumerate(self.feature_of):
+            found[feature].append(i)
+        return dict(zip(self.features, map(tuple, found), strict=True))
+
+    @cached_property
+    def _asked(self) -> dict[str, tuple[tuple[str, ColumnCode, bool], ...]]:
+        """Name and code of each feature's columns, and whether the column is a bare number."""
+        return {
+            name: tuple(
+                (code.name, code, code.kind == "number" and code.n_inputs == 1)
+                for code in (self.codes[i] for i in members)
+            )
+            for name, members in self._members.items()
+        }
+
+    def _learn_missing(self, table: Any, what: str, first_row: int) -> Encoding:
+        """Refuse columns without any value; with "impute", mark missing values in the others."""
+        missing = self.missing_by_column(self.rows(table, first_row, what))
+        return self.with_missing(
+            missing.any(axis=0), missing.all(axis=0) & (len(missing) > 0), what
+        )
+
+    def missing_by_column(self, rows: FloatArray) -> BoolArray:
+        """Return a mask of missing values, shape (n_rows, n_columns)."""
+        return np.isnan(rows[:, list(self.starts[:-1])])
+
+    def with_missing(self, is_any: Any, is_all: Any, what: str) -> Encoding:
+        """Return the encoding of a table, of which columns some or all values are missing."""
+        if is_all.any():
+            empty = self.columns[int(np.argmax(is_all))]
+            raise DataError(f"{what} must have values in column {empty!r}, got only missing ones.")
+        if self.gaps == "skip":
+            return self
+        codes = [replace(code, marks_missing=bool(is_any[i])) for i, code in enumerate(self.codes)]
+        return replace(self, codes=tuple(codes))
+
+    def _with_marks(self, numbers: FloatArray) -> FloatArray:
+        """Return the numbers, with an input after each column that marks missing values."""
+        if self.n_inputs == len(self.codes):
+            return numbers
+        rows = np.empty((len(numbers), self.n_inputs))
+        for i, code in enumerate(self.codes):
+            rows[:, self.starts[i]] = numbers[:, i]
+            if code.marks_missing:
+                rows[:, self.starts[i] + 1] = np.isnan(numbers[:, i])
+        return rows
+
+    def _check_values(self, rows: FloatArray, what: str, first_row: int) -> None:
+        """Refuse infinity, absurd sizes and, with "refuse", missing values."""
+        if self.gaps == "refuse":
+            for i, code in enumerate(self.codes):
+                if code.kind == "category":
+                    missing = np.isnan(rows[:, self.starts[i]])
+                    if missing.any():
+                        row = first_row + int(np.argmax(missing))
+                        raise DataError(
+                            f"{what} must have no missing value (empty cell or NaN), got one in "
+                            f"column {code.name!r}, ",
+                            Row(row),
+                            "; ",
+                            _WAY_OUT,
+                            ".",
+                        )
+        check_finite(
+            rows,
+            self.input_columns,
+            what,
+            first_row,
+            gaps=self.gaps != "refuse",
+            way_out=_WAY_OUT,
+        )
+
+
+PartCodes: TypeAlias = list[ColumnCode | None]  # of each column; None if a part has no value in it
+
+# As `PartedTable.run`.
+RunParts: TypeAlias = Callable[..., Sequence[Any]]
+
+
+def codes_of_part(table: Any, names: tuple[str, ...], what: str) -> PartCodes:
+    """Learn the codes of the columns of one part."""
+    columns = TableColumns.from_table(table, names, what)
+    if columns.known is not None:
+        return list(map(ColumnCode, names, columns.known))
+    found: PartCodes = []
+    for i, name in enumerate(names):
+        column = columns.read(i)
+        is_empty = column.null_count == len(column)
+        found.append(None if is_empty else ColumnCode.learn(name, column, what))
+    return found
+
+
+def encoding_of_parts(
+    codes: Sequence[PartCodes],
+    parts: Sequence[str],
+    costs: FeatureCosts,
+    gaps: str,
+    run: RunParts,
+    what: str,
+    places: Sequence[tuple[int, str]],
+) -> Encoding:
+    """Join the codes of all parts, which messages call `parts`, to the encoding of the table.
+
+    `places` has the number of each part's first row, and the name of what rows are counted in.
+    """
+    names = costs.table
+    joined = [_joined(name, [one[i] for one in codes], parts, what) for i, name in enumerate(names)]
+    features = tuple(costs.column_features(names).tolist())
+    encoding = Encoding(tuple(joined), costs.names, features, gaps)
+    if gaps == "refuse":
+        return encoding
+    any_missing, all_missing = zip(*run(_missing_in, encoding, each=places), strict=True)
+    return encoding.with_missing(np.any(any_missing, axis=0), np.all(all_missing, axis=0), what)
+
+
+def _joined(
+    name: str, codes: Sequence[ColumnCode | None], parts: Sequence[str], what: str
+) -> ColumnCode:
+    """Join the codes of one column, which must be of one kind."""
+    known = [(code, part) for code, part in zip(codes, parts, strict=True) if code is not None]
+    if not known:
+        raise DataError(f"{what} must have values in column {name!r}, got only missing ones.")
+    first, where = known[0]
+    for code, part in known:
+        if code.kind != first.kind:
+            raise DataError(
+                f"{what} must have one kind of value in column {name!r}, got {_KINDS[first.kind]} "
+                f"in {where} and {_KINDS[code.kind]} in {part}."
+            )
+    categories = {text for code, _ in known for text in code.categories}
+    return ColumnCode.of_categories(name, first.kind, categories, what)
+
+
+_KINDS = {"number": "numbers", "truth": "truth values", "category": "text"}
+
+
+def _missing_in(table: Any, encoding: Encoding, first_row: int, what: str) -> tuple[Any, Any]:
+    """Tell which columns have a missing value in a part, and which have nothing else."""
+    missing = encoding.missing_by_column(encoding.rows(table, first_row, what))
+    return missing.any(axis=0), missing.all(axis=0)
+
+
+def answer_rows(encoding: Encoding, table: Any, n_rows: int) -> FloatArray:
+    """Return the inputs of a source's answer, shape (n_rows, n_inputs).
+
+    A value of the wrong kind counts as missing: it is NaN in all inputs of its column, also if the
+    encoding refuses missing values. Infinity and absurd sizes stay, so that the caller can report
+    them. A bad value does not affect the other rows.
+
+    Parameters
+    ----------
+    encoding : Encoding
+        Encoding of the features that were asked for; see `Encoding.only`.
+    table : 2-D array, data frame or mapping of columns to values
+        The answer.
+    n_rows : int
+        Number of rows asked for.
+
+    Raises
+    ------
+    DataError
+        If the answer as a whole is not a table of the columns and rows asked for.
+    """
+    names = encoding.columns
+    try:
+        columns = _columns(table, names)
+    except DataError:
+        raise
+    except Exception as error:  # a source's own type of table may raise anything
+        raise DataError(
+            f"acquire must return a table, got {brief(table)} ({message_of(error)})."
+        ) from error
+    for name, column in zip(names, columns, strict=True):
+        if column.ndim != 1:
+            raise DataError(
+                f"acquire must return one value per row for {name!r}, got {column.shape}."
+            )
+        if len(column) != n_rows:
+            raise DataError(f"acquire must return {n_rows} rows, one per id, got {len(column)}.")
+    inputs = [_inputs(code, column) for code, column in zip(encoding.codes, columns, strict=True)]
+    return np.column_stack(inputs)
+
+
+def _columns(table: Any, names: tuple[str, ...]) -> list[AnyArray]:
+    if isinstance(table, Mapping) or is_frame(table):
+        known = list(table) if isinstance(table, Mapping) else column_names(table)
+        if missing := [name for name in names if name not in known]:
+            raise DataError(f"acquire must return a column {missing[0]!r}, got {brief(known)}.")
+        return [_array(table[name]) for name in names]
+    array = _array(table)
+    if array.ndim != 2 or array.shape[1] != len(names):
+        raise DataError(
+            f"acquire must return a table with the columns {', '.join(map(repr, names))}, "
+            f"got {f'shape {array.shape}' if array.ndim else brief(table)}."
+        )
+    return list(array.T)
+
+
+def _array(values: Any) -> AnyArray:
+    """Return values as an array; a text in a list leaves the numbers beside it numbers."""
+    if np.ma.isMaskedArray(values):
+        values, hidden = np.ma.getdata(values).astype(object), np.ma.getmaskarray(values)
+        values[hidden] = None
+    if has(values, "to_pylist"):  # PyArrow: NumPy cannot read its categories
+        values = values.to_pylist()
+    if has(values, "to_numpy"):
+        values = values.to_numpy()
+    return np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
+
+
+def _inputs(code: ColumnCode, column: AnyArray) -> FloatArray:
+    """Return the inputs of a column, shape (n_rows, code.n_inputs)."""
+    if code.kind == "category":
+        rows = [_category_inputs(code, value) for value in column.tolist()]
+        return np.array(rows, dtype=np.float64).reshape(len(column), code.n_inputs)
+    numbers = _numbers(column)
+    if code.kind == "truth":
+        numbers = np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
+    return np.column_stack([numbers, np.isnan(numbers)]) if code.marks_missing else numbers[:, None]
+
+
+def _category_inputs(code: ColumnCode, value: Any) -> list[float]:
+    """Return the inputs of a category; a value of the wrong kind counts as missing."""
+    try:
+        return code.one(value, gaps=True)
+    except Exception:  # a value of a source's own type may raise anything
+        return code.one(None, gaps=True)
+
+
+def _numbers(column: AnyArray) -> FloatArray:
+    """Return the numbers of a column; missing values and other values are NaN."""
+    if column.dtype.kind in "fiub":
+        return column.astype(np.float64)
+    if column.dtype.kind != "O":  # text, dates, complex numbers
+        return np.full(len(column), np.nan)
+    return np.array([as_float(value) for value in column], dtype=np.float64)
+
+
+class PartedTable(ABC):
+    """A table in parts, in the order of its rows.
+
+    Attributes
+    ----------
+    what : str
+        Name of the table in messages.
+    parts : list of str
+        Name of each part in messages.
+    places : list of (int, str)
+        Number of each part's first row in messages, and the name of what rows are counted in.
+    shell : table
+        The table without rows, for checks of its columns.
+    """
+
+    what: str = "X"
+    parts: list[str]
+    places: list[tuple[int, str]]
+    shell: Any
+
+    @abstractmethod
+    def run(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
+    ) -> list[Any]:
+        """Return ``function(part, *shared, *own)`` of each part, in order; `own` is from `each`."""
+
+    @abstractmethod
+    def rows(self, encoding: Encoding) -> Any:
+        """Return the inputs of all rows: an array, or `RemoteRows`."""
+
+    @abstractmethod
+    def columns(self, names: Sequence[str]) -> Any:
+        """Return some columns of all rows as a table in memory."""
+
+    def learn_encoding(self, costs: FeatureCosts, gaps: str) -> Encoding:
+        """Learn the encoding of all parts together."""
+        codes = self.run(codes_of_part, costs.table, self.what)
+        found = codes, self.parts, costs, gaps, self.run, self.what, self.places
+        return encoding_of_parts(*found)
+
+    def priced(self, prices: Sequence[RowPrice]) -> Any:
+        """Return a table of the columns that prices are taken from."""
+        for price in prices:
+            if price.function is not None:
+                raise DataError(
+                    f"the price of {price.feature!r} must be a column or numbers for a table in "
+                    "parts, got a function."
+                )
+        names = [price.column for price in prices if price.column is not None]
+        return self.columns(list(dict.fromkeys(names))) if names else None

@@ -1,6 +1,0 @@
-"""Data sets by name: the paper's, medical ones with real costs, and others to compare on."""
-
-from emsco.datasets.dataset import Dataset
-from emsco.datasets.loading import NAMES, breast_cancer_costs, load, paper_split
-
-__all__ = ["NAMES", "Dataset", "breast_cancer_costs", "load", "paper_split"]

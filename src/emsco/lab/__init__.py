@@ -1,0 +1,1 @@
+"""What we prove with: rivals, data sets, comparisons, sweeps and the tables of the paper."""

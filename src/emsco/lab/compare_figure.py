@@ -1,0 +1,189 @@
+"""The picture of a contest: accuracy against allowed cost, EMSCO and its best rivals in front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from emsco.lab.contest_duels import mean_ranks, task_ranks
+from emsco.lab.contest_records import LEAST_SPLITS, TASKS, Contest, Standing, Task
+from emsco.lab.contest_words import breaks_limits
+from emsco.lab.contests import EMSCO, label_of
+from emsco.lab.questions import BUDGETS
+from emsco.plotting.figures import STYLES, new_figure, soften
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_contest"]
+
+_WIDTH, _HEIGHT = 5.0, 2.9  # inches; panels below each other can be read on a phone
+_LINE = 0.057  # height of a label, as a share of the panel's
+_NAMED = 2  # rivals in colour
+_BANDS = 2  # lines with margins
+_MARKERS = "osD"
+_OWN: dict[str, Any] = {"linewidth": 2.8, "markersize": 5.5, "zorder": 6}
+_BEST: dict[str, Any] = {"linewidth": 1.6, "markersize": 4.5, "zorder": 5}
+_REST: dict[str, Any] = {"color": "0.72", "linewidth": 0.9, "zorder": 3}
+_QUIET = "0.4"
+_LAST = len(BUDGETS) - 1
+
+
+def draw_contest(contest: Contest, tasks: Sequence[Task] = TASKS) -> Figure:
+    """Draw accuracy on test rows at each allowed cost, a panel for each task.
+
+    EMSCO is bold, the two rivals with the best mean ranks are in colour, the others are grey. Bands
+    are 95 % margins of EMSCO and the best rival over five splits or more. Hollow marks are offers
+    that break their limits on test rows: they spend over a quarter more than allowed, or answer
+    over 3 points fewer rows than asked.
+    """
+    figure = new_figure(_WIDTH, _HEIGHT * len(tasks) + 0.3)
+    figure.set_layout_engine("constrained")
+    panels = figure.subplots(len(tasks), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
+    looks = _looks(contest, tasks)
+    ends = _ends(contest, tasks, looks)
+    for panel, task in zip(panels, tasks, strict=True):
+        panel.set_ylim(*ends)
+        _draw_task(panel, contest, task, looks)
+        panel.set_title(task.title, fontsize=9, loc="left")
+        panel.set_ylabel("correct, % of answered test rows", fontsize=8)
+    panels[-1].set_xlabel("allowed mean cost of a row, % of everything", fontsize=8)
+    if words := _words(contest, tasks, looks):
+        figure.supxlabel(words, fontsize=7, color=_QUIET)
+    return figure
+
+
+def _looks(contest: Contest, tasks: Sequence[Task]) -> dict[str, dict[str, Any]]:
+    """Look of every method, those in colour first: EMSCO, then rivals by mean rank."""
+    if not contest.methods:
+        return {}
+    cells = [cell for task in tasks for cell in task_ranks(contest, task).values()]
+    order = sorted(mean_ranks(cells), key=lambda method: method != EMSCO)
+    n_bold = _NAMED + (EMSCO in order)
+    looks = {}
+    for number, method in enumerate(order):
+        mark = {"marker": _MARKERS[number]} if number < n_bold else {}
+        style = STYLES[number] | (_OWN if method == EMSCO else _BEST)
+        looks[method] = style | mark if mark else _REST
+    return looks
+
+
+def _draw_task(
+    panel: Any, contest: Contest, task: Task, looks: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Draw every method and write its name at the end of its line."""
+    places = np.arange(len(BUDGETS))
+    ends = {}
+    for number, (method, look) in enumerate(looks.items()):
+        standings = _standings(contest, method, task)
+        means = np.array([100 * one.mean for one in standings])
+        panel.plot(places, means, label=label_of(method), markevery=[], **look)
+        if "marker" in look:
+            _mark(panel, means, [breaks_limits(one) for one in standings], look)
+        if len(contest.splits) >= LEAST_SPLITS and number < _BANDS:
+            margins = np.array([100 * one.margin for one in standings])
+            band = {"color": look["color"], "linewidth": 0, "alpha": 0.16, "zorder": 2}
+            panel.fill_between(places, means - margins, means + margins, **band)
+        ends[method] = float(means[-1])
+    _draw_floor(panel, 100 * contest.commonest_accuracy)
+    _name_ends(panel, ends, looks)
+    panel.set_xlim(-0.25, _LAST + 1.6)
+    panel.set_xticks(places, [f"{100 * budget:g}" for budget in BUDGETS])
+    soften(panel, 8)
+    panel.grid(visible=False, axis="x")
+    panel.spines["bottom"].set_bounds(-0.25, _LAST)
+
+
+def _standings(contest: Contest, method: str, task: Task) -> list[Standing]:
+    return [contest.standing(method, task.coverage, budget) for budget in BUDGETS]
+
+
+def _mark(panel: Any, means: Any, hollow: Sequence[bool], look: Mapping[str, Any]) -> None:
+    """Mark every budget, hollow where limits were clearly broken."""
+    faces = ["white" if one else look["color"] for one in hollow]
+    for place, (mean, face) in enumerate(zip(means, faces, strict=True)):
+        mark = {**look, "linestyle": "none", "markerfacecolor": face, "zorder": look["zorder"] + 1}
+        panel.plot([place], [mean], **mark)
+
+
+def _draw_floor(panel: Any, floor: float) -> None:
+    """Draw what the commonest class alone has, which costs nothing, or say that it is below."""
+    low = panel.get_ylim()[0]
+    text: dict[str, Any] = {"fontsize": 7, "color": _QUIET, "va": "bottom", "ha": "right"}
+    if floor >= low:
+        panel.axhline(floor, color=_QUIET, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)
+        panel.text(_LAST, floor, "commonest class", **text)
+    else:
+        panel.text(_LAST, low, f"↓ commonest class: {floor:.0f}", **text)
+
+
+def _name_ends(
+    panel: Any, ends: Mapping[str, float], looks: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Write names right of the lines, apart from each other, each with a thin link to its line."""
+    low, high = panel.get_ylim()
+    gap = _LINE * (high - low)
+    methods = sorted(ends, key=lambda method: ends[method])
+    heights = _apart([ends[one] for one in methods], gap, low + gap / 2, high - gap / 2)
+    for method, height in zip(methods, heights, strict=True):
+        look = looks[method]
+        link: dict[str, Any] = {"color": look["color"], "linewidth": 0.6}
+        panel.plot([_LAST + 0.1, _LAST + 0.25], [ends[method], height], **link)
+        text: dict[str, Any] = {"fontsize": 7, "color": _QUIET, "va": "center"}
+        if "marker" in look:
+            text |= {"fontsize": 8, "color": look["color"]}
+        weight = "bold" if method == EMSCO else "normal"
+        panel.text(_LAST + 0.3, height, label_of(method), fontweight=weight, **text)
+
+
+def _apart(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Move ascending heights as little as it takes to be a gap apart, within two ends.
+
+    Examples
+    --------
+    >>> _apart([0.5, 0.5, 0.9], 0.2, 0.0, 1.0)
+    [0.4, 0.6, 0.9]
+    """
+    offsets = gap * np.arange(len(heights))
+    pools: list[list[float]] = []  # neighbours that are too near share their mean
+    for one in (np.array(heights) - offsets).tolist():
+        pools.append([one])
+        while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
+            pools[-2:] = [pools[-2] + pools[-1]]
+    moved = np.array([np.mean(pool) for pool in pools for _ in pool])
+    highest = high - offsets.max(initial=0.0)
+    found: list[float] = (np.clip(moved, low, max(low, highest)) + offsets).round(12).tolist()
+    return found
+
+
+def _words(contest: Contest, tasks: Sequence[Task], looks: Mapping[str, Any]) -> str:
+    """Say what bands and hollow marks are, where there are some."""
+    words = []
+    if looks and len(contest.splits) >= LEAST_SPLITS:
+        words.append(f"bands: 95 % margins over {len(contest.splits)} splits")
+    marked = [method for method, look in looks.items() if "marker" in look]
+    drawn = [
+        one for task in tasks for method in marked for one in _standings(contest, method, task)
+    ]
+    if any(breaks_limits(one) for one in drawn):
+        words.append("hollow: broke its limits on test rows")
+    return "; ".join(words)
+
+
+def _ends(
+    contest: Contest, tasks: Sequence[Task], looks: Mapping[str, Mapping[str, Any]]
+) -> tuple[float, float]:
+    """Range of the marked lines and of all line ends, in per cent, with some room.
+
+    Grey lines may come in from below, where they know no more than the commonest class.
+    """
+    means = []
+    for method, look in looks.items():
+        for task in tasks:
+            own = [100 * one.mean for one in _standings(contest, method, task)]
+            means += own if "marker" in look else [own[-1], max(own)]
+    low, high = (end(means or [100 * contest.commonest_accuracy]) for end in (min, max))
+    room = 0.12 * (high - low) or 1.0
+    return low - room, min(high + room, 100 + 0.2 * room)

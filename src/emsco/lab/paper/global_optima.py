@@ -1,0 +1,369 @@
+"""The paper's global-optimisation experiment: how much of the exact front searches find.
+
+The landscapes are Heart, Credit and Pima with at most 2, 3 and 4 stages. For each of them, the
+experiment finds the exact front. Then it counts how many of its designs and objective vectors
+searches know after each generation, on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from emsco._base.checks import check_choice, check_whole
+from emsco._base.text import counted
+from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco._base.workers import ending_with_parent
+from emsco.costs import FeatureCosts
+from emsco.data.training import TrainingData
+from emsco.designs.space import DesignSpace
+from emsco.errors import MemoryLimitError
+from emsco.fitting import Workbench
+from emsco.lab.datasets import load, paper_split
+from emsco.lab.datasets.dataset import threshold_of
+from emsco.lab.paper.published import SETTINGS
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.scores import Scores
+from emsco.search.evolution import EvolutionSearch
+from emsco.search.exact.front import find_front
+from emsco.search.exact.landscape import Landscape
+from emsco.search.paper import PaperSearch
+from emsco.search.settings import SearchSettings
+
+__all__ = ["Curve", "GlobalOptima", "LandscapeOptima", "reproduce_global"]
+
+SETS = ("heart", "credit", "pima")
+STAGES = (2, 3, 4)
+SEARCHES = ("paper", "evolution")
+_GENERATIONS = 150
+_PAPER_SIZES = {
+    **{("heart", k): size for k, size in zip(STAGES, (24, 28, 33), strict=True)},
+    **{("credit", k): size for k, size in zip(STAGES, (47, 141, 171), strict=True)},
+    **{("pima", k): size for k, size in zip(STAGES, (18, 42, 65), strict=True)},
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """Mean number of global optima known after each generation.
+
+    Attributes
+    ----------
+    designs, vectors : ndarray of shape (n_generations + 1,)
+        Mean number of globally optimal designs, and of different objective vectors among them.
+    least, most : int
+        Objective vectors that the worst and the best repeat end with.
+    n_repeats : int
+    n_designs : float
+        Mean number of distinct designs that a search scored.
+    """
+
+    designs: FloatArray
+    vectors: FloatArray
+    least: int
+    most: int
+    n_repeats: int
+    n_designs: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "repeats": self.n_repeats,
+            "designs_scored": self.n_designs,
+            "optimal_designs_by_generation": np.round(self.designs, 4).tolist(),
+            "optimal_vectors_by_generation": np.round(self.vectors, 4).tolist(),
+            "vectors_of_worst_repeat": self.least,
+            "vectors_of_best_repeat": self.most,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LandscapeOptima:
+    """The exact front of one set and number of stages, and how much of it searches find.
+
+    Attributes
+    ----------
+    name : str
+    max_stages : int
+    n_designs : int
+        Size of the space, which the exact search covers completely.
+    n_vectors, n_optimal : int
+        Objective vectors of the exact front, and designs that have one of them.
+    paper_size : int
+        Designs on the front in the paper's table, for its own, unpublished split.
+    seconds : float
+        Time for the exact front, without the fits.
+    curves : dict of str to Curve
+        By search.
+    """
+
+    name: str
+    max_stages: int
+    n_designs: int
+    n_vectors: int
+    n_optimal: int
+    paper_size: int
+    seconds: float
+    curves: dict[str, Curve]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "set": self.name,
+            "max_stages": self.max_stages,
+            "designs": self.n_designs,
+            "front_vectors": self.n_vectors,
+            "front_designs": self.n_optimal,
+            "front_designs_in_paper": self.paper_size,
+            "seconds": self.seconds,
+            "searches": {name: curve.to_dict() for name, curve in self.curves.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GlobalOptima:
+    """Results of the whole experiment."""
+
+    landscapes: tuple[LandscapeOptima, ...]
+    seed: int
+    seconds: float
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "experiment": "global optimisation",
+            "seed": self.seed,
+            "seconds": round(self.seconds, 1),
+            "complete": self.complete,
+            "landscapes": [landscape.to_dict() for landscape in self.landscapes],
+        }
+
+    def to_markdown(self) -> str:
+        """A table with a line for each landscape."""
+        lines = [
+            f"Global optima: exact fronts, and how much searches find (seed {self.seed}).",
+            "",
+            "The paper's splits are not published, so its fronts are of other rows. Vectors found "
+            "are means over repeats after 150 generations, with the worst and the best repeat.",
+            "",
+            "| set | stages | designs | front in the paper: designs | exact front: designs "
+            "| vectors | seconds | vectors found: paper | evolution |",
+            "|---|---|---|---|---|---|---|---|---|",
+        ]
+        for landscape in self.landscapes:
+            found = [_found(landscape.curves.get(search)) for search in SEARCHES]
+            lines.append(
+                f"| {landscape.name} | {landscape.max_stages} | {landscape.n_designs:,} "
+                f"| {landscape.paper_size} | {landscape.n_optimal} | {landscape.n_vectors} "
+                f"| {landscape.seconds:.2f} | {found[0]} | {found[1]} |"
+            )
+        return "\n".join(lines)
+
+
+def _found(curve: Curve | None) -> str:
+    if curve is None:
+        return "–"
+    repeats = counted(curve.n_repeats, "repeat")
+    return f"{curve.vectors[-1]:.1f} ({curve.least} to {curve.most}, {repeats})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Truth:
+    """The exact front, stored as the optimal cost of each (accepted, correct) pair."""
+
+    spent: FloatArray
+    n_vectors: int
+    n_optimal: int
+    n_designs: int
+    seconds: float
+
+    def holds(self, scores: Scores) -> BoolArray:
+        """Tell whether each design is globally optimal."""
+        optimal: BoolArray = self.spent[scores.accepted, scores.correct] == scores.spent
+        return optimal
+
+
+def reproduce_global(
+    runs: int = 50,
+    seed: int = 0,
+    n_jobs: int | None = -1,
+    sets: Sequence[str] | None = None,
+    stages: Sequence[int] | None = None,
+    report: Callable[[int, int, str], None] | None = None,
+) -> GlobalOptima:
+    """Find the exact fronts, and repeat both searches on each landscape.
+
+    Parameters
+    ----------
+    runs : int
+        Repeats of each search on each landscape; the paper has 50.
+    seed : int
+        Seed of the split and, with the number of the repeat, of the searches.
+    n_jobs : int or None
+        Processes, as in joblib.
+    sets, stages
+        Landscapes to do; None: those of the paper.
+    report : callable, optional
+        Called with the number of jobs done, the number of all jobs, and the last one's title.
+
+    Ctrl-C stops early: complete searches are kept, and `complete` is False.
+    """
+    check_whole("runs", runs, 1)
+    check_whole("seed", seed, 0)
+    for name in sets or ():
+        check_choice("sets", name, SETS)
+    for k in stages or ():
+        check_whole("stages", k, min(STAGES), max(STAGES))
+    started = perf_counter()
+    landscapes = [(name, k) for name in sets or SETS for k in stages or STAGES]
+    truths: dict[tuple[str, int], _Truth] = {}
+    found: dict[tuple[str, int, str], list[_Repeat]] = {}
+    jobs = [
+        (*landscape, search, i)
+        for landscape in landscapes
+        for search in SEARCHES
+        for i in range(runs)
+    ]
+    n_jobs_all = len(landscapes) + len(jobs)
+    complete = False
+    try:
+        for name, k in landscapes:
+            truths[name, k] = _truth(name, k, seed, effective_n_jobs(n_jobs))
+            if report:
+                report(len(truths), n_jobs_all, f"exact front of {name}, {k} stages")
+        for n_done, (job, one) in enumerate(_repeats(jobs, truths, seed, n_jobs), len(truths) + 1):
+            found.setdefault(job, []).append(one)
+            if report:
+                report(n_done, n_jobs_all, f"{job[2]} on {job[0]}, {job[1]} stages")
+        complete = True
+    except KeyboardInterrupt:
+        if not truths:
+            raise
+    results = tuple(_landscape(landscape, truths[landscape], found) for landscape in truths)
+    return GlobalOptima(results, seed, perf_counter() - started, complete)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Repeat:
+    """Global optima that one search knows after each generation, and designs it has scored."""
+
+    designs: IntArray
+    vectors: IntArray
+    n_designs: int
+
+
+def _landscape(
+    landscape: tuple[str, int], truth: _Truth, found: dict[tuple[str, int, str], list[_Repeat]]
+) -> LandscapeOptima:
+    return LandscapeOptima(
+        name=landscape[0],
+        max_stages=landscape[1],
+        n_designs=truth.n_designs,
+        n_vectors=truth.n_vectors,
+        n_optimal=truth.n_optimal,
+        paper_size=_PAPER_SIZES[landscape],
+        seconds=truth.seconds,
+        curves={
+            search: _curve(found[*landscape, search])
+            for search in SEARCHES
+            if (*landscape, search) in found
+        },
+    )
+
+
+def _curve(repeats: list[_Repeat]) -> Curve:
+    last = [int(one.vectors[-1]) for one in repeats]
+    return Curve(
+        designs=np.mean([one.designs for one in repeats], axis=0),
+        vectors=np.mean([one.vectors for one in repeats], axis=0),
+        least=min(last),
+        most=max(last),
+        n_repeats=len(repeats),
+        n_designs=float(np.mean([one.n_designs for one in repeats])),
+    )
+
+
+@lru_cache(maxsize=3)
+def _bench(name: str, seed: int) -> tuple[Workbench, float]:
+    """Open the workbench of a set once per process; return it with the threshold."""
+    data = load(name)
+    train, scored, _ = paper_split(len(data.X), seed)
+    rows = TrainingData.from_table(data.X, data.y, None, data.costs, "refuse")
+    return Workbench.from_split(rows, (train, scored)), threshold_of(data)
+
+
+def _evaluator(name: str, max_stages: int, seed: int) -> Evaluator:
+    bench, min_confidence = _bench(name, seed)
+    return bench.evaluator(max_stages, min_confidence)
+
+
+def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
+    evaluator = _evaluator(name, max_stages, seed)
+    space = DesignSpace(evaluator.bank.n_features, max_stages)
+    landscape = Landscape.from_evaluator(evaluator, space)
+    started = perf_counter()
+    front = find_front(landscape, n_jobs=n_jobs)
+    if front.stopped is not None:
+        if front.stopped.is_interrupted:
+            raise KeyboardInterrupt
+        raise MemoryLimitError(str(front.stopped))
+    scores = evaluator.score(front.designs)
+    n_rows = evaluator.bank.n_rows
+    spent = np.full((n_rows + 1, n_rows + 1), -1.0)
+    spent[scores.accepted, scores.correct] = scores.spent
+    return _Truth(
+        spent=spent,
+        n_vectors=len(front.designs),
+        n_optimal=int(front.n_tied.sum()),
+        n_designs=front.n_settled,
+        seconds=perf_counter() - started,
+    )
+
+
+def _repeats(
+    jobs: list[tuple[str, int, str, int]],
+    truths: dict[tuple[str, int], _Truth],
+    seed: int,
+    n_jobs: int | None,
+) -> Iterator[tuple[tuple[str, int, str], _Repeat]]:
+    """Do all searches, and yield them as they end; results depend on the seed alone."""
+    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    one = ending_with_parent(_repeat)
+    yield from workers(
+        delayed(one)(name, k, search, i, truths[name, k], seed) for name, k, search, i in jobs
+    )
+
+
+def _repeat(
+    name: str, max_stages: int, search: str, number: int, truth: _Truth, seed: int
+) -> tuple[tuple[str, int, str], _Repeat]:
+    """Search once, and count the optima known after each generation."""
+    evaluator = _evaluator(name, max_stages, seed)
+    words = [seed, number, SETS.index(name), max_stages, SEARCHES.index(search)]
+    searcher = _search(name, search, max_stages, evaluator.costs, np.random.default_rng(words))
+    counts = np.zeros((_GENERATIONS + 1, 2), dtype=np.int64)
+    while searcher.stop_reason is None:
+        searcher.tell(evaluator.score(searcher.ask()))
+        scores = searcher.archive.scores if searcher.archive else searcher.front[1]
+        optimal = scores[np.flatnonzero(truth.holds(scores))]
+        pairs = optimal.accepted * (evaluator.bank.n_rows + 1) + optimal.correct
+        counts[searcher.generation :] = len(optimal), len(np.unique(pairs))
+    designs, vectors = counts.T
+    return (name, max_stages, search), _Repeat(designs, vectors, evaluator.n_designs)
+
+
+def _search(
+    name: str, search: str, max_stages: int, costs: FeatureCosts, rng: np.random.Generator
+) -> PaperSearch | EvolutionSearch:
+    if search == "evolution":
+        own = SearchSettings(max_stages, generations=_GENERATIONS)
+        return EvolutionSearch(costs.costs, own, rng)
+    settings = SearchSettings(max_stages, generations=_GENERATIONS, **SETTINGS[name])
+    return PaperSearch(len(costs.names), costs.smallest, settings, rng)

@@ -1,0 +1,169 @@
+"""LightGBM with its penalties on costs (CEGB), a rival that you can install today."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.checks import check_choice, check_number
+from emsco._base.typing import BoolArray, FloatArray, LabelArray
+from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.random_states import draw_seed
+from emsco.lab.rivals.base import CostedClassifier
+from emsco.lab.rivals.light import chances, light_settings, train_light
+
+__all__ = ["CostAwareBoosting"]
+
+_PENALTIES = ("lazy", "coupled")
+_STAGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning tries
+
+
+class CostAwareBoosting(CostedClassifier):
+    """Boosted trees of LightGBM that charge a split for features not bought before.
+
+    A row pays for the features on its own paths through the trees.
+
+    Parameters
+    ----------
+    costs : mapping, array-like, FeatureCosts or None
+        Cost of each feature: by name, or in column order; None: 1 each. LightGBM charges every
+        input of a group, and every feature of a fee as if it were the first; a row's cost counts
+        groups and fees once.
+    strength : float
+        Gain per row that a split must bring for a feature of mean cost; 0 ignores costs.
+    penalty : {"lazy", "coupled"}
+        "lazy" charges a split for its rows that have not met the feature before; "coupled"
+        charges the first split on a feature for all rows, and later splits nothing.
+    n_trees, learning_rate, max_leaves, min_rows
+        Rounds of boosting, each with a tree per class if there are three or more; share of each
+        tree that counts; most leaves of a tree and fewest rows of a leaf.
+    n_jobs : int or None
+        Threads, as in joblib; on small data one is fastest.
+    random_state : int, RandomState or None
+    gaps : {"refuse", "impute"}
+        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
+        training rows and adds an indicator.
+
+    Attributes
+    ----------
+    booster_ : lightgbm.Booster
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> rival = CostAwareBoosting(costs=[1, 1, 50], strength=1.0, n_trees=20)
+    >>> rival.fit(X, X[:, 0] > 0).used_.tolist()
+    [True, False, False]
+    """
+
+    def __init__(
+        self,
+        costs: CostsLike = None,
+        strength: float = 0.01,
+        penalty: str = "lazy",
+        n_trees: int = 100,
+        learning_rate: float = 0.1,
+        max_leaves: int = 8,
+        min_rows: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        gaps: str = "refuse",
+    ) -> None:
+        self.costs = costs
+        self.strength = strength
+        self.penalty = penalty
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_rows = min_rows
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.gaps = gaps
+
+    @classmethod
+    def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+        """Both penalties at strengths from 0 to 10, which buys nothing; up to 200 trees."""
+        strengths = [0.0, *np.logspace(-3, 1, 17).round(5).tolist()]
+        return [
+            {"penalty": penalty, "strength": strength, "n_trees": 200}
+            for penalty in _PENALTIES
+            for strength in strengths
+        ]
+
+    @classmethod
+    def contest_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+        """Both penalties at nine strengths, with trees of 8 leaves and of 31."""
+        strengths = [0.0, *np.logspace(-3, 0.5, 8).round(5).tolist()]
+        return [
+            {"penalty": penalty, "strength": strength, "max_leaves": leaves, "n_trees": 200}
+            for strength in strengths
+            for penalty in _PENALTIES
+            for leaves in (8, 31)
+        ]
+
+    def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
+        """Yield this rival with fewer trees, then with all."""
+        return self._with_fewer_trees(_STAGES)
+
+    def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
+        settings = self._settings(len(rows))
+        self.booster_ = train_light(rows, labels, weights, settings, self.n_trees)
+        trees = self.booster_.dump_model()["tree_info"]
+        n_inputs = self.encoding_.n_inputs
+        self._paths = [
+            np.packbits(self._features_of(_paths(tree["tree_structure"], n_inputs)), axis=1)
+            for tree in trees
+        ]
+        self.used_ = self._used()
+
+    def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        leaves = self.booster_.predict(rows, num_iteration=self.n_trees, pred_leaf=True)
+        leaves = np.asarray(leaves, dtype=np.int64).reshape(len(rows), -1)
+        met = np.zeros((len(rows), self._paths[0].shape[1]), dtype=np.uint8)
+        for tree, leaf in enumerate(leaves.T):
+            met |= self._paths[tree][leaf]
+        cost = self._prices.of(self._unpacked(met))
+        return chances(self.booster_, rows, self.n_trees), cost
+
+    def _used(self) -> BoolArray:
+        """Features in the first `n_trees` rounds."""
+        n_classes = len(self.classes_)
+        trees = self._paths[: self.n_trees * (1 if n_classes == 2 else n_classes)]
+        every = np.bitwise_or.reduce(np.concatenate(trees), axis=0, keepdims=True)
+        used: BoolArray = self._unpacked(every)[0]
+        return used
+
+    def _unpacked(self, bits: Any) -> BoolArray:
+        return np.unpackbits(bits, axis=1, count=len(self.costs_.names)).astype(np.bool_)
+
+    def _settings(self, n_rows: int) -> dict[str, Any]:
+        """Parameters of LightGBM; costs are relative to their mean, so strengths have no unit."""
+        penalty = check_choice("penalty", self.penalty, _PENALTIES)
+        # LightGBM takes a penalty for each input and knows nothing of fees, so a feature's penalty
+        # is what it costs alone; a fee of several features cannot be paid once.
+        charges = self.costs_.alone / self.costs_.alone.mean()
+        charges = charges[self.encoding_.input_feature] * (n_rows if penalty == "coupled" else 1)
+        sizes = self.learning_rate, self.max_leaves, self.min_rows, self.n_jobs
+        seed = draw_seed(self.random_state)
+        return {
+            **light_settings(len(self.classes_), *sizes, seed),
+            "cegb_tradeoff": check_number("strength", self.strength, 0, np.inf, "[)"),
+            f"cegb_penalty_feature_{penalty}": charges.tolist(),
+        }
+
+
+def _paths(tree: dict[str, Any], n_inputs: int) -> BoolArray:
+    """Inputs on the path to each leaf, shape (n_leaves, n_inputs)."""
+    found: dict[int, BoolArray] = {}
+    left = [(tree, np.zeros(n_inputs, dtype=np.bool_))]
+    while left:
+        node, met = left.pop()
+        if "split_feature" not in node:
+            found[node.get("leaf_index", 0)] = met  # a tree of one leaf does not number it
+            continue
+        here = met.copy()
+        here[node["split_feature"]] = True
+        left += [(node["left_child"], here), (node["right_child"], here)]
+    return np.stack([found[leaf] for leaf in range(len(found))])

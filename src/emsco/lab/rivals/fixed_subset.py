@@ -1,0 +1,263 @@
+"""LightGBM on one fixed subset of the features, the best that a budget affords."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, Self, TypeAlias, TypeVar
+
+import numpy as np
+
+from emsco._base.checks import check_number
+from emsco._base.typing import BoolArray, FloatArray, LabelArray
+from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.random_states import random_of
+from emsco.lab.rivals.base import CostedClassifier
+from emsco.lab.rivals.light import chances, dealt, light_settings, train_light
+from emsco.lab.rivals.prices import Prices
+
+__all__ = ["FixedSubset"]
+
+Number = TypeVar("Number", int, float)
+Subset: TypeAlias = frozenset[int]
+
+# Shares of the cost of everything; stages of a fit.
+_BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.55, 0.7, 0.85)
+_STAGES = (10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning tries
+_LEAVES = (4, 16)  # sizes of trees that tuning tries
+_MOST_ROWS = 6000  # that score subsets
+_FOLDS = 3
+_SCORING = 0.2, 8, 10  # learning rate, most leaves and fewest rows of trees that score subsets
+_SCORING_TREES = (2, 5, 10, 20)
+
+
+class FixedSubset(CostedClassifier):
+    """Boosted trees of LightGBM that buy the same features for every row.
+
+    Features are taken one at a time, as long as the budget affords them and the log loss on
+    held-out rows falls: once by the largest gain per unit of cost, once by the largest gain. The
+    better of the two subsets counts. With a budget of 1 it is LightGBM on all features.
+
+    Parameters
+    ----------
+    costs : mapping, array-like, FeatureCosts or None
+        Cost of each feature: by name, or in column order; None: 1 each.
+    budget : float
+        Largest cost of the subset, as a share of the cost of all features.
+    n_trees, learning_rate, max_leaves, min_rows
+        Rounds of boosting, each with a tree per class if there are three or more; share of each
+        tree that counts; most leaves of a tree and fewest rows of a leaf.
+    n_jobs : int or None
+        Threads, as in joblib; on small data one is fastest.
+    random_state : int, RandomState or None
+        Draws the held-out rows.
+    gaps : {"refuse", "impute"}
+        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
+        training rows and adds an indicator.
+
+    Attributes
+    ----------
+    booster_ : lightgbm.Booster
+
+    Notes
+    -----
+    A gain counts from an earlier step until its feature comes first, and only then is it measured
+    anew. That saves most fits. A subset is scored by its best number of up to 20 trees, on three
+    folds of at most 6,000 rows. A fit also holds rivals of smaller budgets and trees, see `staged`.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = X[:, 0] + X[:, 2] > 0
+    >>> rival = FixedSubset(costs=[2, 1, 7], budget=0.3, random_state=0).fit(X, y)
+    >>> rival.used_.tolist(), rival.decide(X).cost.max().item()
+    ([True, False, False], 2.0)
+    """
+
+    def __init__(
+        self,
+        costs: CostsLike = None,
+        budget: float = 1.0,
+        n_trees: int = 100,
+        learning_rate: float = 0.1,
+        max_leaves: int = 8,
+        min_rows: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        gaps: str = "refuse",
+    ) -> None:
+        self.costs = costs
+        self.budget = budget
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_rows = min_rows
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.gaps = gaps
+
+    @classmethod
+    def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+        """One fit, which contains budgets from 0.01 to 1, two sizes of trees and up to 200."""
+        return [{"budget": 1.0, "max_leaves": _LEAVES[-1], "n_trees": 200}]
+
+    def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
+        """Yield this rival with smaller budgets, smaller and fewer trees, and last as it is."""
+        for (budget, max_leaves), (used, booster) in self._boosters.items():
+            for n_trees in _up_to(self.n_trees, _STAGES):
+                stage = copy(self)
+                stage.budget, stage.max_leaves, stage.n_trees = budget, max_leaves, n_trees
+                stage.used_, stage.booster_ = used, booster
+                differs = {"budget": budget, "max_leaves": max_leaves, "n_trees": n_trees}
+                if any(getattr(self, name) != value for name, value in differs.items()):
+                    yield differs, stage
+        yield {}, self
+
+    def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
+        check_number("budget", self.budget, 0, 1)
+        rng = random_of(self.random_state)
+        sizes = self.learning_rate, self.max_leaves, self.min_rows, self.n_jobs
+        settings = light_settings(len(self.classes_), *sizes, int(rng.randint(2**31 - 1)))
+        chooser = _Chooser.from_rows(rows, labels, weights, settings, self._brings(), rng)
+        trained: dict[tuple[Subset, int], Any] = {}
+        self._boosters: dict[tuple[float, int], tuple[BoolArray, Any]] = {}
+        for budget, leaves in product(
+            _up_to(self.budget, _BUDGETS), _up_to(self.max_leaves, _LEAVES)
+        ):
+            subset = chooser.choose(self._prices, budget)
+            used = np.isin(np.arange(len(self.costs_.names)), list(subset))
+            if (subset, leaves) not in trained:
+                read = _columns(rows, used[self.encoding_.input_feature])
+                trained[subset, leaves] = train_light(
+                    read, labels, weights, {**settings, "num_leaves": leaves}, self.n_trees
+                )
+            self._boosters[budget, leaves] = used, trained[subset, leaves]
+        self.used_, self.booster_ = self._boosters[self.budget, self.max_leaves]
+
+    def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        read = _columns(rows, self.used_[self.encoding_.input_feature])
+        cost = np.full(len(rows), float(self._prices.of(self.used_)))
+        return chances(self.booster_, read, self.n_trees), cost
+
+    def _brings(self) -> BoolArray:
+        """Whether a feature brings an input, (n_features, n_inputs)."""
+        return self._features_of(np.eye(self.encoding_.n_inputs, dtype=np.bool_)).T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chooser:
+    """Chooses subsets by their log loss on held-out rows, and scores no subset twice.
+
+    Attributes
+    ----------
+    rows, labels, weights
+        The rows that take part.
+    folds : tuple of ndarray of bool, shape (n_rows,)
+        Rows that are held out, fold by fold.
+    brings : ndarray of bool, shape (n_features, n_inputs)
+    settings : dict
+    losses : dict
+        Subsets scored so far.
+    """
+
+    rows: FloatArray
+    labels: LabelArray
+    weights: FloatArray
+    folds: tuple[BoolArray, ...]
+    brings: BoolArray
+    settings: dict[str, Any]
+    losses: dict[Subset, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: FloatArray,
+        labels: LabelArray,
+        weights: FloatArray | None,
+        settings: dict[str, Any],
+        brings: BoolArray,
+        rng: np.random.RandomState,
+    ) -> Self:
+        """Draw the rows that take part, and their folds."""
+        some = dealt(labels, -(-len(rows) // _MOST_ROWS), rng) == 0
+        counts = np.ones(len(rows)) if weights is None else weights
+        fold = dealt(labels[some], _FOLDS, rng)
+        folds = tuple(fold == k for k in range(min(_FOLDS, len(fold))))
+        n_classes, seed = settings.get("num_class", 2), settings["seed"]
+        quick = light_settings(n_classes, *_SCORING, n_jobs=1, seed=seed)
+        return cls(rows[some], labels[some], counts[some], folds, brings, quick)
+
+    def choose(self, prices: Prices, budget: float) -> Subset:
+        """The better of two greedy subsets that cost at most a share of everything."""
+        if budget >= 1:
+            return frozenset(range(len(prices.features)))
+        most = budget * prices.total * (1 + 1e-12)
+        found = [self._greedy(prices, most, per_cost) for per_cost in (True, False)]
+        return min(found, key=lambda subset: (self.loss(subset), _cost(prices, subset)))
+
+    def loss(self, subset: Subset) -> float:
+        """Mean log loss on the held-out rows."""
+        if subset not in self.losses:
+            read = _columns(self.rows, np.any(self.brings[list(subset)], axis=0))
+            found = np.mean([self._fold_losses(read, out) for out in self.folds], axis=0)
+            self.losses[subset] = float(found.min())
+        return self.losses[subset]
+
+    def _greedy(self, prices: Prices, most: float, per_cost: bool) -> Subset:
+        """Take the feature with the largest gain, per unit of cost or not, again and again."""
+        taken: Subset = frozenset()
+        gains = np.full(len(prices.features), np.inf)
+        while True:
+            new = prices.after(_mask(prices, taken)).alone  # fees that are paid count no more
+            per = _divisors(new, prices) if per_cost else np.ones(len(new))
+            left = most - _cost(prices, taken)
+            may = [f for f in range(len(new)) if f not in taken and new[f] <= left]
+            measured: set[int] = set()
+            while may and (best := max(may, key=(gains / per).__getitem__)) not in measured:
+                gains[best] = self.loss(taken) - self.loss(taken | {best})
+                measured.add(best)
+            if not may or gains[best] <= 0:
+                return taken
+            taken |= {best}
+
+    def _fold_losses(self, read: FloatArray, out: BoolArray) -> list[float]:
+        """Loss on held-out rows for each number of trees."""
+        train = read[~out], self.labels[~out], self.weights[~out]
+        fitted = train_light(*train, self.settings, _SCORING_TREES[-1])
+        truth, weights = self.labels[out], self.weights[out]
+        losses = []
+        for n_trees in _SCORING_TREES:
+            right = chances(fitted, read[out], n_trees)[np.arange(len(truth)), truth]
+            losses.append(float(-np.average(np.log(np.maximum(right, 1e-15)), weights=weights)))
+        return losses
+
+
+def _up_to(last: Number, values: tuple[Number, ...]) -> list[Number]:
+    """Those of the values that are below the last, and the last."""
+    below: list[Number] = [value for value in values if value < last]
+    below.append(last)
+    return below
+
+
+def _columns(rows: FloatArray, which: BoolArray) -> FloatArray:
+    """Some columns; a constant one if that is none, since LightGBM needs one."""
+    return rows[:, which] if which.any() else np.zeros((len(rows), 1))
+
+
+def _mask(prices: Prices, subset: Subset) -> BoolArray:
+    mask = np.zeros(len(prices.features), dtype=np.bool_)
+    mask[list(subset)] = True
+    return mask
+
+
+def _cost(prices: Prices, subset: Subset) -> float:
+    fees = prices.fees.of_subsets(_mask(prices, subset))
+    return float(prices.features[list(subset)].sum() + fees)
+
+
+def _divisors(costs: FloatArray, prices: Prices) -> FloatArray:
+    """Costs to divide gains by; features that cost nothing come first."""
+    divisors: FloatArray = np.maximum(costs, 1e-6 * float(prices.alone.max()))
+    return divisors

@@ -1,0 +1,75 @@
+"""LightGBM for rivals: an optional import, settings that repeat, and class probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from emsco._base.checks import check_number, check_whole
+from emsco._base.typing import FloatArray, IntArray, LabelArray
+from emsco.errors import not_installed
+
+__all__ = ["chances", "dealt", "light_settings", "train_light"]
+
+
+def dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntArray:
+    """Deal rows to hands 0, 1, …, class after class, in random order.
+
+    Examples
+    --------
+    >>> hands = dealt(np.array([0, 0, 0, 0, 1, 1]), 2, np.random.RandomState(0))
+    >>> np.bincount(hands[:4]).tolist(), np.bincount(hands[4:]).tolist()
+    ([2, 2], [1, 1])
+    """
+    order = rng.permutation(len(labels))
+    hands = np.empty(len(labels), dtype=np.int64)
+    hands[order[np.argsort(labels[order], kind="stable")]] = np.arange(len(labels)) % n_hands
+    return hands
+
+
+def light_settings(
+    n_classes: int,
+    learning_rate: float,
+    max_leaves: int,
+    min_rows: int,
+    n_jobs: int | None,
+    seed: int,
+) -> dict[str, Any]:
+    """Parameters of LightGBM that give the same trees on any number of threads, after checks."""
+    several = {"objective": "multiclass", "num_class": n_classes}
+    return {
+        **({"objective": "binary"} if n_classes == 2 else several),
+        "learning_rate": check_number("learning_rate", learning_rate, 0, np.inf, "()"),
+        "num_leaves": check_whole("max_leaves", max_leaves, 2, 131_072),
+        "min_data_in_leaf": check_whole("min_rows", min_rows, 1),
+        "num_threads": effective_n_jobs(n_jobs),
+        "seed": seed,
+        "deterministic": True,
+        "force_col_wise": True,  # else LightGBM picks the faster way, and sums in another order
+        "feature_pre_filter": False,
+        "verbosity": -1,
+    }
+
+
+def train_light(
+    rows: FloatArray,
+    labels: LabelArray,
+    weights: FloatArray | None,
+    settings: dict[str, Any],
+    n_trees: int,
+) -> Any:
+    """Train a Booster of LightGBM; `n_trees` counts rounds."""
+    try:
+        import lightgbm
+    except ImportError:
+        raise not_installed("lightgbm") from None
+    data = lightgbm.Dataset(rows, labels, weight=weights, params=settings)
+    return lightgbm.train(settings, data, check_whole("n_trees", n_trees, 1))
+
+
+def chances(booster: Any, rows: FloatArray, n_trees: int) -> FloatArray:
+    """Class probabilities by the first `n_trees` rounds, shape (n_rows, n_classes)."""
+    found = np.asarray(booster.predict(rows, num_iteration=n_trees))
+    return found if found.ndim == 2 else np.column_stack([1 - found, found])

@@ -1,0 +1,299 @@
+"""Choose the family of stage models: by log loss, out of fold, on all features and on subsets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from emsco._base.text import counted
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
+from emsco.data.splits import Split
+from emsco.data.training import TrainingData
+from emsco.errors import DataError
+from emsco.models.engine import SplitRows
+
+__all__ = [
+    "FamilyLoss",
+    "ModelChoice",
+    "choose_family",
+    "choose_penalty",
+    "log_losses",
+    "random_subsets",
+    "trial_seconds",
+]
+
+_MOST_SPLITS = 3
+_MOST_TRAINING = 4000  # rows of a split that fit models here
+_MOST_JUDGED = 2000  # rows of a split that judge them
+_FEWEST = 10  # rows of a class that are kept, if it has so many
+_SUBSETS = 12  # beside all features
+_PASSES = 40  # over the rows of a split with all inputs, to try a linear family
+_PER_TERM = 5e-10  # seconds for a product in the sums and solutions of a pass
+_PER_SPLINE = 4  # inputs that a spline makes of one
+_SMALLEST = 1e-15  # probability whose logarithm counts
+
+# Log loss of each row by the model of each subset, (n_subsets, n_rows) over all splits.
+RowLosses = Callable[[str, list[Split], BoolArray], FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyLoss:
+    """Log loss of a family of stage models, out of fold.
+
+    Attributes
+    ----------
+    full : float
+        Mean log loss of the model that sees all features.
+    subsets : float
+        Mean log loss over random subsets of the features.
+    behind : float
+        Mean of the two, minus that of the best family.
+    error : float
+        Standard error of this difference, over rows.
+    """
+
+    full: float
+    subsets: float
+    behind: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """The family of stage models that "auto" chose, and the losses that it was chosen by.
+
+    The simplest family within one standard error of the best is chosen.
+
+    Attributes
+    ----------
+    family : {"logistic", "spline", "boosting"}
+    losses : dict of str to FamilyLoss
+        By family, the simplest first.
+    n_rows : int
+        Rows that judged the families.
+    n_subsets : int
+        Random subsets of the features.
+
+    Examples
+    --------
+    >>> losses = {"spline": FamilyLoss(0.3, 0.4, 0, 0), "boosting": FamilyLoss(0.5, 0.6, 0.2, 0.1)}
+    >>> print(ModelChoice("spline", losses, 500, 12))
+    spline, by log loss (lower is better) on all features and on 12 subsets: spline 0.300 and ...
+    """
+
+    family: str
+    losses: Mapping[str, FamilyLoss]
+    n_rows: int
+    n_subsets: int
+
+    def __str__(self) -> str:
+        """Name the family and the losses of all, the best first."""
+        ranked = sorted(self.losses.items(), key=lambda one: one[1].behind)
+        simple = "" if ranked[0][0] == self.family else " (simpler, and within one standard error)"
+        if not self.n_subsets:
+            said = (f"{family} {loss.full:.3f}" for family, loss in ranked)
+            return f"{self.family}{simple}, by log loss (lower is better): {', '.join(said)}"
+        said = (f"{family} {loss.full:.3f} and {loss.subsets:.3f}" for family, loss in ranked)
+        on = f"on all features and on {counted(self.n_subsets, 'subset')}"
+        return f"{self.family}{simple}, by log loss (lower is better) {on}: {', '.join(said)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+
+def choose_family(
+    families: Sequence[str],
+    data: TrainingData,
+    splits: Sequence[Split],
+    losses_of: RowLosses,
+    class_weights: FloatArray | None,
+    seed: int,
+    report: Report | None = None,
+) -> ModelChoice:
+    """Compare families on a few splits and subsets; take the simplest that is nearly the best.
+
+    At most three splits take part, with at most 4,000 training rows and 2,000 scored rows each,
+    so that the choice takes seconds and depends on nothing but data, splits and seed.
+
+    Parameters
+    ----------
+    families : sequence of str
+        The simplest first.
+    data : TrainingData
+    splits : sequence of (train, scored) row numbers
+    losses_of : callable
+        Called as ``losses_of(family, splits, subsets)``; returns the log loss of each scored row
+        by the model of each subset, shape (n_subsets, n_rows).
+    class_weights : ndarray of shape (n_classes,) or None
+        Weight of each class in these losses.
+    seed : int
+    report : callable, optional
+        Called as ``report(done, total)`` after each family.
+    """
+    few = [_fewer(split, data.labels, data.weights) for split in splits[:_MOST_SPLITS]]
+    subsets = random_subsets(len(data.costs.names), _SUBSETS, np.random.default_rng(seed))
+    judged = np.concatenate([scored for _, scored in few])
+    weights = np.ones(len(judged)) if data.weights is None else data.weights[judged]
+    if class_weights is not None:
+        weights = weights * class_weights[data.labels[judged]]
+    found = []
+    for family in families:
+        found.append(losses_of(family, few, subsets))
+        if report:
+            report(len(found), len(families))
+    return _chosen(dict(zip(families, found, strict=True)), weights)
+
+
+def trial_seconds(family: str, n_rows: int, n_inputs: int, n_classes: int) -> float:
+    """Estimate the time that trying a linear family takes on one core, to a factor of a few.
+
+    It grows with the square of the inputs, and with their cube if they are many. Boosted trees
+    count nothing here.
+
+    Examples
+    --------
+    >>> round(trial_seconds("logistic", n_rows=2000, n_inputs=30, n_classes=2), 2)
+    0.05
+    >>> round(trial_seconds("logistic", n_rows=2000, n_inputs=1000, n_classes=2))
+    80
+    """
+    if family == "boosting":
+        return 0.0
+    wide = n_inputs * (_PER_SPLINE if family == "spline" else 1) * (n_classes - 1)
+    terms = wide**2 * (min(n_rows, _MOST_TRAINING) / 2 + wide / 3)
+    return _MOST_SPLITS * _PASSES * terms * _PER_TERM
+
+
+def log_losses(probabilities: FloatArray, labels: LabelArray) -> FloatArray:
+    """Log loss of each row, given its class probabilities and its class."""
+    said = probabilities[np.arange(len(labels)), labels]
+    found: FloatArray = -np.log(np.maximum(said, _SMALLEST))
+    return found
+
+
+def random_subsets(n_features: int, n_subsets: int, rng: np.random.Generator) -> BoolArray:
+    """Draw subsets of all sizes; all features together come first. One feature has no others."""
+    if n_features == 1:
+        return np.ones((1, 1), dtype=np.bool_)
+    subsets = np.zeros((n_subsets + 1, n_features), dtype=np.bool_)
+    subsets[0] = True
+    for subset in subsets[1:]:
+        size = rng.integers(1, n_features)
+        subset[rng.choice(n_features, size, replace=False)] = True
+    return subsets
+
+
+def _chosen(losses: dict[str, FloatArray], weights: FloatArray) -> ModelChoice:
+    share = weights / weights.sum()
+    n_subsets = len(next(iter(losses.values()))) - 1
+
+    def of_rows(found: FloatArray) -> FloatArray:
+        both: FloatArray = (found[0] + found[1:].mean(axis=0)) / 2 if n_subsets else found[0]
+        return both
+
+    rows = {family: of_rows(found) for family, found in losses.items()}
+    best = min(rows, key=lambda family: float(share @ rows[family]))
+    described = {}
+    for family, found in losses.items():
+        more = rows[family] - rows[best]
+        behind = float(share @ more)
+        described[family] = FamilyLoss(
+            full=float(share @ found[0]),
+            subsets=float((found[1:] @ share).mean()) if n_subsets else float(share @ found[0]),
+            behind=behind,
+            error=float(np.sqrt(share**2 @ (more - behind) ** 2)),
+        )
+    family = next(name for name, one in described.items() if one.behind <= one.error)
+    return ModelChoice(family, described, len(weights), n_subsets)
+
+
+def _fewer(split: Split, labels: LabelArray, weights: FloatArray | None) -> Split:
+    train, scored = split
+    if weights is not None:
+        train, scored = train[weights[train] > 0], scored[weights[scored] > 0]
+    return _thinned(train, labels, _MOST_TRAINING), _thinned(scored, labels, _MOST_JUDGED)
+
+
+def _thinned(rows: IntArray, labels: LabelArray, most: int) -> IntArray:
+    """Keep about `most` rows, evenly spaced within each class; a rare class keeps some."""
+    if len(rows) <= most:
+        return rows
+    kept = []
+    for label in np.unique(labels[rows]):
+        own = rows[labels[rows] == label]
+        n_kept = min(len(own), max(_FEWEST, round(len(own) * most / len(rows))))
+        kept.append(own[np.linspace(0, len(own) - 1, n_kept).astype(np.int64)])
+    return np.sort(np.concatenate(kept))
+
+
+_GRID = (0.1, 1.0, 10.0, 100.0)
+_FOLDS = 3
+_MOST_ROWS = 6000
+
+
+def choose_penalty(
+    X: FloatArray,
+    labels: LabelArray,
+    train: IntArray,
+    n_classes: int,
+    weights: FloatArray | None = None,
+    class_weights: FloatArray | None = None,
+) -> float:
+    """Return the penalty with the lowest log loss over three folds of the training rows.
+
+    At most 6,000 rows take part, and the folds depend on the rows alone, so that the same data
+    gives the same penalty everywhere. A penalty whose models do not converge is not taken.
+    """
+    if weights is not None:
+        train = train[weights[train] > 0]
+    train = train[:: max(1, -(-len(train) // _MOST_ROWS))]
+    by_label = train[np.argsort(labels[train], kind="stable")]
+    fold = np.arange(len(by_label)) % _FOLDS
+    losses = np.zeros(len(_GRID))
+    for k in range(_FOLDS):
+        fitting, judging = by_label[fold != k], by_label[fold == k]
+        if len(np.unique(labels[fitting])) < n_classes or not len(judging):
+            return 1.0  # too few rows of a class to tell
+        for i, penalty in enumerate(_GRID):
+            split = SplitRows.cut(
+                X,
+                labels,
+                fitting,
+                fitting[:0],
+                penalty,
+                n_classes=n_classes,
+                weights=weights,
+                class_weights=class_weights,
+            )
+            losses[i] += _loss(split, X[judging], labels[judging], weights, judging)
+    return _GRID[int(losses.argmin())] if np.isfinite(losses).any() else _GRID[-1]
+
+
+def _loss(
+    split: SplitRows,
+    rows: FloatArray,
+    labels: LabelArray,
+    weights: FloatArray | None,
+    judging: IntArray,
+) -> float:
+    """Log loss of the model of all inputs, summed over rows; infinite if it cannot be fitted.
+
+    Weights that span many orders of magnitude make small penalties unusable, and not all of them.
+    """
+    from sklearn.exceptions import ConvergenceWarning  # late: deciding needs no scikit-learn
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        try:
+            models = split.fitter.fit(np.ones((1, rows.shape[1]), dtype=np.bool_))
+        except (ConvergenceWarning, DataError):
+            return np.inf
+    scaling = split.scaling
+    said = models.probabilities(scaling.filled(rows), scaling.mean, scaling.inverse, 0)
+    own = np.ones(len(rows)) if weights is None else weights[judging]
+    return float(log_losses(said, labels) @ own)

@@ -1,1 +1,0 @@
-"""Plots, web pages and notebook views; each is a plain record and a function that draws it."""

@@ -1,6 +1,0 @@
-"""The explorer: a front as a web page, in one file that needs no network."""
-
-from emsco.pictures.explorer.page import check_vega, page_of
-from emsco.pictures.explorer.records import CertifiedDesigns, Explored, ExploredDesign
-
-__all__ = ["CertifiedDesigns", "Explored", "ExploredDesign", "check_vega", "page_of"]

@@ -1,0 +1,217 @@
+"""A canvas for diagrams, measured in inches from its upper left corner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from emsco.plotting.figures import (
+    DARK,
+    NARROWEST,
+    check_axes,
+    check_matplotlib,
+    check_width,
+    figure_of,
+    new_figure,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["LINE", "Canvas", "draw_canvas", "text_size", "wrap_items"]
+
+LINE = 1.18  # height of a line of text, as a multiple of its size
+_FINE = 1200.0  # dpi at which rounding to pixels hardly changes the width of a letter
+_COARSE = 72.0  # dpi of the coarsest picture in which text must fit
+_SAFE = 1.02
+
+
+def text_size(text: str, size: float, weight: str = "normal") -> tuple[float, float]:
+    """Width and height of text in inches, enough for pictures of 72 dpi or more.
+
+    Drawing rounds the width of each letter to whole pixels, so text gets wider at some
+    resolutions. The result leaves room for half a pixel per letter.
+    """
+    lines = text.split("\n")
+    width = max(_line_width(line, size, weight) for line in lines)
+    return width, len(lines) * LINE * size / 72
+
+
+@lru_cache(maxsize=4096)
+def _line_width(line: str, size: float, weight: str) -> float:
+    from matplotlib.font_manager import FontProperties
+
+    font = FontProperties(size=size, weight=weight)
+    pixels, _, _ = _renderer().get_text_width_height_descent(line, font, ismath=False)
+    return float(_SAFE * (pixels / _FINE + 0.5 * len(line) / _COARSE))
+
+
+@lru_cache(maxsize=1)
+def _renderer() -> Any:
+    check_matplotlib()
+    from matplotlib.backends.backend_agg import RendererAgg
+
+    return RendererAgg(1, 1, _FINE)
+
+
+def wrap_items(
+    items: Iterable[str], width: float, size: float, weight: str = "normal", between: str = ", "
+) -> list[str]:
+    """Put items side by side on lines of at most `width` inches.
+
+    An item wider than a line continues on the next line; nothing is left out.
+    """
+    lines: list[str] = []
+    line = ""
+    for item in _ended(list(items), between.rstrip()):
+        together = f"{line} {item}" if line else item
+        if text_size(together, size, weight)[0] <= width:
+            line = together
+            continue
+        if line:
+            lines.append(line)
+        *full, line = _broken(item, width, size, weight)
+        lines += full
+    return [*lines, line] if line else lines
+
+
+def _ended(items: Sequence[str], mark: str) -> list[str]:
+    return [f"{item}{mark}" for item in items[:-1]] + list(items[-1:])
+
+
+def _broken(item: str, width: float, size: float, weight: str) -> list[str]:
+    """Break an item into lines: at a blank, else after a mark such as "_", else anywhere."""
+    lines = []
+    while item and text_size(item, size, weight)[0] > width:
+        fits = 1
+        while fits < len(item) and text_size(item[: fits + 1], size, weight)[0] <= width:
+            fits += 1
+        blank = item.rfind(" ", 1, fits + 1)  # a blank just after the last fitting letter counts
+        marks = [i + 1 for i, letter in enumerate(item[:fits]) if letter in "_-/.,"]
+        end = blank if blank > 0 else marks[-1] if marks and marks[-1] > fits // 3 else fits
+        lines.append(item[:end].rstrip())
+        item = item[end:].lstrip()
+    return [*lines, item] if item else lines
+
+
+Mark: TypeAlias = Callable[[Any, float], None]  # (axes, scale)
+
+_SOLID: dict[str, Any] = {"facecolor": "white", "edgecolor": DARK, "linewidth": 0.8, "zorder": 3}
+_FLAT: dict[str, Any] = {"facecolor": "0.8", "edgecolor": "none", "linewidth": 0, "zorder": 1}
+_SHRINK = 0.95  # scale of each attempt to fit a diagram, relative to the attempt before
+_TINIEST = 0.05
+_PAGE = 9.6  # inches of the height of a page
+_READABLE = 0.6  # smallest scale of a new figure: text of 7 points becomes 4.2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Canvas:
+    """Shapes and text to draw, in order, on a sheet of `width` by `height` inches."""
+
+    width: float
+    height: float
+    marks: list[Mark] = field(default_factory=list)
+
+    def text(
+        self, x: float, y: float, lines: str | Sequence[str], size: float, **look: Any
+    ) -> None:
+        """Add lines of text; a "$" in a name does not start a formula."""
+        text = lines if isinstance(lines, str) else "\n".join(lines)
+        look = {"va": "top", "color": DARK, "linespacing": LINE, "parse_math": False} | look
+        self.marks.append(
+            lambda axes, scale: axes.text(x, y, text, fontsize=scale * size, zorder=5, **look)
+        )
+
+    def box(self, x: float, y: float, width: float, height: float, **look: Any) -> None:
+        """Add a rectangle with round corners."""
+        from matplotlib.patches import FancyBboxPatch
+
+        style = "round,pad=0,rounding_size=0.06"
+        self._patch(FancyBboxPatch, (x, y), width, height, boxstyle=style, **(_SOLID | look))
+
+    def band(self, x: float, y: float, width: float, height: float, **look: Any) -> None:
+        """Add a plain rectangle, such as a flow of rows."""
+        from matplotlib.patches import Rectangle
+
+        self._patch(Rectangle, (x, y), width, height, **(_FLAT | look))
+
+    def shape(self, corners: Sequence[tuple[float, float]], **look: Any) -> None:
+        """Add a polygon."""
+        from matplotlib.patches import Polygon
+
+        self._patch(Polygon, corners, closed=True, **(_SOLID | look))
+
+    def diamond(self, x: float, y: float, width: float, height: float, word: str) -> None:
+        """Add a diamond with a word in it, centred at (x, y)."""
+        across, up = width / 2, height / 2
+        corners = [(x - across, y), (x, y - up), (x + across, y), (x, y + up)]
+        self.shape(corners, facecolor="#fff3c4")
+        self.text(x, y, word, 6.5, va="center", ha="center")
+
+    def arrow(self, x: float, y: float, right: float, down: float, **look: Any) -> None:
+        """Add the tip of an arrow that points to the right or downwards."""
+        back, wing = 0.075, 0.05
+        foot = (x - back * right, y - back * down)
+        sides = [(foot[0] + s * wing * down, foot[1] + s * wing * right) for s in (-1, 1)]
+        self.shape([*sides, (x, y)], **({"facecolor": "0.35", "edgecolor": "none"} | look))
+
+    def draw(self, axes: Any, scale: float = 1.0) -> None:
+        """Draw everything on axes, with sizes of text and lines multiplied by `scale`."""
+        for mark in self.marks:
+            mark(axes, scale)
+
+    def _patch(self, kind: Any, *place: Any, linewidth: float, **look: Any) -> None:
+        self.marks.append(
+            lambda axes, scale: axes.add_patch(kind(*place, linewidth=scale * linewidth, **look))
+        )
+
+
+def draw_canvas(lay_out: Callable[[float], Canvas], width: float, ax: Axes | None = None) -> Figure:
+    """Draw the canvas that `lay_out` returns for a width, as a new figure or into axes.
+
+    A new figure is as high as the canvas. A canvas that is too high for a page or for the axes is
+    laid out wider and drawn smaller.
+    """
+    check_matplotlib()
+    if ax is not None:
+        return _draw_into(check_axes(ax), lay_out)
+    canvas, scale = lay_out(check_width(width)), 1.0
+    while scale * canvas.height > _PAGE and scale * _SHRINK >= _READABLE:
+        scale *= _SHRINK
+        canvas = lay_out(width / scale)
+    figure = new_figure(scale * canvas.width, scale * canvas.height)
+    axes = figure.add_axes((0, 0, 1, 1))
+    _empty(axes, canvas.width, canvas.height)
+    canvas.draw(axes, scale)
+    return figure
+
+
+def _draw_into(ax: Any, lay_out: Callable[[float], Canvas]) -> Figure:
+    figure = figure_of(ax)
+    ax.set_axis_off()
+    whole: Any = figure.canvas.figure  # `figure` may be a subfigure
+    if whole.get_layout_engine() is not None:
+        whole.draw_without_rendering()  # the layout engine places axes only when it draws
+    size = ax.get_window_extent()
+    width, height = size.width / figure.dpi, size.height / figure.dpi
+    scale = min(1.0, width / NARROWEST)
+    canvas = lay_out(width / scale)
+    while not _fits(canvas, width, height, scale) and scale > _TINIEST:
+        scale *= _SHRINK
+        canvas = lay_out(width / scale)
+    _empty(ax, width / scale, height / scale)
+    canvas.draw(ax, scale)
+    return figure
+
+
+def _fits(canvas: Canvas, width: float, height: float, scale: float) -> bool:
+    return scale * canvas.height <= height and scale * canvas.width <= width * 1.001
+
+
+def _empty(axes: Any, width: float, height: float) -> None:
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    axes.set_axis_off()

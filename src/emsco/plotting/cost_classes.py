@@ -1,0 +1,198 @@
+"""Tables of features by cost, as in the paper, for data sets and for designs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from emsco.costs import FeatureCosts
+from emsco.designs.chromosomes import NEVER
+from emsco.designs.design import Design
+from emsco.plotting.canvas import LINE, Canvas, draw_canvas, text_size, wrap_items
+from emsco.plotting.figures import COLUMN
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["CostClasses", "draw_cost_classes"]
+
+_SIZE = 7.0
+_MARGIN, _PAD = 0.06, 0.07
+_SHORT = 12  # letters up to which a heading stays on one line
+_LONGEST = COLUMN  # inches up to which a word stays on one line
+
+
+@dataclass(frozen=True, slots=True)
+class CostClasses:
+    """Features sorted into classes by cost.
+
+    Attributes
+    ----------
+    corner : str
+        Heading of the column of classes.
+    lines : tuple of str
+        Heading of each class, cheapest first.
+    columns : tuple of str
+        Stages of a design, data sets, or just "features".
+    cells : tuple of tuple of tuple of str
+        Names of features, by line and column.
+    """
+
+    corner: str
+    lines: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[tuple[str, ...], ...], ...]
+
+    @classmethod
+    def from_costs(cls, costs: FeatureCosts, design: Design | None = None) -> Self:
+        """Sort features by cost and, given a design, by the stage that buys them.
+
+        Examples
+        --------
+        >>> costs = FeatureCosts.from_mapping({"age": 1, "pulse": 1, "scan": 9})
+        >>> print(CostClasses.from_costs(costs, Design([0, 1, 1], costs.names)).to_markdown())
+        | cost | stage 1 | stage 2 |
+        |---|---|---|
+        | 1 | age | pulse |
+        | 9 |  | scan |
+        """
+        columns = {"features": np.ones(len(costs.names), dtype=np.bool_)}
+        if design is not None:
+            stages = np.asarray(design.stages)
+            columns = {f"stage {j + 1}": stages == j for j in range(design.n_stages)}
+            if (never := stages == NEVER).any():
+                columns["never bought"] = never
+        values = np.unique(costs.costs)
+        cells = tuple(
+            tuple(_names(costs, (costs.costs == value) & here) for here in columns.values())
+            for value in values
+        )
+        return cls("cost", tuple(f"{value:.15g}" for value in values), tuple(columns), cells)
+
+    @classmethod
+    def from_sets(cls, sets: Mapping[str, FeatureCosts]) -> Self:
+        """Put several data sets side by side; class 1 holds the cheapest features of each."""
+        values = {name: np.unique(costs.costs) for name, costs in sets.items()}
+        n_classes = max(len(found) for found in values.values())
+        cells = tuple(
+            tuple(
+                _names(costs, costs.costs == values[name][i]) if i < len(values[name]) else ()
+                for name, costs in sets.items()
+            )
+            for i in range(n_classes)
+        )
+        titles = tuple(
+            f"{name} ({', '.join(f'{value:g}' for value in found)})"
+            for name, found in values.items()
+        )
+        return cls("class", tuple(str(i + 1) for i in range(n_classes)), titles, cells)
+
+    def to_markdown(self) -> str:
+        """Return the table as Markdown."""
+        head = (self.corner, *self.columns)
+        body = [
+            (heading, *(", ".join(names) for names in cells))
+            for heading, cells in zip(self.lines, self.cells, strict=True)
+        ]
+        first, *others = (f"| {' | '.join(map(_escaped, line))} |" for line in (head, *body))
+        return "\n".join([first, "|---" * len(head) + "|", *others])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: features by line and column."""
+        return {
+            f"{self.corner} {heading}": {
+                column: list(names) for column, names in zip(self.columns, cells, strict=True)
+            }
+            for heading, cells in zip(self.lines, self.cells, strict=True)
+        }
+
+
+def _names(costs: FeatureCosts, which: Iterable[bool]) -> tuple[str, ...]:
+    return tuple(name for name, wanted in zip(costs.names, which, strict=True) if wanted)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def draw_cost_classes(record: CostClasses, width: float = COLUMN, ax: Axes | None = None) -> Figure:
+    """Draw a table of features by cost, wrapping names at blanks.
+
+    The figure gets wider than `width` if the longest words need more room.
+
+    Parameters
+    ----------
+    record : CostClasses
+    width : float
+        Width of a new figure in inches.
+    ax : Axes, optional
+        Existing axes to draw into; the text shrinks until it fits.
+    """
+    return draw_canvas(lambda inches: _lay_out(record, inches), width, ax)
+
+
+def _lay_out(record: CostClasses, width: float) -> Canvas:
+    first = max(text_size(text, _SIZE, "bold")[0] for text in (record.corner, *record.lines))
+    first += 2 * _PAD
+    widths = _widths(record, width - 2 * _MARGIN - first)
+    width = sum(widths) + 2 * _MARGIN + first
+    head = [
+        wrap_items(_words(c), w - _PAD, _SIZE, "bold", "")
+        for c, w in zip(record.columns, widths, strict=True)
+    ]
+    body = [
+        [wrap_items(names, w - _PAD, _SIZE) for names, w in zip(cells, widths, strict=True)]
+        for cells in record.cells
+    ]
+    heights = [_height(head), *map(_height, body)]
+    canvas = Canvas(width, sum(heights) + 2 * _MARGIN)
+    edges = [_MARGIN + first + sum(widths[:i]) for i in range(len(widths))]
+    y = _MARGIN
+    for i, (heading, cells) in enumerate(
+        zip((record.corner, *record.lines), (head, *body), strict=True)
+    ):
+        if i % 2 == 0:
+            canvas.band(
+                _MARGIN, y, width - 2 * _MARGIN, heights[i], facecolor="0.94" if i else "0.86"
+            )
+        canvas.text(_MARGIN + _PAD, y + _PAD, heading, _SIZE, weight="bold")
+        for x, lines in zip(edges, cells, strict=True):
+            canvas.text(x, y + _PAD, lines, _SIZE, weight="normal" if i else "bold")
+        y += heights[i]
+    canvas.band(_MARGIN, y, width - 2 * _MARGIN, 0.01, facecolor="0.3")
+    return canvas
+
+
+def _words(text: str) -> list[str]:
+    return text.split(" ")
+
+
+def _unbreakable(names: list[str]) -> list[str]:
+    """List the texts that stay on one line: every word, and a short heading."""
+    heading = names[:1] if len(names[0]) <= _SHORT else []
+    return [*heading, *(f"{word}," for name in names for word in _words(name))]
+
+
+def _height(cells: list[list[str]]) -> float:
+    return max(1, *map(len, cells)) * LINE * _SIZE / 72 + 2 * _PAD
+
+
+def _widths(record: CostClasses, room: float) -> list[float]:
+    """Share the room between columns by amount of text; each gets room for its longest word."""
+    columns = [
+        [record.columns[i], *(name for cells in record.cells for name in cells[i])]
+        for i in range(len(record.columns))
+    ]
+    words = [
+        max(text_size(word, _SIZE, "bold")[0] for word in _unbreakable(names)) for names in columns
+    ]
+    least = [_PAD + min(width, _LONGEST) for width in words]
+    amounts = [sum(len(name) + 2 for name in names) for names in columns]
+    spare = max(0.0, room - sum(least))
+    return [
+        width + spare * amount / sum(amounts) for width, amount in zip(least, amounts, strict=True)
+    ]

@@ -1,0 +1,223 @@
+"""Draw the reliability of stages, and risk against coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from emsco._base.checks import refused
+from emsco._base.typing import FloatArray
+from emsco.plotting.figures import (
+    COLUMN,
+    DARK,
+    STYLES,
+    check_axes,
+    check_width,
+    figure_of,
+    line_look,
+    new_figure,
+    soften,
+)
+from emsco.stats.intervals import share_intervals
+from emsco.stats.reliability import Reliability, RiskCoverage
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_reliability", "draw_risk_coverage"]
+
+_ACCURACY, _CONFIDENCE = "share correct", "confidence"
+_FEWEST = 10  # rows of a bar: fewer are pooled with the next bin
+_MOST_ALONE = 3  # stages alone that risk is drawn for
+_CURVES = {"risk": "share of labels\nthat are wrong", "cost": "mean cost"}
+
+
+def draw_reliability(
+    records: Sequence[Reliability], width: float | None = None, ax: Axes | None = None
+) -> Figure:
+    """Draw accuracy against confidence for each stage, and the number of rows below.
+
+    Where a bar ends below the dotted line, the stage is overconfident. Bins of fewer than ten rows
+    are pooled with their neighbours, and lines are 95 % intervals of the share correct. Weights
+    count as numbers of rows.
+
+    Parameters
+    ----------
+    records : sequence of Reliability
+        Result of `Cascade.reliability`.
+    width : float, optional
+        Width of a new figure in inches; by default all stages stand side by side.
+    ax : Axes, optional
+        Existing axes to draw one stage into, without the number of rows.
+    """
+    if not records:
+        raise refused("records", "be of at least one stage", records, got="none")
+    if ax is not None:
+        return _draw_one(check_axes(ax), records)
+    width = 2.3 * len(records) + 0.5 if width is None else check_width(width)
+    n_columns = max(1, min(len(records), int((width - 0.4) // 1.45)))
+    n_lines = -(-len(records) // n_columns)
+    figure = new_figure(width, 2.5 * n_lines + 0.4)
+    figure.set_layout_engine("constrained")
+    panels = figure.subplots(2 * n_lines, n_columns, squeeze=False, height_ratios=(4, 1) * n_lines)
+    for panel in panels.ravel():
+        panel.set_axis_off()
+    for i, record in enumerate(records):
+        line, column = divmod(i, n_columns)
+        above, below = panels[2 * line][column], panels[2 * line + 1][column]
+        _draw_stage(above, below, record, i + 1)
+        if not column:
+            above.set_ylabel(_ACCURACY, fontsize=8)
+            below.set_ylabel("rows", fontsize=8)
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    place = "outside lower center"
+    figure.legend(handles, labels, loc=place, ncols=3, frameon=False, fontsize=7, columnspacing=1.2)
+    return figure
+
+
+def _draw_one(ax: Any, records: Sequence[Reliability]) -> Figure:
+    """Draw one stage into existing axes."""
+    if len(records) > 1:
+        raise refused(
+            "ax",
+            "be left out for several stages",
+            ax,
+            got=f"{len(records)} records beside it",
+            hint="draw them one by one, as in records[:1]",
+        )
+    _draw_accuracy(ax, records[0], 1)
+    ax.set_xlabel(_CONFIDENCE, fontsize=8)
+    ax.set_ylabel(_ACCURACY, fontsize=8)
+    ax.legend(loc="upper left", fontsize=7, framealpha=0.85)
+    return figure_of(ax)
+
+
+def _draw_stage(above: Any, below: Any, record: Reliability, number: int) -> None:
+    """Draw the two panels of one stage."""
+    _draw_accuracy(above, record, number)
+    _draw_bars(below, record.edges, record.rows, color="0.55")
+    below.set_xlabel(_CONFIDENCE, fontsize=8)
+    above.tick_params(labelbottom=False)
+
+
+def _draw_accuracy(panel: Any, record: Reliability, number: int) -> None:
+    """Draw the accuracy of a stage in each bin of confidence."""
+    edges, rows, accuracy, confidence = _pooled(record)
+    _draw_bars(panel, edges, accuracy, color="0.78", label=_ACCURACY)
+    panel.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
+    dots: dict[str, Any] = {"color": "#0072b2", "markersize": 3, "label": "mean confidence"}
+    panel.plot(confidence, accuracy, "o", **dots)
+    if (known := rows > 0).any():
+        ends = np.array(share_intervals((accuracy * rows)[known], rows[known])).T
+        look: dict[str, Any] = {"color": DARK, "linewidth": 0.9, "label": "95 % interval"}
+        panel.vlines(confidence[known], *ends, **look)
+    panel.set_ylim(0, 1)
+    title = f"stage {number if record.stage is None else record.stage}"
+    panel.set_title(f"{title}, error {record.error:.3f}", fontsize=8)
+
+
+def _pooled(record: Reliability) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Edges, rows, accuracy and confidence of bins that have ten rows or more, if there are."""
+    n_bins = len(record.rows)
+    starts, inside = [0], 0.0
+    for i in range(n_bins):
+        # Start a new bin once this one has its rows, unless too few rows are left for another.
+        if inside >= _FEWEST and record.rows[i:].sum() >= _FEWEST:
+            starts.append(i)
+            inside = 0.0
+        inside += float(record.rows[i])
+    rows = np.add.reduceat(record.rows, starts).astype(np.float64)
+    sums = (
+        np.add.reduceat(np.nan_to_num(one) * record.rows, starts)
+        for one in (record.accuracy, record.confidence)
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        accuracy, confidence = (np.where(rows > 0, one / rows, np.nan) for one in sums)
+    return record.edges[[*starts, n_bins]], rows, accuracy, confidence
+
+
+def _draw_bars(panel: Any, edges: FloatArray, heights: Any, **look: Any) -> None:
+    middle, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    panel.bar(middle, heights, width=0.94 * width, edgecolor="0.25", linewidth=0.6, **look)
+    panel.set_axis_on()
+    panel.set_xlim(edges[0], 1)
+    panel.tick_params(labelsize=7, width=0.6, length=2.5)
+
+
+def draw_risk_coverage(
+    records: Sequence[RiskCoverage],
+    at: float | None = None,
+    width: float = COLUMN,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw the share of wrong labels against coverage, and the mean cost below.
+
+    Of many stages, the first, the middle and the last are drawn alone.
+
+    Parameters
+    ----------
+    records : sequence of RiskCoverage
+        Result of `Cascade.risk_coverage`: the cascade, then each stage alone.
+    at : float, optional
+        Threshold to mark, such as the deployed one.
+    width : float
+        Width of a new figure in inches.
+    ax : Axes, optional
+        Existing axes to draw the upper panel into, without the cost.
+    """
+    check_width(width)
+    if not records:
+        raise refused("records", "be of a cascade or a stage", records, got="none")
+    if ax is not None:
+        panel = check_axes(ax)
+        _draw_curves(panel, records, "risk", at)
+        panel.set_xlabel("coverage", fontsize=8)
+        panel.legend(loc="upper left", fontsize=7, framealpha=0.85)
+        return figure_of(panel)
+    figure = new_figure(width, 1.9 + 0.55 * min(width, 7.0))
+    figure.set_layout_engine("constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    _draw_curves(above, records, "risk", at)
+    _draw_curves(below, records, "cost", at)
+    below.set_xlabel("coverage", fontsize=8)
+    handles, labels = above.get_legend_handles_labels()
+    columns = max(2, int(width // 1.15))
+    place = "outside lower center"
+    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)
+    return figure
+
+
+def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: float | None) -> None:
+    """Draw risk or cost against coverage, for each stage alone and for the cascade."""
+    alone = _few([record for record in records if record.stage is not None])
+    for i, record in enumerate(alone, start=1):  # look 0 belongs to the cascade
+        look: dict[str, Any] = line_look(i) | {"linewidth": 1.0}
+        label = f"stage {record.stage} alone"
+        panel.plot(record.coverage, getattr(record, name), label=label, **look)
+    for record in records:
+        if record.stage is None:
+            values = getattr(record, name)
+            panel.plot(record.coverage, values, linewidth=1.8, label="cascade", **STYLES[0])
+            _mark(panel, record, values, at)
+    panel.set_ylabel(_CURVES[name], fontsize=8)
+    panel.set_ylim(bottom=0)
+    soften(panel)
+
+
+def _few(records: Sequence[RiskCoverage]) -> list[RiskCoverage]:
+    """Choose a few of many stages: the first, the last and those evenly between."""
+    if len(records) <= _MOST_ALONE:
+        return list(records)
+    places = np.linspace(0, len(records) - 1, _MOST_ALONE).round().astype(int)
+    return [records[place] for place in places]
+
+
+def _mark(panel: Any, record: RiskCoverage, values: Any, at: float | None) -> None:
+    if at is None:
+        return
+    i = int((record.threshold >= at).argmax()) if (record.threshold >= at).any() else -1
+    look: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "color": DARK}
+    panel.plot(record.coverage[i], values[i], "o", label=f"threshold {at:g}", zorder=5, **look)

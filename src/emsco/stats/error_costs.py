@@ -1,0 +1,403 @@
+"""What wrong labels and rejections cost, and the total that a row then costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.arrays import locked_copy
+from emsco._base.checks import check_number, is_number, refused
+from emsco._base.objectives import Interval, Objectives
+from emsco._base.text import did_you_mean, some
+from emsco._base.typing import AnyArray, FloatArray
+from emsco.data.labels import of_labels
+from emsco.errors import Parameter
+from emsco.stats.by_class import ByClass
+from emsco.stats.expected import NORMAL, Expected
+
+__all__ = ["ErrorCosts", "Total", "check_label_costs", "plain_costs"]
+
+_ERROR, _REJECT = "error_cost", "reject_cost"
+_EITHER = (False, True)  # stand for the classes where nobody has counted them
+_STEADY = 10.0  # errors, and rejections, of the usual mix of classes
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Mean cost of a row with everything that it leads to, in the unit of the feature costs.
+
+    Attributes
+    ----------
+    features : float
+        Mean cost of the features that a row buys.
+    errors : float
+        Mean cost of wrong labels, and of correct ones if they have a cost.
+    rejections : float
+        Mean cost of rejections.
+    standard_error : float or None
+        Of the sum, if known.
+    basis : str
+        Where the shares come from: "expected", "scored" or "seen".
+
+    Examples
+    --------
+    >>> print(Total(12.0, 5.0, 2.0, 0.5))
+    19 (18.02 to 19.98): features 12, errors 5, rejections 2
+    """
+
+    features: float
+    errors: float
+    rejections: float
+    standard_error: float | None = None
+    basis: str = "expected"
+
+    @property
+    def value(self) -> float:
+        """The sum of the three parts."""
+        return self.features + self.errors + self.rejections
+
+    @property
+    def interval(self) -> Interval | None:
+        """95 % interval of the sum, if its standard error is known."""
+        if self.standard_error is None:
+            return None
+        half = NORMAL * self.standard_error
+        return Interval(max(0.0, self.value - half), self.value + half)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: the sum, its interval, the parts and their basis."""
+        return {
+            "value": self.value,
+            "interval": self.interval and list(self.interval),
+            "features": self.features,
+            "errors": self.errors,
+            "rejections": self.rejections,
+            "basis": self.basis,
+        }
+
+    @property
+    def in_words(self) -> str:
+        """The sum, then its interval if there is one."""
+        around = self.interval
+        return f"{self.value:.4g}" + (f" ({around.low:.4g} to {around.high:.4g})" if around else "")
+
+    def __str__(self) -> str:
+        """Show the sum, its interval and the parts."""
+        return (
+            f"{self.in_words}: features {self.features:.4g}, errors {self.errors:.4g}, "
+            f"rejections {self.rejections:.4g}"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ErrorCosts:
+    """What each label costs a row of each class, and what a rejection costs it.
+
+    All costs are in the unit of the feature costs.
+
+    Attributes
+    ----------
+    labels : tuple
+        The classes.
+    costs : ndarray of shape (n_classes, n_classes + 1)
+        One line per true class: the cost of each label, then that of a rejection. The lines are
+        in the order of `ByClass.counts`.
+
+    Examples
+    --------
+    >>> costs = ErrorCosts.from_parameters({"ill": 500, "well": 20}, 40, ("ill", "well"))
+    >>> costs.costs.tolist()
+    [[0.0, 500.0, 40.0], [20.0, 0.0, 40.0]]
+    >>> print(costs)
+    500 for an error about 'ill', 20 about 'well' and 40 for a rejection
+    """
+
+    labels: tuple[object, ...]
+    costs: FloatArray
+
+    @classmethod
+    def from_parameters(
+        cls,
+        error_cost: Any,
+        reject_cost: Any,
+        labels: Sequence[object] | None = None,
+        *,
+        may_reject: bool = True,
+    ) -> Self:
+        """Check the costs of errors and rejections.
+
+        Parameters
+        ----------
+        error_cost : float, mapping or array-like
+            Cost of a wrong label: one number, a number for each true label, or a matrix with a
+            line per true label and a column per label given. A matrix may also be a mapping
+            ``{true: {given: cost}}``, which needs no entry for the correct label.
+        reject_cost : float, mapping or None
+            Cost of a rejection: one number, or one for each true label. None where no row is
+            rejected.
+        labels : sequence, optional
+            The classes; without them, both costs must be single numbers.
+        may_reject : bool
+            Whether `reject_cost` is needed.
+        """
+        if error_cost is None:
+            beside = ("be given beside ", Parameter(_REJECT))
+            raise refused(_ERROR, beside, None, hint="0 makes errors free")
+        if reject_cost is None and may_reject:
+            beside = ("be given beside ", Parameter(_ERROR))
+            raise refused(_REJECT, beside, None, hint="0 makes rejections free")
+        if labels is None:
+            for name, given in ((_ERROR, error_cost), (_REJECT, reject_cost)):
+                if given is not None and not is_number(given):
+                    rule = "be one number for designs without results by class"
+                    raise refused(name, rule, given)
+        known = tuple(_EITHER if labels is None else labels)
+        errors = _matrix(error_cost, known)
+        rejections = _of_classes(_REJECT, 0.0 if reject_cost is None else reject_cost, known)
+        return cls(known, locked_copy(np.column_stack([errors, rejections])))
+
+    @classmethod
+    def if_given(
+        cls,
+        error_cost: Any,
+        reject_cost: Any,
+        labels: Sequence[object] | None = None,
+        *,
+        may_reject: bool = True,
+    ) -> Self | None:
+        """Check the costs of errors and rejections; None if neither is given."""
+        if error_cost is None and reject_cost is None:
+            return None
+        return cls.from_parameters(error_cost, reject_cost, labels, may_reject=may_reject)
+
+    @property
+    def of_labels(self) -> FloatArray:
+        """Cost of each label for a row of each class, (n_classes, n_classes)."""
+        return self.costs[:, :-1]
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all errors cost the same, all rejections do, and correct labels are free."""
+        wrong = self.of_labels[~np.eye(len(self.labels), dtype=np.bool_)]
+        parts = (wrong, self.costs[:, -1], np.append(np.diagonal(self.of_labels), 0.0))
+        return all(len(set(part.tolist())) == 1 for part in parts)
+
+    def mean_costs(
+        self, by_class: ByClass | None = None, *, promised: bool = False
+    ) -> tuple[float, float, float]:
+        """Mean cost of a correct, a wrong and a rejected row, as some rows were decided.
+
+        If none of these rows is of a kind, its mean is over the rows of all classes, and for
+        wrong labels over all labels that would be wrong. `promised` is as for `total`.
+        """
+        found, _ = self._means(by_class, _STEADY if promised else 0.0)
+        return found[0], found[1], found[2]
+
+    def _means(self, by_class: ByClass | None, steady: float) -> tuple[list[float], list[float]]:
+        """Mean costs of correct, wrong and rejected rows, and their standard errors."""
+        n = len(self.labels)
+        counts = np.zeros((n, n + 1)) if by_class is None else np.array(by_class.counts)
+        rows = counts.sum(axis=1, keepdims=True)
+        shares = rows / rows.sum() if rows.sum() else np.full((n, 1), 1 / n)
+        right = np.column_stack([np.eye(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)])
+        rejected = np.arange(n + 1)[None] == n
+        kinds = (right, ~right & ~rejected, np.broadcast_to(rejected, right.shape))
+        found, errors = [], []
+        for kind in kinds:
+            own = np.where(kind, counts, 0.0)
+            usual = np.where(kind, shares / kind.sum(axis=1, keepdims=True), 0.0)
+            usual /= usual.sum()
+            own = own + (steady if own.sum() else max(steady, 1.0)) * usual
+            mean = float((own * self.costs).sum() / own.sum())
+            variance = float((own * (self.costs - mean) ** 2).sum() / own.sum())
+            found.append(mean)
+            errors.append(math.sqrt(variance / own.sum()))
+        return found, errors
+
+    def wrong_by_class(self, by_class: ByClass) -> FloatArray:
+        """Mean cost of a wrong label for each true class, as some rows were labelled.
+
+        If no row of a class got a wrong label, the mean is over all labels that would be wrong.
+        """
+        wrong = ~np.eye(len(self.labels), dtype=np.bool_)
+        counts = np.where(wrong, np.array(by_class.counts, dtype=np.float64)[:, :-1], 0.0)
+        counts = np.where(counts.sum(axis=1, keepdims=True) > 0, counts, wrong)
+        found: FloatArray = (counts * self.of_labels).sum(axis=1) / counts.sum(axis=1)
+        return found
+
+    def total(
+        self,
+        figures: Objectives,
+        by_class: ByClass | None = None,
+        expected: Expected | None = None,
+        *,
+        basis: str = "scored",
+        standard_error: float | None = None,
+        promised: bool = False,
+    ) -> Total:
+        """Return the mean total of a row.
+
+        Parameters
+        ----------
+        figures : Objectives
+            Coverage, accuracy (the share of labels that are correct) and cost.
+        by_class : ByClass, optional
+            Says what a wrong and a rejected row cost on average.
+        expected : Expected, optional
+            The same figures with intervals, for the standard error of the total.
+        basis : str
+            Where the figures come from.
+        standard_error : float, optional
+            Of the total, if it is known otherwise.
+        promised : bool
+            Whether the total is to hold on other rows. A design that is chosen made few errors, and
+            these tell little about what its next ones cost. So ten errors and ten rejections are
+            added that hit the classes as often as these come, and the total is less certain.
+        """
+        means, errors = self._means(by_class, _STEADY if promised else 0.0)
+        correct, wrong, rejected = means
+        coverage, accuracy = figures.coverage, figures.accuracy
+        if expected is not None:
+            slopes = (
+                (accuracy * correct + (1 - accuracy) * wrong - rejected) * expected.coverage.error,
+                coverage * (correct - wrong) * expected.accuracy.error,
+                expected.cost.error,
+                coverage * (1 - accuracy) * errors[1] if promised else 0.0,
+                (1 - coverage) * errors[2] if promised else 0.0,
+            )
+            standard_error = math.hypot(*slopes)
+        return Total(
+            features=figures.cost,
+            errors=coverage * ((1 - accuracy) * wrong + accuracy * correct),
+            rejections=(1 - coverage) * rejected,
+            standard_error=standard_error,
+            basis=basis,
+        )
+
+    def deviation(self, by_class: ByClass) -> float:
+        """Standard deviation over rows of what labels and rejections cost."""
+        counts = np.array(by_class.counts, dtype=np.float64)
+        shares = counts / (counts.sum() or 1.0)
+        mean = (shares * self.costs).sum()
+        return float(np.sqrt(max(0.0, (shares * (self.costs - mean) ** 2).sum())))
+
+    def __str__(self) -> str:
+        """Put the costs into words."""
+        wrong = [np.delete(line[:-1], i) for i, line in enumerate(self.costs)]
+        if all(len(set(one.tolist())) == 1 for one in wrong):
+            errors = _in_words([float(one[0]) for one in wrong], "an error", self.labels)
+        else:
+            errors = "your matrix of costs for errors"
+        rejections = _in_words(self.costs[:, -1].tolist(), "a rejection", self.labels)
+        return f"{errors} and {rejections}"
+
+
+def check_label_costs(error_cost: Any, classes: AnyArray) -> FloatArray:
+    """Return the cost of each label for a row of each class, as a read-only matrix."""
+    labels = classes.tolist()
+    return ErrorCosts.from_parameters(error_cost, None, labels, may_reject=False).of_labels
+
+
+def plain_costs(given: Any) -> Any:
+    """Return costs as plain values that a file can hold, with labels as text.
+
+    Examples
+    --------
+    >>> plain_costs({1: {0: np.float64(5)}}), plain_costs(np.eye(2))
+    ({'1': {'0': 5.0}}, [[1.0, 0.0], [0.0, 1.0]])
+    """
+    if isinstance(given, Mapping):
+        return {str(label): plain_costs(one) for label, one in given.items()}
+    if isinstance(given, np.ndarray | np.generic):
+        return given.tolist()
+    return [plain_costs(one) for one in given] if isinstance(given, list | tuple) else given
+
+
+def _matrix(given: Any, labels: tuple[object, ...]) -> FloatArray:
+    """Check the cost of each label for a row of each class."""
+    n = len(labels)
+    if is_number(given) or isinstance(given, Mapping):
+        found = _from_mapping(given, labels) if isinstance(given, Mapping) else None
+        if found is None:
+            found = np.full((n, n), check_number(_ERROR, given, 0, math.inf, "[)"))
+            np.fill_diagonal(found, 0.0)
+    else:
+        found = _from_lines(given, labels)
+    for i in range(n):
+        dear = [j for j in range(n) if found[i, j] < found[i, i]]
+        if dear:
+            rule = f"make the correct label of class {labels[i]!r} cost no more than a wrong one"
+            got = f"{found[i, i]:g} for it and {found[i, dear[0]]:g} for {labels[dear[0]]!r}"
+            raise refused(_ERROR, rule, given, got=got)
+    return found
+
+
+def _from_mapping(given: Mapping[Any, Any], labels: tuple[object, ...]) -> FloatArray:
+    found = np.zeros((len(labels), len(labels)))
+    for i, (label, line) in enumerate(_lines(_ERROR, given, labels)):
+        if not isinstance(line, Mapping):
+            found[i] = check_number(_ERROR, line, 0, math.inf, "[)", of=f"class {label!r}")
+            found[i, i] = 0.0
+            continue
+        said = _lines(_ERROR, {label: 0.0, **of_labels(line, labels)}, labels, f"class {label!r}")
+        for j, (other, cost) in enumerate(said):
+            of = f"class {label!r} given the label {other!r}"
+            found[i, j] = check_number(_ERROR, cost, 0, math.inf, "[)", of=of)
+    return found
+
+
+def _from_lines(given: Any, labels: tuple[object, ...]) -> FloatArray:
+    n = len(labels)
+    rule = (
+        f"be a number, a number for each label, or {n} lines of {n} numbers: true labels down, "
+        "labels given across"
+    )
+    try:
+        found = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refused(_ERROR, rule, given) from None
+    if found.shape != (n, n):
+        raise refused(_ERROR, rule, given, got=f"the shape {found.shape}")
+    for i, j in zip(*np.nonzero(~(np.isfinite(found) & (found >= 0))), strict=True):
+        of = f"class {labels[i]!r} given the label {labels[j]!r}"
+        check_number(_ERROR, float(found[i, j]), 0, math.inf, "[)", of=of)
+    return found
+
+
+def _of_classes(name: str, given: Any, labels: tuple[object, ...]) -> list[float]:
+    if not isinstance(given, Mapping):
+        if not is_number(given):
+            raise refused(name, "be a number, or a number for each label", given)
+        return [check_number(name, given, 0, math.inf, "[)")] * len(labels)
+    return [
+        check_number(name, cost, 0, math.inf, "[)", of=f"class {label!r}")
+        for label, cost in _lines(name, given, labels)
+    ]
+
+
+def _lines(
+    name: str, given: Mapping[Any, Any], labels: tuple[object, ...], of: str = ""
+) -> list[tuple[object, Any]]:
+    """Return the entry of each label, in the order of the classes; refuse others and gaps."""
+    known = of_labels(given, labels)
+    for label in known:
+        if label not in labels:
+            hint = did_you_mean(label, labels)
+            raise refused(name, f"name the classes {some(labels)}", label, of=of, hint=hint)
+    if lacking := [label for label in labels if label not in known]:
+        rule = f"have a cost for each of the classes {some(labels)}"
+        raise refused(name, rule, given, of=of, got=f"none for {lacking[0]!r}")
+    return [(label, known[label]) for label in labels]
+
+
+def _in_words(costs: Sequence[float], what: str, labels: Sequence[object]) -> str:
+    if len(set(costs)) == 1:
+        return f"{costs[0]:.10g} for {what}"
+    about = [f"about {label!r}" for label in labels]
+    first, *others = [f"{cost:.10g} {which}" for cost, which in zip(costs, about, strict=True)]
+    number, _, which = first.partition(" ")
+    return ", ".join([f"{number} for {what} {which}", *others])

@@ -1,0 +1,128 @@
+"""Intervals of shares and of mean costs, for any number of rows that is fixed beforehand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from emsco._base.objectives import LEVEL, Interval
+from emsco._base.typing import FloatArray
+
+__all__ = ["cost_interval", "normal_interval", "share_intervals"]
+
+_STEP = 0.05
+_STEPS = np.exp(np.arange(-14, 14, _STEP))  # of an integral over the logarithm of a frequency
+_FEW = 40  # with as many rows, nothing is left of the integral beyond e⁴
+_FEWER_STEPS = _STEPS[np.exp(4) > _STEPS]
+
+
+def share_intervals(
+    n_hits: ArrayLike, n_rows: ArrayLike, level: float = LEVEL
+) -> tuple[Interval, ...]:
+    """Clopper and Pearson's intervals of many shares; from 0 to 1 without rows.
+
+    Numbers need not be whole: a weighted share counts like one of an effective number of rows.
+
+    Examples
+    --------
+    >>> share_intervals([0, 87], [20, 100])[0]
+    Interval(low=0.0, high=0.168433471)
+    """
+    from scipy.special import betaincinv  # only here, since deciding does without SciPy
+
+    hits, rows = np.broadcast_arrays(*(np.asarray(one, float) for one in (n_hits, n_rows)))
+    misses, tail = np.maximum(rows - hits, 0.0), (1 - level) / 2
+    none, every = hits <= 0, misses <= 0
+    low = betaincinv(np.where(none, 1.0, hits), misses + 1, tail)
+    high = betaincinv(hits + 1, np.where(every, 1.0, misses), 1 - tail)
+    ends = np.round(np.where(none, 0.0, low), 10), np.round(np.where(every, 1.0, high), 10)
+    return tuple(map(Interval, *(np.atleast_1d(end).tolist() for end in ends)))
+
+
+def cost_interval(costs: ArrayLike, counts: ArrayLike, level: float = LEVEL) -> Interval:
+    """Interval of the mean of costs of which only a few are possible.
+
+    Imagine one more row, first with the lowest cost and then with the highest, and give all rows
+    random weights (Dirichlet's). The quantiles of the two weighted means are the limits (Gaffke,
+    2005; Learned-Miller and Thomas, 2019). With two possible costs, these are Clopper and Pearson's
+    limits, which are exact. With more, it is not proven that the interval holds as often as it
+    says, but no case is known where it does not. At 1,000 rows it is 2 to 9 % wider than an
+    interval that knows the true variance; an interval by betting is at least 20 % wider.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n_costs,)
+        The possible costs of a row.
+    counts : array-like of shape (n_costs,)
+        Rows with each cost, which need not be whole.
+    level : float
+
+    Examples
+    --------
+    >>> low, high = cost_interval([1, 5, 25], [60, 30, 10])
+    >>> round(low, 2), round(high, 2)
+    (3.37, 6.36)
+    """
+    paid, rows = np.asarray(costs, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    low, high, tail = float(paid.min()), float(paid.max()), (1 - level) / 2
+    if low == high or rows.sum() <= 0:
+        return Interval(low, high)
+    paid, rows = paid[rows > 0], rows[rows > 0]
+    return Interval(_quantile(tail, paid, rows, low), _quantile(1 - tail, paid, rows, high))
+
+
+def normal_interval(mean: float, deviation: float, n_rows: float, level: float = LEVEL) -> Interval:
+    """Student's interval of the mean of values of at least 0, which is approximate.
+
+    Examples
+    --------
+    >>> low, high = normal_interval(5.0, deviation=2.0, n_rows=100)
+    >>> round(low, 2), round(high, 2)
+    (4.6, 5.4)
+    """
+    if n_rows <= 1:
+        return Interval(0.0, math.inf)
+    from scipy import stats
+
+    error = deviation / math.sqrt(n_rows - 1) * float(stats.t.ppf((1 + level) / 2, n_rows - 1))
+    return Interval(max(0.0, mean - error), mean + error)
+
+
+def _quantile(share: float, costs: FloatArray, rows: FloatArray, more: float) -> float:
+    """Quantile of the mean cost under random weights, with a row more at the cost `more`."""
+    if (costs == more).all():
+        return more
+    from scipy.optimize import brentq
+
+    values, sizes = np.append(costs, more), np.append(rows, 1.0)
+    total = sizes.sum()
+    mean = float(values @ sizes / total)
+    deviation = math.sqrt(float((values - mean) ** 2 @ sizes) / total / (total + 1))
+    # By Cantelli's inequality, the quantile is no further from the mean than this.
+    reach = deviation * math.sqrt(max(share, 1 - share) / min(share, 1 - share))
+    first, last = max(values.min(), mean - reach), min(values.max(), mean + reach)
+    edge = 1e-9 * (last - first)
+
+    def missing(cost: float) -> float:
+        return _share_below(cost, values, sizes) - share
+
+    if missing(first + edge) >= 0:  # of hardly more than one row
+        return float(first)
+    if missing(last - edge) <= 0:
+        return float(last)
+    return float(brentq(missing, first + edge, last - edge, xtol=1e-7 * (last - first)))
+
+
+def _share_below(cost: float, values: FloatArray, sizes: FloatArray) -> float:
+    """Chance that a mean with Dirichlet weights is below a cost.
+
+    Such weights are gamma variables over their sum, so the chance is that of a sum of gamma
+    variables below 0. Gil-Pelaez's formula gets it from their characteristic functions.
+    """
+    apart = values - cost
+    steps = _STEPS if sizes.sum() < _FEW else _FEWER_STEPS
+    turns = np.outer(apart, steps / math.sqrt(float(sizes @ apart**2)))
+    length, angle = sizes @ np.log1p(turns**2) / 2, sizes @ np.arctan(turns)
+    return float(0.5 - np.exp(-length) @ np.sin(angle) * _STEP / math.pi)

@@ -1,0 +1,133 @@
+"""Margins of error and tests of figures over random splits, which share rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from emsco._base.typing import FloatArray, IntArray
+
+__all__ = [
+    "ALPHA",
+    "CHANCE",
+    "holm",
+    "margin",
+    "p_value",
+    "p_values_below",
+    "paired_p_values",
+    "power",
+    "standard_error",
+]
+
+
+def p_value(n_hits: int, n_rows: int, least: float) -> float:
+    """How likely so many hits or more are if the true share is `least`, or below it.
+
+    A small value is evidence that the share is above `least`. Without rows it is 1.
+
+    Examples
+    --------
+    >>> round(p_value(97, 100, 0.9), 4)
+    0.0078
+    """
+    from scipy.special import bdtr  # only here, since deciding does without SciPy
+
+    return float(bdtr(n_rows - n_hits, n_rows, 1 - least))
+
+
+def power(n_rows: IntArray, true: float, least: float, delta: float) -> FloatArray:
+    """Chance that a test on so many rows shows a share above `least`, if `true` is the share."""
+    from scipy import stats
+
+    misses = np.maximum(stats.binom.ppf(delta, n_rows, 1 - least), 0)
+    misses = misses - (stats.binom.cdf(misses, n_rows, 1 - least) > delta)  # -1: no count will do
+    found: FloatArray = stats.binom.cdf(misses, n_rows, 1 - true)
+    return found
+
+
+ALPHA = 0.05
+
+
+def margin(figures: FloatArray, shared: float = 0.0) -> FloatArray:
+    """95 % margins of error of column means, by Student's distribution; 0 for a single line.
+
+    `shared` is the number of test rows per fitted row if lines are splits of the same rows.
+    """
+    n = len(figures)
+    if n < 2:
+        return np.zeros(figures.shape[1])
+    return float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * standard_error(figures, shared)
+
+
+def paired_p_values(gains: FloatArray, shared: float, least: float = 0.0) -> list[float]:
+    """Two-sided p-value of each column; 1 if nothing differs, or for a single split.
+
+    `least` is the smallest deviation of a gain between splits that is believed. Shares of a few
+    test rows often agree by chance on a few splits.
+    """
+    n = len(gains)
+    if n < 2:
+        return [1.0] * gains.shape[1]
+    means, errors = gains.mean(axis=0), standard_error(gains, shared, least)
+    steady = np.where(means == 0, 1.0, 0.0)  # a gain equal on all splits is no chance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tested = 2 * stats.t.sf(np.abs(means / errors), n - 1)
+    found: list[float] = np.where(errors > 0, tested, steady).tolist()
+    return found
+
+
+def standard_error(figures: FloatArray, shared: float, least: float = 0.0) -> FloatArray:
+    """Standard errors of column means; deviations below `least` count as `least`.
+
+    Random splits share rows, so their results vary less than results on new rows would. Nadeau and
+    Bengio (2003) correct for it: they add `shared`, the test rows per training row, to 1/n.
+    """
+    deviations = np.maximum(figures.std(axis=0, ddof=1), least)
+    error: FloatArray = deviations * np.sqrt(1 / len(figures) + shared)
+    return error
+
+
+def holm(p_values: Sequence[float]) -> FloatArray:
+    """Correct p-values of many tests by Holm's step-down method.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    raw = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(raw, kind="stable")
+    steps = np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1))
+    corrected = np.empty_like(raw)
+    corrected[order] = np.minimum(steps, 1.0)
+    return corrected
+
+
+CHANCE = 0.05  # a p-value below is called beyond chance
+
+
+def p_values_below(n_hits: ArrayLike, n_rows: ArrayLike) -> FloatArray:
+    """Test of each subgroup whether its share is below that of all others together.
+
+    Fisher's exact tests, corrected for their number by Holm's method. Effective numbers of rows
+    are rounded, which makes the tests approximate. A subgroup without rows has 1.
+
+    Examples
+    --------
+    >>> p_values_below([45, 90, 88], [60, 95, 95]).round(4).tolist()
+    [0.0005, 1.0, 1.0]
+    """
+    from scipy import stats  # only here, since deciding does without SciPy
+
+    from emsco.stats.tests import holm
+
+    rows = np.rint(np.asarray(n_rows, dtype=np.float64))
+    hits = np.minimum(np.rint(np.asarray(n_hits, dtype=np.float64)), rows)
+    there = rows > 0
+    found = np.ones(len(rows))
+    tested = stats.hypergeom.cdf(hits[there], rows.sum(), hits.sum(), rows[there])
+    found[there] = holm(tested)
+    return found

@@ -1,1 +1,0 @@
-"""Studies on your own data: sweeps over thresholds, comparisons of methods."""

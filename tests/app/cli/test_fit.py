@@ -1,0 +1,359 @@
+"""`emsco fit`."""
+
+import json
+import re
+import warnings
+
+import numpy as np
+import pytest
+from support.commands import refuses
+from support.settings import PLAIN
+
+from emsco import EMSCOClassifier
+from emsco.app.runs.explore import explore_run
+from emsco.app.runs.run import Run
+from emsco.cascade import Cascade
+from emsco.front import ParetoFront
+from emsco.search.progress import SearchProgress
+
+NAMES = ("age", "pulse", "panel", "scan")
+
+
+@pytest.fixture(scope="module")
+def estimated(rows):
+    clf = EMSCOClassifier([1, 2, 10, 40], 0.8, max_stages=3, random_state=0, **PLAIN | {"cv": 0.33})
+    return clf.fit(*rows)
+
+
+@pytest.mark.parametrize("costs", ["costs.csv", "costs.json", "costs.txt"])
+def test_fit_finds_what_the_estimator_finds_with_costs_of_every_format(
+    fit, estimated, tmp_path, costs
+):
+    result = fit("--json", "--jobs", "1", costs=costs)
+    assert result.code == 0
+    found = json.loads(result.out)
+    figures = [point.figures() for point in estimated.front_]
+    assert [point["scored"] for point in found["front"]] == figures
+    assert found["chosen"] == estimated.front_.points.index(estimated.point_)
+    deployed = Cascade.load(tmp_path / "run" / "cascade.json")
+    assert np.array_equal(deployed.models.coefs, estimated.cascade_.models.coefs)
+    assert found["features"] == list(NAMES)
+    assert found["seed"] == 0
+
+
+def test_fit_shows_progress_on_one_stream_and_the_front_on_the_other(fit, tmp_path):
+    result = fit()
+    assert "designs settled" in result.err
+    assert "Search ended: the front is proven" in result.out
+    assert "▶" in result.out
+    run = tmp_path / "run"
+    assert result.out.endswith(
+        f"Written to {run}. Next: emsco show {run}, emsco explore {run}, "
+        f"emsco decide {run} NEW.csv\n"
+    )
+
+
+def test_a_log_of_fit_has_no_line_for_each_design_that_is_tested(fit, data):
+    result = fit("--test", data / "data.csv")
+    assert result.code == 0
+    assert not re.search(r"\d+ of \d+", result.err)
+
+
+def test_fit_settings_reach_the_search(fit, tmp_path):
+    words = ["--search=evolution", "--generations=3", "--population-size=8", "--seed=7"]
+    words += ["--cv=0.25", "--prefer=knee", "--memory-limit=64MiB", "--refit=all"]
+    about = json.loads(fit("--json", *words).out)
+    assert about["stop_reason"] == "all 3 generations have run"
+    assert (about["seed"], about["cv"], about["n_splits"]) == (7, 0.25, 1)
+    front = ParetoFront.load(tmp_path / "run" / "front.json")
+    assert front[about["chosen"]] == front.knee()
+    assert front[0].n_rows == 60
+    assert about["settings"]["refit"] == "all"
+
+
+def test_fit_in_folds_averages_their_models_and_says_so(fit, typed, tmp_path):
+    words = ["--search=evolution", "--generations=2", "--population-size=8", "--cv=3"]
+    about = json.loads(fit("--json", *words).out)
+    assert (about["cv"], about["n_splits"], about["settings"]["refit"]) == (3, 3, "average")
+    run = tmp_path / "run"
+    assert Run.open(run).cascade.n_models == 3
+    assert "Each stage averages 3 models." in typed("show", run).out
+    assert "all, in 3 splits" in explore_run(Run.open(run))
+
+
+def test_fit_scores_on_all_rows_by_default(typed, data, tmp_path):
+    words = ["--target", "sick", "--search=evolution", "--generations=1", "--population-size=6"]
+    result = typed("fit", data / "data.csv", *words, "--out", tmp_path / "run", "--json")
+    about = json.loads(result.out)
+    assert (about["cv"], about["n_splits"]) == ("auto", 20)
+
+
+def test_fit_by_balanced_accuracy_is_named_wherever_figures_are_shown(fit, typed, tmp_path):
+    result = fit("--metric=balanced_accuracy", "--generations=3", "--population-size=8")
+    assert result.code == 0
+    assert "(exact search does not support balanced accuracy)" in result.out
+    assert "bal. acc." in result.out
+    run = tmp_path / "run"
+    point = Run.open(run).point
+    assert f"scored   balanced accuracy {point.accuracy:.1%}" in typed("show", run).out
+    for words in (["front", run], ["show", run]):
+        assert json.loads(typed(*words, "--json").out)["metric"] == "balanced_accuracy"
+    assert json.loads((run / "run.json").read_text())["body"]["settings"]["metric"] == point.metric
+
+
+def test_fit_refuses_what_it_cannot_prove_or_does_not_know(fit, tmp_path):
+    words = '"evolution", "paper" or "auto" with --metric "balanced_accuracy", got "exact".'
+    refuses(fit("--metric=balanced_accuracy", "--search=exact"), f"--search must be {words}")
+    words = '--metric must be one of "accuracy", "balanced_accuracy", got \'f1\'.'
+    refuses(fit("--metric=f1"), words)
+    assert not (tmp_path / "run").exists()
+
+
+def test_fit_deploys_by_limits_at_once(fit, tmp_path):
+    found = json.loads(fit("--json", "--min-coverage", 0.5, "--max-cost", 50).out)
+    front = ParetoFront.load(tmp_path / "run" / "front.json")
+    assert front[found["chosen"]] == front.select(max_cost=50, min_coverage=0.5)
+    assert found["settings"]["prefer"] == {"max_cost": 50, "min_coverage": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((), "buying everything"),
+        (("--prefer", "balanced"), "the best balance of coverage, accuracy and cost (balanced)."),
+        (("--max-cost", "30"), "accuracy and cost within your limits (balanced)."),
+    ],
+)
+def test_fit_says_which_design_it_deploys_and_by_which_rule(fit, tmp_path, options, why):
+    text = " ".join(fit(*options).out.split())
+    chosen = Run.open(tmp_path / "run").chosen
+    said = text[text.index("Deployed: ") :].partition(". ")[0] + "."
+    assert said.startswith(f"Deployed: design {chosen}, the ")
+    assert why in said
+    recall = Run.open(tmp_path / "run").point.by_class.recall
+    shares = f"0 {recall[0]:.1%}, 1 {recall[1]:.1%}"
+    assert f"Found of each class, as scored: {shares}." in text
+
+
+def test_a_fit_without_a_design_within_limits_keeps_what_it_found(fit, typed, tmp_path):
+    result = fit("--max-cost", 0.5)
+    assert (result.code, result.out) == (1, "")
+    assert re.search(r"cost at most 0\.5 \(.*\)\. The nearest is design \d+: coverage", result.err)
+    words = rf"deploy that design with emsco choose RUN \d+\. {tmp_path}/run keeps all that was"
+    assert re.search(words, result.err)
+    assert typed("choose", tmp_path / "run", "--max-cost", 50).code == 0
+
+
+def test_a_rule_chooses_within_limits(fit, tmp_path):
+    result = fit("--prefer", "knee", "--max-cost", 30)
+    assert result.code == 0
+    assert "within your limits" in " ".join(result.out.split())
+    run = Run.open(tmp_path / "run")
+    assert run.point == run.front.select(max_cost=30, rule="knee")
+    assert run.point.cost <= 30
+
+
+def test_a_fit_that_is_told_costs_of_errors_shows_totals_from_then_on(fit, typed, tmp_path):
+    result = fit("--error-cost", "0=100,1=900", "--reject-cost", 40)
+    said, words = " ".join(result.out.split()), "100 for an error about 0, 900 about 1 and 40 for"
+    assert f"the lowest expected total with {words} a rejection." in said
+    assert "With its errors and rejections, a row costs " in said
+    assert "in all; without a cascade at best " in said
+    run = Run.open(tmp_path / "run")
+    assert run.given_error_costs == {"error_cost": {"0": 100.0, "1": 900.0}, "reject_cost": 40.0}
+    assert run.point == run.front.select(error_cost={0: 100, 1: 900}, reject_cost=40)
+    assert words in " ".join(typed("show", tmp_path / "run").out.split())
+    refuses(
+        typed("fit", "x.csv", "--target", "y", "--out", tmp_path / "o", "--error-cost", "a=b"),
+        "--error-cost must be a number, label=number pairs, as in ill=500, or true:given=number, "
+        "got 'a=b'.",
+    )
+
+
+def test_fit_takes_files_of_ones_own_and_tests_on_the_last(typed, data, rows, tmp_path):
+    header, *lines = (data / "data.csv").read_text().splitlines()
+    for name, part in (("a", lines[:120]), ("b", lines[120:200]), ("c", lines[200:])):
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *part, ""]))
+    paths = (
+        "--train",
+        tmp_path / "a.csv",
+        "--val",
+        tmp_path / "b.csv",
+        "--test",
+        tmp_path / "c.csv",
+    )
+    result = typed("fit", *paths, "--target", "sick", "--out", tmp_path / "run", "--json")
+    X, y = rows
+    split = [(np.arange(120), np.arange(120, 200))]
+    by_hand = EMSCOClassifier(random_state=0, cv=split).fit(X[:200], y[:200])  # same defaults
+    points = json.loads(result.out)["front"]
+    assert [point["scored"] for point in points] == [p.figures() for p in by_hand.front_]
+    tests = [by_hand.front_.cascade(i).evaluate(X[200:], y[200:]) for i in range(len(points))]
+    assert [point["seen"]["accuracy"] for point in points] == [test.accuracy for test in tests]
+    shown = typed("front", tmp_path / "run").out
+    assert "scored on 80 rows, seen on 40" in shown
+
+
+def test_fit_refuses_an_existing_run_and_a_complete_one_to_resume(fit, run):
+    which = f"got '{run}', which"
+    refuses(
+        fit(), f"--out must be a new or empty folder, {which} has 'cascade.json'; name another."
+    )
+    words = f"--out must be a run that has not ended for --resume, {which} is complete."
+    refuses(fit("--resume"), words)
+
+
+def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
+    fit, typed, monkeypatch, tmp_path
+):
+    words = ("--search=evolution", "--generations=5", "--population-size=8")
+
+    def press(self, record):
+        if record.generation == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("always")
+        patch.setattr(SearchProgress, "generation", press)
+        result = fit(*words)
+    assert result.code == 130
+    assert (
+        "emsco: warning: Search interrupted after 3 generations; the best designs so far are kept."
+        in result.err
+    )
+    assert result.err.endswith(f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n")
+    assert typed("front", tmp_path / "run").code == 0
+    refuses(
+        fit(*words, "--resume", "--seed", 1),
+        f"checkpoint must be of this problem, got '{tmp_path / 'run' / 'checkpoint'}', which "
+        "differs in random_state; use the values it was started with, or name another folder.",
+    )
+    result = fit(*words, "--resume", "--json")
+    assert (result.code, json.loads(result.out)["stop_reason"]) == (0, "all 5 generations have run")
+    assert not (tmp_path / "run" / "checkpoint").exists()
+
+
+def test_ctrl_c_before_there_is_anything_to_keep_is_exit_code_130_too(fit, monkeypatch, tmp_path):
+    def press(path, target, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("emsco.app.files.sources.read_labelled", press)
+    result = fit()
+    assert (result.code, result.out) == (130, "")
+    words = "nothing was found yet, and nothing is written"
+    assert result.err == f"emsco: interrupted; {words}.\n"
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def numbered(data, tmp_path):
+    """The data with an id before it, and a text of its own for each row."""
+    heading, *lines = (data / "data.csv").read_text().splitlines()
+    rows = [f"{1000 + i},p{i},{line}" for i, line in enumerate(lines)]
+    path = tmp_path / "numbered.csv"
+    path.write_text("\n".join([f"patient id,note,{heading}", *rows[:80], ""]))
+    return path
+
+
+def test_fit_warns_of_what_may_be_an_id_where_nobody_named_the_features(typed, numbered, tmp_path):
+    words = ["--target", "sick", "--time-limit", 1, "--max-stages", 2, "--drop", "note"]
+    words += ["--cv", 0.3, "--min-confidence", 0.75]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = typed("fit", numbered, *words, "--out", tmp_path / "run")
+    assert result.err.startswith(
+        "emsco: warning: column 'patient id' has a different value in every row; if it is an id, "
+        "leave it out with --drop 'patient id'.\n"
+    )
+
+
+@pytest.mark.filterwarnings("always::emsco.errors.DataWarning")
+def test_fit_says_what_is_odd_before_the_search_and_keeps_it(typed, data, tmp_path):
+    heading, *lines = (data / "data.csv").read_text().splitlines()
+    rows = [f"{line},{line[-1]},7" for line in lines]
+    (tmp_path / "odd.csv").write_text("\n".join([f"{heading},bill,site", *rows, ""]))
+    words = ["--target", "sick", "--cv", 0.3, "--min-confidence", 0.75]
+    result = typed("fit", tmp_path / "odd.csv", *words, "--out", tmp_path / "run")
+    leak, constant, classes = result.err.splitlines()[:3]
+    assert leak == (
+        "emsco: warning: column 'bill' alone decides the class (balanced accuracy 100 % on unseen "
+        "rows): is it known before the answer? If not, leave it out with --drop bill."
+    )
+    assert constant.endswith("so it tells nothing; leave it out with --drop site.")
+    assert re.fullmatch(r"Classes: [01] \d+\.\d %, [01] \d+\.\d %", classes)
+    kept = json.loads((tmp_path / "run" / "run.json").read_text())["body"]["oddities"]
+    assert [(one["kind"], one["subject"]) for one in kept] == [
+        ("leak", "bill"),
+        ("constant", "site"),
+    ]
+    assert kept[1]["message"].endswith("so it tells nothing; drop 'site'.")
+
+
+def test_rows_of_a_patient_stay_in_one_fold(typed, fit, data, tmp_path):
+    first, *lines = (data / "data.csv").read_text().splitlines()
+    patients = tmp_path / "patients.csv"
+    patients.write_text(
+        "\n".join([f"who,{first}", *(f"P{i // 4},{x}" for i, x in enumerate(lines))])
+    )
+    words = ("fit", patients, "--costs", data / "costs.csv", "--target", "sick", "--groups", "who")
+    quick = ("--estimator", "logistic", "--max-stages", "2", "--min-confidence", "0.8")
+    result = typed(*words, *quick, "--out", tmp_path / "grouped", "--json")
+    assert result.code == 0, result.err
+    about = json.loads(result.out)
+    assert (about["groups"], about["features"]) == ("who", list(NAMES))
+    plain = typed(*words[:-2], "--drop", "who", *quick, "--out", tmp_path / "plain", "--json")
+    assert json.loads(plain.out)["front"] != about["front"]
+    refuses(fit("--groups", "age"), "--cv must be auto beside --groups, got 0.33.")
+
+
+def test_fit_says_the_classes_also_where_nothing_is_odd(fit, tmp_path):
+    assert fit().err.startswith("Classes: ")
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["body"]["oddities"] == []
+
+
+def test_an_id_without_a_cost_is_refused_with_the_way_out(typed, numbered, data, tmp_path):
+    words = ["--target", "sick", "--costs", data / "costs.csv", "--out", tmp_path / "run"]
+    refuses(
+        typed("fit", numbered, *words),
+        "--costs must have a cost for every feature, got none for 'patient id', 'note'; add "
+        "their costs, or leave them out with --drop 'patient id' --drop note.",
+    )
+
+
+def test_fit_warns_in_one_line(fit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = fit("--min-confidence", "1")
+    words = "no design accepts any scored row at --min-confidence=1; lower it."
+    assert (result.code, result.err.splitlines()[-1]) == (0, f"emsco: warning: {words}")
+
+
+def test_fit_refuses_files_and_options_by_name(typed, fit, data, tmp_path):
+    out = ("--out", tmp_path / "run")
+    either = "either DATA or --train must be given, got neither."
+    refuses(typed("fit", "--target", "sick", *out), either)
+    missing = f"{tmp_path}/none.csv must be a file that can be read (No such file or directory)."
+    refuses(typed("fit", tmp_path / "none.csv", "--target", "sick", *out), missing)
+    names = "'age', 'pulse', 'panel', 'scan', 'sick'"
+    column = f"{data}/data.csv must have a column 'ill', got {names}."
+    refuses(typed("fit", data / "data.csv", "--target", "ill", *out), column)
+    cv = '--cv must be "auto", a fraction between 0 and 1 or a number of folds from 2, got '
+    for given, shown in (("1", "1"), ("2.5", "2.5"), ("half", "'half'"), ("nan", "nan")):
+        refuses(fit("--cv", given), f"{cv}{shown}.")
+    assert not (tmp_path / "run").exists()
+    search = '--search must be one of "auto", "exact", "evolution", "paper", got \'best\'.'
+    refuses(fit("--search", "best"), search)
+    refuses(fit("--max-stages", "0"), "--max-stages must be a whole number from 1 up, got 0.")
+
+
+def test_fit_takes_more_stages_than_features_for_as_many_as_there_are(fit, tmp_path):
+    words = [("--json", "--max-stages", n, "--out", tmp_path / f"run{n}") for n in (4, 9)]
+    found = [json.loads(fit(*own).out) for own in words]
+    assert found[0]["front"] == found[1]["front"]
+
+
+def test_fit_without_a_target_or_with_text_for_a_number_is_wrong_usage(typed, data, fit):
+    assert typed("fit", data / "data.csv").code == 2
+    assert fit("--max-stages", "many").code == 2
+    assert fit("--seed", "-1").code == 2
+    assert fit("--seed", "4294967296").code == 2

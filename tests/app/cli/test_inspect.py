@@ -1,0 +1,205 @@
+"""`emsco inspect`, and files that are read as `emsco fit` was told."""
+
+import json
+
+import numpy as np
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from support.commands import refuses
+
+from emsco.app.files.sources import FitFiles
+from emsco.app.runs.inspect import inspect_file
+from emsco.errors import DataError, ParameterError
+
+
+@pytest.fixture(scope="module")
+def messy(tmp_path_factory):
+    """A file with an id, gaps, dates, a typo, a leak and a constant, and semicolons."""
+    rng = np.random.default_rng(0)
+    sick = rng.integers(0, 2, 160)
+    values = rng.normal(size=(160, 2)) + sick[:, None]
+    lines = ["id;age;iron;city;visit;score;sick_code;ward;sick"]
+    for i, label in enumerate(sick.tolist()):
+        age, iron = (f"{value:.2f}".replace(".", ",") for value in values[i])
+        iron = "?" if i % 40 == 3 else iron
+        day, score = f"{1 + i % 28}/{1 + i % 12}/2025", "n/k" if i == 7 else i * 7 % 160
+        state = "ill" if label else "well"
+        lines.append(f"{900 + i};{age};{iron};{'ABC'[i % 3]};{day};{score};{label + 10};7;{state}")
+    path = tmp_path_factory.mktemp("messy") / "messy.csv"
+    path.write_text("\n".join([*lines, lines[-1], ""]))
+    return path
+
+
+pytestmark = pytest.mark.filterwarnings(
+    "always::emsco.errors.ReadingWarning", "ignore::emsco.errors.DataWarning"
+)
+
+QUICK = ("--search", "evolution", "--generations", "1", "--population-size", "10")
+QUICK += ("--estimator", "logistic", "--cv", "0.3")
+FIXED = ("--drop", "id", "--drop", "sick_code", "--drop", "ward", "--drop", "score")
+TOLD = ("--dates", "days", "--na", "?", "--gaps", "impute")
+
+
+def test_everything_odd_is_told_with_its_way_out(typed, messy):
+    result = typed("inspect", messy, "--target", "sick", "--no-forecast")
+    assert result.code == 0
+    said = " ".join(result.out.split())
+    for words in (
+        "161 rows, sick: ",
+        "Column 'sick_code' alone decides the class",
+        "Column 'ward' has the same value in every row",
+        "Column 'visit' holds dates; --dates days makes them days since 1970-01-01, or leave it",
+        "Column 'score' mixes numbers and text such as 'n/k'; if that means a missing value, --",
+        "Values are missing in column 'iron'; emsco fit --gaps impute",
+        "1 row has the values of an earlier one.",
+    ):
+        assert words in said, words
+    for words in (
+        "with ';' between columns",
+        "a decimal comma",
+        "'?' was read as missing, 4 values",
+    ):
+        assert words in result.err, words
+
+
+def test_the_same_is_there_as_json(typed, messy):
+    result = typed("inspect", messy, "--target", "sick", "--no-forecast", "--json")
+    found = json.loads(result.out)
+    kinds = {column["name"]: column["kind"] for column in found["columns"]}
+    assert kinds["age"] == "number"
+    assert (kinds["city"], kinds["visit"], kinds["score"]) == ("text", "date", "mixed")
+    assert found["rows"] == 161 == sum(one["rows"] for one in found["classes"])
+    assert found["repeated_rows"] == 1
+    assert {one["kind"] for one in found["oddities"]} >= {"leak", "constant"}
+    assert found["fit"] is None
+
+
+def test_a_costs_file_to_fill_in_is_written_once(typed, messy, tmp_path):
+    costs = tmp_path / "costs.csv"
+    words = ("inspect", messy, "--target", "sick", "--no-forecast", "--write-costs", costs)
+    told = " ".join(typed(*words, "--drop", "id").out.split())
+    assert "without 'visit', 'score', 'sick_code', 'ward': set the costs, then emsco fit" in told
+    assert "--drop visit --drop score --drop sick_code --drop ward --costs" in told
+    lines = costs.read_text().splitlines()
+    assert lines == ["feature,cost,group,fee,fee_cost", "age,1,,,", "iron,1,,,", "city,1,,,"]
+    rule = f"--write-costs must be a new file, got '{costs}', which exists; --force writes over it."
+    refuses(typed(*words), rule)
+    assert typed(*words, "--force").code == 0
+    run = tmp_path / "run"
+    fit = ("fit", messy, "--target", "sick", "--costs", costs, *FIXED, *TOLD, *QUICK)
+    assert typed(*fit, "--drop", "visit", "--out", run).code == 0
+
+
+def test_a_forecast_says_what_a_fit_would_do(messy):
+    files = FitFiles("sick", messy, drop=("id", "sick_code", "ward", "score", "visit"))
+    settings = {"estimator": "logistic", "search": "evolution", "population_size": 10, "cv": 0.3}
+    with pytest.warns(UserWarning, match="read"):
+        found = inspect_file(files, forecast=True, **settings).forecast
+    assert (found.n_features, found.n_splits, found.search) == (3, 1, "evolution")
+    assert found.n_designs == 1500
+    assert 0 < found.low < found.high
+    assert found.time_in_words
+    assert found.to_dict()["rows_tried"] == 161
+    assert found.to_dict()["rows_searched"] is None
+
+
+def test_what_cannot_be_inspected_is_refused(typed, messy, tmp_path):
+    result = typed("inspect", messy, "--target", "Sik", "--no-forecast")
+    assert result.code == 1
+    assert "must have a column 'Sik', got " in result.err
+    assert "did you mean 'sick'?" in result.err
+    empty = tmp_path / "empty.csv"
+    empty.write_text("a,y\n")
+    with pytest.raises(DataError, match="must have rows, got none"):
+        inspect_file(FitFiles("y", empty))
+    empty.write_text("a,y\nx1,0\n5,1\n")
+    with pytest.raises(DataError, match="must have a column that a fit can use, got none"):
+        inspect_file(FitFiles("y", empty))
+    with pytest.raises(ParameterError, match="data must be given, got none"):
+        inspect_file(FitFiles("y", train=empty, val=empty))
+
+
+def test_a_run_remembers_how_its_files_are_read(typed, messy, tmp_path):
+    run, out = tmp_path / "run", tmp_path / "out.csv"
+    words = ("fit", messy, "--target", "sick", "--out", run, *FIXED, *QUICK)
+    result = typed(*words)
+    assert "got the date '1/1/2025' in column 'visit', line 2; --dates days makes" in result.err
+    assert typed(*words, *TOLD).code == 0
+    reading = json.loads((run / "run.json").read_text())["body"]["files"]["reading"]
+    assert reading["dates"] == "day-first"
+    assert reading["na"] == ["?"]
+    new = tmp_path / "new.csv"
+    new.write_text("age;iron;city;visit;sick\n1,5;?;A;3/4/2025;ill\n0,5;2;B;4/4/2025;well\n")
+    assert typed("decide", run, new, "--out", out).code == 0
+    assert len(out.read_text().splitlines()) == 3
+    assert typed("evaluate", run, new).code == 0
+    assert typed("monitor", run, new, "--min-coverage", "0.01").code in (0, 4)
+    result = typed("decide", run / "cascade.json", new, "--out", out)
+    words = "got the date '3/4/2025' in column 'visit', line 2; --dates days makes them days since "
+    assert f"{words}1970-01-01.\n" in result.err
+    assert typed("decide", run / "cascade.json", new, "--out", out, *TOLD[:2]).code == 1
+    assert (
+        typed("decide", run / "cascade.json", new, "--out", out, "--dates", "day-first").code == 0
+    )
+
+
+def test_a_run_of_an_earlier_version_has_no_reading_and_can_be_used(typed, run, data, tmp_path):
+    from emsco._base.documents import read_document, write_document
+    from emsco.app.runs.run import FORMAT
+
+    about = read_document(run / "run.json", "run", FORMAT, FORMAT).values
+    del about["files"]["reading"]
+    write_document(run / "run.json", "run", FORMAT, about)
+    assert typed("decide", run, data / "data.csv", "--out", tmp_path / "out.csv").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("--min-coverage", "90%"),
+            "--min-coverage must be a number from 0 to 1, got '90%'; did you",
+        ),
+        (
+            ("--min-coverage=90%",),
+            "--min-coverage must be a number from 0 to 1, got '90%'; did you",
+        ),
+        (("--max-cost", "5%"), "--max-cost must be a number, got '5%'."),
+        (("--min-confidence", "ill=90%,well=0.8"), "did you mean ill=0.9,well=0.8?"),
+        (("--min-recall", "ill=90%"), "got 'ill=90%'; did you mean ill=0.9?"),
+        (("--cv", "30%"), "got '30%'; did you mean 0.3?"),
+        (("--first", "Agee"), "got 'Agee'; did you mean 'age'?"),
+        (("--together", "age,puls"), "got 'puls'; did you mean 'pulse'?"),
+        (("--delay", "scn=1"), "got 'scn'; did you mean 'scan'?"),
+        (("--drop", "AGE"), "did you mean 'age'?"),
+        (("--search", "exakt"), "did you mean 'exact'?"),
+        (("--prefer", "ballanced"), "did you mean 'balanced'?"),
+        (
+            ("--drop", "sick"),
+            "--drop must leave out other columns than --target, got 'sick' for both.",
+        ),
+    ],
+)
+def test_what_is_mistyped_is_told_what_it_may_mean(fit, tmp_path, words, said):
+    result = fit(*words)
+    assert result.code == 1
+    assert said in result.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_name_that_comes_twice_is_refused(tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("age,age,sick\n1,2,0\n3,4,1\n")
+    with pytest.raises(DataError, match=r"twice.csv must have one column 'age', got 2\."):
+        inspect_file(FitFiles("sick", path))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_numbers_that_are_texts_are_categories(tmp_path, suffix):
+    table = {"age": ["\u0661", "\u0662"] if suffix == "csv" else ["1", "2"], "sick": [0, 1]}
+    path = tmp_path / f"texts.{suffix}"
+    write = pyarrow.csv.write_csv if suffix == "csv" else pyarrow.parquet.write_table
+    write(pyarrow.table({name: 6 * values for name, values in table.items()}), path)
+    assert [one.kind for one in inspect_file(FitFiles("sick", path)).columns] == ["text"]

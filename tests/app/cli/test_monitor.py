@@ -1,0 +1,140 @@
+"""`emsco monitor`."""
+
+import json
+
+import pytest
+from support.commands import refuses
+
+from emsco._base.progress import RowProgress
+from emsco.app.cli.endings import ALARM
+
+PROMISES = ("--min-accuracy", "0.6", "--max-cost", "50")
+
+
+@pytest.fixture
+def parts(data, tmp_path):
+    """The rows of the data in four files, as they come in."""
+    heading, *lines = (data / "data.csv").read_text().splitlines()
+    paths = []
+    for i in range(4):
+        path = tmp_path / f"week{i}.csv"
+        path.write_text("\n".join([heading, *lines[60 * i : 60 * i + 60], ""]))
+        paths.append(path)
+    return paths
+
+
+def flipped(path, out):
+    """The same rows with the other label."""
+    heading, *lines = path.read_text().splitlines()
+    out.write_text("\n".join([heading, *(f"{line[:-1]}{1 - int(line[-1])}" for line in lines), ""]))
+    return out
+
+
+@pytest.fixture
+def begun(typed, run, parts):
+    """A run whose monitor has counted two files."""
+    for path in parts[:2]:
+        assert typed("monitor", run, path, *PROMISES).code == 0
+    return run
+
+
+def test_the_first_call_sets_the_promises_and_says_what_was_seen(typed, run, parts):
+    result = typed("monitor", run, parts[0], *PROMISES)
+    assert result.code == 0
+    assert "60 rows decided" in result.err
+    said = " ".join(result.out.split())
+    for words in (
+        "Promises on 60 rows, 60 with a true label",
+        "accuracy at least 0.6 ",
+        "mean cost at most 50 ",
+        "Evidence of 40 raises an alarm.",
+    ):
+        assert words in said
+
+
+def test_later_calls_go_on_and_one_without_data_shows_how_things_stand(typed, begun, parts):
+    found = json.loads(typed("monitor", begun, parts[2], "--json").out)
+    assert (found["n_rows"], found["n_looks"], found["alarm"]) == (180, 3, False)
+    assert found["state"] == str(begun / "monitor.json")
+    assert json.loads(typed("monitor", begun, "--json").out) == {**found, "data": None}
+
+
+def test_an_alarm_is_exit_code_4_and_stays_until_reset(typed, begun, parts, tmp_path):
+    picture = tmp_path / "monitor.png"
+    typed("monitor", begun, flipped(parts[2], tmp_path / "wrong.csv"))
+    result = typed("monitor", begun, flipped(parts[3], tmp_path / "too.csv"), "--plot", picture)
+    assert result.code == ALARM == 4
+    assert "Alarm at row 240: accuracy at least 0.6, seen " in result.out
+    assert picture.stat().st_size > 1000
+    assert typed("monitor", begun, parts[0], "--again").code == ALARM
+    assert typed("monitor", begun, "--json").code == ALARM
+    assert typed("monitor", begun, "--reset").code == 0
+
+
+def test_reset_may_change_the_promises(typed, begun):
+    words = ("--min-recall", "1=0.4", "--min-accuracy", "0=0.5", "--delta", "0.1")
+    result = typed("monitor", begun, "--reset", *words)
+    assert "recall of 1 at least 0.4" in result.out
+    assert "accuracy of 0 at least 0.5" in result.out
+
+
+def test_refusals_are_one_line_and_leave_the_state_as_it_was(typed, begun, parts, tmp_path):
+    before, new = (begun / "monitor.json").read_bytes(), parts[2]
+    words = (
+        f"promises must be those of '{begun}/monitor.json' (accuracy at least 0.6, mean cost at "
+        "most 50, delta 0.05), got coverage at least 0.9, delta 0.05; --reset starts a new one."
+    )
+    refuses(typed("monitor", begun, new, "--min-coverage", "0.9"), words)
+    words = f"--plot must be a file that ends in .png, .svg, .pdf, got '{tmp_path}/x.txt'."
+    refuses(typed("monitor", begun, new, "--plot", tmp_path / "x.txt"), words)
+    words = "--delta must be a number in (0, 1), got 2.0."
+    refuses(typed("monitor", begun, new, "--delta", "2"), words)
+    words = f"{new} must have a column 'ill', got 'age', 'pulse', 'panel', 'scan', 'sick'."
+    refuses(typed("monitor", begun, new, "--target", "ill"), words)
+    assert (begun / "monitor.json").read_bytes() == before
+
+
+def test_rows_given_twice_are_refused_unless_asked_for(typed, begun, parts):
+    result = typed("monitor", begun, parts[0])
+    words = f"{parts[0]} must have new rows, got the 60 rows of 'week0.csv' again; --again counts "
+    assert (result.code, result.out) == (1, "")
+    assert result.err.endswith(f"emsco: {words}them once more.\n")
+    again = typed("monitor", begun, parts[0], "--again", "--json")
+    assert json.loads(again.out)["n_rows"] == 180
+
+
+def test_ctrl_c_is_exit_code_130_and_leaves_the_state_as_it_was(typed, begun, parts, monkeypatch):
+    def press(self, n_rows):
+        raise KeyboardInterrupt
+
+    before = (begun / "monitor.json").read_bytes()
+    monkeypatch.setattr(RowProgress, "rows", press)
+    result = typed("monitor", begun, parts[2])
+    assert (result.code, result.out) == (130, "")
+    assert result.err == f"emsco: interrupted; {begun}/monitor.json is as it was.\n"
+    assert (begun / "monitor.json").read_bytes() == before
+
+
+def test_a_first_call_needs_a_promise(typed, run, parts):
+    words = (
+        "one of --min-accuracy, --min-coverage, --min-recall, --max-cost must be given, got none."
+    )
+    refuses(typed("monitor", run, parts[0]), words)
+    assert not (run / "monitor.json").exists()
+
+
+def test_labels_may_come_late_and_the_state_may_lie_elsewhere(typed, run, parts, tmp_path):
+    state, bare = tmp_path / "state.json", tmp_path / "bare.csv"
+    lines = parts[0].read_text().splitlines()
+    bare.write_text("\n".join([*(line.rpartition(",")[0] for line in lines), ""]))
+    found = []
+    for path, more in ((bare, PROMISES), (parts[0], ("--late",))):
+        result = typed("monitor", run, path, *more, "--state", state, "--json")
+        found.append(json.loads(result.out))
+    assert [one["n_labelled"] for one in found] == [0, 60]
+    assert [one["n_rows"] for one in found] == [60, 60]
+    assert not (run / "monitor.json").exists()
+
+
+def test_the_help_names_the_exit_code_of_an_alarm(emsco):
+    assert "exit code is 4" in emsco("monitor", "--help").output

@@ -1,0 +1,191 @@
+"""`emsco plot`, and the figures of `emsco reproduce` that take no time."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.settings import ONE_THRESHOLD, PLAIN
+
+from emsco.app.files.sources import FitFiles
+from emsco.app.runs.fit import fit_files
+from emsco.app.runs.plot import KINDS, RunPicture, draw_run
+from emsco.app.runs.run import Run
+from emsco.errors import DataError, EMSCOError, FileError, ParameterError
+from emsco.lab.paper.cost_classes import cost_table, draw_cost_table
+from emsco.plotting import new_figure, write_figure
+
+NAMES = ("age", "pulse", "panel", "scan")
+
+
+def write_rows(path, n, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, size=n)
+    X = rng.normal(size=(n, 4)) + y[:, None] * [1.0, 0.7, 0.4, 0.2]
+    lines = [",".join((*NAMES, "ill"))]
+    lines += [
+        ",".join(map(str, (*row, ("no", "yes")[label]))) for row, label in zip(X, y, strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plots")
+    data, test = write_rows(folder / "a.csv", 200, 0), write_rows(folder / "b.csv", 80, 1)
+    files = FitFiles("ill", data, test=test)
+    return fit_files(files, folder / "run", max_stages=2, search="paper", generations=4, **PLAIN)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("reliability", "risk")])
+def test_every_kind_is_drawn_from_the_folder(run, kind, emsco, tmp_path):
+    result = emsco("plot", run.folder, "--kind", kind, "--out", tmp_path / "picture.svg", "--json")
+    assert json.loads(result.stdout)["kind"] == kind
+    assert "<svg" in (tmp_path / "picture.svg").read_text()
+
+
+def test_titles_name_the_run_the_design_and_the_file(run):
+    data = run.folder.parent / "b.csv"
+    title = f"run, design {run.chosen}"
+    reliability = draw_run(run, RunPicture("reliability", data=data))
+    assert reliability.get_suptitle() == f"{title}, b.csv"
+    before = run.front.plot_cascade(run.chosen).get_size_inches()[1]
+    cascade = draw_run(run, RunPicture("cascade"))  # without a layout, it grows for the title
+    assert [text.get_text() for text in cascade.texts] == [title]
+    assert cascade.get_size_inches()[1] > before
+    assert cascade.axes[0].get_position().y1 < 0.98
+
+
+def test_costs_have_the_unit_that_is_asked_for(run):
+    front = draw_run(run, RunPicture("front", currency="€"))
+    assert front.axes[0].get_xlabel() == "mean cost of a row, €"
+    cascade = draw_run(run, RunPicture("cascade", currency=" € "))
+    text = [text.get_text() for text in cascade.axes[0].texts]
+    assert any(line.endswith(" € per row") for part in text for line in part.splitlines())
+    with pytest.raises(ParameterError, match="currency must be a text of 1 to 12 characters"):
+        RunPicture(currency="")
+
+
+@pytest.mark.parametrize("kind", ["reliability", "risk"])
+def test_honesty_is_drawn_on_rows_of_a_file(run, kind, emsco, tmp_path):
+    data, out = run.folder.parent / "b.csv", tmp_path / "picture.png"
+    result = emsco("plot", run.folder, "--kind", kind, "--data", data, "--out", out)
+    assert result.stdout == f"Written to {out}.\n"
+    assert out.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_rows_of_a_weighted_run_keep_their_weights(tmp_path):
+    data = write_rows(tmp_path / "rows.csv", 120, 0)
+    head, *lines = data.read_text().splitlines()
+    weighted = [f"{head},counts", *(f"{line},{1 + i % 3}" for i, line in enumerate(lines))]
+    data.write_text("\n".join(weighted) + "\n")
+    files = FitFiles("ill", data, weights="counts")
+    run = fit_files(files, tmp_path / "run", max_stages=2, search="paper", generations=2, **PLAIN)
+    table, y, weights = run.labelled(data)
+    assert "counts" not in table.column_names
+    assert len(y) == 120
+    assert weights.tolist() == [1.0 + i % 3 for i in range(120)]
+
+
+def test_a_point_other_than_the_deployed_one_can_be_drawn(run):
+    other = next(i for i in range(len(run.front)) if i != run.chosen)
+    figure = draw_run(run, RunPicture("cascade", point=other, on="seen", width=7.0))
+    said = " ".join(text.get_text() for text in figure.axes[0].texts)
+    assert f"mean cost {run.front.seen[other].cost:.4g}" in said
+    with pytest.raises(ParameterError, match="point must be a whole number from 0 to"):
+        draw_run(run, RunPicture("cascade", point=len(run.front)))
+
+
+def test_convergence_of_a_run_is_that_of_its_search(run):
+    record = Run.open(run.folder).convergence
+    assert record.generation.tolist() == [0, 1, 2, 3, 4]
+    assert (np.diff(record.n_designs) >= 0).all()
+    best = record.best_coverage[-1], record.best_accuracy[-1], record.best_cost[-1]
+    fittest = run.front[0]
+    assert best == (fittest.coverage, fittest.accuracy, fittest.cost)
+
+
+def test_a_run_that_is_proven_has_no_convergence_to_draw(run, emsco, tmp_path):
+    out = tmp_path / "run"
+    files = FitFiles("ill", run.folder.parent / "a.csv")
+    fit_files(files, out, max_stages=2, search="exact", **ONE_THRESHOLD)
+    with pytest.raises(DataError, match="Draw its front instead, or search by evolution"):
+        emsco("plot", out, "--kind", "convergence", "--out", tmp_path / "none.svg")
+    assert not (tmp_path / "none.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("generation,seconds\n0,1\n", "must have a column 'best_coverage'"),
+        ("", "must have a value for every generation, got shapes"),
+    ],
+)
+def test_a_history_that_is_damaged_is_refused(run, tmp_path, text, sentence):
+    path = run.folder / "history.csv"
+    head = path.read_text().splitlines()[0]
+    (tmp_path / "history.csv").write_text(text or head + "\n")
+    with pytest.raises(DataError, match=sentence):
+        _ = replace(run, folder=tmp_path).convergence
+
+
+def test_labels_that_the_run_does_not_know_are_refused(run, tmp_path):
+    path = write_rows(tmp_path / "other.csv", 5, 0)
+    path.write_text(path.read_text().replace("yes", "maybe"))
+    with pytest.raises(DataError, match=r"must have only the labels \['no', 'yes'\], got 'maybe'"):
+        run.labelled(path)
+
+
+def test_rows_are_asked_for_where_they_are_needed_and_nowhere_else():
+    with pytest.raises(ParameterError, match="data must be given for kind risk, got none"):
+        RunPicture("risk")
+    with pytest.raises(ParameterError, match="data must be left out for kind front, got 'rows"):
+        RunPicture("front", data="rows.csv")
+    with pytest.raises(ParameterError, match=r"kind must be one of .*, got 'none'"):
+        RunPicture("none")
+    with pytest.raises(ParameterError, match=r"on must be one of .*, got 'train'"):
+        RunPicture("costs", on="train")
+
+
+def test_a_file_that_cannot_be_written_is_refused(tmp_path):
+    figure = new_figure(1, 1)
+    with pytest.raises(ParameterError, match=r"path must be a file that ends in \.png, \.svg, "):
+        write_figure(figure, tmp_path / "front.gif")
+    with pytest.raises(FileError, match=r"path must be a file, got .* \(No such file"):
+        write_figure(figure, tmp_path / "nowhere" / "front.png")
+
+
+def test_without_matplotlib_the_sentence_says_what_to_install(run, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    with pytest.raises(EMSCOError, match=r"pip install 'emsco\[plot\]'"):
+        draw_run(run, RunPicture())
+
+
+def test_reproduce_mutation_writes_tables_and_figures(emsco, tmp_path):
+    result = emsco("reproduce", "mutation", "--mutants", 500, "--out", tmp_path, "--json")
+    assert json.loads(result.stdout) == json.loads((tmp_path / "mutation.json").read_text())
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md", ".png", ".svg"]
+
+
+def test_reproduce_landscape_writes_tables_and_figures(emsco, paper_set, tmp_path):
+    paper_set("pima")
+    words = ["--set", "pima", "--max-stages", 2, "--jobs", 1, "--out", tmp_path]
+    result = emsco("reproduce", "landscape", *words)
+    assert "Trade-offs of all 255 designs of pima" in result.stdout
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md", ".png", ".svg"]
+
+
+def test_reproduce_costs_writes_the_classes_and_how_they_are_known(emsco, paper_set, tmp_path):
+    paper_set("heart")
+    result = emsco("reproduce", "costs", "--out", tmp_path)
+    assert "| 2 | anaemia, creatinine_phosphokinase," in result.stdout
+    assert "- heart: recovered from the authors' log" in result.stdout
+    assert (tmp_path / "costs.svg").exists()
+
+
+def test_the_table_of_made_sets_needs_no_data():
+    table = cost_table(("synthetic50",))
+    assert len(table.classes.cells[0][0]) == 50
+    assert table.to_dict()["known"] == {"synthetic50": "printed in the paper"}
+    assert draw_cost_table(table).get_figwidth() == 7

@@ -1,0 +1,138 @@
+"""`emsco serve`: what it says, refuses and leaves behind; requests are tested in tests/service."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+from support.commands import refuses
+from support.handmade import make_cascade
+
+from emsco.app.service.store import CaseStore
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a cascade, which is all that a service needs."""
+    make_cascade(classes=("ill", "well")).save(tmp_path / "cascade.json")
+    return tmp_path
+
+
+@pytest.fixture
+def briefly(monkeypatch):
+    """Services end as soon as they listen."""
+    started = []
+
+    def run(server, listening):
+        started.append(server.config.app)
+        asyncio.run(started[-1]._endpoints.desk.store.close())
+
+    monkeypatch.setattr("emsco.app.service.server._run", run)
+    return started
+
+
+@pytest.mark.usefixtures("briefly")
+def test_serve_says_where_it_is_and_where_cases_are(typed, folder):
+    result = typed("serve", folder, "--port", 0)
+    assert result.code == 0
+    first, second = result.out.splitlines()
+    assert first.startswith(f"Serving {folder} at http://127.0.0.1:")
+    assert second == (
+        f"Cases are kept in {folder}/cases.sqlite: 0 open cases and 0 decided. Ctrl-C ends."
+    )
+    assert result.err == f"emsco: ended; 0 open cases and 0 decided in {folder}/cases.sqlite.\n"
+
+
+@pytest.mark.usefixtures("briefly")
+def test_serve_takes_a_cascade_file_and_says_all_in_json(typed, folder):
+    found = json.loads(typed("serve", folder / "cascade.json", "--port", 0, "--json").out)
+    assert found["url"].startswith("http://127.0.0.1:")
+    assert found["database"] == str(folder / "cascade.sqlite")
+    assert (found["n_open"], found["n_decided"]) == (0, 0)
+
+
+def test_serve_hands_its_options_to_the_service(typed, folder, briefly):
+    (folder / "token").write_text("correct-horse-battery\n")
+    words = ("--token-file", folder / "token", "--max-body", "2MB", "--rate", "5", "--retain", "7")
+    assert typed("serve", folder, "--port", 0, *words, "--host", "0.0.0.0").code == 0
+    settings = briefly[0]._endpoints.desk.settings
+    assert (settings.token, settings.max_body) == ("correct-horse-battery", 2_000_000)
+    assert (settings.rate, settings.retain) == (5, 7)
+
+
+@pytest.mark.usefixtures("briefly")
+def test_serve_refuses_what_it_cannot_use(typed, folder):
+    refuses(
+        typed("serve", folder, "--host", "0.0.0.0"),
+        "--host must be an address of this machine alone without a token, got '0.0.0.0'; "
+        "--token-file names one, and --no-token does without.",
+    )
+    refuses(
+        typed("serve", folder, "--token-file", folder / "none"),
+        f"--token-file must be a file that can be read, got '{folder}/none' "
+        "(No such file or directory).",
+    )
+    (folder / "token").write_text("short")
+    refuses(
+        typed("serve", folder, "--token-file", folder / "token"),
+        "--token-file must have at least 16 characters of ASCII without spaces, got 5 characters.",
+    )
+    refuses(typed("serve", folder, "--rate", "0"), "--rate must be a number in (0, inf], got 0.0.")
+    result = typed("serve", folder, "--max-body", "much")
+    assert result.err.startswith("emsco: --max-body must be a number of bytes above 0")
+    refuses(
+        typed("serve", folder / "none"),
+        "RUN must be a folder that emsco fit has made, or a cascade file, got "
+        f"'{folder}/none', which does not exist.",
+    )
+
+
+@pytest.mark.usefixtures("briefly")
+def test_serve_refuses_cases_of_another_cascade_and_a_database_in_use(typed, folder):
+    other = CaseStore(folder / "cases.sqlite", "another")
+    refuses(
+        typed("serve", folder, "--port", 0),
+        f"--database must be free, got '{folder}/cases.sqlite', which another service has open.",
+    )
+    asyncio.run(other.close())
+    refuses(
+        typed("serve", folder, "--port", 0),
+        f"--database must have cases of this cascade, got '{folder}/cases.sqlite', whose cases "
+        "belong to another one; serve that cascade, or name another file.",
+    )
+
+
+def test_serve_without_its_packages_says_how_to_get_them(typed, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    refuses(
+        typed("serve", folder),
+        "FastAPI and uvicorn must be installed for this: pip install 'emsco[serve]'",
+    )
+
+
+def test_help_of_serve_says_what_is_exposed(typed):
+    shown = " ".join(typed("serve", "--help").out.split())
+    for words in ("There is no TLS here", "--token-file", "--max-body", "--retain", "/metrics"):
+        assert words in shown
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_signal_ends_a_service_with_one_line_and_keeps_its_cases(folder):
+    command = [sys.executable, "-m", "emsco", "serve", str(folder), "--port=0", "--json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+        said = ""
+        while not said.endswith("}\n"):
+            said += process.stdout.readline()
+        url = json.loads(said)["url"]
+        headers = {"Content-Type": "application/json"}
+        asked = urllib.request.Request(f"{url}/cases", b'{"id": "a"}', headers)
+        with urllib.request.urlopen(asked, timeout=20) as answer:
+            assert answer.status == 201
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+    assert err == f"emsco: ended; 1 open case and 0 decided in {folder}/cases.sqlite.\n"
+    assert process.returncode == 0

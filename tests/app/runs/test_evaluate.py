@@ -1,0 +1,329 @@
+"""Runs on labelled rows that came later: the estimator's figures, in chunks, beside known ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from support.settings import ONE_THRESHOLD, PLAIN
+from typer.testing import CliRunner
+
+from emsco._base.text import percent_with
+from emsco.app import cli
+from emsco.app.files import tables
+from emsco.app.files.sources import FitFiles
+from emsco.app.files.tables import write_table
+from emsco.app.runs.evaluate import evaluate_run
+from emsco.app.runs.fit import fit_files
+from emsco.app.runs.run import Run
+from emsco.cascade import Evaluation
+from emsco.errors import DataError, DataWarning, EMSCOError, FileError, ParameterError
+from emsco.plotting.flow import Flow
+
+NAMES = ("age", "panel", "scan")
+LABELS = np.array(["sick", "well"])
+
+
+def patients(n_rows, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, size=n_rows)
+    return rng.normal(size=(n_rows, 3)) + y[:, None] * np.array([0.5, 1.0, 2.0]), LABELS[y]
+
+
+def write_rows(path, X, y, **more):
+    """Features by name in another order than fitted, labels, and further columns."""
+    columns = {name: X[:, i] for i, name in reversed(list(enumerate(NAMES)))}
+    table = pa.table(columns | {"state": y} | more)
+    (pq.write_table if path.suffix == ".parquet" else pyarrow.csv.write_csv)(table, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory):
+    """A run with test rows, and a file of rows that came later."""
+    folder = tmp_path_factory.mktemp("clinic")
+    data = write_rows(folder / "data.csv", *patients(200, 0))
+    test = write_rows(folder / "test.csv", *patients(60, 1))
+    settings = {"min_confidence": 0.9, "max_stages": 3, "search": "exact", **PLAIN}
+    costs = folder / "costs.csv"
+    costs.write_text("feature,cost\nage,1\npanel,5\nscan,20\n")
+    files = FitFiles("state", data=data, test=test, costs=costs)
+    run = fit_files(files, folder / "run", **settings)
+    X, y = patients(90, 2)
+    return SimpleNamespace(
+        folder=folder, run=run, X=X, y=y, new=write_rows(folder / "new.csv", X, y)
+    )
+
+
+def emsco(*arguments):
+    """The command; errors of emsco's own are raised."""
+    result = CliRunner().invoke(cli.app, list(map(str, arguments)))
+    if isinstance(result.exception, EMSCOError):
+        raise result.exception
+    return result
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_figures_are_those_of_the_cascade_on_the_same_rows(clinic, tmp_path, ending):
+    path = clinic.new
+    if ending != ".csv":
+        path = tmp_path / f"new{ending}"
+        with write_table(path) as file:
+            file.write(pyarrow.csv.read_csv(clinic.new).to_pydict())
+    rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    found = evaluate_run(clinic.run, path)
+    assert found.new == clinic.run.cascade.evaluate(rows, clinic.y)
+    assert found.number == clinic.run.chosen
+
+
+def test_rows_that_took_part_in_the_search_are_told(clinic, tmp_path):
+    X, y = patients(200, 0)
+    mixed = write_rows(tmp_path / "mixed.csv", np.vstack([X[:30], patients(20, 5)[0]]), y[:50])
+    with pytest.warns(DataWarning, match=r"30 or more of the 50 rows of .*mixed.csv took part"):
+        evaluate_run(clinic.run, mixed)
+
+
+def test_another_design_is_evaluated_by_its_number(clinic):
+    number = len(clinic.run.front) - 1
+    assert number != clinic.run.chosen
+    rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    found = evaluate_run(clinic.run, clinic.new, point=number)
+    assert found.new == clinic.run.front.cascade(number).evaluate(rows, clinic.y)
+    with pytest.raises(ParameterError, match="point must be a whole number from 0 to"):
+        evaluate_run(clinic.run, clinic.new, point=number + 1)
+
+
+def test_chunks_change_nothing_and_are_reported(clinic, tmp_path, monkeypatch):
+    path = write_rows(tmp_path / "new.parquet", clinic.X, clinic.y)
+    whole, told = evaluate_run(clinic.run, path).new, []
+    monkeypatch.setattr(tables, "_ROWS", 7)
+    parts = evaluate_run(clinic.run, path, report=told.append).new
+    assert told == [0, *range(7, 90, 7), 90]
+    assert replace(parts, cost=0, exits=()) == replace(whole, cost=0, exits=())
+    assert parts.by_class == whole.by_class
+    assert parts.cost == pytest.approx(whole.cost)
+    assert Flow.from_evaluation(parts) == Flow.from_evaluation(whole)
+    sure = [leave.confidence for leave in whole.exits]
+    assert [leave.confidence for leave in parts.exits] == pytest.approx(sure)
+
+
+def test_what_there_is_without_a_cascade_is_measured_on_the_new_rows(clinic, tmp_path, monkeypatch):
+    path = write_rows(tmp_path / "new.parquet", clinic.X, clinic.y)
+    rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    expected = clinic.run.front.references_on(rows, clinic.y)
+    assert len(expected) == 3
+    assert evaluate_run(clinic.run, path).references == expected
+    monkeypatch.setattr(tables, "_ROWS", 7)
+    assert evaluate_run(clinic.run, path).references == expected
+
+
+def test_without_references_in_the_front_new_rows_have_none(clinic):
+    plain = replace(clinic.run, front=replace(clinic.run.front, references=()))
+    assert evaluate_run(plain, clinic.new).references == ()
+
+
+def test_labels_may_be_in_another_column(clinic, tmp_path):
+    path = write_rows(tmp_path / "new.csv", clinic.X, np.full(90, "?"), outcome=clinic.y)
+    assert evaluate_run(clinic.run, path, "outcome").new == evaluate_run(clinic.run, clinic.new).new
+
+
+def test_rows_count_by_their_weights(clinic, tmp_path):
+    X, y = patients(120, 4)
+    data = write_rows(tmp_path / "data.csv", X, y, w=np.arange(120) % 3)
+    files = FitFiles("state", data=data, weights="w")
+    run = fit_files(files, tmp_path / "run", max_stages=2, search="exact", **ONE_THRESHOLD)
+    weights = np.arange(90) % 4
+    new = write_rows(tmp_path / "new.csv", clinic.X, clinic.y, w=weights)
+    rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    assert evaluate_run(run, new).new == run.cascade.evaluate(rows, clinic.y, weights)
+    write_rows(new, clinic.X, clinic.y, w=weights - 1.5)
+    with pytest.raises(DataError, match=r"at least 0 in column 'w', got -1.5 in line 2\."):
+        evaluate_run(run, new)
+    write_rows(new, clinic.X, clinic.y, w=0 * weights)
+    with pytest.raises(DataError, match="must weigh more than 0 in column 'w', got 0 in all rows"):
+        evaluate_run(run, new)
+    with pytest.raises(ParameterError, match="a column of labels, got 'w', weights"):
+        evaluate_run(run, new, "w")
+
+
+def test_evaluations_of_parts_are_joined_by_their_weights(clinic):
+    table = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    weights = np.random.default_rng(0).random(90)
+    cascade = clinic.run.cascade
+    parts = [
+        cascade.evaluate(table.slice(i, 30), clinic.y[i : i + 30], weights[i : i + 30])
+        for i in (0, 30, 60)
+    ]
+    whole, joined = cascade.evaluate(table, clinic.y, weights), Evaluation.joined(parts)
+    for name in ("n_rows", "coverage", "accuracy", "cost"):
+        assert getattr(joined, name) == pytest.approx(getattr(whole, name))
+    for one, other in zip(joined.exits, whole.exits, strict=True):
+        assert one.n_correct == pytest.approx(other.n_correct)
+        assert one.confidence == pytest.approx(other.confidence)
+    assert np.allclose(joined.by_class.counts, whole.by_class.counts)
+
+
+# Sentences
+
+
+def test_a_missing_column_of_labels_is_named_with_the_way_out(clinic, tmp_path):
+    path = tmp_path / "bare.csv"
+    pyarrow.csv.write_csv(pyarrow.csv.read_csv(clinic.new).drop_columns(["state"]), path)
+    with pytest.raises(
+        DataError,
+        match=r"bare\.csv must have the column 'state' with the labels, got 'scan', 'panel', "
+        "'age'; target names another",
+    ):
+        evaluate_run(clinic.run, path)
+    with pytest.raises(ParameterError, match="target must be a column of labels, got 'age', a f"):
+        evaluate_run(clinic.run, clinic.new, "age")
+    with pytest.raises(DataError, match=r"must have the column 'stat' .*; did you mean 'state'\?$"):
+        evaluate_run(clinic.run, clinic.new, "stat")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            lambda text: text.replace("well", "dead"),
+            r"only the labels \['sick', 'well'\], got 'dead' i",
+        ),
+        (
+            lambda text: text.replace('"sick"', ""),
+            r"must have a label in every row, got none in line",
+        ),
+        (lambda text: text.splitlines()[0] + "\n", "must have rows, got none"),
+        (lambda text: text.replace("scan", "scam"), "must have a column 'scan', got 'scam'"),
+    ],
+)
+def test_rows_that_cannot_be_evaluated_are_refused_with_a_sentence(
+    clinic, tmp_path, change, sentence
+):
+    path = tmp_path / "rows.csv"
+    path.write_text(change(clinic.new.read_text()))
+    with pytest.raises(DataError, match=sentence):
+        evaluate_run(clinic.run, path)
+
+
+def test_a_bad_label_in_a_later_chunk_is_refused_by_its_row(clinic, tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_ROWS", 7)
+    y = clinic.y.astype(object)
+    y[41] = "dead"
+    path = write_rows(tmp_path / "new.parquet", clinic.X, y)
+    with pytest.raises(DataError, match=r"got 'dead' in row 42\."):
+        evaluate_run(clinic.run, path)
+    y[41] = None
+    write_rows(path, clinic.X, y)
+    with pytest.raises(DataError, match=r"must have a label in every row, got none in row 42\."):
+        evaluate_run(clinic.run, path)
+
+
+def test_a_folder_that_is_no_run_is_refused(clinic, tmp_path):
+    with pytest.raises(FileError, match="RUN must be a folder that emsco fit has made, got"):
+        emsco("evaluate", tmp_path, clinic.new)
+
+
+# The command
+
+
+def test_the_command_shows_scored_seen_and_new_figures(clinic):
+    result = emsco("evaluate", clinic.run.folder, clinic.new)
+    text = " ".join(re.sub("[│├└─█]", " ", result.stdout).split())
+    assert result.exit_code == 0
+    new = evaluate_run(clinic.run, clinic.new).new
+    flow, n_scored = Flow.from_evaluation(new), f"{clinic.run.point.n_rows} rows: coverage"
+    for stage in flow.stages:
+        assert f"leave: {stage.left} of {stage.reached}" in text
+    assert f"new 90 rows: coverage {new.coverage:.1%}, accuracy {new.accuracy:.1%}, cost" in text
+    assert f"scored {n_scored}" in text
+    assert "seen 60 rows: coverage" in text
+
+
+def test_the_command_shows_totals_of_new_rows_beside_those_promised(clinic):
+    costs = {"error_cost": {"sick": 90.0, "well": 20.0}, "reject_cost": 12.0}
+    words = ("--error-cost", "sick=90", "--error-cost", "well=20", "--reject-cost", 12)
+    found = evaluate_run(clinic.run, clinic.new, error_costs=costs)
+    rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    decided = clinic.run.cascade.evaluate(rows, clinic.y, **costs)
+    total = found.new.total
+    assert total.seen == decided.total.seen
+    assert total.promised == clinic.run.point.total(**costs)
+    result = emsco("evaluate", clinic.run.folder, clinic.new, *words)
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    text = " ".join(result.stdout.split())
+    assert f"total {total.seen.in_words} {total.promised.value:.4g} {total.verdict}" in text
+    assert f"rejections {total.seen.rejections:.4g} {total.promised.rejections:.4g}" in text
+    plain = json.loads(emsco("evaluate", clinic.run.folder, clinic.new, *words, "--json").stdout)
+    assert plain["new"]["total"]["seen"]["value"] == total.value
+    for one, reference in zip(plain["references"]["new"], found.references, strict=True):
+        assert one["total"]["value"] == reference.total(**costs).value
+
+
+def test_the_command_shows_the_new_rows_by_class_and_the_commonest(clinic):
+    text = emsco("evaluate", clinic.run.folder, clinic.new).stdout
+    new = evaluate_run(clinic.run, clinic.new).new
+    by_class, at = new.by_class, new.intervals
+    assert max(map(len, text.splitlines())) <= 80
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    for i, label in enumerate(LABELS):
+        found, said = (
+            percent_with(shares[i], *limits[i])
+            for shares, limits in ((by_class.recall, at.recall), (by_class.precision, at.precision))
+        )
+        shown = f"{label} {by_class.rows[i]:.0f} {by_class.coverage[i]:.1%} {found} {said}"
+        assert shown in lines
+        assert " ".join([label, *map(str, by_class.counts[i])]) in lines
+    share = f"{max((clinic.y == label).mean() for label in LABELS):.1%}"
+    assert f'Always answering "{by_class.commonest}" would be right for {share} of the' in text
+    assert "no better" not in text
+
+
+def test_the_command_says_if_labels_are_no_better_than_the_commonest(clinic, tmp_path):
+    path = write_rows(tmp_path / "new.csv", clinic.X, np.full(90, "well"))
+    text = emsco("evaluate", clinic.run.folder, path).stdout
+    assert 'Always answering "well" would be right for 100.0% of the rows, at no cost.' in text
+    assert "The labels given are no better than that." in text
+
+
+def test_the_command_shows_what_there_is_without_a_cascade_on_the_new_rows(clinic):
+    lines = emsco("evaluate", clinic.run.folder, clinic.new).stdout.splitlines()
+    start = next(i for i, line in enumerate(lines) if re.match(" *new rows +coverage", line)) + 2
+    found = evaluate_run(clinic.run, clinic.new)
+    for line, one in zip(lines[start : start + 4], (found.new, *found.references), strict=True):
+        assert line.split()[-3:-1] == [f"{one.coverage:.1%}", f"{one.accuracy:.1%}"]
+
+
+def test_json_holds_what_there_is_without_a_cascade_on_all_rows(clinic):
+    found = json.loads(emsco("evaluate", clinic.run.folder, clinic.new, "--json").stdout)
+    references = found["references"]
+    assert list(references) == ["scored", "seen", "new"]
+    assert [one["kind"] for one in references["new"]] == ["commonest", "everything", "answered"]
+    assert references["new"][0]["by_class"]["labels"] == ["sick", "well"]
+    assert references["seen"][1]["accuracy"] == clinic.run.front.seen_references[1].accuracy
+
+
+def test_json_holds_scored_seen_and_new_figures_and_out_keeps_them(clinic, tmp_path):
+    out = tmp_path / "march.json"
+    result = emsco("evaluate", clinic.run.folder, clinic.new, "--point", 1, "--out", out, "--json")
+    found = json.loads(result.stdout)
+    assert out.read_text() == result.stdout
+    assert found["scored"]["n_rows"] == clinic.run.point.n_rows
+    assert found["seen"] == json.loads(json.dumps(clinic.run.front.seen[1].to_dict()))
+    new = evaluate_run(clinic.run, clinic.new, point=1).new
+    assert found["new"] == json.loads(json.dumps(new.to_dict()))
+    assert (found["number"], found["data"]) == (1, str(clinic.new))
+    by_class = found["new"]["by_class"]
+    assert by_class["labels"] == ["sick", "well"]
+    assert [sum(line) for line in by_class["counts"]] == [(clinic.y == c).sum() for c in LABELS]
+    assert by_class["recall"] == new.by_class.recall.tolist()
+    assert by_class["commonest"] == new.by_class.commonest
+    assert Run.open(clinic.run.folder).chosen == clinic.run.chosen
+    with pytest.raises(ParameterError, match="--out must be another file than DATA, got"):
+        emsco("evaluate", clinic.run.folder, clinic.new, "--out", clinic.new)

@@ -1,0 +1,207 @@
+"""Limits: who may ask, how often and how much; and what is counted."""
+
+import contextlib
+import json
+import math
+import re
+import socket
+
+import pytest
+from support.handmade import make_cascade
+from support.services import JSON, serving
+
+from emsco.app.service import Settings
+from emsco.app.service.limits import Gatekeeper, RateLimit
+from emsco.app.service.messages import RefusalError
+from emsco.app.service.metrics import Metrics
+from emsco.app.service.server import check_host
+from emsco.errors import ParameterError
+
+CASCADE = make_cascade(classes=("ill", 'we"ll\\'))
+TOKEN = "correct-horse-battery"
+
+
+def test_a_body_may_have_as_many_bytes_as_allowed(tmp_path):
+    with serving(CASCADE, tmp_path / "a.sqlite", Settings(max_body=1000)) as service:
+        said = {}
+        for size in (1000, 1001, 9_000, 10**9):
+            body = b'{"id":"' + b"x" * (min(size, 9_000) - 9) + b'"}'
+            headers = {**JSON, "Content-Length": str(size)} if size > 9_000 else JSON
+            status, _, found = service.send("POST", "/cases", body, headers)
+            said[size] = status, json.loads(found)["error"]
+        assert said[1000][0] == 422
+        assert said[1001] == (413, "the body must have at most 1,000 bytes, got 1,001.")
+        assert [said[size][0] for size in (9_000, 10**9)] == [413, 413]
+        chunks = (b"x" * 600 for _ in range(3))
+        status, _, found = service.send("POST", "/cases", chunks, JSON)
+        assert status == 413
+        assert service.get("/health")[0] == 200
+
+
+def test_a_head_that_never_ends_is_refused(tmp_path):
+    with serving(CASCADE, tmp_path / "a.sqlite") as service:
+        for line in (b"X: " + b"y" * 10**6, b"Y: z\r\n" * 10**5):
+            with socket.create_connection(("127.0.0.1", service.port), timeout=20) as link:
+                with contextlib.suppress(OSError):  # hangs up before it has all
+                    link.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + line)
+                with contextlib.suppress(OSError):
+                    assert b" 200 " not in link.recv(100)
+        long = {f"X-{i}": "y" * 1000 for i in range(50)}
+        assert service.send("GET", "/health", None, long)[0] == 200
+        assert service.send("GET", "/health", None, long)[0] == 200
+
+
+def test_a_client_that_asks_too_often_is_told_to_wait(tmp_path):
+    with serving(CASCADE, tmp_path / "a.sqlite", Settings(rate=3)) as service:
+        found = [service.send("GET", "/health") for _ in range(5)]
+        assert [one[0] for one in found[:3]] == [200] * 3
+        assert found[-1][0] == 429
+        assert found[-1][1]["Retry-After"] == "1"
+        sentence = json.loads(found[-1][2])["error"]
+        assert sentence == "a client must send at most 3 requests a second, got more; wait 1 s."
+
+
+def test_a_rate_is_kept_over_time_and_by_client():
+    now = [0.0]
+    limit = RateLimit(2, clock=lambda: now[0])
+    assert [limit.wait("a") for _ in range(4)] == [0, 0, 0.5, 0.5]
+    assert limit.wait("b") == 0
+    now[0] = 0.5
+    assert [limit.wait("a"), limit.wait("a")] == [0, 0.5]
+    now[0] = 60.0
+    assert [limit.wait("a") for _ in range(3)] == [0, 0, 0.5]
+    assert [RateLimit(math.inf).wait("a") for _ in range(9)] == [0] * 9
+
+
+def test_few_clients_are_remembered(monkeypatch):
+    monkeypatch.setattr("emsco.app.service.limits._MOST_CLIENTS", 10)
+    now = [0.0]
+    limit = RateLimit(1, clock=lambda: now[0])
+    for i in range(200):
+        now[0] += 0.01
+        limit.wait(f"10.0.0.{i}")
+        assert len(limit._left) <= 10
+
+
+def admitted(gatekeeper, address="127.0.0.1", public=False, **headers):
+    given = {name.replace("_", "-").encode(): text.encode() for name, text in headers.items()}
+    try:
+        gatekeeper.admit(address, given, public)
+    except RefusalError as error:
+        return error.status
+    return 200
+
+
+def test_a_token_guards_data_but_not_pages(tmp_path):
+    with serving(CASCADE, tmp_path / "a.sqlite", Settings(token=TOKEN)) as service:
+        for path in ("/", "/docs", "/openapi.json", "/health", "/play.js", "/service.css"):
+            assert service.send("GET", path)[0] == 200
+        for path in ("/cascade", "/metrics", "/cases/x"):
+            status, headers, found = service.send("GET", path)
+            assert (status, headers["WWW-Authenticate"]) == (401, "Bearer")
+            assert TOKEN not in found.decode()
+        service.headers = {"Authorization": f"Bearer {TOKEN}"}
+        assert service.get("/cascade")[0] == 200
+        service.headers = {"Authorization": f"Bearer {TOKEN}x"}
+        assert "got another one." in service.get("/cascade")[1]["error"]
+
+
+def test_without_a_token_no_web_page_can_reach_the_service_by_a_name():
+    own = Gatekeeper(Settings(), "triage.local")
+    for host in ("127.0.0.1:8000", "localhost:1", "[::1]:8000", "10.1.2.3", "", "Triage.local:80"):
+        assert admitted(own, host=host) == 200
+    for host in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", "a b"):
+        assert admitted(own, host=host) == 421
+    named = Gatekeeper(Settings(token=TOKEN))
+    assert admitted(named, host="any.example", authorization=f"Bearer {TOKEN}") == 200
+
+
+def test_behind_a_proxy_clients_are_those_that_it_names():
+    behind = Gatekeeper(Settings(rate=1, behind_proxy=True))
+    spoofed = "9.9.9.9, 10.0.0.1"
+    assert admitted(behind, x_forwarded_for=spoofed) == 200
+    assert admitted(behind, x_forwarded_for="8.8.8.8, 10.0.0.1") == 429
+    assert admitted(behind, x_forwarded_for="10.0.0.2") == 200
+    direct = Gatekeeper(Settings(rate=1))
+    assert admitted(direct, x_forwarded_for="10.0.0.1") == 200
+    assert admitted(direct, x_forwarded_for="10.0.0.2") == 429
+    assert admitted(direct, "2001:db8::1") == 200
+    assert admitted(direct, "2001:db8::ffff") == 429
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"rate": 0}, "rate must be a number in (0, inf], got 0."),
+        ({"max_body": 10}, "max_body must be a whole number from 1000 to 100000000, got 10."),
+        ({"max_rows": 0}, "max_rows must be a whole number from 1 up, got 0."),
+        ({"retain": -1}, "retain must be a number in [0, inf], got -1."),
+        (
+            {"token": "short"},
+            "token must have at least 16 characters of ASCII without spaces, got 5",
+        ),
+        (
+            {"token": "x" * 20 + " "},
+            "token must have at least 16 characters of ASCII without spaces",
+        ),
+    ],
+)
+def test_settings_that_no_service_can_keep_are_refused(settings, words):
+    with pytest.raises(ParameterError, match=f"^{re.escape(words)}"):
+        Settings(**settings)
+
+
+def test_other_machines_are_let_in_with_a_token_only():
+    for host in ("127.0.0.1", "::1", "localhost", "127.8.8.8"):
+        check_host(host, has_token=False, allowed=False)
+    for host in ("0.0.0.0", "::", "192.168.0.9", "triage.local", ""):
+        with pytest.raises(ParameterError, match="host must be an address of this machine alone"):
+            check_host(host, has_token=False, allowed=False)
+        check_host(host, has_token=True, allowed=False)
+        check_host(host, has_token=False, allowed=True)
+
+
+def test_metrics_count_exits_labels_costs_and_rejections_across_restarts(tmp_path):
+    rows = {"sure": {"age": 3.0, "pulse": 3.0}, "poor": {"age": 0.1, "pulse": 0.2}}
+    with serving(CASCADE, tmp_path / "a.sqlite") as service:
+        label = service.post("/cases", {"values": rows["sure"]})[1]["label"]
+        assert service.post("/cases", {"values": rows["poor"], "budget": 5})[1]["accepted"] is False
+        case = service.post("/cases")[1]["id"]
+        service.post(f"/cases/{case}/reject", {"reason": "lost"})
+        service.post("/cases")
+        before = service.samples()
+    quoted = label.replace("\\", "\\\\").replace('"', '\\"')
+    expected = {
+        "emsco_cases_opened_total": 4,
+        'emsco_cases_decided_total{outcome="accepted",stage="1"}': 1,
+        'emsco_cases_decided_total{outcome="rejected",stage="1"}': 1,
+        'emsco_cases_decided_total{outcome="rejected",stage="0"}': 1,
+        f'emsco_cases_labelled_total{{label="{quoted}"}}': 1,
+        'emsco_cases_rejected_total{reason="budget"}': 1,
+        'emsco_cases_rejected_total{reason="by hand"}': 1,
+        "emsco_cases_cost_total": 7,
+        "emsco_cases_open": 1,
+    }
+    assert {name: before[name] for name in expected} == expected
+    assert before['emsco_requests_total{method="POST",route="/cases",status="201"}'] == 4
+    assert before["emsco_request_seconds_count"] >= 5
+    with serving(CASCADE, tmp_path / "a.sqlite") as service:
+        after = service.samples()
+    assert {name: after[name] for name in expected} == expected
+
+
+def test_the_text_of_metrics_has_each_family_once_with_its_kind():
+    metrics = Metrics({"emsco_cases_cost_total": 2.5})
+    metrics.note("GET", "/health", 200, 0.004)
+    lines = metrics.text({"emsco_cases_open": 3}).splitlines()
+    kinds = [line.split() for line in lines if line.startswith("# TYPE")]
+    assert [one[2] for one in kinds] == [
+        "emsco_cases_cost_total",
+        "emsco_cases_open",
+        "emsco_requests_total",
+        "emsco_request_seconds",
+    ]
+    assert "emsco_cases_cost_total 2.5" in lines
+    assert 'emsco_request_seconds_bucket{le="0.0025"} 0' in lines
+    assert 'emsco_request_seconds_bucket{le="0.005"} 1' in lines
+    assert 'emsco_request_seconds_bucket{le="+Inf"} 1' in lines

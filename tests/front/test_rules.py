@@ -1,0 +1,208 @@
+"""Rules that choose a point, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.handmade import make_front
+
+from emsco.errors import ParameterError
+from emsco.front.rules import (
+    Limits,
+    accurate_of,
+    check_preference,
+    economical_of,
+    plain_preference,
+    preference_in_words,
+)
+from emsco.stats.by_class import ByClass
+from emsco.stats.differences import Comparison, Difference
+
+SAME = Difference(0.0, 0.1)
+EQUAL = Comparison(SAME, SAME, SAME, (SAME, SAME), (SAME, SAME))
+
+
+@pytest.fixture
+def point():
+    return replace(make_front()[0], versus_everything=EQUAL)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("economical", "the cheapest that is not worse than buying everything (economical)"),
+        ("accurate", "the most accurate (accurate)"),
+        ("balanced", "the best balance of coverage, accuracy and cost (balanced)"),
+        (
+            "one_standard_error",
+            "the simplest within a standard error of the best expected (one_standard_error)",
+        ),
+        ("fittest", "the one that the paper would deploy (fittest)"),
+        (
+            {"max_cost": 3},
+            "the best balance of coverage, accuracy and cost within your limits (balanced)",
+        ),
+        ({"rule": "accurate"}, "the most accurate (accurate)"),
+    ],
+)
+def test_a_rule_says_why_it_chose_a_point(point, rule, words):
+    assert preference_in_words(rule, point) == words
+
+
+def test_the_economical_rule_says_if_every_design_is_worse_than_everything(point):
+    behind = replace(EQUAL, coverage=Difference(-0.5, 0.1))
+    words = preference_in_words("economical", replace(point, versus_everything=behind))
+    assert words.startswith("the one that falls least short of buying everything, since all do")
+
+
+def test_a_simplified_design_is_not_said_to_be_worse_within_what_chance_explains(point):
+    behind = replace(EQUAL, coverage=Difference(-0.12, 0.1))
+    simple = replace(point, versus_everything=behind, is_simplified=True)
+    words = preference_in_words("economical", simple)
+    assert words.startswith("the simplest of the cheap ones that are not worse than buying every")
+    assert words.endswith("by more than chance (economical)")
+    worse = replace(simple, versus_everything=replace(EQUAL, coverage=Difference(-0.5, 0.1)))
+    assert "falls least short" in preference_in_words("economical", worse)
+
+
+def test_the_economical_rule_prefers_designs_that_beat_the_commonest_class(point):
+    dull = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (40, 0, 0))), cost=1.0)
+    good = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (2, 38, 0))), cost=9.0)
+    assert economical_of([dull, good], 10.0) == 1
+    assert economical_of([dull, dull], 10.0) == 0
+
+
+def scored(point, n_rows, n_correct, confidence, cost=1.0):
+    """A point of one exit that labels all of its rows."""
+    return replace(
+        point,
+        coverage=1.0,
+        accuracy=n_correct / n_rows,
+        cost=cost,
+        n_rows=n_rows,
+        exits=(n_rows,),
+        correct_exits=(n_correct,),
+        exit_confidence=confidence and (confidence,),
+    )
+
+
+def test_accuracy_is_steadied_by_confidence_that_counts_like_400_rows(point):
+    assert scored(point, 400, 360, 0.8).steadied_accuracy == pytest.approx(0.85)
+    assert scored(point, 40_000, 36_000, 0.8).steadied_accuracy == pytest.approx(0.899, abs=1e-3)
+    assert scored(point, 400, 360, None).steadied_accuracy == 0.9  # nobody looked at its rows
+
+
+def test_rows_that_several_splits_score_steady_no_more_than_once(point):
+    once = ByClass((0, 1), ((100, 0, 0), (0, 100, 0)))
+    often = replace(scored(point, 800, 720, 0.8), by_class=once)
+    assert often.steadied_accuracy == pytest.approx((200 * 0.9 + 400 * 0.8) / 600)
+
+
+def test_the_accurate_rule_looks_through_luck_on_few_rows_but_not_through_many(point):
+    for n_rows, best in ((100, 1), (100_000, 0)):
+        lucky = scored(point, n_rows, n_rows * 9 // 10, 0.8)
+        solid = scored(point, n_rows, n_rows * 88 // 100, 0.88)
+        assert accurate_of([lucky, solid]) == best
+
+
+def test_of_equally_accurate_designs_the_cheapest_is_taken(point):
+    assert accurate_of([scored(point, 100, 90, 0.9, cost) for cost in (3.0, 1.0, 2.0)]) == 1
+
+
+def test_the_front_has_the_accurate_rule_within_limits():
+    front = make_front()
+    assert front.accurate() == front.prefer("accurate")
+    cheapest = min(front, key=lambda one: one.cost)
+    assert front.select(max_cost=cheapest.cost, rule="accurate") == cheapest
+
+
+def test_a_label_that_is_named_twice_is_one_class(point):
+    counted = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (2, 38, 0))))
+    said = Limits(min_recall={1: 0.5, "1": 0.99}).why_none([counted])
+    assert said.startswith("None of the 1 designs has recall of 1 at least 0.99 (the best: 0.95)")
+
+
+def test_the_economical_rule_takes_the_knee_where_nobody_compared_designs_with_everything(point):
+    words = preference_in_words("economical", replace(point, versus_everything=None))
+    assert words.startswith("the nearest to the best of all three figures")
+
+
+def front_to_total():
+    counts = ((40, 9, 1), (1, 30, 19)), ((35, 5, 10), (0, 35, 15))
+    front = make_front()
+    points = [
+        replace(point, by_class=ByClass((0, 1), own))
+        for point, own in zip(front, counts, strict=True)
+    ]
+    return replace(front, points=tuple(points))
+
+
+@pytest.mark.parametrize(
+    ("error_cost", "reject_cost"),
+    [(500, 1), (1, 500), ({0: 900, 1: 1}, 2), ([[0, 1], [900, 0]], {0: 1, 1: 2})],
+)
+def test_the_lowest_total_is_chosen(error_cost, reject_cost):
+    front = front_to_total()
+    totals = [one.value for one in front.totals(error_cost, reject_cost)]
+    chosen = front.prefer({"error_cost": error_cost, "reject_cost": reject_cost})
+    assert chosen is front[totals.index(min(totals))]
+
+
+def test_the_lowest_total_is_taken_within_limits():
+    front = front_to_total()
+    assert front.select(error_cost=5000, reject_cost=1) is front[1]
+    assert front.select(error_cost=1, reject_cost=500) is front[0]
+    accurate = front[1].accuracy
+    assert front.select(min_accuracy=accurate, error_cost=1, reject_cost=500) is front[1]
+
+
+def test_costs_leave_no_room_for_a_rule():
+    with pytest.raises(ParameterError, match="rule must be left out where error_cost is given"):
+        front_to_total().select(error_cost=5, reject_cost=1, rule="knee")
+
+
+def test_a_front_that_rejects_needs_a_cost_of_rejections():
+    with pytest.raises(ParameterError, match="reject_cost must be given beside error_cost"):
+        front_to_total().prefer({"error_cost": 5})
+    answered = [replace(point, coverage=1.0) for point in front_to_total()]
+    front = replace(front_to_total(), points=tuple(answered))
+    assert front.prefer({"error_cost": 5}) in front.points
+    with pytest.raises(ParameterError, match="error_cost must be given"):
+        front.totals(None)
+
+
+def test_bad_costs_fail_before_a_search():
+    with pytest.raises(ParameterError, match="error_cost must name the classes"):
+        check_preference({"error_cost": {"sick": 4, 0: 1}, "reject_cost": 1}, [0, 1])
+    check_preference({"error_cost": 4}, [0, 1], may_reject=False)
+
+
+def test_a_preference_with_costs_in_words():
+    point = front_to_total()[0]
+    prefer = {"error_cost": 500, "reject_cost": 40}
+    words = "the lowest scored total{} with 500 for an error and 40 for a rejection"
+    assert preference_in_words(prefer, point) == words.format("")
+    assert preference_in_words({**prefer, "max_cost": 9}, point) == words.format(
+        " within your limits"
+    )
+
+
+def test_a_preference_for_a_file_is_plain():
+    assert plain_preference("knee") == "knee"
+    plain = plain_preference({"error_cost": np.eye(2), "min_recall": {1: np.float64(0.5)}})
+    assert plain == {"error_cost": [[1.0, 0.0], [0.0, 1.0]], "min_recall": {"1": 0.5}}
+
+
+def test_a_front_whose_classes_nobody_counted_still_has_totals_by_class():
+    """As after Ctrl-C: rows of all classes then count alike."""
+    front = make_front()
+    both = {"error_cost": {0: 90, 1: 10}, "reject_cost": {0: 4, 1: 2}}
+    assert front.labels == (0, 1)
+    assert front.prefer(both) in front.points
+    costs = front.error_costs(**both)
+    assert costs.mean_costs(None) == (0, 50, 3)
+    words = preference_in_words(both, front[0])
+    assert words == "the lowest scored total with your costs of errors"
+    assert replace(front, models=None).labels is None

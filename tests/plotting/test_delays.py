@@ -1,0 +1,40 @@
+"""Delays in pictures: beside the cost so far, and only where values come later."""
+
+from dataclasses import replace
+
+import pytest
+from support.handmade import make_front
+from support.looks import words_of
+
+from emsco.app.explorer import Explored
+from emsco.front.records import explored_designs
+from emsco.plotting.flow import cascade_boxes
+
+
+def slow(front):
+    return replace(front, costs=front.costs.with_delays({"scan": 2, "biopsy": 7}))
+
+
+def data_of(front):
+    designs = explored_designs(front.points, None, front.costs)
+    own = {"proven": True, "title": "it", "deploy": "{number}"}
+    return Explored(designs, [0, 1], front.costs, 0.8, **own).to_dict()
+
+
+@pytest.mark.parametrize("width", [3.4, 10.0])
+def test_the_plot_of_a_cascade_has_delays(width):
+    words = words_of(slow(make_front()).plot_cascade(0, width=width))
+    for delay in ("cost3.5perrowdelay0", "cost13.5perrowdelay2", "meandelay3.3"):
+        assert delay in words
+    assert "delay" not in words_of(make_front().plot_cascade(0, width=width))
+
+
+def test_the_page_has_delays_after_each_stage():
+    assert data_of(slow(make_front()))["waits"] == [[0, 2, 9], [7, 7]]
+    assert data_of(make_front())["waits"] is None
+
+
+def test_the_diagram_of_an_estimator_has_delays():
+    boxes = cascade_boxes(slow(make_front()).flow(0), 0.8).name_details
+    assert "so far 13.5\ndelay so far 2\n" in boxes[1]
+    assert "delay" not in "".join(cascade_boxes(make_front().flow(0), 0.8).name_details)

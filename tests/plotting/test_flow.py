@@ -1,0 +1,109 @@
+"""The flow of rows through a design."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from support.handmade import make_assessed_front, make_front_of_thresholds
+from support.settings import PLAIN
+
+from emsco import EMSCOClassifier, FeatureCosts
+from emsco.cascade import Decisions, Evaluation
+from emsco.plotting.flow import Flow
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    costs = FeatureCosts.resolve({name: 1 + i % 4 for i, name in enumerate(X)}, list(X))
+    model = EMSCOClassifier(costs=costs, max_stages=3, generations=5, random_state=0, **PLAIN)
+    return model.fit(X.iloc[:400], y[:400]), X.iloc[400:], y[400:]
+
+
+def test_a_flow_has_the_figures_of_its_point(fitted):
+    model, _, _ = fitted
+    for point in model.front_:
+        flow = model.front_.flow(point)
+        found = (flow.coverage, flow.accuracy, flow.cost)
+        assert found == pytest.approx((point.coverage, point.accuracy, point.cost))
+
+
+def test_a_flow_has_the_figures_of_its_evaluation(fitted):
+    model, X, y = fitted
+    report = model.evaluate(X, y)
+    flow = Flow.from_evaluation(report)
+    found = (flow.coverage, flow.accuracy, flow.cost)
+    assert found == pytest.approx((report.coverage, report.accuracy, report.cost))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_that_do_not_add_up_to_the_last_bit_leave_no_rows_behind(seed):
+    rng = np.random.default_rng(seed)
+    stage = rng.integers(1, 4, size=50)
+    decisions = Decisions(
+        guesses=np.zeros(50),
+        accepted=np.ones(50, dtype=bool),
+        confidence=np.ones(50),
+        stage=stage,
+        cost=stage.astype(float),
+    )
+    weights = rng.integers(1, 9, size=50) / 10
+    flow = Flow.from_evaluation(
+        Evaluation.from_decisions(decisions, np.zeros(50), weights, np.arange(2.0), [("a",)] * 3)
+    )
+    assert (flow.rejected, flow.stages[-1].staying) == (0, 0)
+
+
+def test_rows_that_reach_a_stage_are_those_that_did_not_leave_before(fitted):
+    model, X, y = fitted
+    flow = Flow.from_evaluation(model.evaluate(X, y))
+    left = flow.n_rows
+    for stage in flow.stages:
+        assert stage.reached == left
+        left -= stage.left
+    assert flow.rejected == left
+
+
+def test_stages_cost_what_their_features_do(fitted):
+    model, _, _ = fitted
+    for stage in model.front_.flow(model.point_).stages:
+        assert stage.cost == pytest.approx(model.front_.costs.cost_of(stage.features))
+
+
+def test_all_rows_are_in_the_histogram_of_costs(fitted):
+    model, X, y = fitted
+    flow = Flow.from_evaluation(model.evaluate(X, y))
+    histogram = flow.cost_histogram()
+    assert sum(rows for _, rows in histogram) == flow.n_rows
+    assert histogram == sorted(histogram)
+
+
+def test_a_flow_knows_the_thresholds_of_its_design():
+    front = make_front_of_thresholds((0.9, {0: 0.6, 1: 0.8}, 0))
+    flow = front.flow(0)
+    rules = ["confidence ≥ 0.9", "confidence ≥ 0: 0.6, 1: 0.8", "answers all"]
+    assert [flow.rule(stage) for stage in flow.stages] == rules
+    assert flow.to_dict()["thresholds"] == [0.9, {"0": 0.6, "1": 0.8}, 0.0]
+    html = flow._repr_html_()
+    assert "leaves at" in html
+    assert all(rule in html for rule in rules)
+
+
+def test_a_row_that_three_rounds_of_folds_have_scored_counts_once():
+    front = make_assessed_front()
+    point = front[0]
+    counts = {
+        name: tuple(3 * n for n in getattr(point, name)) for name in ("exits", "correct_exits")
+    }
+    thrice = replace(front, points=(replace(point, n_rows=300, **counts), front[1]))
+    assert thrice[0].rows_in_words == "100 rows, 3 times"
+    assert point.rows_in_words == "100 rows"
+    assert thrice.flow(0) == front.flow(0)
+
+
+def test_stages_that_share_a_threshold_have_no_rules():
+    front = make_front_of_thresholds((0.9, 0.9, 0.9))
+    for flow in (front.flow(0), front.flow(1)):
+        assert not any(map(flow.rule, flow.stages))
+        assert "leaves at" not in flow._repr_html_()

@@ -1,0 +1,202 @@
+"""Notebook views: HTML without scripts, escaped once, small enough to store."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import config_context
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from support.handmade import NAMES, make_cascade, make_front, make_front_of_thresholds, make_rows
+from support.settings import ONE_THRESHOLD, PLAIN
+
+from emsco import Decisions, EMSCOClassifier
+from emsco._base.text import listed
+from emsco.plotting.flow import cascade_boxes
+from emsco.plotting.notebook import Dot, boxes, fragment, note, scatter, table
+
+HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a & b", "</style><b>")
+
+
+class Tags(HTMLParser):
+    """Tags that a browser would see, and attributes that would load or run something."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.running: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+        self.running += [name for name, _ in attrs if name.startswith("on") or name == "src"]
+
+
+def shown(text: str) -> str:
+    """Text that a reader of the HTML sees, without its style."""
+    return unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL))
+
+
+def reprs(names=NAMES, classes=(0, 1)):
+    front, cascade = make_front(classes, names), make_cascade(names=names, classes=classes)
+    X = make_rows(60)
+    y = np.asarray(classes)[np.arange(60) % 2]
+    decisions = replace(cascade.decide(X), ids=np.array([names[0]] * 60))
+    many = (front, front.with_seen(X, y), cascade, decisions, cascade.evaluate(X, y))
+    return [*(one._repr_html_() for one in many), front.flow(0)._repr_html_()]
+
+
+@pytest.fixture(scope="module")
+def fitted(small_problem):
+    return EMSCOClassifier(min_confidence=0.8, max_stages=2, random_state=0, **PLAIN).fit(
+        *small_problem
+    )
+
+
+def test_names_are_text_and_never_markup():
+    for text in reprs(HOSTILE, classes=HOSTILE[:2]):
+        tags = Tags(text)
+        assert {"script", "img", "b"}.isdisjoint(tags.names)
+        assert tags.running == []
+        assert tags.names.count("style") == 1
+        assert any(name in shown(text) for name in HOSTILE)
+
+
+def test_reprs_are_small_whole_and_need_nothing_from_elsewhere():
+    for text in reprs():
+        ElementTree.fromstring(text)  # every tag is closed
+        assert len(text) < 20_000
+        assert "http" not in text
+        assert "<script" not in text
+
+
+@given(st.text(st.characters(exclude_categories=["C"])))
+def test_every_piece_shows_its_text_as_it_is(text):
+    pieces = [table([text], [[text]]), note(text), boxes([(text, [text])]), fragment(text)]
+    pieces.append(scatter([Dot(0, 0, 0, text)], text, text, text))
+    for piece in pieces:
+        whole = "".join(ElementTree.fromstring(piece).itertext())
+        assert text in whole
+
+
+def test_a_front_shows_its_first_points_and_draws_them_all():
+    front = make_front()
+    text = front._repr_html_()
+    assert text.count("<circle") == len(front)
+    assert "Front of 2 designs: scored on 100 rows; proven" in shown(text)
+    for point in front:
+        assert f"{point.coverage:.1%}" in shown(text)
+        assert ", ".join(point.design.features(0)) in shown(text)
+
+
+def test_a_front_of_very_many_points_stays_small_and_says_what_it_leaves_out():
+    front = make_front()
+    many = replace(front, points=front.points * 3000, models=None)
+    text = many._repr_html_()
+    assert len(text) < 20_000
+    assert "100 of 6,000 points drawn." in shown(text)
+    assert "5,992 more; to_pandas() has all." in shown(text)
+
+
+def test_seen_figures_have_columns_of_their_own():
+    text = shown(reprs()[1])
+    assert "scored on 100 rows, seen on 60" in text
+    assert "seen accuracy" in text
+
+
+def test_a_cascade_shows_what_each_stage_buys_and_costs_and_when_rows_leave():
+    text = shown(make_cascade((0, 0, 1, -1))._repr_html_())
+    assert "a row leaves once confidence is at least 0.8" in text
+    assert "buys age (1), pulse (2.5)" in text
+    assert "cost 10, so far 13.5" in text
+    assert "never bought: biopsy" in text
+
+
+def test_decisions_are_counted_by_exit_and_the_first_are_listed():
+    decisions = Decisions(
+        guesses=np.array(["ill"] * 7),
+        accepted=np.arange(7) != 1,
+        confidence=np.full(7, 0.91234),
+        stage=np.array([1, 2, 2, 1, 1, 1, 1]),
+        cost=np.full(7, 3.0),
+    )
+    text = shown(decisions._repr_html_())
+    assert re.search(r"stage 1\s+5\s+71.4%\s+stage 2\s+1\s+14.3%\s+rejected\s+1", text)
+    assert re.search(r"ill\s+True\s+0.9123\s+1\s+3\s+False", text)  # a rejected row has no label
+    assert "2 more; to_pandas() has all." in text
+
+
+def test_no_decisions_are_shown_without_an_error():
+    text = make_cascade().decide(np.empty((0, 4)))._repr_html_()
+    assert "Decisions on 0 rows: mean cost 0" in shown(text)
+
+
+def test_an_evaluation_and_a_flow_show_the_same_rows():
+    cascade, X = make_cascade(), make_rows(60)
+    report = cascade.evaluate(X, np.arange(60) % 2)
+    *_, evaluation, _ = reprs()
+    for exit_ in report.exits:
+        place = "rejected" if exit_.stage is None else f"stage {exit_.stage}"
+        assert re.search(rf"{place}\s.*?{exit_.cost:g}\s+\d+\s+{exit_.n_rows}\s", shown(evaluation))
+
+
+def test_names_that_find_no_room_are_counted():
+    assert listed(["age"], most=1) == "age"
+    assert listed(["age", *"bcd"], most=1) == "age and 3 more"
+
+
+def test_the_diagram_of_scikit_learn_shows_the_deployed_stages(fitted):
+    text = shown(fitted._repr_html_())
+    for stage in fitted.front_.flow(fitted.point_).stages:
+        assert f"stage {stage.number}, cost {stage.cost:g}" in text
+        assert f"buys {', '.join(stage.features)}" in text
+        assert f"{stage.left} leave, with confidence of at least 0.8" in text
+    assert f"{fitted.front_.flow(fitted.point_).rejected} of 40 scored rows" in text
+
+
+def test_the_stages_are_there_inside_a_pipeline_and_a_search_of_settings(fitted, small_problem):
+    clf = EMSCOClassifier(min_confidence=0.8, max_stages=2, random_state=0, **PLAIN)
+    grid = GridSearchCV(make_pipeline(StandardScaler(), clf), {}, cv=2).fit(*small_problem)
+    for outer in (grid, grid.best_estimator_):
+        assert "stage 1, cost" in shown(outer._repr_html_())
+
+
+def test_before_a_fit_the_diagram_is_that_of_any_estimator():
+    clf = EMSCOClassifier(estimator=RandomForestClassifier())
+    text = shown(clf._repr_html_())
+    assert "estimator: RandomForestClassifier" in text
+    assert "stage 1" not in text
+
+
+def test_names_in_the_diagram_are_text(small_problem):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(small_problem[0], columns=[*HOSTILE, "x4", "x5"])
+    clf = EMSCOClassifier(max_stages=1, random_state=0, **ONE_THRESHOLD).fit(X, small_problem[1])
+    tags = Tags(clf._repr_html_())
+    assert tags.names.count("script") == 1  # scikit-learn's own
+    assert "img" not in tags.names
+
+
+def test_text_is_what_it_was_and_all_there_is_where_diagrams_are_off(fitted):
+    assert repr(fitted).startswith("EMSCOClassifier(")
+    with config_context(display="text"):
+        assert list(fitted._repr_mimebundle_()) == ["text/plain"]
+
+
+def test_boxes_say_what_each_stage_needs():
+    front = make_front_of_thresholds()
+    first, _, last, _ = cascade_boxes(front.flow(0), front.min_confidence).name_details
+    assert "40 leave, with confidence of at least 0.9, 97.5% correct" in first
+    assert "20 leave, at any confidence, 65.0% correct" in last
+    plain = cascade_boxes(front.flow(1), front.min_confidence).name_details
+    assert all("at least 0.8" in box for box in plain[:-1])

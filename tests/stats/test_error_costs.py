@@ -1,0 +1,176 @@
+"""What errors and rejections cost, and the total of a row."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from emsco._base.objectives import Objectives
+from emsco.errors import ParameterError
+from emsco.stats.by_class import ByClass
+from emsco.stats.error_costs import ErrorCosts, plain_costs
+from emsco.stats.expected import Estimate, Expected
+
+LABELS = ("ill", "well")
+COUNTED = ByClass(LABELS, ((30, 5, 15), (2, 40, 8)))
+MATRIX = [[1.0, 500.0], [20.0, 0.0]]
+
+
+def costs_of(error_cost, reject_cost=40, labels=LABELS, **more):
+    return ErrorCosts.from_parameters(error_cost, reject_cost, labels, **more)
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [
+        (7, [[0, 7], [7, 0]]),
+        (np.float32(7), [[0, 7], [7, 0]]),
+        ({"ill": 500, "well": 20}, [[0, 500], [20, 0]]),
+        ({"well": 20, "ill": {"well": 500}}, [[0, 500], [20, 0]]),
+        ({"ill": {"ill": 1, "well": 500}, "well": {"ill": 20}}, MATRIX),
+        (MATRIX, MATRIX),
+        (np.array(MATRIX), MATRIX),
+    ],
+)
+def test_errors_cost_a_number_a_number_by_label_or_a_matrix(given, lines):
+    assert costs_of(given).of_labels.tolist() == lines
+
+
+def test_rejections_cost_a_number_or_a_number_by_label():
+    assert costs_of(1, 40).costs[:, -1].tolist() == [40, 40]
+    assert costs_of(1, {"well": 1, "ill": 9}).costs[:, -1].tolist() == [9, 1]
+    assert costs_of(1, None, may_reject=False).costs[:, -1].tolist() == [0, 0]
+
+
+def test_labels_may_be_text_as_in_a_file():
+    assert costs_of({"0": 5, "1": 6}, {"1": 2, "0": 1}, (0, 1)).costs.tolist() == [
+        [0, 5, 1],
+        [6, 0, 2],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error_cost", "reject_cost", "message"),
+    [
+        (-1, 1, r"error_cost must be a number in \[0, inf\), got -1\."),
+        (math.nan, 1, "error_cost must be a number .* got nan"),
+        (math.inf, 1, "error_cost must be a number .* got inf"),
+        ("many", 1, "error_cost must be a number, .* got 'many'"),
+        ({"ill": 1}, 1, "error_cost must have a cost for each .* got none for 'well'"),
+        ({"ill": 1, "well": 1, "sick": 2}, 1, "error_cost must name the classes .* got 'sick'"),
+        ({"ill": -2, "well": 1}, 1, "error_cost of class 'ill' must be a number .* got -2"),
+        (
+            {"ill": {"wel": 1}, "well": 1},
+            1,
+            "error_cost of class 'ill' must name the classes .* got 'wel'",
+        ),
+        (
+            {"ill": {"ill": 1}, "well": 1},
+            1,
+            "error_cost of class 'ill' must have a cost for each .* got none for 'well'",
+        ),
+        ([[0, 1, 2], [1, 0, 2]], 1, r"2 lines of 2 numbers.* got the shape \(2, 3\)"),
+        (
+            [[0, math.nan], [1, 0]],
+            1,
+            "error_cost of class 'ill' given the label 'well' must be a number .* got nan",
+        ),
+        (
+            [[5, 1], [1, 0]],
+            1,
+            "error_cost must make the correct label of class 'ill' cost no more than a wrong one, "
+            "got 5 for it and 1 for 'well'",
+        ),
+        (None, 1, "error_cost must be given beside reject_cost"),
+        (1, None, "reject_cost must be given beside error_cost, .* 0 makes rejections free"),
+        (1, [1, 2], "reject_cost must be a number, or a number for each label"),
+        (1, {"ill": 2}, "reject_cost must have a cost for each .* got none for 'well'"),
+        (1, math.inf, "reject_cost must be a number .* got inf"),
+    ],
+)
+def test_costs_that_cannot_be_are_refused(error_cost, reject_cost, message):
+    with pytest.raises(ParameterError, match=message):
+        costs_of(error_cost, reject_cost)
+
+
+def test_without_classes_costs_are_single_numbers():
+    total = costs_of(50, 10, None).total(Objectives(0.9, 0.8, 5.0))
+    assert (total.features, total.errors, total.rejections) == pytest.approx((5, 9, 1))
+    with pytest.raises(ParameterError, match="one number for designs without results by class"):
+        costs_of(MATRIX, 10, None)
+
+
+def test_the_total_is_the_mean_over_rows_where_the_figures_are_counted():
+    costs = costs_of(MATRIX, {"ill": 60, "well": 10})
+    figures = Objectives(77 / 100, 70 / 77, 3.0)
+    total = costs.total(figures, COUNTED)
+    assert total.value == pytest.approx(3 + (np.array(COUNTED.counts) * costs.costs).sum() / 100)
+    assert total.rejections == pytest.approx((15 * 60 + 8 * 10) / 100)
+
+
+def test_with_one_number_the_total_is_a_weighted_sum_of_the_figures():
+    total = costs_of(500, 40).total(Objectives(0.8, 0.9, 3.0), COUNTED)
+    assert total.value == pytest.approx(3 + 500 * 0.8 * 0.1 + 40 * 0.2)
+
+
+def test_rows_of_a_kind_that_was_not_seen_cost_the_mean_over_classes():
+    none_wrong = ByClass(LABELS, ((75, 0, 0), (0, 25, 0)))
+    correct, wrong, rejected = costs_of(MATRIX, {"ill": 60, "well": 10}).mean_costs(none_wrong)
+    assert (correct, wrong, rejected) == pytest.approx((0.75, 380.0, 47.5))
+
+
+def test_the_interval_of_a_total_follows_from_those_of_its_figures():
+    figures = Expected(Estimate(0.8, 0.76, 0.84), Estimate(0.9, 0.87, 0.93), Estimate(3, 2, 4))
+    total = costs_of(500, 40).total(figures.figures, COUNTED, figures, basis="expected")
+    slopes = ((50 - 40) * 0.04, -0.8 * 500 * 0.03, 1)
+    assert total.interval is not None
+    assert total.interval.high - total.value == pytest.approx(math.hypot(*slopes))
+    assert total.basis == "expected"
+    assert costs_of(500, 40).total(figures.figures, COUNTED).interval is None
+
+
+def test_wrong_labels_of_a_class_cost_what_they_did():
+    three = ByClass(("a", "b", "c"), ((9, 1, 3, 0), (0, 9, 0, 0), (2, 0, 9, 4)))
+    costs = costs_of([[0, 1, 5], [2, 0, 4], [7, 8, 0]], 1, ("a", "b", "c"))
+    assert costs.wrong_by_class(three).tolist() == [4.0, 3.0, 7.0]
+
+
+def test_the_deviation_is_over_rows():
+    rows = np.repeat(costs_of(MATRIX).costs.ravel(), np.array(COUNTED.counts).ravel())
+    assert costs_of(MATRIX).deviation(COUNTED) == pytest.approx(rows.std())
+
+
+@pytest.mark.parametrize(
+    ("error_cost", "reject_cost", "words"),
+    [
+        (500, 40, "500 for an error and 40 for a rejection"),
+        ({"ill": 9, "well": 2}, 1, "9 for an error about 'ill', 2 about 'well' and 1 for a reject"),
+        (1, {"ill": 9, "well": 2}, "1 for an error and 9 for a rejection about 'ill', 2 about"),
+    ],
+)
+def test_costs_in_words(error_cost, reject_cost, words):
+    assert str(costs_of(error_cost, reject_cost)).startswith(words)
+
+
+def test_a_matrix_is_not_spelled_out():
+    matrix = [[0, 1, 5], [2, 0, 4], [7, 8, 0]]
+    assert "your matrix" in str(costs_of(matrix, 1, ("a", "b", "c")))
+
+
+def test_costs_for_a_file_are_plain():
+    assert plain_costs({1: np.array([2.0])}) == {"1": [2.0]}
+    assert plain_costs(((0, np.int64(1)), (2, 0))) == [[0, 1], [2, 0]]
+    assert type(plain_costs(np.float64(3))) is float
+
+
+def test_a_promise_does_not_take_one_cheap_error_for_all_that_follow():
+    counts = np.array([[60, 1, 5], [0, 40, 4]])  # one error, and of the cheap class
+    by_class = ByClass(("well", "ill"), counts)
+    costs = ErrorCosts.from_parameters({"well": 300, "ill": 2000}, 0, ("well", "ill"))
+    _, seen, _ = costs.mean_costs(by_class)
+    _, promised, _ = costs.mean_costs(by_class, promised=True)
+    usual = 300 * 66 / 110 + 2000 * 44 / 110
+    assert seen == 300
+    assert promised == pytest.approx((300 + 10 * usual) / 11)

@@ -1,0 +1,98 @@
+"""Promises as users write them, as words, and on the way to files and back."""
+
+import pytest
+
+from emsco import FileError, Interval, ParameterError, Promise
+from emsco._base.documents import Fields
+from emsco.stats.promises import limits_of, promises_from_fields, promises_of
+
+CLASSES = ["ill", "well"]
+EVERY = {
+    "min_accuracy": {"well": 0.99, None: 0.95},
+    "min_coverage": 0.8,
+    "max_cost": 50,
+    "min_recall": {"ill": 0.9},
+}
+
+
+def test_each_promise_is_a_sentence_or_a_few_words():
+    promises = promises_of(CLASSES, EVERY)
+    assert [one.sentence for one in promises] == [
+        "at least 95 % of the labels given are correct",
+        "at least 99 % of the rows called 'well' are 'well'",
+        "at least 80 % of the rows get a label",
+        "at least 90 % of the rows that are 'ill' are called 'ill'",
+        "a row costs at most 50 on average",
+    ]
+    assert [str(one) for one in promises] == [
+        "accuracy at least 0.95",
+        "accuracy of 'well' at least 0.99",
+        "coverage at least 0.8",
+        "recall of 'ill' at least 0.9",
+        "mean cost at most 50",
+    ]
+
+
+def test_promises_turn_into_limits_and_back():
+    promises = promises_of(CLASSES, EVERY)
+    assert limits_of(promises) == EVERY
+    assert promises_of(CLASSES, limits_of(promises)) == promises
+
+
+def test_promises_come_back_from_a_file():
+    promises = promises_of(CLASSES, EVERY)
+    read = Fields({"promises": [one.to_dict() for one in promises]}, "it")
+    assert promises_from_fields(read, CLASSES) == promises
+
+
+@pytest.mark.parametrize(
+    ("promise", "words"),
+    [
+        ({"kind": "luck"}, "'kind' must be one of accuracy, coverage, recall, cost"),
+        ({"label": "sick"}, "'label' must be one of None, 'ill', 'well', each once, got 'sick'"),
+        ({"limit": 0}, "'limit' must be above 0"),
+        ({"limit": 2}, "'limit' must be a finite number from 0 to 1"),
+        ({"label": None}, "'label' must be .* each once"),
+    ],
+)
+def test_a_false_promise_in_a_file_is_refused(promise, words):
+    accuracy, other = (Promise("accuracy", 0.9, label).to_dict() for label in (None, "ill"))
+    with pytest.raises(FileError, match=words):
+        promises_from_fields(Fields({"promises": [accuracy, {**other, **promise}]}, "it"), CLASSES)
+
+
+def test_a_share_has_a_lowest_figure_and_a_cost_a_highest():
+    share, cost, ends = Promise("coverage", 0.3), Promise("cost", 5.0), Interval(0.2, 6.0)
+    assert [share.is_met_by(figure) for figure in (0.29, 0.1 + 0.2, 0.4)] == [False, True, True]
+    assert [cost.is_met_by(figure) for figure in (4.9, 5.0, 5.1)] == [True, True, False]
+    assert (
+        (share.worst(ends), cost.worst(ends)) == (0.2, 6.0) == (cost.best(ends), share.best(ends))
+    )
+
+
+def test_labels_may_be_typed_as_text():
+    (promise,) = promises_of([0, 1], {"min_recall": {"1": 0.9}})
+    assert promise == Promise("recall", 0.9, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "^one of min_accuracy, min_coverage, min_recall, max_cost must be given, got none"),
+        ({"min_accuracy": 1.0}, r"in \(0, 1\), since no number of rows can show that a share is 1"),
+        ({"min_accuracy": 95}, r"got 95; did you mean 0.95\?$"),
+        ({"min_accuracy": {"sick": 0.9}}, "min_accuracy must name the classes 'ill', 'well', got"),
+        ({"min_accuracy": {"ill": 0}}, r"min_accuracy of class 'ill' must be a number in \(0, 1\)"),
+        ({"min_recall": {None: 0.9}}, "min_recall must name the classes 'ill', 'well', got None"),
+        ({"min_recall": 0.9}, "min_recall must be a dict of labels and shares"),
+        ({"min_coverage": 0}, r"min_coverage must be a number in \(0, 1\]"),
+        ({"max_cost": -1}, r"max_cost must be a number in \[0, inf\)"),
+    ],
+)
+def test_a_bad_promise_is_refused_in_one_sentence(given, words):
+    with pytest.raises(ParameterError, match=words):
+        promises_of(CLASSES, given, to_prove=True)
+
+
+def test_a_share_of_1_may_be_promised_though_it_cannot_be_proved():
+    assert promises_of(CLASSES, {"min_accuracy": 1})[0].limit == 1
