@@ -30,7 +30,11 @@ def fit(n_rows: int, n_features: int, estimator: str, seed: int) -> None:
     clf.fit(X, y)
     cpu, wall, peak = process_time() - cpu, perf_counter() - wall, status("VmHWM") - before
     per_value = peak * 2**20 / (n_rows * n_features)
-    screened = f"{clf.finish_.n_screened:,}" if clf.finish_ and clf.finish_.n_screened else "all"
+    screened = (
+        f"{clf.refinement_.n_screened:,}"
+        if clf.refinement_ and clf.refinement_.n_screened
+        else "all"
+    )
     print(
         f"| {n_rows:,} × {n_features} | {screened} | {cpu:.0f} | {wall:.0f} | {peak:,.0f} | "
         f"{per_value:.1f} | {len(clf.front_)} |",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from emsco.front import Certificate, CertificatePlan, ParetoFront, ParetoPoint
     from emsco.front.references import Reference
     from emsco.models.choice import FamilyLoss, ModelChoice
-    from emsco.search.finishing import Finish, FinishEnd
+    from emsco.search.finishing import Refinement, RefinementEnd
     from emsco.search.loop import Stop, StopReason
     from emsco.stats.by_class import ByClass
     from emsco.stats.differences import Comparison
@@ -73,8 +73,6 @@ __all__ = [
     "FeatureCosts",
     "Fee",
     "FileError",
-    "Finish",
-    "FinishEnd",
     "Generation",
     "Interval",
     "Intervals",
@@ -89,6 +87,8 @@ __all__ = [
     "Promise",
     "PromiseReport",
     "Reference",
+    "Refinement",
+    "RefinementEnd",
     "Reliability",
     "SeenPromise",
     "SeenTotal",
@@ -127,8 +127,6 @@ _HOMES = {
     "FeatureCosts": "emsco.costs",
     "Fee": "emsco.costs",
     "FileError": "emsco.errors",
-    "Finish": "emsco.search.finishing",
-    "FinishEnd": "emsco.search.finishing",
     "Generation": "emsco.estimator",
     "Interval": "emsco._base.objectives",
     "Intervals": "emsco.cascade",
@@ -143,6 +141,8 @@ _HOMES = {
     "Promise": "emsco.stats.promises",
     "PromiseReport": "emsco.stats.promises",
     "Reference": "emsco.front.references",
+    "Refinement": "emsco.search.finishing",
+    "RefinementEnd": "emsco.search.finishing",
     "Reliability": "emsco.stats.reliability",
     "SeenPromise": "emsco.stats.promises",
     "SeenTotal": "emsco.stats.promises",

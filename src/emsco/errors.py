@@ -73,7 +73,7 @@ class Remedy(Enum):
     NA = "na=({names},) says so"
     NEAREST = "Loosen a limit, or choose that design by its number"
     NEW_MONITOR = "start a new Monitor"
-    ODDITIES = "oddities_ lists all of them"
+    ODDITIES = "data_issues_ lists all of them"
     RARE_CLASS = "class_weight='balanced' finds more of a rare class, with more false alarms"
     RESUME = "resume=True goes on with it"
     SEEN = "with_seen adds them"

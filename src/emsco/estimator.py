@@ -174,12 +174,12 @@ class EMSCOClassifier(TableClassifier):
         The state of the search after each generation.
     stop_reason_ : StopReason
         Why the search ended. `str` gives a sentence; test `cause` in code.
-    oddities_ : tuple of Oddity
+    data_issues_ : tuple of DataIssue
         Columns and classes that look wrong, most serious first. `fit` warns of the first ten;
         "paper" checks none. `str` gives a sentence; test `kind` in code.
     model_choice_ : ModelChoice or None
         The stage models that `estimator="auto"` chose, and their losses; `str` gives a line.
-    finish_ : Finish or None
+    refinement_ : Refinement or None
         How the designs were finished, if the search used other models; `str` gives a line.
     n_splits_ : int
         Number of splits into training rows and scored rows.
@@ -334,8 +334,8 @@ class EMSCOClassifier(TableClassifier):
         self._undeploy()
         self.front_ = replace(fitted.front, searched=RowPrints.from_rows(data.rows))
         self.history_, self.stop_reason_ = fitted.history, fitted.stop_reason
-        self.oddities_, self.n_splits_ = fitted.oddities, fitted.n_splits
-        self.model_choice_, self.finish_ = fitted.model_choice, fitted.finish
+        self.data_issues_, self.n_splits_ = fitted.data_issues, fitted.n_splits
+        self.model_choice_, self.refinement_ = fitted.model_choice, fitted.finish
         return self._deploy(self.prefer, stacklevel=3)
 
     def choose(

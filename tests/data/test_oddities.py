@@ -15,11 +15,11 @@ from support.settings import PLAIN
 from emsco import EMSCOClassifier, FeatureCosts
 from emsco.data.dates import are_dates
 from emsco.data.issues import (
-    OddityKind,
+    DataIssueKind,
     class_shares,
+    data_issues_of,
     is_copy,
     is_numbering,
-    oddities_of,
     warnings_of,
 )
 from emsco.data.training import TrainingData
@@ -39,7 +39,7 @@ def training(table, y, costs=None, weights=None, gaps="refuse"):
 
 def found(table, y, **options):
     """Kind and subject of everything odd."""
-    return [(one.kind.value, one.subject) for one in oddities_of(training(table, y, **options))]
+    return [(one.kind.value, one.subject) for one in data_issues_of(training(table, y, **options))]
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def labels():
 
 @pytest.fixture
 def table(labels):
-    """Three noisy columns without any oddity."""
+    """Three noisy columns without any issue."""
     rng = np.random.default_rng(2)
     return pd.DataFrame(
         {
@@ -98,7 +98,7 @@ def test_a_leak_is_found_however_rare_its_class():
 
 
 def test_the_sentence_about_a_leak_asks_and_says_the_way_out(table, labels):
-    (leak,) = oddities_of(training(table.assign(bill=labels), labels))
+    (leak,) = data_issues_of(training(table.assign(bill=labels), labels))
     assert str(leak) == (
         "column 'bill' alone decides the class (balanced accuracy 100 % on unseen rows): is it "
         "known before the answer? If not, drop 'bill'."
@@ -161,7 +161,7 @@ def test_whole_numbers_that_all_differ_may_be_ids(name, values, is_id):
 def test_ids_of_numbers_and_texts_are_named(table, labels):
     odd = table.assign(row=np.arange(300), key=[f"p{i}" for i in range(300)])
     assert found(odd, labels) == [("identifier", "row"), ("identifier", "key")]
-    (first, _) = oddities_of(training(odd, labels))
+    (first, _) = data_issues_of(training(odd, labels))
     assert str(first) == (
         "column 'row' has a different value in every row; if it is an id, drop 'row'."
     )
@@ -169,7 +169,7 @@ def test_ids_of_numbers_and_texts_are_named(table, labels):
 
 def test_an_id_of_nearly_every_row_is_an_id(table, labels):
     key = [f"p{max(i, 5)}" for i in range(300)]
-    (odd,) = oddities_of(training(table.assign(key=key), labels))
+    (odd,) = data_issues_of(training(table.assign(key=key), labels))
     assert "in nearly every row" in str(odd)
 
 
@@ -179,7 +179,7 @@ def test_a_constant_is_told_and_so_is_one_but_for_a_few_of_many_rows(table, labe
     assert found(table.assign(a=some), labels) == []
     rng = np.random.default_rng(0)
     many = {"a": np.arange(2_000) == 7, "b": rng.normal(size=2_000)}
-    (odd,) = oddities_of(training(many, rng.integers(0, 2, 2_000)))
+    (odd,) = data_issues_of(training(many, rng.integers(0, 2, 2_000)))
     assert str(odd) == (
         "column 'a' has the same value in all but 1 of 2,000 rows, so it tells next to nothing; "
         "drop 'a'."
@@ -207,14 +207,14 @@ def test_dates_as_text_are_told(table, labels):
 
 def test_many_categories_with_few_rows_each_are_told(table, labels):
     town = np.random.default_rng(0).integers(0, 60, 300).astype(str)
-    (odd,) = oddities_of(training(table.assign(town=[f"t{i}" for i in town]), labels))
+    (odd,) = data_issues_of(training(table.assign(town=[f"t{i}" for i in town]), labels))
     assert str(odd).startswith("column 'town' has 60 categories with 5.0 rows each on average")
 
 
 def test_the_dearer_of_two_columns_that_tell_the_same_is_named(table, labels):
     table = table.assign(fahrenheit=table["age"] * 1.8 + 32)
     costs = {"age": 9, "pulse": 1, "ward": 1, "fahrenheit": 2.5}
-    (odd,) = oddities_of(training(table, labels, costs=costs))
+    (odd,) = data_issues_of(training(table, labels, costs=costs))
     assert str(odd) == (
         "column 'age' tells the same as column 'fahrenheit' but costs more (9 instead of 2.5); "
         "drop 'age'."
@@ -223,7 +223,7 @@ def test_the_dearer_of_two_columns_that_tell_the_same_is_named(table, labels):
 
 def test_copies_of_categories_are_found_under_other_names(table, labels):
     flipped = table["ward"].map({"north": "z", "south": "a"})
-    (odd,) = oddities_of(training(table.assign(side=flipped), labels))
+    (odd,) = data_issues_of(training(table.assign(side=flipped), labels))
     assert str(odd) == "column 'side' tells the same as column 'ward'; drop 'side'."
 
 
@@ -250,9 +250,9 @@ def test_copies_within_groups_cost_nothing(table, labels):
 def test_rare_classes_are_told_unless_the_split_does():
     rng = np.random.default_rng(0)
     y = np.array(["no"] * 280 + ["yes"] * 12 + ["maybe"] * 7 + ["odd"])
-    (maybe, yes) = oddities_of(training({"a": rng.normal(size=300)}, y))
+    (maybe, yes) = data_issues_of(training({"a": rng.normal(size=300)}, y))
     assert str(maybe) == "class 'maybe' has 7 rows: figures about it are guesses."
-    assert (yes.kind, yes.subject) == (OddityKind.RARE_CLASS, "yes")
+    assert (yes.kind, yes.subject) == (DataIssueKind.RARE_CLASS, "yes")
 
 
 def test_rows_of_weight_0_do_not_count(table, labels):
@@ -285,23 +285,23 @@ def test_shares_of_classes_are_by_weight_and_the_largest_come_first():
 def test_after_ten_warnings_the_others_are_counted(labels):
     rng = np.random.default_rng(0)
     table = {"age": rng.normal(size=300), **{f"c{i}": np.ones(300) for i in range(22)}}
-    oddities = oddities_of(training(table, labels))
-    texts = [str(warning) for warning in warnings_of(oddities)]
-    assert len(oddities) == 22
+    data_issues = data_issues_of(training(table, labels))
+    texts = [str(warning) for warning in warnings_of(data_issues)]
+    assert len(data_issues) == 22
     assert len(texts) == 11
-    assert texts[-1] == "and 12 more like these; oddities_ lists all of them."
-    assert len(list(warnings_of(oddities[:10]))) == 10
+    assert texts[-1] == "and 12 more like these; data_issues_ lists all of them."
+    assert len(list(warnings_of(data_issues[:10]))) == 10
 
 
 def test_fit_warns_and_keeps_what_is_odd(table, labels):
     clf = EMSCOClassifier(**QUICK)
     with pytest.warns(DataWarning, match="column 'bill' alone decides the class") as caught:
         clf.fit(table.assign(bill=labels), labels)
-    assert [one.subject for one in clf.oddities_] == ["bill"]
+    assert [one.subject for one in clf.data_issues_] == ["bill"]
     assert all(issubclass(one.category, EMSCOWarning) for one in caught)
     assert caught[0].filename == __file__
-    assert pickle.loads(pickle.dumps(clf)).oddities_ == clf.oddities_
-    assert clf.fit(table, labels).oddities_ == ()
+    assert pickle.loads(pickle.dumps(clf)).data_issues_ == clf.data_issues_
+    assert clf.fit(table, labels).data_issues_ == ()
 
 
 def test_the_papers_search_says_nothing(table, labels):
@@ -309,7 +309,7 @@ def test_the_papers_search_says_nothing(table, labels):
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)
         clf.fit(table.assign(bill=labels), labels)
-    assert clf.oddities_ == ()
+    assert clf.data_issues_ == ()
 
 
 def test_a_verbose_fit_says_the_shares_of_the_classes(table, capsys):
@@ -322,5 +322,5 @@ def test_a_large_table_is_checked_in_a_moment():
     rng = np.random.default_rng(0)
     data = training(rng.normal(size=(50_000, 50)), rng.integers(0, 2, 50_000))
     began = time.perf_counter()
-    assert oddities_of(data) == ()
+    assert data_issues_of(data) == ()
     assert time.perf_counter() - began < 2  # about 0.03 s on an idle machine

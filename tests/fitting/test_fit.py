@@ -17,7 +17,7 @@ from emsco.errors import EMSCOWarning, InterruptedWarning, ParameterError
 from emsco.fitting import fit, workbench
 from emsco.models.boosting.stages import BoostedModels, OwnBoosting
 from emsco.models.stage_models import EstimatorModels, LinearModels, parts_of
-from emsco.search.finishing import FinishEnd
+from emsco.search.finishing import RefinementEnd
 
 SMALL = {"max_stages": 2, "generations": 3, "population_size": 20, "random_state": 0}
 SMALL |= {"search": "evolution", **PLAIN}
@@ -62,7 +62,7 @@ class TestAuto:
         y = X["test0"] + X["test1"] > np.random.default_rng(1).normal(size=len(X))
         clf = EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(X, y)
         assert clf.model_choice_.family == "logistic"
-        assert clf.finish_ is None
+        assert clf.refinement_ is None
         assert isinstance(clf.cascade_.models, LinearModels)
 
     def test_says_what_it_took(self, capsys):
@@ -86,8 +86,10 @@ class TestBoosting:
         assert EMSCOClassifier(**SMALL).fit(*crossed()).score(X, y) < 0.65
 
     def test_designs_are_finished_with_models_of_their_own(self, boosted):
-        assert str(boosted.finish_).startswith("searched with one boosted model for all subsets; ")
-        assert boosted.finish_.end is FinishEnd.COMPLETE
+        assert str(boosted.refinement_).startswith(
+            "searched with one boosted model for all subsets; "
+        )
+        assert boosted.refinement_.end is RefinementEnd.COMPLETE
         parts = parts_of(boosted.cascade_.models)
         assert len(parts) == 2
         assert all(isinstance(part, BoostedModels) for part in parts)
@@ -140,7 +142,7 @@ class TestBoosting:
         X, y = crossed(n_features=3)
         settings = {"estimator": "boosting", "search": "auto", "min_confidence": 0.75}
         clf = EMSCOClassifier(**SMALL | settings).fit(X, y)
-        assert clf.finish_ is None
+        assert clf.refinement_ is None
         assert clf.front_.proven
 
     def test_the_cascade_does_on_scored_rows_what_the_front_says(self):
@@ -181,8 +183,8 @@ class TestFinish:
         tree = DecisionTreeClassifier(max_depth=4)
         clf = EMSCOClassifier(**SMALL | {"estimator": tree, "search_with": "logistic"}).fit(X, y)
         assert isinstance(clf.cascade_.models, EstimatorModels)
-        assert "searched with logistic regression" in str(clf.finish_)
-        assert "got DecisionTreeClassifier(max_depth=4) of their own" in str(clf.finish_)
+        assert "searched with logistic regression" in str(clf.refinement_)
+        assert "got DecisionTreeClassifier(max_depth=4) of their own" in str(clf.refinement_)
         assert not clf.front_.proven
 
     def test_only_subsets_that_are_finished_are_on_the_front(self):
@@ -191,12 +193,12 @@ class TestFinish:
             **SMALL | {"estimator": DecisionTreeClassifier(), "search_with": "spline"}
         ).fit(X, y)
         subsets = {one.tobytes() for point in clf.front_ for one in point.design.subsets()}
-        assert len(subsets) <= clf.finish_.n_subsets <= 4
+        assert len(subsets) <= clf.refinement_.n_subsets <= 4
 
     def test_the_same_quick_models_need_no_finish(self):
         X, _ = crossed(n_features=3)
         clf = EMSCOClassifier(**SMALL | {"estimator": "logistic", "search_with": "logistic"})
-        assert clf.fit(X, X.sum(axis=1) > 0).finish_ is None
+        assert clf.fit(X, X.sum(axis=1) > 0).refinement_ is None
 
     def test_ctrl_c_before_the_first_model_keeps_those_of_the_search(self, monkeypatch):
         def stop(*_given):
@@ -209,7 +211,7 @@ class TestFinish:
             clf.fit(X, y)
         assert said[0].filename == __file__
         assert clf.stop_reason_.is_interrupted
-        assert str(clf.finish_) == (
+        assert str(clf.refinement_) == (
             "searched with one boosted model for all subsets, whose models are kept: Ctrl-C came "
             "before boosted trees"
         )
@@ -233,7 +235,7 @@ class TestFinish:
         settings = {"estimator": "boosting", "time_limit": 1e-3, "generations": 150}
         clf = EMSCOClassifier(**SMALL | settings).fit(X, y)
         assert str(clf.stop_reason_) == "the time limit of 0.001 s was reached"
-        assert clf.finish_.end is FinishEnd.TIME_LIMIT
+        assert clf.refinement_.end is RefinementEnd.TIME_LIMIT
         assert clf.score(*crossed(500, seed=7)) > 0.7
 
     def test_a_search_goes_on_from_its_checkpoint(self, tmp_path):

@@ -133,10 +133,10 @@ class TestFit:
             **QUICK | {"estimator": estimator, "screen_rows": 300, "cv": 1 / 3}
         ).fit(X, y)
         assert {point.n_rows for point in clf.front_} == {400}
-        assert clf.finish_.n_screened == 300
-        assert clf.finish_.n_rows == 1200
-        assert "on 300 of 1,200 rows; then" in str(clf.finish_)
-        assert str(clf.finish_).endswith("of their own on all rows")
+        assert clf.refinement_.n_screened == 300
+        assert clf.refinement_.n_rows == 1200
+        assert "on 300 of 1,200 rows; then" in str(clf.refinement_)
+        assert str(clf.refinement_).endswith("of their own on all rows")
         assert not clf.front_.proven
         assert clf.score(*table(seed=1)) > 0.8
 
@@ -153,7 +153,7 @@ class TestFit:
         weights, groups = np.arange(len(X)) % 3 + 0.5, np.arange(len(X)) // 4
         clf = EMSCOClassifier(costs, **QUICK, screen_rows=400)
         clf.fit(X, y, sample_weight=weights, groups=groups)
-        assert clf.finish_.n_screened is not None
+        assert clf.refinement_.n_screened is not None
         assert clf.point_.expected is not None
 
     def test_a_search_goes_on_from_its_checkpoint_with_the_same_rows_alone(self, tmp_path):
@@ -172,7 +172,7 @@ class TestFit:
         settings = {"screen_rows": 300, "time_limit": 1e-3, "cv": 1 / 3}
         clf = EMSCOClassifier(**QUICK | settings).fit(X, y)
         assert {point.n_rows for point in clf.front_} == {100}
-        assert "whose models are kept: the time was over before" in str(clf.finish_)
+        assert "whose models are kept: the time was over before" in str(clf.refinement_)
 
 
 class TestTimeLimit:

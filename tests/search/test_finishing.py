@@ -19,8 +19,8 @@ from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Limits, Scores
 from emsco.search.finishing import (
     MOST_SUBSETS,
-    Finish,
-    FinishEnd,
+    Refinement,
+    RefinementEnd,
     _halving,
     chains_of,
     finish_search,
@@ -141,7 +141,7 @@ def test_a_finished_front_has_no_dominated_design(evaluator):
     found, finish = finished(result, evaluator)
     assert front_mask(found.scores).all()
     assert not found.proven
-    assert finish.end is FinishEnd.COMPLETE
+    assert finish.end is RefinementEnd.COMPLETE
     assert finish.n_subsets == len(wanted_subsets(result.designs, MOST_SUBSETS))
     assert finish.n_designs >= len(found.designs)
 
@@ -157,7 +157,7 @@ def test_without_time_nothing_is_finished(evaluator):
     result = result_of(evaluator, [[0, 1, 1, 2, 2]])
     found, finish = finished(result, evaluator, time_limit=-1.0)
     assert found.designs is result.designs
-    assert finish.end is FinishEnd.TIME_LIMIT
+    assert finish.end is RefinementEnd.TIME_LIMIT
     assert finish.n_subsets == 0
 
 
@@ -178,7 +178,7 @@ def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
     result = result_of(evaluator, chains)
     with pytest.warns(InterruptedWarning, match="8 of 12 subsets are finished"):
         found, finish = finished(result, evaluator, report=stop)
-    assert (finish.n_subsets, finish.end) == (8, FinishEnd.INTERRUPTED)
+    assert (finish.n_subsets, finish.end) == (8, RefinementEnd.INTERRUPTED)
     assert len(found.designs)
     assert found.stop_reason.is_interrupted
 
@@ -196,29 +196,29 @@ def test_the_search_is_kept_if_no_finished_design_is_within_the_cost_limits(eval
     poor = Evaluator(evaluator.bank, evaluator.costs, 0.75, 3, limits=Limits(worst=0.5))
     found, finish = finished(result, poor)
     assert found.designs is result.designs
-    assert finish.end is FinishEnd.NOTHING_FEASIBLE
+    assert finish.end is RefinementEnd.NOTHING_FEASIBLE
 
 
 @pytest.mark.parametrize(
     ("finish", "said"),
     [
         (
-            (8, 30, FinishEnd.TIME_LIMIT),
+            (8, 30, RefinementEnd.TIME_LIMIT),
             "; then 30 designs of 8 subsets near the front got SVC() of t",
         ),
-        ((8, 30, FinishEnd.TIME_LIMIT), "got SVC() of their own, until the time limit"),
+        ((8, 30, RefinementEnd.TIME_LIMIT), "got SVC() of their own, until the time limit"),
         (
-            (0, 0, FinishEnd.TIME_LIMIT),
+            (0, 0, RefinementEnd.TIME_LIMIT),
             "searched with lines, whose models are kept: the time was ov",
         ),
-        ((0, 0, FinishEnd.NOTHING_FEASIBLE), "no design is within the limits with SVC()"),
+        ((0, 0, RefinementEnd.NOTHING_FEASIBLE), "no design is within the limits with SVC()"),
     ],
 )
 def test_a_finish_is_described_in_words(finish, said):
-    assert said in str(Finish("lines", "SVC()", *finish))
+    assert said in str(Refinement("lines", "SVC()", *finish))
 
 
 def test_plain_values_tell_how_it_ended():
-    told = Finish("lines", "SVC()", 8, 30, FinishEnd.INTERRUPTED).to_dict()
+    told = Refinement("lines", "SVC()", 8, 30, RefinementEnd.INTERRUPTED).to_dict()
     assert told["end"] == "Ctrl-C"
     assert told["n_subsets"] == 8

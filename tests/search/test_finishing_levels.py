@@ -12,7 +12,7 @@ from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Limits
-from emsco.search.finishing import FinishEnd, finish_search, wanted_subsets
+from emsco.search.finishing import RefinementEnd, finish_search, wanted_subsets
 from emsco.search.loop import SearchResult, Stop, StopReason
 from emsco.search.settings import SearchSettings
 
@@ -39,7 +39,7 @@ def test_thresholds_are_searched_again_for_the_subsets_near_the_front(max_stages
     evaluator = bench_of().evaluator(max_stages, grid)
     genes = random_genes(grid, 6, max_stages, allow_exclusion=allow_exclusion)
     found, finish = finish_search(*searched(evaluator, genes), evaluator, space, **NAMES)
-    assert finish.end is FinishEnd.COMPLETE
+    assert finish.end is RefinementEnd.COMPLETE
     assert finish.n_subsets == len(wanted_subsets(genes, 32))
     assert grid.holds(found.designs)
     assert space.holds(found.designs).all()
@@ -97,7 +97,7 @@ def test_the_search_is_kept_if_nothing_is_within_the_limits():
     poor = Evaluator(evaluator.bank, evaluator.costs, grid, 2, limits=Limits(worst=0.5))
     found, finish = finish_search(result, at_once, poor, DesignSpace(5, 2), **NAMES)
     assert found.designs is result.designs
-    assert (finish.n_subsets, finish.end) == (0, FinishEnd.NOTHING_FEASIBLE)
+    assert (finish.n_subsets, finish.end) == (0, RefinementEnd.NOTHING_FEASIBLE)
     assert str(finish) == "searched with lines; no design is within the limits with trees"
 
 
@@ -106,6 +106,6 @@ def test_a_bench_finishes_designs_with_levels():
     bench = bench_of()
     result, _ = searched(bench.evaluator(2, grid), random_genes(grid, 6, 2))
     own, found, finish = bench.finish(LOGISTIC, result, settings, grid)
-    assert finish.end is FinishEnd.COMPLETE
+    assert finish.end is RefinementEnd.COMPLETE
     assert own is not bench
     assert grid.holds(found.designs)

@@ -12,6 +12,9 @@ __all__ = ["ALIASES", "IGNORED", "WORDING", "named"]
 
 # Earlier name → name today, for attributes, JSON keys and CSV columns.
 ALIASES = {
+    "oddities": "data_issues",
+    "oddities_": "data_issues_",
+    "finish_": "refinement_",
     "hits": "correct_exits",
     "correct": "correct_exits",
     "right": "accuracy",

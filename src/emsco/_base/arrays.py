@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 
-__all__ = ["distinct_rows", "locked_copy", "whole_units"]
-
 _FINEST_DECIMALS = 6
 
 

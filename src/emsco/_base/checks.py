@@ -10,18 +10,6 @@ from typing import Any
 from emsco._base.text import did_you_mean
 from emsco.errors import Parameter, ParameterError, Part
 
-__all__ = [
-    "LARGEST_SEED",
-    "check_choice",
-    "check_jobs",
-    "check_number",
-    "check_seed",
-    "check_whole",
-    "is_number",
-    "memory_bytes",
-    "refused",
-]
-
 LARGEST_SEED = 2**32 - 1  # NumPy's RandomState, which scikit-learn uses, has 32 bits
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

@@ -10,8 +10,6 @@ import numpy as np
 from emsco._base.leaves import n_leaves_of, rows_of_leaf
 from emsco._base.typing import AnyArray
 
-__all__ = ["DIGEST", "fingerprint", "fingerprint_of_leaves", "fingerprint_of_rows"]
-
 DIGEST = "sha256:"  # how fingerprints begin
 
 

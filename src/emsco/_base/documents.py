@@ -28,22 +28,6 @@ from emsco._base.text import brief
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.errors import FileError
 
-__all__ = [
-    "UNFINISHED",
-    "Fields",
-    "PathLike",
-    "document_text",
-    "is_number",
-    "pack_array",
-    "parse_document",
-    "parse_json",
-    "read_document",
-    "unpack_array",
-    "write_document",
-    "write_text",
-    "writing_atomically",
-]
-
 PathLike: TypeAlias = str | os.PathLike[str]
 PairsHook: TypeAlias = Callable[[list[tuple[str, Any]]], Any]
 

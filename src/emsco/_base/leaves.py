@@ -10,8 +10,6 @@ import numpy as np
 
 from emsco._base.typing import IntArray
 
-__all__ = ["LEAF", "by_leaf", "n_leaves_of", "rows_of_leaf", "split_by_leaf"]
-
 LEAF = 65_536  # rows; the last bits of models of more rows depend on it
 
 

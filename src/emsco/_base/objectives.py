@@ -10,16 +10,6 @@ import numpy as np
 
 from emsco._base.documents import Fields
 
-__all__ = [
-    "LEVEL",
-    "METRICS",
-    "Interval",
-    "Objectives",
-    "balanced_length",
-    "metric_brief",
-    "metric_name",
-]
-
 LEVEL = 0.95
 
 

@@ -13,8 +13,6 @@ from rich.text import Text
 
 from emsco._base.text import visible
 
-__all__ = ["JobProgress", "ProgressLog", "RowProgress", "SafeConsole", "new_bar", "print_note"]
-
 
 class SafeConsole(Console):
     """A console for names from files, which may hold escape sequences."""

@@ -15,8 +15,6 @@ import numpy as np
 
 from emsco._base.typing import AnyArray, LabelArray
 
-__all__ = ["Batch", "LockedError", "Place", "Store"]
-
 _APPLICATION = 0x454D5343  # "EMSC", SQLite's mark of the application that owns a file
 _BYTES = 2**24  # of rows in one batch; a lookup reads whole batches
 _PATIENCE = 60.0  # seconds to wait for another process that is writing

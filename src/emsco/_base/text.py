@@ -8,26 +8,6 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Protocol
 
-__all__ = [
-    "aligned",
-    "brief",
-    "counted",
-    "decimals_of",
-    "did_you_mean",
-    "first_line",
-    "in_short",
-    "listed",
-    "message_of",
-    "objective_lines",
-    "percent_with",
-    "share_with",
-    "shorten",
-    "some",
-    "visible",
-    "what_was_meant",
-    "whole",
-]
-
 _NARROW = 0.02  # of an interval
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"

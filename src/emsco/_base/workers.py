@@ -15,17 +15,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = [
-    "Workers",
-    "batched",
-    "by_parts",
-    "ending_with_parent",
-    "in_processes",
-    "in_threads",
-    "one_thread",
-    "slices",
-]
-
 _MANY = 100_000  # fewer rows than this take less time than starting threads
 _MOST_THREADS = 8
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["double_from_bits", "lowest_bit", "popcount", "single_from_bits"]
-
 
 def double_from_bits(bits: int | np.int64) -> np.float64:
     """The float64 with these 64 bits."""

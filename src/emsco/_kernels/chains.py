@@ -34,8 +34,6 @@ from emsco._base.typing import FloatArray, IntArray, SmallIntArray, WordArray
 from emsco._kernels.bits import popcount
 from emsco._kernels.compiler import helper, kernel
 
-__all__ = ["Candidates", "Labels", "Rules", "Space", "allowance"]
-
 
 @helper()
 def allowance(known, accepted, wrong, shift):

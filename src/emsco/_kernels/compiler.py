@@ -15,8 +15,6 @@ from functools import cache, update_wrapper
 from threading import Lock
 from typing import Any, Generic, ParamSpec, TypeVar
 
-__all__ = ["Kernel", "helper", "kernel"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

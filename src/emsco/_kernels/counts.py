@@ -16,8 +16,6 @@ from emsco._base.typing import (
 from emsco._kernels.bits import popcount
 from emsco._kernels.compiler import helper, kernel
 
-__all__ = []
-
 
 @helper()
 def _count(undecided, leaving, correct_bits):

@@ -12,8 +12,6 @@ from emsco._base.typing import FloatArray, IntArray, LabelArray, SingleArray, Wo
 from emsco._kernels.bits import double_from_bits
 from emsco._kernels.compiler import helper, kernel
 
-__all__ = ["guess_margins"]
-
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238
 _LN2_LOW = 1.9082149292705877e-10

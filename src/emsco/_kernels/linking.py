@@ -19,8 +19,6 @@ from emsco._kernels.bits import popcount
 from emsco._kernels.chains import allowance
 from emsco._kernels.compiler import helper, kernel
 
-__all__ = ["SPARE", "Chains", "LinkRules", "Subsets", "fill_reach", "link_subsets"]
-
 SPARE = 4  # times `width` labels of a subset are kept until all of them are known
 _DROPPED = 1 << 32  # added to the stages of a label that is not kept
 

@@ -14,8 +14,6 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, SingleArray
 from emsco._kernels.bits import double_from_bits, single_from_bits
 from emsco._kernels.compiler import helper, kernel
 
-__all__ = []
-
 BLOCK = 256  # rows; a block of 50 columns stays in a 256 KiB cache
 
 # A row sum may be reordered for SIMD (the compiled order is fixed); NaN never gets this far.

@@ -11,8 +11,6 @@ from numba.extending import lower_builtin, type_callable
 
 from emsco._kernels.bits import double_from_bits, lowest_bit, popcount, single_from_bits
 
-__all__ = ["register"]
-
 
 def register() -> None:
     """Make the functions known to Numba; each takes and gives one type, and casts to it."""

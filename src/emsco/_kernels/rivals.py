@@ -11,8 +11,6 @@ import numpy as np
 from emsco._base.typing import BoolArray, FloatArray, IntArray, SmallIntArray
 from emsco._kernels.compiler import helper, kernel
 
-__all__ = []
-
 ROUNDING = 1e-12  # what is smaller than this share of a whole is taken for rounding
 
 

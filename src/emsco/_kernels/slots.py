@@ -12,8 +12,6 @@ from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, BoolArray, IntArray, WordArray
 from emsco._kernels.compiler import helper, kernel
 
-__all__ = ["UNBOUNDED", "Claim", "Slots"]
-
 
 @helper()
 def _hash(key):

@@ -24,8 +24,6 @@ from emsco._kernels.bits import popcount
 from emsco._kernels.chains import allowance
 from emsco._kernels.compiler import helper, kernel
 
-__all__ = ["Finds", "Ground", "Path", "WalkRules", "walk"]
-
 
 class WalkRules(NamedTuple):
     """Numbers that hold for a whole walk."""

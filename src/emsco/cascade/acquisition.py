@@ -25,8 +25,6 @@ from emsco.data.encoding import Encoding, answer_rows
 from emsco.data.rows import LARGEST, what_is_wrong
 from emsco.errors import CostsError, DataError, ParameterError
 
-__all__ = ["Acquire", "AsyncAcquire", "Batch", "Bought", "Limits", "Retries", "run", "run_async"]
-
 
 class Batch:
     """Rows that go through the stages together; the batch itself does no input or output.

@@ -46,8 +46,6 @@ from emsco.plotting.notebook import boxes, fragment, note
 from emsco.stats.error_costs import ErrorCosts, check_label_costs
 from emsco.stats.reliability import Reliability, RiskCoverage
 
-__all__ = ["Cascade", "cascade_html", "cascade_text", "decide_rows"]
-
 _MOST_NAMES = 30  # of a stage, in a notebook
 
 

@@ -14,8 +14,6 @@ from emsco.cascade.stages import Stages
 from emsco.data.rows import as_float
 from emsco.errors import CostsError, DataError, FileError
 
-__all__ = ["Case", "CaseDecision", "check_budget", "why_no_more"]
-
 _FORMAT = 1
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["Decisions"]
-
 _FIRST_ROWS = 5  # in a notebook
 
 

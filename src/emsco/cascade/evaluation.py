@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["Evaluation", "Subgroups", "Tally"]
-
 MOST_LINES = 20
 _LONGEST = 14
 _FIGURES = ("coverage", "accuracy", "cost")

@@ -37,18 +37,6 @@ from emsco.stats.error_costs import check_label_costs
 if TYPE_CHECKING:
     from emsco.models.estimator_files import EstimatorModel
 
-__all__ = [
-    "FORMAT",
-    "ModelPart",
-    "Shared",
-    "StoredModels",
-    "design_from_dicts",
-    "label_costs_from",
-    "part_from_dict",
-    "part_of_models",
-    "stages_from_dicts",
-]
-
 _SMALLEST = 1e-300  # above 0, and so that 1 / deviation is finite
 _LARGEST_BEND = 10 * LARGEST  # a spline is at most 3 times as large as its input
 

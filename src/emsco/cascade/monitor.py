@@ -35,21 +35,6 @@ from emsco.stats.promises import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "FORMAT",
-    "MOST_LOOKS",
-    "MOST_SOURCES",
-    "Alarm",
-    "Look",
-    "Monitor",
-    "MonitorState",
-    "MonitoredPromise",
-    "Source",
-    "Start",
-    "promises_and_delta",
-    "state_from_fields",
-]
-
 ROWS_BETWEEN_STARTS = 100
 MOST_STARTS = 64
 _LARGEST_LOG = 700.0  # whose exponential is a finite number

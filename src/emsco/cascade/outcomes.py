@@ -18,17 +18,6 @@ from emsco.stats.by_class import ByClass
 from emsco.stats.clusters import effective_rows
 from emsco.stats.intervals import cost_interval, normal_interval, share_intervals
 
-__all__ = [
-    "EffectiveRows",
-    "ExitReport",
-    "GroupCells",
-    "Intervals",
-    "Outcomes",
-    "amount",
-    "exits_of",
-    "outcomes_of",
-]
-
 _SINGLE = ("coverage", "accuracy", "cost")
 _MANY = ("exits", "recall", "precision")
 KINDS = ("exact", "weights", "groups")

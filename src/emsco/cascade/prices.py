@@ -15,8 +15,6 @@ from emsco.data.prices import check_price, prices_of_rows
 from emsco.designs.design import Design
 from emsco.errors import CostsError, DataError
 
-__all__ = ["Prices", "StagePrices"]
-
 Prices: TypeAlias = Mapping[str, Any] | None
 
 

@@ -25,8 +25,6 @@ from emsco.stats.reliability import (
     spread_thresholds,
 )
 
-__all__ = ["FrontModels", "Stages", "stage_reliability", "stage_risks"]
-
 
 @dataclass(frozen=True, eq=False)
 class Stages:

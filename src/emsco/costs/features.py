@@ -31,19 +31,6 @@ from emsco.costs.files import parse_costs
 from emsco.costs.prices import RowPrice, check_prices, split_prices, without_prices
 from emsco.errors import CostsError, Hint, Parameter, Remedy
 
-__all__ = [
-    "CostsLike",
-    "FeatureCosts",
-    "changed_delays",
-    "check_fit",
-    "check_members",
-    "checked_delays",
-    "delays_of",
-    "group_of_columns",
-    "split_groups",
-    "without_columns",
-]
-
 
 def delays_of(delays: Mapping[str, Any], names: Sequence[str]) -> FloatArray:
     """Return the delay of each feature, given some by name; 0 for the others."""

@@ -14,18 +14,6 @@ from emsco._base.text import brief, some, what_was_meant
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco.errors import CostsError, Parameter, Part
 
-__all__ = [
-    "LARGEST_COST",
-    "CostUnits",
-    "Fee",
-    "Fees",
-    "check_amount",
-    "check_costs",
-    "check_fees",
-    "check_known",
-    "fees_paid",
-]
-
 LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
 
 

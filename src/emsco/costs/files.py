@@ -12,8 +12,6 @@ from typing import Any
 from emsco._base.documents import parse_json
 from emsco._base.text import brief
 
-__all__ = ["Parsed", "parse_costs"]
-
 _INCLUSIVE = "cost_with_fees"
 _OPTIONAL = ("group", "fee", "fee_cost", "delay")
 _ENTRIES = {"costs", "groups", "fees", "delays"}  # of a JSON object that has more than costs

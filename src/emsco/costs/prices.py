@@ -12,8 +12,6 @@ from emsco._base.text import brief, some, what_was_meant
 from emsco.costs.fees import check_known
 from emsco.errors import CostsError, Parameter
 
-__all__ = ["RowPrice", "check_prices", "is_row_price", "split_prices", "without_prices"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowPrice:

@@ -32,16 +32,6 @@ from emsco.data.rows import (
 )
 from emsco.errors import DataError, Hint, Remedy, Row
 
-__all__ = [
-    "MOST_CATEGORIES",
-    "ColumnCode",
-    "TableColumns",
-    "coded",
-    "is_missing",
-    "text_of",
-    "what_it_holds",
-]
-
 _UNUSABLE = ("c", "S", "M", "m", "V")  # kinds of arrays that are neither numbers nor text
 
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 
-__all__ = ["are_dates", "date_order", "days_of", "is_date"]
-
 _TIME = r"([T ]+\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?Z|[+-]\d{2}:?\d{2})?)?"
 _YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}")
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_TIME}")

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["Columns", "like", "shell_of", "to_pandas", "to_polars", "to_pyarrow"]
-
 Columns: TypeAlias = Mapping[str, Any]
 
 _MAY_MISS = {"i": "Int64", "u": "Int64", "f": "Float64", "b": "boolean", "O": "object"}

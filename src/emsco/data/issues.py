@@ -22,22 +22,6 @@ from emsco.data.dates import are_dates
 from emsco.data.training import TrainingData
 from emsco.errors import DataWarning, Hint, Part, Remedy
 
-__all__ = [
-    "ClassSample",
-    "Oddity",
-    "OddityKind",
-    "accuracies_alone",
-    "by_appearance",
-    "class_shares",
-    "column_values",
-    "is_copy",
-    "is_numbering",
-    "look_alikes",
-    "oddities_of",
-    "suspects",
-    "warnings_of",
-]
-
 _SAMPLE = 4_000  # rows of a sample, all classes together
 _SCREEN = 200  # rows of the first look, which dismisses nearly all columns
 _LEAST_OF_CLASS = 20  # rows; accuracy on a smaller class is a guess
@@ -220,7 +204,7 @@ _HUGE = 100  # categories; each is an input, so the model of one column is that 
 _RARE = 20  # rows of a class
 
 
-class OddityKind(Enum):
+class DataIssueKind(Enum):
     """Ways in which a column or a class may look wrong, most serious first."""
 
     LEAK = "leak"
@@ -233,19 +217,19 @@ class OddityKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Oddity:
+class DataIssue:
     """A column or a class of the training rows that looks wrong.
 
     Attributes
     ----------
-    kind : OddityKind
+    kind : DataIssueKind
     subject : str
         Name of the column, or the class as text.
     parts : tuple of str, Parameter or Hint
         A sentence that says what is odd and what to do. `str` joins it in Python's words.
     """
 
-    kind: OddityKind
+    kind: DataIssueKind
     subject: str
     parts: tuple[Part, ...]
 
@@ -257,13 +241,18 @@ class Oddity:
         return {"kind": self.kind.value, "subject": self.subject, "message": str(self)}
 
 
-def suspects(oddities: Iterable[Oddity]) -> frozenset[str]:
+def suspects(data_issues: Iterable[DataIssue]) -> frozenset[str]:
     """Columns that nobody should buy before looking: leaks, ids, dates and constants."""
-    kinds = (OddityKind.LEAK, OddityKind.IDENTIFIER, OddityKind.DATES, OddityKind.CONSTANT)
-    return frozenset(str(one.subject) for one in oddities if one.kind in kinds)
+    kinds = (
+        DataIssueKind.LEAK,
+        DataIssueKind.IDENTIFIER,
+        DataIssueKind.DATES,
+        DataIssueKind.CONSTANT,
+    )
+    return frozenset(str(one.subject) for one in data_issues if one.kind in kinds)
 
 
-def oddities_of(data: TrainingData) -> tuple[Oddity, ...]:
+def data_issues_of(data: TrainingData) -> tuple[DataIssue, ...]:
     """Return the columns and classes that look wrong, most serious first.
 
     Rows of weight 0 do not count. Only a sample of rows is read where that is enough.
@@ -275,8 +264,8 @@ def oddities_of(data: TrainingData) -> tuple[Oddity, ...]:
     >>> y = rng.integers(0, 2, 200)
     >>> X = np.column_stack([rng.normal(size=200), np.full(200, 7.0), y + 10])
     >>> costs = FeatureCosts.from_mapping({"age": 1, "ward": 2, "bill": 3})
-    >>> for oddity in oddities_of(TrainingData.from_table(X, y, None, costs, "refuse")):
-    ...     print(oddity)
+    >>> for issue in data_issues_of(TrainingData.from_table(X, y, None, costs, "refuse")):
+    ...     print(issue)
     column 'bill' alone decides the class (balanced accuracy 100 % on unseen rows): is it known \
 before the answer? If not, drop 'bill'.
     column 'ward' has the same value in every row, so it tells nothing; drop 'ward'.
@@ -284,12 +273,12 @@ before the answer? If not, drop 'bill'.
     table = _Table(data)
     if table.n_rows < _LEAST_ROWS:
         return ()
-    found = {oddity.subject: oddity for oddity in _column_oddities(table)}
+    found = {issue.subject: issue for issue in _column_oddities(table)}
     leaks = {leak.subject: leak for leak in _leaks(table, found)}
     found = leaks | {name: one for name, one in found.items() if name not in leaks}
     every = [*found.values(), *_copies(table, found), *_rare_classes(table)]
-    order = list(OddityKind)
-    return tuple(sorted(every, key=lambda oddity: order.index(oddity.kind)))
+    order = list(DataIssueKind)
+    return tuple(sorted(every, key=lambda issue: order.index(issue.kind)))
 
 
 def accuracies_alone(data: TrainingData) -> dict[str, float]:
@@ -313,11 +302,11 @@ def class_shares(data: TrainingData) -> str:
     return listed(words, _MOST_CLASSES)
 
 
-def warnings_of(oddities: Sequence[Oddity]) -> Iterator[DataWarning]:
-    """Yield a warning for each of the first oddities, and one that counts the others."""
-    for oddity in oddities[:_MOST_WARNINGS]:
-        yield DataWarning(*oddity.parts)
-    if (more := len(oddities) - _MOST_WARNINGS) > 0:
+def warnings_of(data_issues: Sequence[DataIssue]) -> Iterator[DataWarning]:
+    """Yield a warning for each of the first data_issues, and one that counts the others."""
+    for issue in data_issues[:_MOST_WARNINGS]:
+        yield DataWarning(*issue.parts)
+    if (more := len(data_issues) - _MOST_WARNINGS) > 0:
         yield DataWarning(f"and {more:,} more like these; ", Hint(Remedy.ODDITIES), ".")
 
 
@@ -366,27 +355,27 @@ class _Table:
         return column_values(self.codes[i], rows[:, starts[i] : starts[i + 1]])
 
 
-def _column_oddities(table: _Table) -> Iterator[Oddity]:
+def _column_oddities(table: _Table) -> Iterator[DataIssue]:
     """Yield what is odd about single columns, whatever the classes."""
     for i, code in enumerate(table.codes):
-        oddity = _constant(table, i) or (
+        issue = _constant(table, i) or (
             _category(table, code) if code.kind == "category" else _identifier(table, i)
         )
-        if oddity is not None:
-            yield oddity
+        if issue is not None:
+            yield issue
 
 
-def _constant(table: _Table, i: int) -> Oddity | None:
+def _constant(table: _Table, i: int) -> DataIssue | None:
     name, others = table.codes[i].name, table.n_exceptions(i)
     if others > (_EXCEPTIONS if table.n_rows >= _MANY_ROWS else 0):
         return None
     where = "every row" if not others else f"all but {others} of {table.n_rows:,} rows"
     tells = "nothing" if not others else "next to nothing"
     words = f"column {name!r} has the same value in {where}, so it tells {tells}; "
-    return Oddity(OddityKind.CONSTANT, name, (words, _drop(name), "."))
+    return DataIssue(DataIssueKind.CONSTANT, name, (words, _drop(name), "."))
 
 
-def _identifier(table: _Table, i: int) -> Oddity | None:
+def _identifier(table: _Table, i: int) -> DataIssue | None:
     name, seen = table.codes[i].name, table.sampled[i]
     if (seen != np.floor(seen)).any() or np.unique(seen).size < len(seen):
         return None  # most columns end here, before all rows are read
@@ -395,19 +384,19 @@ def _identifier(table: _Table, i: int) -> Oddity | None:
     return _an_id(name) if is_numbering(name, table.values(i)) else None
 
 
-def _an_id(name: str, where: str = "every row") -> Oddity:
+def _an_id(name: str, where: str = "every row") -> DataIssue:
     words = f"column {name!r} has a different value in {where}; if it is an id, "
-    return Oddity(OddityKind.IDENTIFIER, name, (words, _drop(name), "."))
+    return DataIssue(DataIssueKind.IDENTIFIER, name, (words, _drop(name), "."))
 
 
-def _category(table: _Table, code: ColumnCode) -> Oddity | None:
+def _category(table: _Table, code: ColumnCode) -> DataIssue | None:
     name, n_levels = code.name, len(code.categories)
     if are_dates(code.categories):
         words = (
             f"column {name!r} holds dates as text, so every date is a category and a new one tells "
             "nothing; make it a number, such as days since an event, or "
         )
-        return Oddity(OddityKind.DATES, name, (words, _drop(name), "."))
+        return DataIssue(DataIssueKind.DATES, name, (words, _drop(name), "."))
     if n_levels >= _OWN_TEXT * table.n_rows:
         return _an_id(name, "every row" if n_levels == table.n_rows else "nearly every row")
     if n_levels > _HUGE:
@@ -415,27 +404,27 @@ def _category(table: _Table, code: ColumnCode) -> Oddity | None:
             f"column {name!r} has {n_levels:,} different texts, each an input of its own, which "
             "makes a fit slow; join rare ones, or "
         )
-        return Oddity(OddityKind.MANY_CATEGORIES, name, (words, _drop(name), "."))
+        return DataIssue(DataIssueKind.MANY_CATEGORIES, name, (words, _drop(name), "."))
     if n_levels > _MANY_LEVELS and table.n_rows < _ROWS_PER_LEVEL * n_levels:
         each = table.n_rows / n_levels
         words = (
             f"column {name!r} has {n_levels:,} categories with {each:.1f} rows each on average, "
             "too few to learn from; join rare ones, or "
         )
-        return Oddity(OddityKind.MANY_CATEGORIES, name, (words, _drop(name), "."))
+        return DataIssue(DataIssueKind.MANY_CATEGORIES, name, (words, _drop(name), "."))
     return None
 
 
-def _leaks(table: _Table, found: dict[str, Oddity]) -> list[Oddity]:
+def _leaks(table: _Table, found: dict[str, DataIssue]) -> list[DataIssue]:
     """Return columns that alone decide the class, unless most columns do: then it is easy."""
     if table.n_rows < _LEAST_LEAK_ROWS:
         return []
     quick = table.sample.screen()
     first = np.flatnonzero(np.isin(table.sample.rows, quick.rows))
-    leaks: list[Oddity] = []
+    leaks: list[DataIssue] = []
     for code, seen in zip(table.codes, table.sampled, strict=True):
         known = found.get(code.name)
-        if known is not None and known.kind is not OddityKind.MANY_CATEGORIES:
+        if known is not None and known.kind is not DataIssueKind.MANY_CATEGORIES:
             continue
         if quick.balanced_accuracy(seen[first], code.kind) < _SUSPECT:
             continue
@@ -445,15 +434,15 @@ def _leaks(table: _Table, found: dict[str, Oddity]) -> list[Oddity]:
     return leaks if len(leaks) <= max(1, len(table.codes) // 2) else []
 
 
-def _leak(name: str, accuracy: float) -> Oddity:
+def _leak(name: str, accuracy: float) -> DataIssue:
     words = (
         f"column {name!r} alone decides the class (balanced accuracy {_percent(accuracy)} on "
         "unseen rows): is it known before the answer? If not, "
     )
-    return Oddity(OddityKind.LEAK, name, (words, _drop(name), "."))
+    return DataIssue(DataIssueKind.LEAK, name, (words, _drop(name), "."))
 
 
-def _copies(table: _Table, found: dict[str, Oddity]) -> Iterator[Oddity]:
+def _copies(table: _Table, found: dict[str, DataIssue]) -> Iterator[DataIssue]:
     """Yield features that tell the same as a cheaper one; columns of groups do not count."""
     costs, feature_of = table.data.costs, table.data.encoding.feature_of
     alone = [
@@ -479,15 +468,15 @@ def _price(table: _Table, i: int) -> tuple[float, int]:
     return float(table.prices[table.data.encoding.feature_of[i]]), i
 
 
-def _copy(table: _Table, kept: int, i: int) -> Oddity:
+def _copy(table: _Table, kept: int, i: int) -> DataIssue:
     name, other = table.codes[i].name, table.codes[kept].name
     less, more = _price(table, kept)[0], _price(table, i)[0]
     costlier = f" but costs more ({more:g} instead of {less:g})" if more > less else ""
     words = f"column {name!r} tells the same as column {other!r}{costlier}; "
-    return Oddity(OddityKind.COPY, name, (words, _drop(name), "."))
+    return DataIssue(DataIssueKind.COPY, name, (words, _drop(name), "."))
 
 
-def _rare_classes(table: _Table) -> Iterator[Oddity]:
+def _rare_classes(table: _Table) -> Iterator[DataIssue]:
     """Yield classes with few rows; the split warns of those with a single one."""
     sizes = np.bincount(table.labels, minlength=len(table.data.classes))
     for label, size in zip(table.data.classes.tolist(), sizes.tolist(), strict=True):
@@ -495,7 +484,7 @@ def _rare_classes(table: _Table) -> Iterator[Oddity]:
             words = (
                 f"class {brief(label)} has {counted(size, 'row')}: figures about it are guesses."
             )
-            yield Oddity(OddityKind.RARE_CLASS, str(label), (words,))
+            yield DataIssue(DataIssueKind.RARE_CLASS, str(label), (words,))
 
 
 def _drop(name: str) -> Hint:

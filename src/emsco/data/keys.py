@@ -14,8 +14,6 @@ from emsco.data.labels import plain_texts
 from emsco.data.rows import column_names
 from emsco.errors import DataError, Parameter
 
-__all__ = ["Keys", "check_by", "column_of", "without_text"]
-
 _MOST_NUMBERS = 50  # different values of a column of numbers
 _MOST_VALUES = 1000
 

@@ -14,18 +14,6 @@ from emsco._base.typing import AnyArray, BoolArray, IntArray
 from emsco.data.rows import has
 from emsco.errors import DataError, Row
 
-__all__ = [
-    "as_classes",
-    "check_labelled",
-    "check_truth",
-    "known_truth",
-    "labels_of",
-    "of_labels",
-    "plain_texts",
-    "positions_of",
-    "unknown_labels",
-]
-
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
 
 

@@ -16,8 +16,6 @@ from emsco.data.keys import column_of
 from emsco.data.rows import column_names
 from emsco.errors import DataError, Row
 
-__all__ = ["check_price", "prices_of_rows"]
-
 
 def prices_of_rows(
     prices: Sequence[RowPrice],

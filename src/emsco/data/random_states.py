@@ -11,8 +11,6 @@ from sklearn.utils import check_random_state
 
 from emsco._base.checks import LARGEST_SEED, refused
 
-__all__ = ["draw_seed", "random_of"]
-
 
 def random_of(random_state: Any) -> np.random.RandomState:
     """Return the generator that a `random_state` stands for: a seed, a RandomState or None."""

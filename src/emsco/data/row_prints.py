@@ -22,8 +22,6 @@ from emsco._base.workers import in_threads
 from emsco._kernels.slots import hash_rows
 from emsco.scale.remote import RemoteRows
 
-__all__ = ["Lookup", "RowPrints", "digest_of_rows", "prints_of"]
-
 _MOST = 2**14  # fingerprints that are kept, in 175 kB of a file
 _SEED = 0x9E3779B97F4A7C15
 _CHANCE = 0.001  # that as many new rows, or more, look like seen ones

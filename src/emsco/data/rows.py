@@ -17,31 +17,6 @@ from emsco._base.workers import by_parts
 from emsco._kernels.judging import count_unusable
 from emsco.errors import DataError, EMSCOWarning, Hint, Remedy, Row
 
-__all__ = [
-    "LARGEST",
-    "NUMBERS",
-    "arrow_kind",
-    "arrow_numbers",
-    "as_float",
-    "check_columns",
-    "check_finite",
-    "check_in_memory",
-    "check_named",
-    "check_names",
-    "check_shape",
-    "check_table",
-    "column_names",
-    "column_rows",
-    "column_weights",
-    "has",
-    "is_frame",
-    "named_columns",
-    "not_numbers",
-    "table_rows",
-    "warn_of_ids",
-    "what_is_wrong",
-]
-
 NUMBERS = (float, Real, np.bool_, Decimal)  # types of a single number
 _BLOCK = 65_536
 _MANY = 50  # in so many rows, hardly any column but an id has a different value in each

@@ -17,18 +17,6 @@ from emsco._base.leaves import by_leaf, n_leaves_of, rows_of_leaf
 from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray, SingleArray
 from emsco.errors import DataError, Parameter
 
-__all__ = [
-    "AUTO",
-    "HELD_OUT",
-    "MANY_ROWS",
-    "SingleRows",
-    "Split",
-    "check_simple_cv",
-    "held_rows",
-    "known_groups",
-    "make_splits",
-]
-
 _WORTH_ROUNDING = 2**24  # values; for fewer, nobody misses the memory
 
 

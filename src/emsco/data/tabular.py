@@ -16,8 +16,6 @@ from emsco.data.labels import check_labelled
 from emsco.data.rows import check_names, check_table, column_names, is_frame
 from emsco.scale.dask import DaskTable, MemoryTable, gathered, is_dask
 
-__all__ = ["TableClassifier"]
-
 
 class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
     """A classifier of tables whose columns have names and costs."""

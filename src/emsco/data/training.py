@@ -21,8 +21,6 @@ from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError
 from emsco.scale.remote import Leaf, RemoteRows, Task
 
-__all__ = ["TrainingData"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:

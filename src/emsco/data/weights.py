@@ -12,8 +12,6 @@ from emsco._base.text import brief
 from emsco._base.typing import FloatArray, IntArray
 from emsco.errors import DataError, Parameter
 
-__all__ = ["WholeWeights", "check_weights", "whole_weights"]
-
 # Sums of products with weights must fit into float32, and a penalty must not vanish beside them.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e15
 

@@ -14,16 +14,6 @@ from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.variation import add_up_stages, compress_rows
 
-__all__ = [
-    "MOST_LEVELS",
-    "MOST_STAGES",
-    "compress",
-    "levels_of",
-    "nested_subsets",
-    "stages_of",
-    "with_levels",
-]
-
 NEVER = -1  # the gene of a feature that is never bought
 _STAGE_BITS = 10
 MOST_STAGES = 2**_STAGE_BITS - 1

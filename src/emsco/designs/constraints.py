@@ -14,8 +14,6 @@ from emsco._base.text import did_you_mean
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco.costs import FeatureCosts, Fee, RowPrice
 
-__all__ = ["Blocks", "Constraints"]
-
 _LIMITS = ("max_mean_cost", "max_worst_cost", "max_mean_delay", "max_worst_delay")
 
 

@@ -21,8 +21,6 @@ from emsco.designs.thresholds import (
     differ,
 )
 
-__all__ = ["Design"]
-
 _FEW = 6  # names of features left out that are listed
 
 

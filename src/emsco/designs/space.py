@@ -10,8 +10,6 @@ from emsco._base.checks import check_whole, refused
 from emsco._base.typing import BoolArray, StageArray
 from emsco.designs.chromosomes import stages_of
 
-__all__ = ["DesignSpace", "count_designs", "default_max_stages"]
-
 
 @dataclass(frozen=True, slots=True)
 class DesignSpace:

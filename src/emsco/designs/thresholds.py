@@ -14,29 +14,6 @@ from emsco._base.text import did_you_mean, some
 from emsco._base.typing import AnyArray, FloatArray, StageArray
 from emsco.designs.chromosomes import MOST_LEVELS, levels_of, stage_counts, with_levels
 
-__all__ = [
-    "MOST_CLASSES",
-    "MinConfidence",
-    "StageThresholds",
-    "ThresholdGrid",
-    "answers_all",
-    "at_in_words",
-    "auto_min_confidence",
-    "by_class",
-    "by_label",
-    "by_stage_and_class",
-    "check_min_confidence",
-    "check_reject_below",
-    "check_stage_thresholds",
-    "differ",
-    "in_words",
-    "inherit_levels",
-    "leaving_in_words",
-    "plain",
-    "rule_in_words",
-    "thresholds_in_words",
-]
-
 MOST_CLASSES = 255  # the position of a class fits into a byte
 
 _HIGHEST = 0.999  # even where a class has next to all rows

@@ -18,7 +18,7 @@ from emsco._base.checks import memory_bytes
 from emsco._base.progress import JobProgress, print_note
 from emsco._base.typing import AnyArray, Report
 from emsco._base.workers import one_thread
-from emsco.data.issues import Oddity, class_shares, oddities_of, suspects, warnings_of
+from emsco.data.issues import DataIssue, class_shares, data_issues_of, suspects, warnings_of
 from emsco.data.splits import Split, known_groups, make_splits
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Blocks, Constraints
@@ -44,12 +44,10 @@ from emsco.models.devices import CPU
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scale.remote import RemoteRows
 from emsco.scoring.journal import Journal
-from emsco.search.finishing import Finish
+from emsco.search.finishing import Refinement
 from emsco.search.loop import SearchResult, StopReason
 from emsco.search.planning import duration
 from emsco.search.settings import SearchSettings
-
-__all__ = ["Deadline", "Fitted", "fit_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +96,10 @@ class Fitted:
         The designs found, with their stage models.
     history : list of Generation
     stop_reason : StopReason
-    oddities : tuple of Oddity
+    data_issues : tuple of DataIssue
     model_choice : ModelChoice or None
         Which stage models "auto" chose.
-    finish : Finish or None
+    finish : Refinement or None
         How the designs were finished, if the search used other models.
     n_splits : int
     """
@@ -109,9 +107,9 @@ class Fitted:
     front: ParetoFront
     history: list[Generation]
     stop_reason: StopReason
-    oddities: tuple[Oddity, ...]
+    data_issues: tuple[DataIssue, ...]
     model_choice: ModelChoice | None
-    finish: Finish | None
+    finish: Refinement | None
     n_splits: int
 
 
@@ -126,9 +124,9 @@ def fit_rows(
     given = with_remote_rows(given) if isinstance(data.rows, RemoteRows) else given
     deadline = Deadline(given["time_limit"], perf_counter() if started is None else started)
     constraints = Constraints.from_rules(given["constraints"], data.costs.names)
-    oddities = () if given["search"] == "paper" else oddities_of(data)
+    data_issues = () if given["search"] == "paper" else data_issues_of(data)
     if given["search"] != "paper":
-        constraints = constraints.with_free_first(data.costs, suspects(oddities))
+        constraints = constraints.with_free_first(data.costs, suspects(data_issues))
     check_parameters(given, data.classes.tolist())
     check_delay_limits(given, constraints, data.costs)
     searched = {name: given[name] for name in _SEARCH_PARAMETERS}
@@ -148,7 +146,7 @@ def fit_rows(
     bench = steps.bench(recipe, splits)
     own = given["checkpoint"], given["search"], settings, grid, seed, recipe, given["search_with"]
     with bench.open_journal(*own, every and data, steps.families) as journal:
-        _say_what_is_odd(data, oddities, given["verbose"])
+        _say_what_is_odd(data, data_issues, given["verbose"])
         choice = None
         if recipe.estimator == AUTO:
             bench.plan(given["search"], settings, grid)  # refuse what cannot be, before the work
@@ -162,7 +160,9 @@ def fit_rows(
     front = steps.front(bench, result, groups if bench.data is data else sample[1])
     named = NamedDesigns(data.costs.names, grid, data.classes)
     history = history_of(result, bench.blocks, named, steps.data.per_row)
-    return Fitted(front, history, result.stop_reason, oddities, choice, finish, len(bench.splits))
+    return Fitted(
+        front, history, result.stop_reason, data_issues, choice, finish, len(bench.splits)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class _Steps:
         recipe: StageRecipe,
         result: SearchResult,
         all_rows: tuple[TrainingData, list[Split]] | None,
-    ) -> tuple[Workbench, SearchResult, Finish | None]:
+    ) -> tuple[Workbench, SearchResult, Refinement | None]:
         """Give the designs near the front models of the recipe on all rows, if they have others."""
         if bench.has_models_of(recipe) and all_rows is None:
             return bench, result, None
@@ -348,9 +348,9 @@ def _warn_of_device(recipe: StageRecipe, searching: StageRecipe) -> None:
         )
 
 
-def _say_what_is_odd(data: TrainingData, oddities: tuple[Oddity, ...], verbose: int) -> None:
+def _say_what_is_odd(data: TrainingData, data_issues: tuple[DataIssue, ...], verbose: int) -> None:
     """Warn of columns and classes that look wrong, and tell the shares of the classes."""
-    for warning in warnings_of(oddities):
+    for warning in warnings_of(data_issues):
         warnings.warn(warning, stacklevel=4)
     if verbose > 0:
         print_note(f"Classes: {class_shares(data)}")

@@ -18,8 +18,6 @@ from emsco.models.choice import ModelChoice
 from emsco.search.loop import Stop
 from emsco.search.planning import duration
 
-__all__ = ["FitForecast", "forecast_fit"]
-
 _ROWS = 1_000  # rows to measure on
 _GENERATIONS = 4
 _LONGEST = 60.0  # seconds

@@ -37,22 +37,6 @@ from emsco.scoring.journal import stored_seed
 from emsco.search.planning import check_provable
 from emsco.search.settings import KINDS
 
-__all__ = [
-    "PAPER",
-    "REFITS",
-    "check_delay_limits",
-    "check_parameters",
-    "check_refit",
-    "check_screen_rows",
-    "check_thresholds",
-    "cv_of_sample",
-    "n_screened",
-    "screened",
-    "seed_of_fit",
-    "seeds_of_fit",
-    "with_remote_rows",
-]
-
 SCREENED_ROWS = 20_000  # that "auto" searches on: docs/how/scale.md
 MANY_ROWS = 50_000  # "auto" screens from here up
 _ROWS_A_SECOND = 200  # of a time limit that "auto" searches on

@@ -41,8 +41,8 @@ from emsco.scoring.scored_rows import ScoredRows
 from emsco.scoring.scores import Limits
 from emsco.search.finishing import (
     MOST_SUBSETS,
-    Finish,
-    FinishEnd,
+    Refinement,
+    RefinementEnd,
     finish_search,
     runners_up,
     spread_order,
@@ -52,8 +52,6 @@ from emsco.search.planning import SearchPlan, plan_search
 from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
 from emsco.search.settings import SearchSettings
-
-__all__ = ["Workbench"]
 
 _FINISHING, _MOST_FINISHED = 60.0, 256  # core-seconds and subsets, to finish a search on a sample
 _JUDGED_ROWS = 10**8  # rows times designs that are judged row by row
@@ -276,7 +274,7 @@ class Workbench:
         all_rows: tuple[TrainingData, list[Split]] | None = None,
         time_limit: float | None = None,
         report: Report | None = None,
-    ) -> tuple[Workbench, SearchResult, Finish]:
+    ) -> tuple[Workbench, SearchResult, Refinement]:
         """Score the designs near the front of a search again, with other stage models or rows.
 
         `all_rows` are the rows and splits that count, if the search used a sample. Returns the
@@ -304,7 +302,7 @@ class Workbench:
         own.bank.engine.close()
         if all_rows is not None:
             finish = replace(finish, n_screened=len(self.data.rows), n_rows=len(data.rows))
-        if finish.end is FinishEnd.NOTHING_FEASIBLE:
+        if finish.end is RefinementEnd.NOTHING_FEASIBLE:
             kept = f"The models of the search are kept: {finish}."
             warnings.warn(kept, EMSCOWarning, stacklevel=5)
         if not finish.n_subsets:

@@ -25,8 +25,6 @@ from emsco.scoring.scored_rows import RowOutcomes, ScoredRows
 from emsco.stats.by_class import CHANCE, ByClass
 from emsco.stats.differences import CodedFigures, RowFigures
 
-__all__ = ["Assessor"]
-
 _Figures: TypeAlias = Any  # RowFigures or CodedFigures, the same for all designs
 
 _CHANGED = 1.1  # standard errors; one row more or less makes 1.0, two make 1.4

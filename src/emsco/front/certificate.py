@@ -19,8 +19,6 @@ from emsco.front.format import check_point
 from emsco.front.point import ParetoPoint
 from emsco.stats.promises import Promise, promises_from_fields
 
-__all__ = ["Certificate", "DesignTest", "TestedRows"]
-
 FORMAT = 1
 _DIGITS = 23  # of a digest that a text shows
 _MOST_NUMBERS = 12  # of designs that a text lists

@@ -26,19 +26,6 @@ from emsco.stats.betting import LARGEST_STAKE, log_capital_below, mean_p_value, 
 from emsco.stats.promises import Promise
 from emsco.stats.tests import p_value, power
 
-__all__ = [
-    "CheckedPromise",
-    "Counted",
-    "Prospect",
-    "RowResults",
-    "chances",
-    "check_promises",
-    "fewest_rows",
-    "n_passing",
-    "rows_for_chances",
-    "scored_p_value",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowResults:

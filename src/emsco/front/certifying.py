@@ -27,8 +27,6 @@ from emsco.front.rules import RULES
 from emsco.front.shape import FrontShape
 from emsco.stats.promises import Promise
 
-__all__ = ["Certifiable", "certify", "check_delta", "is_gapless", "wanted_order"]
-
 _FEW = 3  # rows that a message names
 
 

@@ -11,8 +11,6 @@ from emsco.front.references import Reference
 from emsco.front.rules import is_good_enough
 from emsco.front.shape import FrontShape
 
-__all__ = ["doubts_about"]
-
 _MOST = 0.5  # of a class
 _NEXT_TO_NONE = 0.05  # of the rows
 

@@ -25,8 +25,6 @@ from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.expected import NORMAL, Estimate, Expected, share_estimate
 
-__all__ = ["UNFOLLOWED", "ChoiceRules", "Expecter", "sizes_of"]
-
 _NAMED = ("one_standard_error", "knee", "balanced")  # whose choice follows from three figures
 UNFOLLOWED = {"min_recall", *DELAY_LIMITS}  # limits on other figures
 

@@ -10,8 +10,6 @@ from emsco.front import records
 from emsco.front.certificate import Certificate
 from emsco.front.certifying import Certifiable
 
-__all__ = ["certified_designs", "explored_front"]
-
 
 def explored_front(front: Certifiable, **about: Any) -> Explored:
     """Record a front for its page; `about` are the further fields of `Explored`."""

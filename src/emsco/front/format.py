@@ -20,15 +20,6 @@ from emsco.front.references import Reference, references_from_dicts
 from emsco.front.shape import FrontShape
 from emsco.models.stage_models import StageModels
 
-__all__ = [
-    "check_point",
-    "check_reference",
-    "check_seen",
-    "front_from_dict",
-    "front_to_dict",
-    "paid_after_stages",
-]
-
 _ROUNDING = 1e-9  # sums of weights are added up in different orders
 
 

@@ -11,8 +11,6 @@ from emsco.front.ties import NamedDesigns
 from emsco.plotting.convergence import Convergence
 from emsco.search.loop import SearchResult
 
-__all__ = ["Generation", "convergence_of", "history_columns", "history_of"]
-
 _COUNTS = ("generation", "n_front", "n_designs", "n_subsets", "seconds")
 
 

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ParetoFront"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParetoFront(FrontPoints):

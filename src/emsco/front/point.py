@@ -20,8 +20,6 @@ from emsco.stats.differences import Comparison
 from emsco.stats.error_costs import ErrorCosts, Total
 from emsco.stats.expected import Expected
 
-__all__ = ["ParetoPoint"]
-
 _OVERCONFIDENT = 0.03  # above the accuracy of a stage
 _FEWEST = 10  # rows of an exit that tell whether a stage is too sure
 _ONCE = 1.01  # weights round

@@ -26,8 +26,6 @@ from emsco.front.rules import (
 from emsco.scoring.pareto import balanced_length, fittest_of, knee_of
 from emsco.stats.error_costs import ErrorCosts, Total
 
-__all__ = ["FrontPoints"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrontPoints(Sequence[ParetoPoint]):

@@ -9,8 +9,6 @@ from emsco.cascade import Evaluation
 from emsco.front.point import ParetoPoint
 from emsco.stats.promises import PromiseReport
 
-__all__ = ["promise_of", "promised_by", "with_promises"]
-
 
 def with_promises(seen: Evaluation, point: ParetoPoint) -> Evaluation:
     """Add what a point promised to an evaluation, and to its total if it has one."""

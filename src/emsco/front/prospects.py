@@ -26,8 +26,6 @@ from emsco.stats.by_class import ByClass
 from emsco.stats.expected import Estimate
 from emsco.stats.promises import Promise
 
-__all__ = ["CertificatePlan", "PlannedDesign", "order_of", "plan_of", "rows_for_nearest"]
-
 _CHANCES = (0.8, 0.9)
 _LEADING = 5  # designs that a plan has
 _WIDTH = 79  # of a plan

@@ -22,16 +22,6 @@ from emsco.plotting.marks import ReferenceMark
 from emsco.plotting.trade_offs import FrontPicture, FrontSeries
 from emsco.plotting.workflow import CascadePicture
 
-__all__ = [
-    "ON",
-    "best_first",
-    "cascade_picture",
-    "explored_designs",
-    "flow_of",
-    "front_picture",
-    "reference_marks",
-]
-
 ON = ("scored", "seen", "expected", "both")
 
 Points: TypeAlias = Sequence[ParetoPoint]

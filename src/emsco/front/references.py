@@ -20,14 +20,6 @@ from emsco.data.weights import check_weights
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, Total
 
-__all__ = [
-    "Reference",
-    "measure_references",
-    "references_from_decisions",
-    "references_from_dicts",
-    "references_of",
-]
-
 _KINDS = ("commonest", "everything", "answered")
 
 

@@ -16,30 +16,6 @@ from emsco.front.point import ParetoPoint
 from emsco.stats.by_class import CHANCE, ByClass
 from emsco.stats.error_costs import ErrorCosts, plain_costs
 
-__all__ = [
-    "DELAY_LIMITS",
-    "RULES",
-    "SAME_COST",
-    "Limits",
-    "Preference",
-    "accurate_of",
-    "cheapest_of",
-    "check_preference",
-    "check_rule",
-    "economical_of",
-    "error_costs_of",
-    "given_error_costs",
-    "is_good_enough",
-    "label_costs_of",
-    "limits_of",
-    "one_choice",
-    "one_standard_error_of",
-    "plain_preference",
-    "preference_in_words",
-    "rule_of",
-    "size_of",
-]
-
 Preference: TypeAlias = str | dict[str, Any]
 
 SAME_COST = 0.01  # of the cost of everything: a smaller difference in cost is none

@@ -11,8 +11,6 @@ from emsco.designs.thresholds import MinConfidence
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
 
-__all__ = ["FrontShape"]
-
 
 class FrontShape(Protocol):
     """The attributes of a front that files, tables and doubts need."""

@@ -14,8 +14,6 @@ from emsco.front.references import Reference
 from emsco.front.shape import FrontShape
 from emsco.plotting.notebook import Dot, fragment, note, scatter, table
 
-__all__ = ["NO_BETTER", "delay_cells", "front_columns", "front_html", "front_text", "no_better"]
-
 NO_BETTER = "≈"  # marks a design that tells no more than the commonest class
 _OBJECTIVES = ("coverage", "accuracy", "cost")
 _TEXT_LINES = 10

@@ -13,8 +13,6 @@ from emsco.errors import NoSuchDesign
 from emsco.front.point import ParetoPoint
 from emsco.scoring.pareto import TieSource
 
-__all__ = ["NamedDesigns", "NamedTies", "tied_designs"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedDesigns:

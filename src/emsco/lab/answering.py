@@ -30,8 +30,6 @@ from emsco.lab.methods import spread
 from emsco.lab.questions import Offer, Question, Seen
 from emsco.lab.rivals.base import CostedClassifier
 
-__all__ = ["LabelledRows", "Trial", "answer_with_emsco", "answer_with_rival"]
-
 _FOLDS = 5
 _THRESHOLDS = (0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 _ROUNDING = 1e-9

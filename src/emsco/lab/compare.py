@@ -33,8 +33,6 @@ from emsco.lab.contests import (
 from emsco.lab.jobs import Begin, Report, ResultStore
 from emsco.lab.searching import Parts, SplitData
 
-__all__ = ["SPLITS", "compare_methods", "try_job"]
-
 SPLITS = 3
 _LEAST_ROWS, _LEAST_FITTED = 10, 5  # rows of a class: in all, or to fit on if test rows are given
 

@@ -17,8 +17,6 @@ from emsco.plotting.figures import STYLES, new_figure, soften
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_contest"]
-
 _WIDTH, _HEIGHT = 5.0, 2.9  # inches; panels below each other can be read on a phone
 _LINE = 0.057  # height of a label, as a share of the panel's
 _NAMED = 2  # rivals in colour

@@ -13,20 +13,6 @@ from emsco.lab.contest_records import SHARED, TASKS, Contest, Task
 from emsco.lab.contests import EMSCO
 from emsco.stats.tests import ALPHA, holm, paired_p_values, standard_error
 
-__all__ = [
-    "AHEAD",
-    "BEHIND",
-    "LEVEL",
-    "Duel",
-    "Promise",
-    "mean_ranks",
-    "promise_of",
-    "task_duels",
-    "task_ranks",
-    "volume_duels",
-    "volume_ranks",
-]
-
 AHEAD, LEVEL, BEHIND = "ahead", "level", "behind"
 _DIGITS = 9  # beyond these digits, figures differ by rounding alone
 

@@ -14,18 +14,6 @@ from emsco.lab.contests import FULL, TEST_SHARE, Answers, ContestJob, CostedRows
 from emsco.lab.questions import BUDGETS, Offer, Question, Seen
 from emsco.stats.tests import margin
 
-__all__ = [
-    "EVERYONE",
-    "LEAST_SPLITS",
-    "MOST",
-    "SHARED",
-    "TASKS",
-    "TESTED",
-    "Contest",
-    "Standing",
-    "Task",
-]
-
 SHARED = TEST_SHARE / (1 - TEST_SHARE)  # test rows per fitted row
 TESTED = tuple(budget for budget in BUDGETS if budget < 1)  # buying everything is only shown
 LEAST_SPLITS = 5  # margins of fewer splits are too wide to tell anything

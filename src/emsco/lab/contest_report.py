@@ -25,8 +25,6 @@ from emsco.lab.contests import EMSCO, label_of
 from emsco.lab.questions import BUDGETS
 from emsco.stats.tests import margin
 
-__all__ = ["ContestReport", "markdown_table", "signed"]
-
 
 @dataclass(frozen=True, eq=False)
 class ContestReport:

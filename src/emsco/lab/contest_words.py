@@ -16,15 +16,6 @@ from emsco.lab.contest_duels import (
 from emsco.lab.contest_records import EVERYONE, MOST, TASKS, TESTED, Contest, Standing, Task
 from emsco.lab.contests import EMSCO, label_of
 
-__all__ = [
-    "and_words",
-    "breaks_limits",
-    "broken_limits",
-    "budget_words",
-    "quick_words",
-    "summary_of",
-]
-
 _CASES = {
     EVERYONE: "If every row needs an answer",
     MOST: "If a tenth of the rows may be rejected",

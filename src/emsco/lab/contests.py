@@ -23,24 +23,6 @@ from emsco.lab.questions import QUESTIONS, Offer
 from emsco.lab.rivals.base import CostedClassifier
 from emsco.lab.searching import divided
 
-__all__ = [
-    "EMSCO",
-    "FULL",
-    "LARGEST_SEED",
-    "METHODS",
-    "QUICK",
-    "RIVALS",
-    "SPLITS_PER_SEED",
-    "Answers",
-    "ContestJob",
-    "CostedRows",
-    "Effort",
-    "check_methods",
-    "do_job",
-    "label_of",
-    "run_contest",
-]
-
 EMSCO = "emsco"
 RIVALS = {
     "cost_aware_boosting": ("CostAwareBoosting", "CEGB"),

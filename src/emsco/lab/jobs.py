@@ -16,8 +16,6 @@ from emsco._base.documents import Fields, read_document, write_document
 from emsco._base.workers import ending_with_parent
 from emsco.errors import EMSCOError, FileError
 
-__all__ = ["Begin", "Job", "Report", "ResultStore", "finish_jobs", "run_jobs"]
-
 Report = Callable[[int, int, str], None]
 Begin = Callable[[Mapping[str, Any]], None]
 _KIND, _FORMAT = "result of an experiment", 3

@@ -18,23 +18,6 @@ from emsco.lab.rivals.tuning import Trial
 from emsco.lab.searching import RULES, Choice, Parts, SplitBanks
 from emsco.search.settings import SearchSettings
 
-__all__ = [
-    "CONTESTANTS",
-    "EVERY",
-    "METHODS",
-    "RIVALS",
-    "SEARCHES",
-    "Attempt",
-    "Contestant",
-    "MethodResult",
-    "Outcome",
-    "new_rival",
-    "repeat_search",
-    "spread",
-    "told",
-    "tune_rival",
-]
-
 # "excluding" is an evolution whose designs may leave features out.
 SEARCHES = ("paper", "evolution", "exact", "excluding")
 RIVALS = {

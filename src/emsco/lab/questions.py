@@ -12,8 +12,6 @@ from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray
 from emsco.stats.error_costs import ErrorCosts
 
-__all__ = ["BUDGETS", "COVERAGES", "QUESTIONS", "Offer", "Question", "Seen"]
-
 BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.5)
 _ROUNDING = 1e-9

@@ -26,8 +26,6 @@ from emsco.search.loop import SearchResult
 from emsco.search.planning import SearchPlan
 from emsco.search.settings import SearchSettings
 
-__all__ = ["EVERY_RULE", "RULES", "Choice", "Parts", "SplitBanks", "SplitData", "divided"]
-
 RULES = ("fittest", "balanced")
 EVERY_RULE = (*RULES, "knee")
 _WORDS = {"X": "rows", "y": "labels", "sample_weight": "weights"}

@@ -26,8 +26,6 @@ from emsco.lab.searching import EVERY_RULE, Parts, SplitBanks, SplitData
 from emsco.lab.sweep_records import SweepRepeat, ThresholdSweep
 from emsco.search.settings import KINDS, SearchSettings
 
-__all__ = ["THRESHOLDS", "SweepJob", "sweep_thresholds"]
-
 THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 _BILLIONTHS = 10**9
 _MOST_SUBSETS = 2**17  # up to so many, all subsets may be fitted before the searches begin

@@ -11,8 +11,6 @@ from emsco.plotting.figures import COLOURS, add_scale, coverage_ends, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_sweep"]
-
 _ROWS = {"scored": "scored", "seen": "test"}
 _NOTE = (
     "Large marks with their threshold: means over repeats, with bars of one standard deviation; "

@@ -21,8 +21,6 @@ from emsco.search.settings import SearchSettings
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OBJECTIVES", "PARTS", "Spread", "SweepLine", "SweepRepeat", "ThresholdSweep"]
-
 OBJECTIVES = ("accuracy", "coverage", "cost")
 PARTS = ("scored", "seen")
 _ROUNDING = 1e-12  # share of the mean: repeats with one and the same design deviate by no more

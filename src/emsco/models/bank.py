@@ -23,8 +23,6 @@ from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_s
 from emsco.models.bits import WORD, Bits, bits_of_margins, unsteady
 from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
 
-__all__ = ["SubsetBank", "logistic_bank"]
-
 _SUBSETS_AT_ONCE = 2**13
 _MARGINS_AT_ONCE = 2**22
 _WORTH_COUNTING = 2**22  # bytes to count; with less work, starting threads takes longer

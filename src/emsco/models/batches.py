@@ -10,8 +10,6 @@ import numpy as np
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._kernels.judging import decide_rows, decide_rows_many, probabilities_of
 
-__all__ = ["ModelBatch", "Models", "mixing_of_pairs", "n_outputs_of", "orthonormal_basis"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Models:

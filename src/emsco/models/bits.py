@@ -18,8 +18,6 @@ from emsco._base.typing import (
 )
 from emsco._kernels.counts import add_prices, count_exits, count_exits_by_class
 
-__all__ = ["BitBank", "Bits", "Layout", "bits_of_margins", "margins_of", "unsteady"]
-
 WORD = 64
 
 

@@ -14,17 +14,6 @@ from emsco._base.documents import Fields
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.errors import DataError
 
-__all__ = [
-    "CERTAIN",
-    "KINDS",
-    "SMALLEST",
-    "CalibrationMap",
-    "Calibrator",
-    "IsotonicMap",
-    "SigmoidMap",
-    "calibration_split",
-]
-
 CERTAIN = 1e-12  # probabilities stay this far from 0 and 1, so that log-odds are finite
 SMALLEST = 1e-15
 _LARGEST = 1e100  # slope or intercept in a file

@@ -16,16 +16,6 @@ from emsco.data.training import TrainingData
 from emsco.errors import DataError
 from emsco.models.engine import SplitRows
 
-__all__ = [
-    "FamilyLoss",
-    "ModelChoice",
-    "choose_family",
-    "choose_penalty",
-    "log_losses",
-    "random_subsets",
-    "trial_seconds",
-]
-
 _MOST_SPLITS = 3
 _MOST_TRAINING = 4000  # rows of a split that fit models here
 _MOST_JUDGED = 2000  # rows of a split that judge them

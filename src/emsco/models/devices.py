@@ -7,8 +7,6 @@ from typing import Any
 
 from emsco._base.checks import refused
 
-__all__ = ["CPU", "check_device"]
-
 CPU = "cpu"
 _OTHERS = re.compile(r"cuda(:\d+)?|torch")
 

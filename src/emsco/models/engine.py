@@ -20,19 +20,6 @@ from emsco.models.scaling import Scaling, Spread, squares_about
 from emsco.models.shard import ROWS_PER_SHARD, Shard, cut_shards
 from emsco.models.splines import SplineBasis
 
-__all__ = [
-    "Answers",
-    "CalibratedFitter",
-    "Engine",
-    "LogisticEngine",
-    "OutcomeEngine",
-    "OutcomeFitter",
-    "SplitRows",
-    "answers_of",
-    "scaling_of",
-    "weights_to_fit",
-]
-
 _MOST_MODELS = 256  # fitted together; larger batches are no faster and take more memory
 _BATCH_BYTES = 2**26
 _MEASURED_BYTES = 2**28  # of leaves whose spread is measured at a time

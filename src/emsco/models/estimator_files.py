@@ -23,16 +23,6 @@ from emsco.data.rows import LARGEST
 from emsco.errors import DataError, FileError, Hint, Parameter, Remedy, not_installed
 from emsco.models.calibration import Calibrator
 
-__all__ = [
-    "EstimatorModel",
-    "estimator_from_dict",
-    "estimator_text",
-    "estimator_to_dict",
-    "read_estimator",
-    "rising_inputs",
-    "untrusted_types",
-]
-
 _DECIMALS = 12
 
 

@@ -19,8 +19,6 @@ from emsco.errors import DataError, Parameter
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
 from emsco.models.shard import Shard, add_up
 
-__all__ = ["LogisticFitter"]
-
 _MOST_PASSES = 200
 _FEW_CLASSES = 12  # the shares of pairs of classes grow with their fourth power
 

@@ -37,8 +37,6 @@ from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
 from emsco.scale.remote import RemoteRows
 from emsco.scale.remote_models import RemoteEngine, RemoteSplit
 
-__all__ = ["AUTO", "FAMILIES", "StageRecipe"]
-
 AUTO = "auto"
 FAMILIES = ("logistic", "spline", "boosting")  # the simplest first
 _FEW_SUBSETS = 31  # as many as five features have; boosted trees of their own take seconds

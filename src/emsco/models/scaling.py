@@ -12,8 +12,6 @@ import numpy as np
 from emsco._base.leaves import LEAF
 from emsco._base.typing import FloatArray
 
-__all__ = ["Scaling", "Spread", "mean_of_known", "squares_about"]
-
 _BLOCK = 65_536  # rows centred at a time, to avoid a centred copy of all rows
 
 

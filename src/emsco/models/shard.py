@@ -22,18 +22,6 @@ from emsco.models.batches import ModelBatch, Models, orthonormal_basis
 from emsco.models.bits import BitBank, Bits, Layout
 from emsco.models.scaling import Scaling
 
-__all__ = [
-    "LocalShard",
-    "Node",
-    "Request",
-    "Shard",
-    "Sums",
-    "add_up",
-    "cut_shards",
-    "merged",
-    "put",
-]
-
 ROWS_PER_SHARD = LEAF  # a multiple of the kernels' block, so that smaller ones have the same sums
 
 

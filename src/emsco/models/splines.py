@@ -12,8 +12,6 @@ from emsco._base.arrays import locked_copy
 from emsco._base.documents import Fields
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["SplineBasis"]
-
 _PLACES = np.array([0.05, 0.275, 0.5, 0.725, 0.95])  # quantiles for knots, after Harrell
 _FEWEST = 3  # knots; with fewer, a spline is a line
 

@@ -20,17 +20,6 @@ from emsco.models.splines import SplineBasis
 if TYPE_CHECKING:
     from emsco.models.estimator_files import EstimatorModel
 
-__all__ = [
-    "AveragedModels",
-    "EstimatorModels",
-    "Judgement",
-    "LinearModels",
-    "StageModels",
-    "averaged",
-    "judge_by_probabilities",
-    "parts_of",
-]
-
 Judgement = tuple[IntArray, IntArray, FloatArray]
 
 

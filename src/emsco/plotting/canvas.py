@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["LINE", "Canvas", "draw_canvas", "text_size", "wrap_items"]
-
 LINE = 1.18  # height of a line of text, as a multiple of its size
 _FINE = 1200.0  # dpi at which rounding to pixels hardly changes the width of a letter
 _COARSE = 72.0  # dpi of the coarsest picture in which text must fit

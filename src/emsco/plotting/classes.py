@@ -11,16 +11,6 @@ from emsco._base.text import percent_with, shorten, whole
 from emsco.plotting.notebook import note, table
 from emsco.stats.by_class import ByClass
 
-__all__ = [
-    "MOST_LABELS",
-    "MOST_LINES",
-    "ClassTable",
-    "class_html",
-    "class_notes",
-    "class_tables",
-    "class_text",
-]
-
 MOST_LABELS = 6  # with more, the counts by label would fill a page
 MOST_LINES = 20
 _SHARES = ("class", "rows", "labelled", "found", "right when said")

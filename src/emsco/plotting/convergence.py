@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Convergence", "draw_convergence"]
-
 _LEAST = 3  # generations of a curve; a proof records only its beginning and end
 _JUMP = 8  # times the value before: a last step that would flatten all others
 _FEW = 25  # generations up to which each gets a marker

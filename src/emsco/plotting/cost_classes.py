@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CostClasses", "draw_cost_classes"]
-
 _SIZE = 7.0
 _MARGIN, _PAD = 0.06, 0.07
 _SHORT = 12  # letters up to which a heading stays on one line

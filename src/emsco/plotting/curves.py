@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_reliability", "draw_risk_coverage"]
-
 _ACCURACY, _CONFIDENCE = "share correct", "confidence"
 _FEWEST = 10  # rows of a bar: fewer are pooled with the next bin
 _MOST_ALONE = 3  # stages alone that risk is drawn for

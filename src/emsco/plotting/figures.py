@@ -19,29 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
-__all__ = [
-    "COLOURS",
-    "COLUMN",
-    "DARK",
-    "MARKERS",
-    "NARROWEST",
-    "STYLES",
-    "add_scale",
-    "check_axes",
-    "check_matplotlib",
-    "check_picture",
-    "check_width",
-    "coverage_ends",
-    "entitle",
-    "figure_of",
-    "line_look",
-    "name_marks",
-    "new_figure",
-    "save_figure",
-    "soften",
-    "write_figure",
-]
-
 COLUMN = 3.4  # inches of a column in a paper with two columns
 NARROWEST, _WIDEST = 2.6, 40.0
 _DPI = 200.0

@@ -20,8 +20,6 @@ from emsco.designs.thresholds import (
 )
 from emsco.plotting.notebook import fragment, table
 
-__all__ = ["CascadeBoxes", "Flow", "FlowStage", "StageBox", "cascade_boxes"]
-
 _MOST_NAMES = 30  # of a stage, in a notebook
 _ROUNDING = 1e-9  # a smaller share of rows comes from rounded sums of weights
 

@@ -8,8 +8,6 @@ from emsco._base.checks import refused
 from emsco._base.objectives import Objectives
 from emsco.stats.by_class import ByClass
 
-__all__ = ["ReferenceMark", "check_currency", "unit_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReferenceMark(Objectives):

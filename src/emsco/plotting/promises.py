@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PromiseTrack", "draw_monitor"]
-
 _FEW = 25  # looks up to which each gets a marker
 _ALARM = "#9c3d00"
 

@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "EXPECTED_KEY",
-    "KINDS",
-    "REFERENCE_KEY",
-    "FrontPicture",
-    "FrontSeries",
-    "draw_expected",
-    "draw_front",
-    "draw_references",
-    "reach_of",
-]
-
 _INK = "black"
 _LOOK: dict[str, Any] = {
     "marker": "D",

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CascadePicture", "draw_cascade"]
-
 _MARGIN = 0.06
 _SIZE, _HEAD = 7.0, 7.5
 _FULL = 0.40  # thickness of the flow of all rows, in inches

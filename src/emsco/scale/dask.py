@@ -21,8 +21,6 @@ from emsco.data.encoding import Encoding, PartedTable
 from emsco.errors import DataError, EMSCOError, Parameter, not_installed
 from emsco.scale.remote import Held, Keeper, LostWorker, RemoteRows, Task
 
-__all__ = ["DaskTable", "MemoryTable", "gathered", "is_dask"]
-
 _TRIES = 5  # to load leaves while workers come and go
 _LOOK = 2.0  # seconds between looks whether a worker is still there
 

@@ -14,8 +14,6 @@ from emsco._base.leaves import rows_of_leaf
 from emsco._base.typing import FloatArray
 from emsco.scale.remote import Held, Keeper, RemoteRows, Task
 
-__all__ = ["fits_into_memory", "on_disk"]
-
 _BYTES = 40  # that a fit takes for each value: the table, a copy by standardised columns, and more
 _SHARE = 0.5  # of the machine's memory
 

@@ -14,8 +14,6 @@ from emsco._base.leaves import by_leaf, n_leaves_of, rows_of_leaf, split_by_leaf
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco._base.workers import Workers
 
-__all__ = ["Deal", "Held", "Keeper", "Leaf", "LostWorker", "RemoteRows", "SelectedRows", "Task"]
-
 
 class LostWorker(Exception):  # noqa: N818 - a message between a site and its rows, seen by nobody
     """A worker is gone, and with it the leaves that it held."""

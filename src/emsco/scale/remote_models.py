@@ -26,8 +26,6 @@ from emsco.models.scaling import Scaling, Spread, squares_about
 from emsco.models.shard import LocalShard, Node, Request, Sums, merged, put
 from emsco.scale.remote import Leaf, RemoteRows, Task
 
-__all__ = ["RemoteEngine", "RemoteSplit"]
-
 _IN_FLIGHT = 2  # batches of models; while the client steps with one, workers sum up others
 _MOST_MODELS = 256  # judged by one request
 _keys = count()  # of splits, never the same for two of them

@@ -28,8 +28,6 @@ from emsco.scoring.journal import Journal
 from emsco.scoring.row_prices import RowPrices
 from emsco.scoring.scores import Limits, Scores
 
-__all__ = ["Evaluator"]
-
 
 class Evaluator:
     """Scores designs, each distinct one once.

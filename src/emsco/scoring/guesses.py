@@ -13,8 +13,6 @@ import numpy as np
 from emsco._base.typing import IntArray, SingleArray
 from emsco._kernels.judging import guess_margins
 
-__all__ = ["KnownMargins"]
-
 _SQUARES = 16  # squares of neighbours that a guess is the mean of
 
 

@@ -31,8 +31,6 @@ from emsco.designs.chromosomes import (
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import CheckpointError
 
-__all__ = ["EntryRules", "Journal", "open_checkpoint", "remove_empty_checkpoint", "stored_seed"]
-
 _FORMAT = 3
 _FILE = "journal.sqlite"
 _FIRST_FORMAT = "problem.json"  # a file that folders of format 1 have

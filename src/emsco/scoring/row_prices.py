@@ -12,8 +12,6 @@ from emsco._base.arrays import whole_units
 from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco.costs import CostUnits, FeatureCosts, Fees
 
-__all__ = ["RowPrices"]
-
 _FINEST = 12  # decimals of a price that is rounded
 
 

@@ -32,8 +32,6 @@ from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import SubsetBank
 from emsco.scoring.row_prices import RowPrices
 
-__all__ = ["RowOutcomes", "ScoredRows"]
-
 _WORTH_THREADS = 5000  # scored rows; with fewer, handing designs to threads takes longer
 _AT_ONCE = 64  # subsets, or designs, if rows are few
 _MOST_BYTES = 2**26  # of answers that are kept for designs to come

@@ -13,8 +13,6 @@ from emsco._base.checks import check_number
 from emsco._base.objectives import Objectives
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Limits", "Scores"]
-
 _LARGEST = 1e300
 _ROUNDING = 1e-9  # relative; a cost this close above a limit is still within it
 

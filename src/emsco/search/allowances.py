@@ -9,8 +9,6 @@ import numpy as np
 from emsco._base.typing import FloatArray, IntArray, SmallIntArray
 from emsco.scoring.pareto import SAME_COST
 
-__all__ = ["Counts", "allowances", "shift_of", "slack_of"]
-
 Counts: TypeAlias = IntArray | SmallIntArray
 
 _LINES = 1024  # most lines of the allowances

@@ -17,8 +17,6 @@ from emsco.scoring.pareto import (
 )
 from emsco.scoring.scores import Scores
 
-__all__ = ["Archive", "thin"]
-
 _MOST_VECTORS = 500
 _WIDER = 1.1  # growth of boxes that are too many
 

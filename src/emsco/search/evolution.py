@@ -36,8 +36,6 @@ from emsco.search.operators import (
 )
 from emsco.search.settings import SearchSettings
 
-__all__ = ["MOST_FEATURES", "EvolutionSearch", "NearbySubsets"]
-
 MOST_FEATURES = 16  # whose subsets can be listed
 _FADE = 0.2  # worth of a subset that differs in one more feature
 _SHARE = 0.6  # most of all subsets that are proposed or scored

@@ -1,4 +1,4 @@
-"""Finish a search: score the designs near its front again, by better models than it used."""
+"""Refine a search: score the designs near its front again, by better models than it used."""
 
 from __future__ import annotations
 
@@ -32,20 +32,6 @@ from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.linking import linked_front
 from emsco.search.loop import SearchResult, Stop, StopReason
-
-__all__ = [
-    "MOST_RUNNERS_UP",
-    "MOST_SUBSETS",
-    "Finish",
-    "FinishEnd",
-    "chains_of",
-    "finish_search",
-    "order_by_budget",
-    "order_by_worth",
-    "runners_up",
-    "spread_order",
-    "wanted_subsets",
-]
 
 MOST_RUNNERS_UP = 1000
 _NEAR = 2.0  # standard errors
@@ -146,7 +132,7 @@ _MOST_CHAINS = 50_000
 _WIDTH, _NARROWEST = 64, 8  # chains that end in the same subset, if thresholds are searched
 
 
-class FinishEnd(Enum):
+class RefinementEnd(Enum):
     """How a finish can end."""
 
     COMPLETE = "complete"
@@ -156,7 +142,7 @@ class FinishEnd(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class Refinement:
     """How the designs of a search were finished.
 
     Attributes
@@ -167,15 +153,15 @@ class Finish:
         Subsets that were fitted again, each on every split.
     n_designs : int
         Designs that were scored again: chains of these subsets.
-    end : FinishEnd
+    end : RefinementEnd
     n_screened, n_rows : int or None
         Rows that were searched on, and all rows; None if these are the same.
 
     Examples
     --------
-    >>> str(Finish("splines", "SVC()", 12, 40))
+    >>> str(Refinement("splines", "SVC()", 12, 40))
     'searched with splines; then 40 designs of 12 subsets near the front got SVC() of their own'
-    >>> print(Finish("splines", "splines", 12, 40, n_screened=20_000, n_rows=90_000))
+    >>> print(Refinement("splines", "splines", 12, 40, n_screened=20_000, n_rows=90_000))
     searched with splines on 20,000 of 90,000 rows; then 40 designs ... splines of their own on ...
     """
 
@@ -183,7 +169,7 @@ class Finish:
     finished_with: str
     n_subsets: int
     n_designs: int
-    end: FinishEnd = FinishEnd.COMPLETE
+    end: RefinementEnd = RefinementEnd.COMPLETE
     n_screened: int | None = None
     n_rows: int | None = None
 
@@ -194,13 +180,13 @@ class Finish:
         if self.n_screened is not None:
             first += f" on {self.n_screened:,} of {self.n_rows:,} rows"
             on_all = " on all rows"
-        if self.end is FinishEnd.NOTHING_FEASIBLE:
+        if self.end is RefinementEnd.NOTHING_FEASIBLE:
             return f"{first}; no design is within the limits with {self.finished_with}{on_all}"
         if not self.n_subsets:
-            what = "Ctrl-C came" if self.end is FinishEnd.INTERRUPTED else "the time was over"
+            what = "Ctrl-C came" if self.end is RefinementEnd.INTERRUPTED else "the time was over"
             return f"{first}, whose models are kept: {what} before {self.finished_with}{on_all}"
         done = f"{counted(self.n_designs, 'design')} of {counted(self.n_subsets, 'subset')}"
-        early = "" if self.end is FinishEnd.COMPLETE else f", until {self.end.value}"
+        early = "" if self.end is RefinementEnd.COMPLETE else f", until {self.end.value}"
         again = f"then {done} near the front got {self.finished_with} of their own{on_all}{early}"
         return f"{first}; {again}"
 
@@ -220,7 +206,7 @@ def finish_search(
     time_limit: float | None = None,
     report: Report | None = None,
     most_subsets: int = MOST_SUBSETS,
-) -> tuple[SearchResult, Finish]:
+) -> tuple[SearchResult, Refinement]:
     """Score designs near the front of a search again, and return their front.
 
     Parameters
@@ -246,7 +232,7 @@ def finish_search(
     result : SearchResult
         The front of the finished designs. The one given if there was no time for any, or none
         is within the limits.
-    finish : Finish
+    finish : Refinement
     """
     spread = spread_order(result.scores, evaluator.costs.total)
     near = order_by_worth(result.scores, everything)
@@ -255,7 +241,7 @@ def finish_search(
     subsets = wanted_subsets(picked, most_subsets)
     n_fitted, end = _fit(subsets, evaluator, time_limit, report)
     if not n_fitted and result.stop_reason.cause is Stop.INTERRUPTED:
-        end = FinishEnd.INTERRUPTED  # Ctrl-C in the search leaves no time
+        end = RefinementEnd.INTERRUPTED  # Ctrl-C in the search leaves no time
     names = searched_with, finished_with
     try:
         designs = _designs_of(subsets[:n_fitted], evaluator, space, picked)
@@ -263,16 +249,16 @@ def finish_search(
     except KeyboardInterrupt:
         message = "Fit interrupted; the models of the search are kept."
         warnings.warn(message, InterruptedWarning, stacklevel=6)
-        scores, end = None, FinishEnd.INTERRUPTED
+        scores, end = None, RefinementEnd.INTERRUPTED
     reason = _reason(result, end)
     if scores is None or not scores.feasible.any():
-        if end is FinishEnd.COMPLETE:
-            end = FinishEnd.NOTHING_FEASIBLE
-        return replace(result, stop_reason=reason), Finish(*names, 0, 0, end)
+        if end is RefinementEnd.COMPLETE:
+            end = RefinementEnd.NOTHING_FEASIBLE
+        return replace(result, stop_reason=reason), Refinement(*names, 0, 0, end)
     archive = Archive(designs.shape[1], evaluator.costs.total)
     archive.add(designs, scores)
     found = SearchResult.from_archive(archive, result.records, reason)
-    return found, Finish(*names, n_fitted, len(designs), end)
+    return found, Refinement(*names, n_fitted, len(designs), end)
 
 
 def _designs_of(
@@ -302,10 +288,10 @@ def _designs_of(
     return np.unique(np.concatenate([chains, *(one[None] for one in own)]), axis=0)
 
 
-def _reason(result: SearchResult, end: FinishEnd) -> StopReason:
+def _reason(result: SearchResult, end: RefinementEnd) -> StopReason:
     """Why the whole search ended, finish included."""
     reason = result.stop_reason
-    if end is FinishEnd.INTERRUPTED:
+    if end is RefinementEnd.INTERRUPTED:
         generations = result.records[-1].generation if result.records else None
         return StopReason(Stop.INTERRUPTED, generations, note=reason.note)
     if reason.cause is Stop.PROVEN:  # for the models of the search, not for these
@@ -417,7 +403,7 @@ def _design(subsets: BoolArray, chain: tuple[int, ...]) -> StageArray:
 
 def _fit(
     subsets: BoolArray, evaluator: Evaluator, time_limit: float | None, report: Report | None
-) -> tuple[int, FinishEnd]:
+) -> tuple[int, RefinementEnd]:
     """Fit subsets in their order; return how many there was time for, and how it ended."""
     started, n_fitted = perf_counter(), 0
     at_once = _AT_ONCE_of_finishing if time_limit is None else evaluator.bank.n_jobs
@@ -426,7 +412,7 @@ def _fit(
     try:
         while n_fitted < len(subsets):
             if time_limit is not None and perf_counter() - started > time_limit:
-                return n_fitted, FinishEnd.TIME_LIMIT
+                return n_fitted, RefinementEnd.TIME_LIMIT
             part = subsets[n_fitted : n_fitted + at_once]
             evaluator.bank.kept(part)
             n_fitted += len(part)
@@ -435,5 +421,5 @@ def _fit(
     except KeyboardInterrupt:
         message = f"Fit interrupted; {n_fitted} of {len(subsets)} subsets are finished."
         warnings.warn(message, InterruptedWarning, stacklevel=7)
-        return n_fitted, FinishEnd.INTERRUPTED
-    return n_fitted, FinishEnd.COMPLETE
+        return n_fitted, RefinementEnd.INTERRUPTED
+    return n_fitted, RefinementEnd.COMPLETE

@@ -28,8 +28,6 @@ from emsco.search.evolution import MOST_FEATURES, EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
 
-__all__ = ["Linker", "chains_between", "linked_front"]
-
 _WIDTH = 8  # labels of a subset
 _WORK = 5e7  # words that a step may look at, if one pair of subsets in seven is nested
 _NESTED = 0.15

@@ -20,8 +20,6 @@ from emsco.scoring.pareto import TiedDesigns
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 
-__all__ = ["Search", "SearchRecord", "SearchResult", "Stop", "StopReason", "run_search"]
-
 
 class Stop(Enum):
     """Causes that end a search."""

@@ -26,20 +26,6 @@ from emsco.designs.chromosomes import (
 from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
 
-__all__ = [
-    "growth_probability",
-    "initial_population",
-    "mutate",
-    "n_steps",
-    "neighbours",
-    "random_designs",
-    "random_levels",
-    "recombine",
-    "round_half_up",
-    "select",
-    "vary_levels",
-]
-
 _INITIAL_RATE = 0.5
 
 

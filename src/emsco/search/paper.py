@@ -13,8 +13,6 @@ from emsco.search.loop import Stop, StopReason
 from emsco.search.operators import initial_population, mutate, recombine, round_half_up, select
 from emsco.search.settings import SearchSettings
 
-__all__ = ["PaperSearch"]
-
 
 class PaperSearch:
     """EMSCO as published: roulette wheel, recombination, mutation and elitism.

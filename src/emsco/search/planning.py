@@ -21,16 +21,6 @@ from emsco.search.problem import Problem, Watcher, evolve, new_evolution
 from emsco.search.proving import prove_front
 from emsco.search.settings import SearchSettings
 
-__all__ = [
-    "Reach",
-    "SearchPlan",
-    "check_provable",
-    "duration",
-    "exact_seconds",
-    "plan_search",
-    "readable",
-]
-
 # Seconds on one core, good to a factor of a few: benchmarks/search.py, landscapes and every.
 _PER_DESIGN = 15e-9
 _PER_DESIGN_EXCLUDING = 45e-9  # bounds are weaker if designs may leave features out

@@ -15,8 +15,6 @@ from emsco.search.linking import Linker, chains_between
 from emsco.search.loop import SearchRecord, SearchResult, run_search
 from emsco.search.settings import SearchSettings
 
-__all__ = ["Problem", "Watcher", "evolve", "new_evolution"]
-
 
 class Watcher(Protocol):
     """Receives progress updates from a search."""

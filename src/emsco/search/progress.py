@@ -9,8 +9,6 @@ from emsco._base.progress import ProgressLog, new_bar
 from emsco.search.exact.front import ExactProgress
 from emsco.search.loop import SearchRecord
 
-__all__ = ["SearchProgress"]
-
 _STEPS = {
     "exact": "exact, chains to size",
     "walk": "exact, percent of designs",

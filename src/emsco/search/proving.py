@@ -23,8 +23,6 @@ from emsco.search.loop import SearchRecord, SearchResult, Stop, StopReason
 from emsco.search.problem import Problem, Watcher, evolve, new_evolution
 from emsco.search.settings import SearchSettings
 
-__all__ = ["prove_front"]
-
 # Designs; in a larger space, exact search first evolves a good front.
 _LARGE = 10**8
 _LARGE_WITH_THRESHOLDS = 10**10  # a walk finds good designs by itself

@@ -14,8 +14,6 @@ from emsco.designs.constraints import Blocks
 from emsco.designs.space import DesignSpace, default_max_stages
 from emsco.designs.thresholds import ThresholdGrid
 
-__all__ = ["KINDS", "SearchSettings"]
-
 KINDS = ("auto", "exact", "evolution", "paper")
 
 

@@ -15,8 +15,6 @@ from numpy.random import Generator
 
 from emsco._base.typing import FloatArray, IntArray, SingleArray
 
-__all__ = ["BagFigures", "Bags", "RowShares"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowShares:

@@ -13,16 +13,6 @@ from numpy.typing import ArrayLike
 from emsco._base.objectives import LEVEL, Interval
 from emsco._base.typing import FloatArray
 
-__all__ = [
-    "LARGEST_STAKE",
-    "log_capital_above",
-    "log_capital_below",
-    "log_sum_exp",
-    "mean_interval",
-    "mean_p_value",
-    "mean_p_values",
-]
-
 _STAKES = np.geomspace(1e-4, 0.99, 40)  # as shares of the largest possible
 LARGEST_STAKE = 0.9  # stake of a test whose number of rows is known beforehand, likewise
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["CHANCE", "ByClass", "is_beyond"]
-
 CHANCE = 1.645  # standard errors that chance exceeds once in 20
 _LARGEST = 2**63 - 1
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from emsco._base.objectives import LEVEL
 from emsco._base.typing import FloatArray
 
-__all__ = ["effective_rows", "kish"]
-
 
 def kish(weights: FloatArray) -> float:
     """Kish's effective number of rows with weights: the square of their sum over that of squares.

@@ -17,8 +17,6 @@ from emsco._base.documents import Fields, is_number
 from emsco._base.typing import FloatArray, IntArray, LabelArray, SingleArray
 from emsco._kernels.counts import code_rows, count_pairs
 
-__all__ = ["CodedFigures", "Comparison", "Difference", "RowFigures"]
-
 
 class Difference(NamedTuple):
     """A difference and its standard error."""

@@ -19,8 +19,6 @@ from emsco.errors import Parameter
 from emsco.stats.by_class import ByClass
 from emsco.stats.expected import NORMAL, Expected
 
-__all__ = ["ErrorCosts", "Total", "check_label_costs", "plain_costs"]
-
 _ERROR, _REJECT = "error_cost", "reject_cost"
 _EITHER = (False, True)  # stand for the classes where nobody has counted them
 _STEADY = 10.0  # errors, and rejections, of the usual mix of classes

@@ -9,8 +9,6 @@ from typing import NamedTuple, Self
 from emsco._base.documents import Fields, is_number
 from emsco._base.objectives import Objectives, balanced_length
 
-__all__ = ["NORMAL", "Estimate", "Expected", "share_estimate"]
-
 NORMAL = 1.96  # standard errors that a 95 % interval reaches to each side
 
 

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from emsco._base.objectives import LEVEL, Interval
 from emsco._base.typing import FloatArray
 
-__all__ = ["cost_interval", "normal_interval", "share_intervals"]
-
 _STEP = 0.05
 _STEPS = np.exp(np.arange(-14, 14, _STEP))  # of an integral over the logarithm of a frequency
 _FEW = 40  # with as many rows, nothing is left of the integral beyond e⁴

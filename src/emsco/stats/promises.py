@@ -20,18 +20,6 @@ from emsco.data.labels import of_labels
 from emsco.errors import Parameter, ParameterError
 from emsco.stats.error_costs import ErrorCosts, Total
 
-__all__ = [
-    "LIMITS",
-    "Promise",
-    "PromiseReport",
-    "SeenPromise",
-    "SeenTotal",
-    "Verdict",
-    "limits_of",
-    "promises_from_fields",
-    "promises_of",
-]
-
 _KINDS = ("accuracy", "coverage", "recall", "cost")
 LIMITS = ("min_accuracy", "min_coverage", "min_recall", "max_cost")
 _NO_PROOF = ", since no number of rows can show that a share is 1"

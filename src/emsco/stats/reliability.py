@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["Reliability", "RiskCoverage", "reliability_of", "risk_coverage_of", "spread_thresholds"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability:

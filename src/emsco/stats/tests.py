@@ -10,18 +10,6 @@ from scipy import stats
 
 from emsco._base.typing import FloatArray, IntArray
 
-__all__ = [
-    "ALPHA",
-    "CHANCE",
-    "holm",
-    "margin",
-    "p_value",
-    "p_values_below",
-    "paired_p_values",
-    "power",
-    "standard_error",
-]
-
 
 def p_value(n_hits: int, n_rows: int, least: float) -> float:
     """How likely so many hits or more are if the true share is `least`, or below it.

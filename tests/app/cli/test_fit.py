@@ -281,7 +281,7 @@ def test_fit_says_what_is_odd_before_the_search_and_keeps_it(typed, data, tmp_pa
     )
     assert constant.endswith("so it tells nothing; leave it out with --drop site.")
     assert re.fullmatch(r"Classes: [01] \d+\.\d %, [01] \d+\.\d %", classes)
-    kept = json.loads((tmp_path / "run" / "run.json").read_text())["body"]["oddities"]
+    kept = json.loads((tmp_path / "run" / "run.json").read_text())["body"]["data_issues"]
     assert [(one["kind"], one["subject"]) for one in kept] == [
         ("leak", "bill"),
         ("constant", "site"),
@@ -308,7 +308,7 @@ def test_rows_of_a_patient_stay_in_one_fold(typed, fit, data, tmp_path):
 
 def test_fit_says_the_classes_also_where_nothing_is_odd(fit, tmp_path):
     assert fit().err.startswith("Classes: ")
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["body"]["oddities"] == []
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["body"]["data_issues"] == []
 
 
 def test_an_id_without_a_cost_is_refused_with_the_way_out(typed, numbered, data, tmp_path):

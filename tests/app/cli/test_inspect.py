@@ -72,7 +72,7 @@ def test_the_same_is_there_as_json(typed, messy):
     assert (kinds["city"], kinds["visit"], kinds["score"]) == ("text", "date", "mixed")
     assert found["rows"] == 161 == sum(one["rows"] for one in found["classes"])
     assert found["repeated_rows"] == 1
-    assert {one["kind"] for one in found["oddities"]} >= {"leak", "constant"}
+    assert {one["kind"] for one in found["data_issues"]} >= {"leak", "constant"}
     assert found["fit"] is None
 
 

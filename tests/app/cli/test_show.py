@@ -52,7 +52,7 @@ def test_show_says_the_doubts_about_a_design_by_its_number(typed, run):
 @pytest.mark.parametrize("n_odd", [1, 3])
 def test_show_ends_with_what_is_odd_about_the_data(typed, run, n_odd):
     odd = {"kind": "constant", "subject": "[b]", "message": "column '[b]' has one value."}
-    about = Run.open(run).about | {"oddities": [odd] * n_odd}
+    about = Run.open(run).about | {"data_issues": [odd] * n_odd}
     write_document(run / "run.json", "run", FORMAT, about)
     last = typed("show", run).out.splitlines()[-1]
     more = " (2 more in run.json)" if n_odd > 1 else ""

@@ -58,8 +58,8 @@ def test_facts_come_back_as_they_were_written(tmp_path, body):
         (("model_choice",), {}, "'model_choice' must have 'in_words', got []"),
         (("finish",), 1, "'finish' must be an object, got 1"),
         (("stop_reason",), None, "'stop_reason' must be text, got None"),
-        (("oddities",), 0.5, "'oddities' must be a list, got 0.5"),
-        (("oddities",), [{"message": 1}], "'oddities' 0, 'message' must be text, got 1"),
+        (("data_issues",), 0.5, "'data_issues' must be a list, got 0.5"),
+        (("data_issues",), [{"message": 1}], "'data_issues' 0, 'message' must be text, got 1"),
         (("versions",), {"numpy": 2}, "'versions', 'numpy' must be text, got 2"),
     ],
 )

@@ -31,8 +31,6 @@ from emsco.app.cli.warm import warm
 from emsco.app.cli.wording import warning_in_words
 from emsco.errors import EMSCOError
 
-__all__ = ["app", "run"]
-
 app = Commands(
     add_completion=False,
     pretty_exceptions_enable=False,

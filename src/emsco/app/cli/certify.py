@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from emsco.app.runs.run import Run
     from emsco.front import Certificate
 
-__all__ = ["certify"]
-
 
 def certify(
     run: RunFolder,

@@ -10,8 +10,6 @@ from emsco.app.cli.options import AsJSON, RunChoice, RunFolder, Trusted
 from emsco.app.cli.output import doubts_of, echo, print_design, print_details, print_json
 from emsco.errors import ParameterError
 
-__all__ = ["choose"]
-
 
 def choose(
     run: RunFolder,

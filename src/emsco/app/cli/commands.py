@@ -16,8 +16,6 @@ from emsco.app.cli.endings import ending_quietly
 from emsco.app.cli.percent import refuse_percent
 from emsco.app.cli.wording import speaking
 
-__all__ = ["Commands", "with_options"]
-
 _Body = TypeVar("_Body", bound=Callable[..., Any])
 
 

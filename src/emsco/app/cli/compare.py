@@ -17,8 +17,6 @@ from emsco.app.cli.output import console
 if TYPE_CHECKING:
     from emsco.lab.contest_report import ContestReport
 
-__all__ = ["compare"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Methods:

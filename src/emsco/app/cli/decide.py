@@ -15,8 +15,6 @@ from emsco.errors import FileError
 if TYPE_CHECKING:
     from emsco.app.files.reading import Reading
 
-__all__ = ["cascade_file", "decide"]
-
 
 def decide(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or a cascade file.")],

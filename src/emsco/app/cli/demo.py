@@ -11,8 +11,6 @@ from emsco.app.cli.endings import INTERRUPTED
 from emsco.app.cli.options import AsJSON
 from emsco.app.cli.output import console, print_json
 
-__all__ = ["demo"]
-
 
 def demo(
     seed: Annotated[
@@ -41,7 +39,7 @@ def demo(
     from emsco.app.cli.terminal import cascade_drawing, comparison_table, than_everything
 
     classifier, out = result.classifier, console()
-    told = (("Stage models", classifier.model_choice_), ("Finish", classifier.finish_))
+    told = (("Stage models", classifier.model_choice_), ("Refinement", classifier.refinement_))
     for name, what in told:
         if what:
             out.print(f"{name}: {what}.", highlight=False)

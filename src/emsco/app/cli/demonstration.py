@@ -13,8 +13,6 @@ from emsco.estimator import EMSCOClassifier
 from emsco.lab.datasets import load
 from emsco.lab.datasets.dataset import threshold_of
 
-__all__ = ["DemoResult", "run_demo"]
-
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:

@@ -9,16 +9,6 @@ from contextlib import contextmanager, suppress
 
 from emsco._base.text import visible
 
-__all__ = [
-    "ALARM",
-    "INTERRUPTED",
-    "NOT_CERTIFIED",
-    "PIPE_CLOSED",
-    "ending_quietly",
-    "interruptible",
-    "say",
-]
-
 NOT_CERTIFIED = 3  # a test that was run, and that no design has passed
 ALARM = 4  # a monitored promise is broken
 INTERRUPTED = 130  # a shell's exit code for a program that Ctrl-C has ended

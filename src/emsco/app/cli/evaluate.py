@@ -23,8 +23,6 @@ from emsco.app.cli.options import (
 from emsco.app.cli.output import echo, print_evaluation
 from emsco.errors import Parameter
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     run: RunFolder,

@@ -10,8 +10,6 @@ from emsco.app.cli.terminal import EDGES, text_table
 from emsco.cascade import Evaluation, Subgroups
 from emsco.plotting.classes import ClassTable
 
-__all__ = ["promise_drawing", "subgroup_drawing"]
-
 
 def promise_drawing(new: Evaluation) -> Group:
     """Draw figures with intervals, what was promised, and the verdicts, as a table.

@@ -13,8 +13,6 @@ import typer
 from emsco.app.cli.options import AsJSON, Currency, RunFolder, Trusted
 from emsco.app.cli.output import echo, print_json
 
-__all__ = ["explore"]
-
 
 def explore(
     run: RunFolder,

@@ -25,8 +25,6 @@ from emsco.app.cli.output import doubts_of, echo, print_deployed, print_front, p
 if TYPE_CHECKING:
     from emsco.app.runs.run import Run
 
-__all__ = ["fit"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitData(DataFiles):

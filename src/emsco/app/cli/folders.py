@@ -15,8 +15,6 @@ from emsco.app.cli.output import echo
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["check_folder", "claim_folder", "end", "make_folder", "what_is_left", "write_results"]
-
 
 def check_folder(path: Path) -> None:
     """Raise if --out cannot be a folder for results, or if Matplotlib is missing.

@@ -9,8 +9,6 @@ import typer
 from emsco.app.cli.options import AsJSON, RunChoice, RunFolder, Trusted
 from emsco.app.cli.output import print_front, print_json
 
-__all__ = ["front"]
-
 
 def front(
     run: RunFolder,

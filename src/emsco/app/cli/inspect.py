@@ -15,8 +15,6 @@ from emsco.app.cli.output import console, echo, print_json
 if TYPE_CHECKING:
     from emsco.app.runs.inspect import Inspection
 
-__all__ = ["inspect", "show"]
-
 
 def inspect(
     data: Annotated[

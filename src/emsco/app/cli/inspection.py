@@ -12,8 +12,6 @@ from emsco.app.cli.listing import plain_table
 from emsco.app.cli.wording import in_words
 from emsco.app.runs.inspect import Inspection
 
-__all__ = ["column_table", "fit_lines", "odd_lines"]
-
 _MOST_CLASSES = 8
 
 
@@ -42,7 +40,7 @@ def column_table(found: Inspection) -> Table:
 
 def odd_lines(found: Inspection) -> Iterator[str]:
     """Yield sentences about what looks wrong, and what a fit would refuse."""
-    told = [oddity.parts for oddity in found.oddities]
+    told = [issue.parts for issue in found.data_issues]
     for parts in (*told, *found.notes):
         line = visible(in_words(parts))
         yield f"- {line[0].upper()}{line[1:]}"

@@ -21,8 +21,6 @@ from emsco.front.references import Reference
 from emsco.front.tables import NO_BETTER, delay_cells, no_better
 from emsco.stats.error_costs import ErrorCosts
 
-__all__ = ["Listing", "front_table", "new_table", "plain_table", "reference_table"]
-
 _CAPTION = 78  # columns of a line below a table
 _NAMES = 15  # characters of the column that names designs and references
 _NUMBERS = 32  # characters of the columns of scored figures

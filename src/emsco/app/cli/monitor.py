@@ -11,8 +11,6 @@ from emsco.app.cli.endings import ALARM, interruptible
 from emsco.app.cli.options import AsJSON, HowToRead, Promises, RunFolder, Trusted
 from emsco.app.cli.output import console, print_json
 
-__all__ = ["monitor"]
-
 
 def monitor(
     run: RunFolder,

@@ -14,30 +14,6 @@ if TYPE_CHECKING:
     from emsco.app.files.reading import Reading
     from emsco.app.files.sources import FitFiles
 
-__all__ = [
-    "AsJSON",
-    "Choice",
-    "Currency",
-    "DataFiles",
-    "ErrorCost",
-    "Evolution",
-    "HowToRead",
-    "Limits",
-    "MaxMeanDelay",
-    "MaxWorstDelay",
-    "Point",
-    "Processes",
-    "Promises",
-    "RejectCost",
-    "RunChoice",
-    "RunFolder",
-    "Seed",
-    "StudyFiles",
-    "Threads",
-    "Trusted",
-    "error_costs_given",
-]
-
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Currency = Annotated[
     str | None,

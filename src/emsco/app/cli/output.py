@@ -18,18 +18,6 @@ if TYPE_CHECKING:
     from emsco.front import ParetoFront, ParetoPoint
     from emsco.stats.error_costs import ErrorCosts
 
-__all__ = [
-    "console",
-    "doubts_of",
-    "echo",
-    "print_deployed",
-    "print_design",
-    "print_details",
-    "print_evaluation",
-    "print_front",
-    "print_json",
-]
-
 _LINES, _FEW_MORE = 25, 5
 _CLASSES = 8  # on one line
 _SAVES_LITTLE, _FAR_LESS = 2 / 3, 1 / 2  # of the cost of everything
@@ -100,7 +88,7 @@ def print_details(
         out.print(said, highlight=False)
     for doubt in doubts_of(run, number) if doubts else ():
         out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)
-    if doubts and (odd := run.about.get("oddities")):
+    if doubts and (odd := run.about.get("data_issues")):
         more = f" ({len(odd) - 1:,} more in run.json)" if len(odd) > 1 else ""
         said = f"Odd in the data: {odd[0]['message']}{more}"
         out.print(said, highlight=False, markup=False)

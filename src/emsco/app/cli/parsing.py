@@ -12,18 +12,6 @@ from emsco._base.checks import refused
 from emsco._base.text import did_you_mean
 from emsco.app.cli.percent import meant_by
 
-__all__ = [
-    "parse_by_class",
-    "parse_class_weight",
-    "parse_cv",
-    "parse_delays",
-    "parse_error_costs",
-    "parse_estimator",
-    "parse_range",
-    "parse_screen_rows",
-    "parse_shares",
-]
-
 _MOST_STEPS = 1000
 
 

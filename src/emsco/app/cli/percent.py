@@ -7,8 +7,6 @@ from collections.abc import Collection, Sequence
 
 from emsco._base.checks import refused
 
-__all__ = ["meant_by", "refuse_percent"]
-
 _PERCENT = re.compile(r"\s*(\d+(\.\d+)?|\.\d+)\s*%\s*")
 _SHARES = ("delta", "min_accuracy", "min_coverage")
 

@@ -10,8 +10,6 @@ import typer
 from emsco.app.cli.options import AsJSON, Currency, Point, RunFolder, Trusted
 from emsco.app.cli.output import echo, print_json
 
-__all__ = ["plot"]
-
 
 def plot(
     run: RunFolder,

@@ -10,8 +10,6 @@ from emsco._base.text import counted
 from emsco.app.cli.listing import plain_table
 from emsco.cascade.monitor import Monitor, MonitoredPromise
 
-__all__ = ["print_monitor", "promise_table"]
-
 
 def print_monitor(out: Console, monitor: Monitor) -> None:
     """Print a table of all promises, and a sentence for each that is broken."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from emsco.lab.paper.comparison import Extent
 
-__all__ = ["reproduce"]
-
 PrintJSON = Annotated[bool, typer.Option("--json", help="Print the JSON instead of the table.")]
 Sets = Annotated[
     list[str] | None,

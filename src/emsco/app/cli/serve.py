@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from emsco.app.service import Settings
     from emsco.app.service.server import Started
 
-__all__ = ["serve"]
-
 _LONGEST_TOKEN = 10_000
 
 

@@ -16,8 +16,6 @@ from emsco.app.cli.options import (
 )
 from emsco.app.cli.output import doubts_of, print_design, print_details, print_json
 
-__all__ = ["show"]
-
 
 def show(
     run: RunFolder,

@@ -14,8 +14,6 @@ from emsco.app.cli.folders import check_folder, claim_folder, end, write_results
 from emsco.app.cli.options import AsJSON, Evolution, HowToRead, Processes, Seed, StudyFiles
 from emsco.app.cli.output import console
 
-__all__ = ["sweep"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepSearch(Evolution):

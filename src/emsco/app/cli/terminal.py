@@ -24,20 +24,6 @@ from emsco.plotting.classes import ClassTable, class_notes, class_tables
 from emsco.plotting.flow import Flow
 from emsco.stats.by_class import ByClass
 
-__all__ = [
-    "EDGES",
-    "cascade_drawing",
-    "class_drawing",
-    "comparison_table",
-    "contest_table",
-    "counts_table",
-    "seconds_line",
-    "sweep_table",
-    "text_table",
-    "than_everything",
-    "totals_table",
-]
-
 _BAR = 12
 EDGES = 3  # characters on both sides of a table
 

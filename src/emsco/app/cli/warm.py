@@ -8,8 +8,6 @@ import typer
 
 from emsco.app.cli.output import echo
 
-__all__ = ["warm"]
-
 
 def warm(
     jobs: Annotated[

@@ -12,8 +12,6 @@ import numpy as np
 from emsco._base.progress import JobProgress
 from emsco._base.workers import in_processes
 
-__all__ = ["warm"]
-
 _TINY: dict[str, Any] = {
     "generations": 2,
     "population_size": 20,

@@ -10,8 +10,6 @@ from typing import Any
 
 from emsco.errors import EMSCOError, EMSCOWarning, Hint, Parameter, Part, Remedy
 
-__all__ = ["in_words", "option_of", "repeated", "speaking", "warning_in_words"]
-
 # Parameters whose option or argument has another name.
 _NAMES = {
     "constraints['first']": "first",

@@ -17,8 +17,6 @@ from typing import Any
 from emsco.app.explorer.records import Explored
 from emsco.errors import not_installed
 
-__all__ = ["check_vega", "page_of"]
-
 _SCRIPTS = (
     "words.js",
     "certificate.js",

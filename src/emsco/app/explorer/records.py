@@ -19,15 +19,6 @@ from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.expected import Expected
 
-__all__ = [
-    "CertifiedDesigns",
-    "Explored",
-    "ExploredDesign",
-    "classes_of",
-    "error_costs_record",
-    "rounded",
-]
-
 _DIGITS = 10  # finer than any limit of a reader, and half as long as full precision
 
 

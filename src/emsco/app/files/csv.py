@@ -25,28 +25,6 @@ from emsco.errors import DataError, Hint, Part, ReadingWarning, Remedy
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "BLOCK",
-    "NUMBER",
-    "CsvForm",
-    "CsvTypes",
-    "Kinds",
-    "check_texts",
-    "csv_batches",
-    "csv_types",
-    "date_remedy",
-    "line_of",
-    "look_at",
-    "read_csv",
-    "read_leniently",
-    "records_of",
-    "say_what_was_noticed",
-    "settled",
-    "what_is_bad",
-    "with_days",
-    "with_missing",
-]
-
 BLOCK = 2**22  # bytes to read at a time; no row may be longer
 # PyArrow reads digits of ASCII only.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)

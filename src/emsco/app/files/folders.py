@@ -32,8 +32,6 @@ from emsco.scale.disk import fits_into_memory, on_disk
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ParquetFolder"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Part:

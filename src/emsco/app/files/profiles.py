@@ -27,8 +27,6 @@ from emsco.errors import Hint, Part, Remedy
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ColumnProfile", "profiles_of"]
-
 _COMMONEST, _WIDTH = 3, 14
 
 

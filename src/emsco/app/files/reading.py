@@ -8,8 +8,6 @@ from typing import Any, Self
 from emsco._base.checks import check_choice, refused
 from emsco._base.documents import Fields
 
-__all__ = ["AS_FOUND", "DATES", "NAMED_SEPARATORS", "Reading"]
-
 DATES = ("days", "day-first", "month-first")
 NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
 _DECIMALS = (".", ",")

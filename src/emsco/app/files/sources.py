@@ -27,8 +27,6 @@ from emsco.errors import DataError, Parameter, ParameterError, ReadingWarning
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FitFiles", "Labelled", "RowsOfFiles"]
-
 
 @dataclass(frozen=True, slots=True)
 class FitFiles:

@@ -39,27 +39,6 @@ from emsco.errors import DataError, EMSCOError, FileError, Hint, Remedy
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "Chunk",
-    "TableWriter",
-    "by_line",
-    "check_columns_there",
-    "column_names",
-    "file_form",
-    "file_kind",
-    "is_parquet",
-    "joined",
-    "parquet_part",
-    "parquet_parts",
-    "parquet_schema",
-    "read_chunks",
-    "read_ids",
-    "read_labelled",
-    "read_parquet",
-    "settled_reading",
-    "write_table",
-]
-
 _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _MARKS = {";": ";", "\t": "tab", "|": "|"}  # in a name, they may have been meant as separators
 _READ_ONLY = {".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".data": "csv"}
@@ -422,7 +401,7 @@ class TableWriter:
         self._writer.write_table(batch.cast(self._schema))
 
     def close(self) -> None:
-        """Finish the file."""
+        """Refinement the file."""
         if self._writer is not None:
             self._writer.close()
 

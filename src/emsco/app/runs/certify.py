@@ -18,8 +18,6 @@ from emsco.front import Certificate
 from emsco.front.certifying import certify
 from emsco.stats.promises import promises_from_fields
 
-__all__ = ["certify_run", "require_certificate"]
-
 _SPENT_FORMAT = 1
 
 

@@ -18,8 +18,6 @@ from emsco.cascade import Cascade
 from emsco.data.frames import Columns
 from emsco.errors import Parameter
 
-__all__ = ["DecisionCounts", "decide_file"]
-
 
 @dataclass(frozen=True, slots=True)
 class DecisionCounts:

@@ -25,8 +25,6 @@ from emsco.front import ParetoFront
 from emsco.front.promises import with_promises
 from emsco.front.references import Reference, references_from_decisions
 
-__all__ = ["RunEvaluation", "evaluate_run"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunEvaluation:

@@ -11,8 +11,6 @@ from emsco._base.text import shorten
 from emsco.app.runs.run import CERTIFICATE, Run
 from emsco.front import Certificate
 
-__all__ = ["explore_run"]
-
 _DIGITS = 16  # of a fingerprint: enough to tell two apart
 
 
@@ -64,7 +62,7 @@ def _facts(about: dict[str, Any]) -> dict[str, str]:
     if choice := about.get("model_choice"):
         facts["Stage models"] = choice["in_words"]
     if finish := about.get("finish"):
-        facts["Finish"] = finish["in_words"]
+        facts["Refinement"] = finish["in_words"]
     facts["Why the search stopped"] = about["stop_reason"]
     if "seed" in about:
         facts["Seed"] = str(about["seed"])

@@ -39,8 +39,6 @@ from emsco.front.history import history_columns
 from emsco.front.rules import plain_preference
 from emsco.scoring.journal import remove_empty_checkpoint
 
-__all__ = ["can_resume", "fit_files"]
-
 _OUT = Parameter("out")
 _LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
 
@@ -238,7 +236,7 @@ def _about(
         if isinstance(given := settings[name], dict):
             settings[name] = {str(label): number for label, number in given.items()}
     settings["prefer"] = plain_preference(settings["prefer"])
-    choice, finish = classifier.model_choice_, classifier.finish_
+    choice, finish = classifier.model_choice_, classifier.refinement_
     return {
         "files": {**_plain_files(files), "reading": rows.reading.to_dict()},
         "data": rows.data,
@@ -251,7 +249,7 @@ def _about(
         "model_choice": choice and {**choice.to_dict(), "in_words": str(choice)},
         "finish": finish and {**finish.to_dict(), "in_words": str(finish)},
         "stop_reason": str(classifier.stop_reason_),
-        "oddities": [oddity.to_dict() for oddity in classifier.oddities_],
+        "data_issues": [issue.to_dict() for issue in classifier.data_issues_],
         "stopped_by": classifier.stop_reason_.cause.value,
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},

@@ -19,13 +19,11 @@ from emsco.app.files.profiles import ColumnProfile, profiles_of
 from emsco.app.files.sources import FitFiles, Labelled
 from emsco.app.files.tables import check_columns_there, column_names
 from emsco.costs import FeatureCosts
-from emsco.data.issues import Oddity, accuracies_alone, oddities_of, suspects
+from emsco.data.issues import DataIssue, accuracies_alone, data_issues_of, suspects
 from emsco.data.training import TrainingData
 from emsco.errors import DataError, Hint, Parameter, Part, Remedy
 from emsco.estimator import EMSCOClassifier
 from emsco.fitting.forecast import FitForecast, forecast_fit
-
-__all__ = ["Inspection", "check_new", "costs_template", "inspect_file", "write_costs"]
 
 _HEADING = ("feature", "cost", "group", "fee", "fee_cost")
 _SHORT = 4  # letters of a target's name that may be in another by chance
@@ -47,7 +45,7 @@ class Inspection:
         All columns but the target and those to drop, in the order of the file.
     alone : dict
         By column, the balanced accuracy on unseen rows of a rule that sees nothing else.
-    oddities : tuple of Oddity
+    data_issues : tuple of DataIssue
         Leaks, ids, copies, constants, rare classes and the like.
     notes : tuple of tuples of parts
         Sentences about columns that a fit would refuse, gaps, and names like that of the target.
@@ -62,7 +60,7 @@ class Inspection:
     classes: tuple[tuple[Any, int], ...]
     columns: tuple[ColumnProfile, ...]
     alone: dict[str, float]
-    oddities: tuple[Oddity, ...]
+    data_issues: tuple[DataIssue, ...]
     notes: tuple[tuple[Part, ...], ...]
     forecast: FitForecast | None = None
 
@@ -74,7 +72,7 @@ class Inspection:
     @property
     def to_drop(self) -> tuple[str, ...]:
         """Columns that a fit would refuse, and leaks, ids, dates and constants."""
-        odd = suspects(self.oddities)
+        odd = suspects(self.data_issues)
         return tuple(one.name for one in self.columns if one.refusal or one.name in odd)
 
     @property
@@ -94,7 +92,7 @@ class Inspection:
                 {**column.to_dict(), "alone": self.alone.get(column.name)}
                 for column in self.columns
             ],
-            "oddities": [oddity.to_dict() for oddity in self.oddities],
+            "data_issues": [issue.to_dict() for issue in self.data_issues],
             "notes": ["".join(map(str, note)) for note in self.notes],
             "to_drop": list(self.to_drop),
             "fit": None if self.forecast is None else self.forecast.to_dict(),
@@ -138,7 +136,7 @@ def inspect_file(
     tell(2, total, "")
     sizes = np.bincount(data.labels, minlength=len(data.classes))
     order = np.argsort(-sizes, kind="stable")
-    oddities = oddities_of(data)
+    data_issues = data_issues_of(data)
     found = Inspection(
         path,
         files.target,
@@ -147,13 +145,13 @@ def inspect_file(
         tuple((data.classes[i].item(), int(sizes[i])) for i in order),
         columns,
         accuracies_alone(data),
-        oddities,
-        _notes(files, columns, {str(one.subject) for one in oddities}),
+        data_issues,
+        _notes(files, columns, {str(one.subject) for one in data_issues}),
     )
     if forecast:
         tell(3, total, "trying a fit on some rows")
         given = EMSCOClassifier(gaps="impute", random_state=0, **settings)
-        sound = _without_suspects(files, columns, oddities) or data
+        sound = _without_suspects(files, columns, data_issues) or data
         found = replace(found, forecast=forecast_fit(sound, given.get_params(deep=False)))
     tell(total, total, "")
     return found
@@ -214,13 +212,13 @@ def _training_data(files: FitFiles, columns: Sequence[ColumnProfile]) -> Trainin
 
 
 def _without_suspects(
-    files: FitFiles, columns: Sequence[ColumnProfile], oddities: Sequence[Oddity]
+    files: FitFiles, columns: Sequence[ColumnProfile], data_issues: Sequence[DataIssue]
 ) -> TrainingData | None:
     """Read the columns that may be bought without a second look; None if these are all or none.
 
     An id with a text of its own for every row would make a fit take minutes.
     """
-    odd = suspects(oddities)
+    odd = suspects(data_issues)
     rest = [one for one in columns if one.name not in odd]
     if not odd or not rest:
         return None

@@ -26,8 +26,6 @@ from emsco.data.labels import as_classes, labels_of, positions_of
 from emsco.errors import DataError, Hint, ParameterError, Remedy
 from emsco.front import Certificate
 
-__all__ = ["monitor_file", "open_monitor", "target_of"]
-
 _LOOK = 100  # rows between two looks at a file in order
 
 

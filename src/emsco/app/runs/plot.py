@@ -28,8 +28,6 @@ from emsco.plotting.marks import check_currency, unit_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["KINDS", "RunPicture", "draw_run"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunPicture:

@@ -31,22 +31,6 @@ from emsco.stats.error_costs import ErrorCosts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "CASCADE",
-    "CERTIFICATE",
-    "CHECKPOINT",
-    "FORMAT",
-    "FRONT",
-    "HISTORY",
-    "MONITOR",
-    "RUN",
-    "SPENT",
-    "Run",
-    "models_in_words",
-    "read_about",
-    "reading_of",
-]
-
 FORMAT = 3  # of run.json
 RUN, FRONT, CASCADE, HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
 CERTIFICATE, MONITOR, SPENT = "certificate.json", "monitor.json", "spent.json"
@@ -86,8 +70,8 @@ def read_about(path: PathLike) -> dict[str, Any]:
     for name in _SENTENCES:
         if fields.get(name) is not None:
             fields.fields(name).text("in_words")
-    for oddity in fields.many_fields("oddities") if fields.items("oddities") else ():
-        oddity.text("message")
+    for issue in fields.many_fields("data_issues") if fields.items("data_issues") else ():
+        issue.text("message")
     versions = fields.fields("versions")
     for name in versions.values:
         versions.text(name)
@@ -313,4 +297,4 @@ def models_in_words(about: Mapping[str, Any]) -> list[str]:
     """Sentences about the stage models of a run: why they were chosen, how it was finished."""
     choice, finish = about.get("model_choice"), about.get("finish")
     lines = [f"Stage models: {choice['in_words']}."] if choice else []
-    return [*lines, f"Finish: {finish['in_words']}."] if finish else lines
+    return [*lines, f"Refinement: {finish['in_words']}."] if finish else lines

@@ -24,8 +24,6 @@ from emsco.lab.searching import Parts, divided
 from emsco.lab.sweep import sweep_thresholds
 from emsco.lab.sweep_records import ThresholdSweep
 
-__all__ = ["compare_files", "name_of", "read_costed_rows", "read_parts", "sweep_files"]
-
 
 def name_of(files: FitFiles) -> str:
     """Name of the file to fit on, without its folder."""

@@ -20,8 +20,6 @@ from emsco.app.service.page import PAGES, page
 from emsco.app.service.schemas import SCHEMAS, STATUSES, of_schema
 from emsco.errors import FileError
 
-__all__ = ["make_application"]
-
 _HOUR = 3600.0
 _WORDS = {
     404: "there must be something at {path!r}, got nothing; /docs lists what there is.",

@@ -18,8 +18,6 @@ from emsco.app.service.store import CaseStore, Stored, WriteError
 from emsco.cascade import Cascade, Case
 from emsco.errors import EMSCOError, FileError
 
-__all__ = ["Desk"]
-
 _MOST_AT_HAND = 50_000
 _PAUSE_AFTER = 100  # rows that are decided without letting other requests in
 _OPENING = ("id", "budget", "prices", "values", "spent")

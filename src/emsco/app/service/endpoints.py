@@ -14,8 +14,6 @@ from emsco.app.service.metrics import sample
 from emsco.cascade import Cascade
 from emsco.errors import EMSCOError
 
-__all__ = ["Endpoint", "Endpoints", "answer_of", "describe"]
-
 Handler: TypeAlias = Callable[[Call], Awaitable[Answer]]
 
 _LOG = logging.getLogger("emsco.app.service")

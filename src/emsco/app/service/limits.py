@@ -11,8 +11,6 @@ from ipaddress import ip_address
 from emsco.app.service.messages import RefusalError
 from emsco.app.service.settings import Settings
 
-__all__ = ["Gatekeeper", "RateLimit"]
-
 _MOST_CLIENTS = 10_000
 _LONGEST_WAIT = 3600.0
 

@@ -10,8 +10,6 @@ from typing import Any, NoReturn
 
 from emsco._base.text import brief, some
 
-__all__ = ["Answer", "Call", "RefusalError", "json_answer", "parse_body", "parse_object", "plain"]
-
 JSON = "application/json"
 
 

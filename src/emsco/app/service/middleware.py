@@ -12,8 +12,6 @@ from emsco.app.service.endpoints import Endpoints, answer_of
 from emsco.app.service.limits import Gatekeeper
 from emsco.app.service.messages import Answer, Call, RefusalError
 
-__all__ = ["Front"]
-
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]

@@ -7,8 +7,6 @@ from importlib.resources import files
 
 from emsco.app.service.messages import Answer
 
-__all__ = ["PAGES", "page"]
-
 _HTML, _CSS, _JS = (f"text/{kind}; charset=utf-8" for kind in ("html", "css", "javascript"))
 PAGES = {
     "/": ("play.html", _HTML),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-__all__ = ["LimitedProtocol"]
-
 _LARGEST_HEAD = 2**16  # bytes of the first line and the headers
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["SCHEMAS", "STATUSES", "of_schema"]
-
 STATUSES = {
     400: "The body is no JSON.",
     401: "The token is missing or wrong.",

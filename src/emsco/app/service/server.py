@@ -23,8 +23,6 @@ from emsco.errors import Hint, Remedy, not_installed
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["Started", "check_host", "check_installed", "make_server", "serve"]
-
 _BACKLOG = 1024
 _GRACE = 5  # seconds for requests to end
 

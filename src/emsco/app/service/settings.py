@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from emsco._base.checks import check_number, check_whole, refused
 
-__all__ = ["Settings"]
-
 _SHORTEST_TOKEN = 16
 _LARGEST_BODY = 100 * 10**6
 

@@ -18,8 +18,6 @@ from emsco._base.text import brief, first_line
 from emsco.app.service.metrics import Sums
 from emsco.errors import FileError, Parameter
 
-__all__ = ["CaseStore", "Stored", "WriteError"]
-
 _APPLICATION = 0x454D5356  # "EMSV", SQLite's mark of the application that owns a file
 _FORM = 1
 _TABLES = [

@@ -8,8 +8,6 @@ from emsco._base.typing import FloatArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.errors import DataError
 
-__all__ = ["THRESHOLDS", "Dataset", "threshold_of"]
-
 # The paper's, and one for the data of the examples.
 THRESHOLDS = {
     "heart": 0.75,

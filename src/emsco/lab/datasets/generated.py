@@ -14,8 +14,6 @@ from emsco._base.typing import FloatArray
 from emsco.costs import FeatureCosts
 from emsco.lab.datasets.dataset import THRESHOLDS, Dataset
 
-__all__ = ["GENERATED", "MADE", "bayes_accuracy", "true_probabilities"]
-
 # Parameters of `make_classification`; the others keep their defaults.
 MADE: dict[str, dict[str, Any]] = {
     "synthetic15": {

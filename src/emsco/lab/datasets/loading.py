@@ -15,8 +15,6 @@ from emsco.lab.datasets.dataset import THRESHOLDS, Dataset
 from emsco.lab.datasets.generated import GENERATED
 from emsco.lab.datasets.public import PUBLIC_TABLES, table_of
 
-__all__ = ["NAMES", "breast_cancer_costs", "load", "paper_split"]
-
 # Cost classes by column: recovered from a published run log for heart, chosen for the others.
 _CLASSES = {
     "heart": (1, 2, 2, 2, 1, 2, 2, 1, 2, 2, 1, 1),

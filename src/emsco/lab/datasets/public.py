@@ -21,8 +21,6 @@ from emsco._base.documents import writing_atomically
 from emsco._base.typing import FloatArray
 from emsco.errors import DataError
 
-__all__ = ["PUBLIC_TABLES", "PublicTable", "cache_folder", "table_of"]
-
 _SECONDS = 30.0  # longest wait for a silent server
 _LARGEST = 2**22  # bytes to download at most; the largest of these tables has 500,000
 _GAPS = ("", "?")

@@ -32,16 +32,6 @@ from emsco.lab.paper.standings import Standing
 from emsco.lab.searching import Parts, SplitBanks
 from emsco.search.settings import SearchSettings
 
-__all__ = [
-    "QUICK",
-    "Comparison",
-    "ComparisonJob",
-    "Extent",
-    "known_comparison",
-    "reproduce_comparison",
-    "split_parts",
-]
-
 _SPLITS_PER_SEED = 1000
 _LARGEST_SEED = (LARGEST_SEED + 1) // _SPLITS_PER_SEED - 1
 _EXACT_SECONDS = 1800.0  # an exact search of one split may take so long

@@ -14,8 +14,6 @@ from emsco.lab.paper.published import MARGINS, TABLE
 from emsco.lab.paper.standings import Duel, Standing, duels
 from emsco.stats.tests import ALPHA
 
-__all__ = ["Claim", "ComparisonReport", "published"]
-
 Gains: TypeAlias = dict[str, tuple[float, float, float]]  # coverage, accuracy, cost, by rival
 Duels: TypeAlias = dict[Contestant, Duel]  # of one contestant on one set, by rival
 

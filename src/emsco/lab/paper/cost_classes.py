@@ -12,8 +12,6 @@ from emsco.plotting.cost_classes import CostClasses, draw_cost_classes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CostTable", "cost_table", "draw_cost_table"]
-
 SETS = ("heart", "pima", "credit", "synthetic50")  # synthetic15 has no classes
 
 

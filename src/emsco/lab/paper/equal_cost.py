@@ -11,8 +11,6 @@ from emsco.lab.methods import CONTESTANTS, Attempt, Contestant
 from emsco.lab.paper.comparison import Comparison
 from emsco.lab.paper.standings import Duel, Standing, duels
 
-__all__ = ["equal_cost"]
-
 _ROUNDING = 1e-9
 
 

@@ -23,8 +23,6 @@ from emsco.plotting.figures import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_comparison", "draw_global_optima", "draw_tuning"]
-
 _STYLES = {"evolution": STYLES[0], "paper": STYLES[1]}
 _OURS: dict[str, Any] = {"marker": "o", "color": STYLES[0]["color"], "markersize": 4}
 _RIVALS: dict[str, Any] = {"marker": "s", "color": STYLES[1]["color"], "markersize": 4}

@@ -36,8 +36,6 @@ from emsco.search.exact.landscape import Landscape
 from emsco.search.paper import PaperSearch
 from emsco.search.settings import SearchSettings
 
-__all__ = ["Curve", "GlobalOptima", "LandscapeOptima", "reproduce_global"]
-
 SETS = ("heart", "credit", "pima")
 STAGES = (2, 3, 4)
 SEARCHES = ("paper", "evolution")

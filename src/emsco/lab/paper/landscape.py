@@ -36,8 +36,6 @@ from emsco.search.exact.landscape import Landscape
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Tally", "TradeOffs", "draw_trade_offs", "reproduce_landscape", "tally_of"]
-
 _UNSEEN = np.iinfo(np.int64).max
 _PARTS = 64  # parts of the work, for any number of threads
 _CELLS = 40  # cells of the smooth surface along each axis

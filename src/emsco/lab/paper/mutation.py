@@ -27,8 +27,6 @@ from emsco.search.operators import growth_probability, mutate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MutationCurve", "MutationFigure", "draw_mutation", "growth_of", "reproduce_mutation"]
-
 N_FEATURES, RATE, STAGES = 15, 0.1, (2, 3, 4)
 _BIASES = np.round(np.arange(1.0, 4.0, 0.01), 2)
 _CHECKED = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["MARGINS", "SETS", "SETTINGS", "TABLE"]
-
 SETS = ("pima", "credit", "heart", "synthetic50", "synthetic15")
 
 # Parameters of the paper's search, as the authors chose them for each set.

@@ -11,8 +11,6 @@ from emsco._base.objectives import Objectives
 from emsco._base.typing import FloatArray
 from emsco.stats.tests import ALPHA, holm, margin, paired_p_values
 
-__all__ = ["Duel", "Standing", "duels"]
-
 _BETTER = np.array([1.0, 1.0, -1.0])  # coverage and accuracy up, cost down
 _DIGITS = 9  # beyond these digits, figures differ by rounding alone
 _SHARED = 1 / 3  # test rows per training or scored row, in the paper's split

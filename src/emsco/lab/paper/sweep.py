@@ -14,8 +14,6 @@ from emsco.lab.paper.published import SETS, SETTINGS
 from emsco.lab.sweep import sweep_thresholds
 from emsco.lab.sweep_records import ThresholdSweep
 
-__all__ = ["reproduce_sweep"]
-
 
 def reproduce_sweep(
     folder: PathLike,

@@ -24,8 +24,6 @@ from emsco.lab.paper.published import SETS, SETTINGS
 from emsco.lab.searching import RULES, SplitBanks
 from emsco.search.settings import SearchSettings
 
-__all__ = ["GRID", "SetTuning", "Sweep", "Tuning", "TuningJob", "reproduce_tuning"]
-
 PARAMETERS = {
     "population_size": "|G|",
     "mutation_rate": "m̂",

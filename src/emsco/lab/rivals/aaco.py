@@ -21,8 +21,6 @@ from emsco.models.boosting.training import BoostingJob, BoostingSize
 from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.scaling import Scaling
 
-__all__ = ["AACO"]
-
 _PRICES = (0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 2.0, 5.0, 10.0)  # that tuning tries
 _MOST_ROWS = 1500  # that rows are compared with
 _BLOCK = 200  # rows at a time, which limits memory

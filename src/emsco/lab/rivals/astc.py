@@ -14,8 +14,6 @@ from emsco.lab.rivals.prices import Prices
 from emsco.lab.rivals.tree import ClassifierTree, ridge, weighted_median
 from emsco.lab.rivals.treed import TreedClassifier, TreedRows
 
-__all__ = ["ASTC", "pick_features"]
-
 _DEPTHS = (1, 2, 3, 4)
 _HALVINGS = 8  # the grid halves the budget so often
 _MOST_DEPTH = 8

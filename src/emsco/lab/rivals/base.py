@@ -27,8 +27,6 @@ from emsco.errors import DataError
 from emsco.lab.rivals.prices import Prices
 from emsco.models.scaling import Scaling
 
-__all__ = ["CostedClassifier"]
-
 _GAPS = ("refuse", "impute")  # not "skip", since most rivals answer every row
 
 

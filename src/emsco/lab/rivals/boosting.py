@@ -14,8 +14,6 @@ from emsco.data.random_states import draw_seed
 from emsco.lab.rivals.base import CostedClassifier
 from emsco.lab.rivals.light import chances, light_settings, train_light
 
-__all__ = ["CostAwareBoosting"]
-
 _PENALTIES = ("lazy", "coupled")
 _STAGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning tries
 

@@ -18,8 +18,6 @@ from emsco.data.random_states import draw_seed
 from emsco.errors import DataError, not_installed
 from emsco.lab.rivals.base import CostedClassifier
 
-__all__ = ["PenalisedCatBoost"]
-
 _PENALTIES = {
     "first_use": "first_feature_use_penalties",
     "per_row": "per_object_feature_penalties",

@@ -20,8 +20,6 @@ from emsco.lab.rivals.base import CostedClassifier
 from emsco.lab.rivals.prices import buying_order
 from emsco.models.recipe import StageRecipe
 
-__all__ = ["CostOrdered"]
-
 
 class CostOrdered(CostedClassifier):
     """A cascade with a stage for every distinct cost, the cheapest first.

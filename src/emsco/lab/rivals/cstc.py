@@ -15,8 +15,6 @@ from emsco.lab.rivals.soft import SoftProblem, descend, grow
 from emsco.lab.rivals.tree import ClassifierTree
 from emsco.lab.rivals.treed import TreedClassifier, TreedRows
 
-__all__ = ["CSTC", "without_small"]
-
 _NEGLIGIBLE = 1e-3  # smoothing leaves useless weights below this
 _SMALL = 0.01  # share of the largest weight; smaller weights hardly change a score
 _PENALTIES = (-2.0, -1.5, -1.0, -0.75, -0.5, -0.25, 0.0, 0.5)  # powers of ten

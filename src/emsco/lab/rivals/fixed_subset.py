@@ -18,8 +18,6 @@ from emsco.lab.rivals.base import CostedClassifier
 from emsco.lab.rivals.light import chances, dealt, light_settings, train_light
 from emsco.lab.rivals.prices import Prices
 
-__all__ = ["FixedSubset"]
-
 Number = TypeVar("Number", int, float)
 Subset: TypeAlias = frozenset[int]
 

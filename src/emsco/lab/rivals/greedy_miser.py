@@ -17,8 +17,6 @@ from emsco._kernels.rivals import grow_tree, walk_trees
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.lab.rivals.base import CostedClassifier
 
-__all__ = ["BoostedTrees", "GreedyMiser"]
-
 _LOSSES = ("logistic", "squared")
 _DECIMALS = 12
 _DEEPEST = 12  # arrays have room for all nodes of a full tree

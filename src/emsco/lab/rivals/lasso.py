@@ -17,8 +17,6 @@ from emsco.designs.thresholds import MinConfidence
 from emsco.lab.rivals.base import CostedClassifier
 from emsco.models.scaling import Scaling
 
-__all__ = ["CaCTLasso"]
-
 _LARGEST_WEIGHT = 30.0  # of a standardised input; separable classes would have no optimum
 _TOLERANCE = 1e-6  # largest component of the summed gradient
 _MOST_STEPS = 10_000

@@ -10,8 +10,6 @@ import numpy as np
 from emsco._base.typing import BoolArray, FloatArray
 from emsco.models.scaling import Scaling
 
-__all__ = ["KINDS", "BoostedLearners", "FeatureLearners", "WeakLearners"]
-
 KINDS = ("features", "trees")
 _N_TREES = 50
 _TREE_DEPTH = 3

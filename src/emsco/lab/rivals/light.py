@@ -11,8 +11,6 @@ from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import FloatArray, IntArray, LabelArray
 from emsco.errors import not_installed
 
-__all__ = ["chances", "dealt", "light_settings", "train_light"]
-
 
 def dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntArray:
     """Deal rows to hands 0, 1, …, class after class, in random order.

@@ -10,8 +10,6 @@ import numpy as np
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts, Fees
 
-__all__ = ["Prices", "buying_order"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prices:

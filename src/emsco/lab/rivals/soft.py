@@ -18,8 +18,6 @@ from emsco._base.typing import FloatArray
 from emsco._kernels.rivals import block_terms
 from emsco.lab.rivals.tree import on_path, weighted_median
 
-__all__ = ["Block", "SoftProblem", "SoftTree", "descend", "grow"]
-
 _SMOOTHING = 1e-8  # |x| is sqrt(x² + this), so that gradients exist everywhere
 _MOST_STEPS = 200  # of L-BFGS, in one block
 _LEAST_FALL = 1e-8  # share of the objective; L-BFGS ends with a smaller step

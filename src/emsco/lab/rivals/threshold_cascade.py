@@ -24,8 +24,6 @@ from emsco.lab.rivals.base import CostedClassifier
 from emsco.lab.rivals.light import chances, light_settings, train_light
 from emsco.lab.rivals.prices import buying_order
 
-__all__ = ["ThresholdCascade"]
-
 _MODELS = ("boosting", "logistic")
 _GROUPS = (2, 3, 4)
 _THRESHOLDS = (0.0, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999)

@@ -14,8 +14,6 @@ import numpy as np
 from emsco._base.arrays import locked_copy
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["ClassifierTree", "on_path", "ridge", "weighted_median"]
-
 _RIDGE = 1.0  # as the L2 penalty of EMSCO's stages
 
 

@@ -14,8 +14,6 @@ from emsco.lab.rivals.base import CostedClassifier
 from emsco.lab.rivals.learners import WeakLearners
 from emsco.lab.rivals.tree import ClassifierTree, on_path
 
-__all__ = ["TreedClassifier", "TreedRows"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreedRows:

@@ -17,8 +17,6 @@ from emsco.costs import FeatureCosts
 from emsco.lab.rivals.base import CostedClassifier
 from emsco.scoring.pareto import balanced_length
 
-__all__ = ["Trial", "TunedRival", "tune"]
-
 Rows = tuple[Any, ...]
 Report = Callable[[int, int], None]
 

@@ -19,17 +19,6 @@ from emsco.models.calibration import Calibrator, calibration_split
 from emsco.models.estimators import FilledRows, GivenRows
 from emsco.models.scaling import mean_of_known
 
-__all__ = [
-    "BinnedRows",
-    "BoostedModel",
-    "BoostingJob",
-    "BoostingSize",
-    "SizeChoice",
-    "blanked",
-    "loss_by_round",
-    "train_trees",
-]
-
 _SHARED_WORK = 30_000_000  # rows, copies, rounds and outputs multiplied: about 10 seconds
 _OWN_WORK = 4_000_000  # about a second
 _COPIED = 80_000  # rows in all copies together

@@ -31,16 +31,6 @@ from emsco.scale.cuda.fitter import TorchFitter
 from emsco.scale.cuda.library import count_bits, open_device, torch
 from emsco.scale.cuda.table import TrainTable, upload_columns
 
-__all__ = [
-    "Answering",
-    "TorchBits",
-    "TorchEngine",
-    "TorchShard",
-    "TorchSplit",
-    "answers_of",
-    "on_device",
-]
-
 _COUNT_BYTES = 2**28  # of words of designs that are counted together
 
 

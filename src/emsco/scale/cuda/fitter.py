@@ -20,8 +20,6 @@ from emsco.models.batches import mixing_of_pairs, n_outputs_of, orthonormal_basi
 from emsco.scale.cuda.library import factorise, solve, torch
 from emsco.scale.cuda.table import TrainTable
 
-__all__ = ["TorchFitter"]
-
 _MOST_PASSES = 200
 _MODELS = 512  # places of a batch
 _PART = 128  # models that are added up together; only parts with unfinished models are

@@ -8,17 +8,6 @@ from typing import Any
 from emsco._base.checks import refused
 from emsco.errors import not_installed
 
-__all__ = [
-    "count_bits",
-    "factorise",
-    "is_cuda",
-    "open_device",
-    "residuals",
-    "solve",
-    "torch",
-    "wide_product",
-]
-
 try:
     import torch as _torch
 except ImportError:

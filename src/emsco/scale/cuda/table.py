@@ -12,8 +12,6 @@ from emsco.data.splits import SingleRows
 from emsco.models.scaling import Scaling
 from emsco.scale.cuda.library import residuals, torch, wide_product
 
-__all__ = ["TrainTable", "upload_columns"]
-
 _ROWS = 2**16  # rows at a time
 _PAIR_BYTES = 2**30  # of products of columns at a time
 _KEPT_SHARE = 0.3  # of the device's memory, for products of columns that are kept

@@ -19,8 +19,6 @@ from emsco.scoring.scores import Scores
 from emsco.search.allowances import Counts, allowances, shift_of
 from emsco.search.exact.landscape import Landscape
 
-__all__ = ["ChainPool", "reduced"]
-
 Columns = TypeVar("Columns", Labels, Candidates)
 _CHUNK = 4_000_000  # transitions of one task
 _ROOM = 2**15

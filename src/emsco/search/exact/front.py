@@ -15,8 +15,6 @@ from emsco.search.exact.chains import ChainPool, reduced
 from emsco.search.exact.landscape import Landscape
 from emsco.search.loop import Stop, StopReason
 
-__all__ = ["ExactFront", "ExactProgress", "TimeLimitError", "find_front"]
-
 
 class TimeLimitError(Exception):
     """Raised by a report to stop the search and keep its result so far."""

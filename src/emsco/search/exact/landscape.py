@@ -24,8 +24,6 @@ from emsco.search.exact.tables import (
     totals,
 )
 
-__all__ = ["Landscape"]
-
 _LEVELS = 6
 _BLOCK = 2**24  # costs held at a time; a power of 2, like the width of a word
 

@@ -9,8 +9,6 @@ import numpy as np
 from emsco._base.typing import FloatArray, IntArray, WordArray
 from emsco.costs import Fees
 
-__all__ = ["merged_up", "missing_rows", "next_costs", "of_larger", "subset_costs", "totals"]
-
 
 def totals(values: Any) -> Any:
     """Sum of `values`, one per feature, over each subset.

@@ -26,8 +26,6 @@ from emsco.search.exact.tables import (
     totals,
 )
 
-__all__ = ["Terrain"]
-
 
 @dataclass(frozen=True, eq=False)
 class Terrain:

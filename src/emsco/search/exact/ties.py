@@ -14,8 +14,6 @@ from emsco.scoring.scores import Scores
 from emsco.search.exact.chains import ChainPool
 from emsco.search.exact.landscape import Landscape
 
-__all__ = ["LandscapeTies"]
-
 
 @dataclass(frozen=True, eq=False)
 class LandscapeTies:

@@ -18,8 +18,6 @@ from emsco.search.exact.front import ExactFront, ExactProgress, TimeLimitError
 from emsco.search.exact.terrain import Terrain
 from emsco.search.loop import Stop, StopReason
 
-__all__ = ["TerrainTies", "walk_front"]
-
 _AT_ONCE = 16  # walks that take turns; designs found by one help all of them in the next round
 _BUDGET = 2**16  # subsets that a walk tries in a round
 _ROOM = 2**12  # designs found in a round of a walk
