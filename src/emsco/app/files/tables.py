@@ -401,7 +401,7 @@ class TableWriter:
         self._writer.write_table(batch.cast(self._schema))
 
     def close(self) -> None:
-        """Refinement the file."""
+        """Finish the file."""
         if self._writer is not None:
             self._writer.close()
 
