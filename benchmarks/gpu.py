@@ -23,7 +23,7 @@ import numpy as np
 
 from emsco import EMSCOClassifier
 from emsco.models.engine import LogisticEngine, SplitRows
-from emsco.scale.cuda.engine import on_device
+from emsco.scale.cuda.engine import backend
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -58,9 +58,9 @@ def report_fits(X: Any, y: Any, options: argparse.Namespace) -> None:
     order = np.random.default_rng(options.seed).permutation(n_rows)
     train, scored = np.sort(order[n_rows // 3 :]), np.sort(order[: n_rows // 3])
     rows, labels = X.astype(np.float64), y.astype(np.uint8)
-    cut, make = on_device(options.device)
-    seconds, split = timed(lambda: cut(rows, labels, train, scored))
-    engine = make([split], n_features)
+    device = backend(options.device)
+    seconds, split = timed(lambda: device.cut(rows, labels, train, scored))
+    engine = device.engine([split], n_features)
     print(f"rows on the device, full model: {seconds:.2f} s")
     subsets = some_subsets(options.subsets, n_features, options.seed)
     engine.fit(subsets[:600])

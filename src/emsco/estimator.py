@@ -17,6 +17,7 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.cascade.prices import Prices
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.elsewhere import in_memory
 from emsco.data.encoding import GAPS
 from emsco.data.keys import column_of
 from emsco.data.row_prints import RowPrints
@@ -31,7 +32,6 @@ from emsco.front.history import Generation
 from emsco.front.promises import with_promises
 from emsco.front.rules import given_error_costs, label_costs_of, one_choice, rule_of
 from emsco.plotting.flow import cascade_boxes
-from emsco.scale.dask import gathered
 from emsco.stats.reliability import Reliability, RiskCoverage
 
 __all__ = ["EMSCOClassifier", "Generation"]
@@ -329,8 +329,8 @@ class EMSCOClassifier(TableClassifier):
         self
         """
         started = perf_counter()
-        data = self._check_data(X, y, gathered(sample_weight, client), client)
-        fitted = fit_rows(data, self.get_params(deep=False), gathered(groups, client), started)
+        data = self._check_data(X, y, in_memory(sample_weight, client), client)
+        fitted = fit_rows(data, self.get_params(deep=False), in_memory(groups, client), started)
         self._undeploy()
         self.front_ = replace(fitted.front, searched=RowPrints.from_rows(data.rows))
         self.history_, self.stop_reason_ = fitted.history, fitted.stop_reason

@@ -8,8 +8,8 @@ import pytest
 from emsco import EMSCOClassifier
 from emsco.data.splits import SingleRows
 from emsco.errors import EMSCOError, EMSCOWarning, ParameterError
+from emsco.models.backends import check_device
 from emsco.models.bank import SubsetBank
-from emsco.models.devices import check_device
 from emsco.models.engine import LogisticEngine, SplitRows
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'emsco[cuda]'")
@@ -17,7 +17,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from emsco.scale.cuda import engine as shard
     from emsco.scale.cuda import fitter, library
-    from emsco.scale.cuda.engine import on_device
+    from emsco.scale.cuda.engine import backend
     from emsco.scale.cuda.library import count_bits
 
 N_FEATURES = 5
@@ -46,10 +46,14 @@ def engines(X, y, n_classes=2, folds=1, **options):
     """The same splits on the CPU and on the device."""
     places = np.arange(len(X))
     pairs = [(places[places % 3 != k], places[places % 3 == k]) for k in range(folds)]
-    cut, make = on_device("torch")
+    device = backend("torch")
     own = [SplitRows.cut(X, y, *pair, n_classes=n_classes, **options) for pair in pairs]
-    sent = [cut(X, y, *pair, n_classes=n_classes, **options) for pair in pairs]
-    return LogisticEngine(own, N_FEATURES, n_classes), make(sent, N_FEATURES, n_classes), pairs
+    sent = [device.cut(X, y, *pair, n_classes=n_classes, **options) for pair in pairs]
+    return (
+        LogisticEngine(own, N_FEATURES, n_classes),
+        device.engine(sent, N_FEATURES, n_classes),
+        pairs,
+    )
 
 
 # Classes, and whether there are weights, gaps, folds and counts by class.
@@ -228,19 +232,19 @@ def test_models_that_start_at_the_optimum_of_a_sample_end_where_the_others_do(mo
     rows = np.arange(2000), np.arange(2000, 3000)
     own = LogisticEngine([SplitRows.cut(X, y, *rows)], N_FEATURES)
     monkeypatch.setattr("emsco.scale.cuda.engine._SAMPLED", 10)
-    cut, make = on_device("torch")
-    split = cut(X, y, *rows)
+    device = backend("torch")
+    split = device.cut(X, y, *rows)
     assert split.fitter._starter is not None
-    found = make([split], N_FEATURES).fit(SUBSETS)
+    found = device.engine([split], N_FEATURES).fit(SUBSETS)
     assert np.abs(own.fit(SUBSETS) - found).max() < 1e-9
 
 
 @needs_gpu
 def test_a_gpu_fits_as_the_cpu_does():
     X, y = make_rows(n_rows=3000)
-    cut, make = on_device("cuda")
+    device = backend("cuda")
     rows = np.arange(2000), np.arange(2000, 3000)
-    sent = make([cut(X, y, *rows)], N_FEATURES)
+    sent = device.engine([device.cut(X, y, *rows)], N_FEATURES)
     own = LogisticEngine([SplitRows.cut(X, y, *rows)], N_FEATURES)
     every = sent.fit(SUBSETS)
     assert np.abs(own.fit(SUBSETS) - every).max() < 1e-9

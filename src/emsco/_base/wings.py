@@ -1,7 +1,7 @@
-"""Doors from the core to the wings, which it must not import: each opens when it is first asked.
+"""Doors from the core to the wings, which it must not import: each opens when it is first used.
 
-The core knows a wing by the name of a door and by what it calls behind it. So `import emsco` needs
-neither a GPU, nor a cluster, nor a web page.
+So `import emsco` needs neither a GPU, nor a cluster, nor a web page. This table is the whole list
+of what the core asks a wing for.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from importlib import import_module
 from typing import Any
 
 DOORS = {
-    "cuda": "emsco.scale.cuda.engine",
-    "dask": "emsco.scale.dask",
-    "explorer": "emsco.app.explorer",
+    "cuda": "emsco.scale.cuda.engine",  # device="cuda": asked in emsco.models.backends
+    "dask": "emsco.scale.dask",  # client=, Dask tables: asked in emsco.data
+    "elsewhere": "emsco.scale.remote_models",  # rows with workers or on disk: emsco.models.backends
+    "explorer": "emsco.app.explorer",  # front.to_html: asked in emsco.front
 }
 
 

@@ -589,7 +589,7 @@ class PartedTable(ABC):
 
     @abstractmethod
     def rows(self, encoding: Encoding) -> Any:
-        """Return the inputs of all rows: an array, or `RemoteRows`."""
+        """Return the inputs of all rows: an array, or `RowsElsewhere`."""
 
     @abstractmethod
     def columns(self, names: Sequence[str]) -> Any:

@@ -20,7 +20,7 @@ from emsco._base.leaves import n_leaves_of, rows_of_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, SingleArray, WordArray
 from emsco._base.workers import in_threads
 from emsco._kernels.slots import hash_rows
-from emsco.scale.remote import RemoteRows
+from emsco.data.elsewhere import RowsElsewhere
 
 _MOST = 2**14  # fingerprints that are kept, in 175 kB of a file
 _SEED = 0x9E3779B97F4A7C15
@@ -73,9 +73,9 @@ class RowPrints:
         object.__setattr__(self, "known", locked_copy(self.known, np.uint64))
 
     @classmethod
-    def from_rows(cls, rows: FloatArray | RemoteRows, most: int = _MOST) -> Self:
+    def from_rows(cls, rows: FloatArray | RowsElsewhere, most: int = _MOST) -> Self:
         """Take the fingerprints of rows, shape (n_rows, n_inputs), NaN for missing values."""
-        if isinstance(rows, RemoteRows):
+        if isinstance(rows, RowsElsewhere):
             prints: WordArray = np.concatenate(rows.map(prints_of))
         else:
             prints = prints_of(rows)

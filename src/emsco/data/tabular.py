@@ -10,11 +10,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from emsco._base.typing import AnyArray
+from emsco._base.wings import open_wing
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.elsewhere import in_memory, is_dask
 from emsco.data.encoding import PartedTable
 from emsco.data.labels import check_labelled
 from emsco.data.rows import check_names, check_table, column_names, is_frame
-from emsco.scale.dask import DaskTable, MemoryTable, gathered, is_dask
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
@@ -57,12 +58,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _check_any_table(self, X: Any, y: Any, client: Any) -> tuple[Any, AnyArray]:
         """Return X and y after checks as `_check_table` does; X in parts, if workers have it."""
         if not is_dask(X) and not isinstance(X, PartedTable):
-            table, targets = self._check_table(X, gathered(y, client))
-            return (table if client is None else MemoryTable(table, client)), targets
-        parts = X if isinstance(X, PartedTable) else DaskTable(X, client)
+            table, targets = self._check_table(X, in_memory(y, client))
+            return (
+                table if client is None else open_wing("dask").MemoryTable(table, client)
+            ), targets
+        parts = X if isinstance(X, PartedTable) else open_wing("dask").DaskTable(X, client)
         check_names(parts.shell, column_names(parts.shell), parts.what)
         validate_data(self, parts.shell, skip_check_array=True)
-        targets = column_or_1d(gathered(y, client), warn=True)
+        targets = column_or_1d(in_memory(y, client), warn=True)
         check_labelled(targets)
         check_consistent_length(parts, targets)
         return parts, targets

@@ -13,13 +13,13 @@ from emsco._base.leaves import rows_of_leaf
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco._base.workers import by_parts
 from emsco.costs import FeatureCosts
+from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.encoding import Encoding, PartedTable
 from emsco.data.prices import prices_of_rows
 from emsco.data.splits import held_rows
 from emsco.data.weights import check_weights, whole_weights
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError
-from emsco.scale.remote import Leaf, RemoteRows, Task
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,7 @@ class TrainingData:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_rows, n_inputs), SingleRows or RemoteRows
+    rows : ndarray of shape (n_rows, n_inputs), SingleRows or RowsElsewhere
         Inputs that `encoding` makes, missing values as NaN.
     labels : ndarray of shape (n_rows,)
         Position of each row's label in `classes`.
@@ -107,13 +107,13 @@ class TrainingData:
 
     def _fingerprint_of_rows(self) -> str:
         rows = self.rows
-        return rows.fingerprint() if isinstance(rows, RemoteRows) else fingerprint_of_rows(rows)
+        return rows.fingerprint() if isinstance(rows, RowsElsewhere) else fingerprint_of_rows(rows)
 
     def missing(self) -> BoolArray | None:
         """Return a mask of missing values, (n_rows, n_features), if stages skip them; else None."""
         if self.encoding.gaps != "skip":
             return None
-        if isinstance(self.rows, RemoteRows):
+        if isinstance(self.rows, RowsElsewhere):
             return np.concatenate(self.rows.map(self.encoding.missing_by_feature))
         return self.encoding.missing_by_feature(self.rows)
 
@@ -123,10 +123,10 @@ def _extremes(rows: Any, weights: FloatArray | None = None) -> FloatArray:
 
     Rows of weight 0 do not count.
     """
-    if isinstance(rows, RemoteRows):
-        every = range(rows.n_leaves)
-        own = {i: (None if weights is None else weights[rows_of_leaf(i)],) for i in every}
-        of_leaves = np.array(list(rows.run(Task(_extremes_of_leaf, own=own)).values()))
+    if isinstance(rows, RowsElsewhere):
+        leaves = map(rows_of_leaf, range(rows.n_leaves))
+        weights_of = [(None if weights is None else weights[leaf],) for leaf in leaves]
+        of_leaves = np.array(rows.map(_extremes, each=weights_of))
         return np.array([np.fmin.reduce(of_leaves[:, 0]), np.fmax.reduce(of_leaves[:, 1])])
     if weights is not None and not weights.all():
         rows = rows[weights > 0]
@@ -137,10 +137,6 @@ def _extremes(rows: Any, weights: FloatArray | None = None) -> FloatArray:
 
     lowest, highest = zip(*by_parts(len(rows), lowest_and_highest), strict=True)
     return np.array([np.fmin.reduce(lowest), np.fmax.reduce(highest)])
-
-
-def _extremes_of_leaf(leaf: Leaf, weights: FloatArray | None) -> FloatArray:
-    return _extremes(leaf.rows, weights)
 
 
 def _coded(y: AnyArray) -> tuple[AnyArray, LabelArray]:

@@ -18,6 +18,7 @@ from emsco._base.checks import memory_bytes
 from emsco._base.progress import JobProgress, print_note
 from emsco._base.typing import AnyArray, Report
 from emsco._base.workers import one_thread
+from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.issues import DataIssue, class_shares, data_issues_of, suspects, warnings_of
 from emsco.data.splits import Split, known_groups, make_splits
 from emsco.data.training import TrainingData
@@ -39,10 +40,9 @@ from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.history import Generation, history_of
 from emsco.front.ties import NamedDesigns
+from emsco.models.backends import CPU
 from emsco.models.choice import ModelChoice, trial_seconds
-from emsco.models.devices import CPU
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
-from emsco.scale.remote import RemoteRows
 from emsco.scoring.journal import Journal
 from emsco.search.finishing import Refinement
 from emsco.search.loop import SearchResult, StopReason
@@ -121,7 +121,7 @@ def fit_rows(
     `given` holds the parameters of `EMSCOClassifier` by name, and `groups` the group of each row,
     for splits that ask for it. A time limit counts from `started`, or from now.
     """
-    given = with_remote_rows(given) if isinstance(data.rows, RemoteRows) else given
+    given = with_remote_rows(given) if isinstance(data.rows, RowsElsewhere) else given
     deadline = Deadline(given["time_limit"], perf_counter() if started is None else started)
     constraints = Constraints.from_rules(given["constraints"], data.costs.names)
     data_issues = () if given["search"] == "paper" else data_issues_of(data)

@@ -31,7 +31,7 @@ from emsco.designs.thresholds import (
 from emsco.errors import Parameter, ParameterError
 from emsco.front import check_preference
 from emsco.front.rules import DELAY_LIMITS
-from emsco.models.devices import CPU, check_device
+from emsco.models.backends import CPU, check_device
 from emsco.models.recipe import AUTO, FAMILIES
 from emsco.scoring.journal import stored_seed
 from emsco.search.planning import check_provable

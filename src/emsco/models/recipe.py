@@ -17,25 +17,22 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import plain
 from emsco.errors import Parameter
+from emsco.models.backends import CPU, Backend, check_device
 from emsco.models.bank import SubsetBank
 from emsco.models.bits import Layout
 from emsco.models.boosting.stages import BoostedModels, OwnBoosting, SharedBoosting, train_together
 from emsco.models.boosting.training import BoostingJob, SizeChoice
 from emsco.models.calibration import KINDS
 from emsco.models.choice import ModelChoice, choose_family, choose_penalty, log_losses
-from emsco.models.devices import CPU, check_device
 from emsco.models.engine import (
     CalibratedFitter,
     LogisticEngine,
     OutcomeEngine,
     OutcomeFitter,
-    SplitRows,
 )
 from emsco.models.estimators import EstimatorFitter, check_estimator_like, describe
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels, averaged
-from emsco.scale.remote import RemoteRows
-from emsco.scale.remote_models import RemoteEngine, RemoteSplit
 
 AUTO = "auto"
 FAMILIES = ("logistic", "spline", "boosting")  # the simplest first
@@ -258,16 +255,9 @@ class StageRecipe:
         self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
     ) -> LogisticEngine:
         columns, n_classes = self._columns(data.rows), len(data.classes)
-        cut: Any = SplitRows.cut
-        engine: Any = partial(LogisticEngine, n_jobs=self.n_jobs)
-        if self.uses_device:
-            from emsco.scale.cuda.engine import on_device  # late: it imports PyTorch
-
-            cut, engine = on_device(self.device)
-        if isinstance(data.rows, RemoteRows):
-            cut, engine = RemoteSplit.from_rows, RemoteEngine
+        backend = Backend.of(data.rows, self.device, self.n_jobs)
         rows = [
-            cut(
+            backend.cut(
                 columns,
                 data.labels,
                 train,
@@ -282,8 +272,7 @@ class StageRecipe:
             )
             for train, scored in splits
         ]
-        opened: LogisticEngine = engine(rows, columns.shape[1], n_classes, basis=self.basis)
-        return opened
+        return backend.engine(rows, columns.shape[1], n_classes, basis=self.basis)
 
     def _columns(self, rows: Any) -> Any:
         """Columns that linear models read."""

@@ -17,17 +17,13 @@ from emsco._base.checks import refused
 from emsco._base.leaves import n_leaves_of, rows_of_leaf
 from emsco._base.text import first_line
 from emsco._base.typing import AnyArray, FloatArray, IntArray
+from emsco.data.elsewhere import is_dask
 from emsco.data.encoding import Encoding, PartedTable
 from emsco.errors import DataError, EMSCOError, Parameter, not_installed
 from emsco.scale.remote import Held, Keeper, LostWorker, RemoteRows, Task
 
 _TRIES = 5  # to load leaves while workers come and go
 _LOOK = 2.0  # seconds between looks whether a worker is still there
-
-
-def is_dask(X: Any) -> bool:
-    """Tell whether X is a Dask DataFrame, Series or array."""
-    return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "__dask_graph__")
 
 
 def client_of(given: Any = None) -> Any:
@@ -51,8 +47,8 @@ def client_of(given: Any = None) -> Any:
 
 
 def gathered(values: Any, client: Any) -> Any:
-    """Return a Dask Series or array in memory; anything else as it is."""
-    return client_of(client).compute(values).result() if is_dask(values) else values
+    """Return a Dask Series or array in memory."""
+    return client_of(client).compute(values).result()
 
 
 class DaskTable(PartedTable):

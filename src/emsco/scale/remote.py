@@ -9,10 +9,10 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from emsco._base.digests import fingerprint, fingerprint_of_leaves
 from emsco._base.leaves import by_leaf, n_leaves_of, rows_of_leaf, split_by_leaf
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco._base.workers import Workers
+from emsco.data.elsewhere import RowsElsewhere
 
 
 class LostWorker(Exception):  # noqa: N818 - a message between a site and its rows, seen by nobody
@@ -100,10 +100,8 @@ class Held(Protocol):
 Deal: TypeAlias = Callable[[Sequence[int]], Sequence[Held]]  # gives leaves to living workers
 
 
-class RemoteRows:
+class RemoteRows(RowsElsewhere):
     """Rows of a table, leaf by leaf with workers.
-
-    ``rows[numbers]`` selects rows and moves none; `numpy.asarray` of that fetches them.
 
     Parameters
     ----------
@@ -120,14 +118,6 @@ class RemoteRows:
         self._successors: dict[Held, list[Held]] = {}
         self._notes: list[Task] = []
         self._lock = Lock()
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return n_leaves_of(len(self))
 
     def run(self, task: Task) -> dict[Any, Any]:
         """Ask all workers at once; return the answers of all leaves.
@@ -150,14 +140,13 @@ class RemoteRows:
             self._notes.append(task)
         return self.run(task)
 
-    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Return ``function(rows, *shared)`` of each leaf, in order."""
-        found = self.run(Task(_of_rows, (function, *shared)))
-        return [found[leaf] for leaf in range(self.n_leaves)]
-
-    def fingerprint(self) -> str:
-        """Return `fingerprint_of_rows`, the same whoever holds the rows."""
-        return fingerprint_of_leaves(self.map(fingerprint))
+    def map(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
+    ) -> list[Any]:
+        """Return ``function(rows, *shared, *each[leaf])`` of each leaf, in order."""
+        task = Task(_of_rows, (function, *shared), dict(enumerate(each)) if each else None)
+        answers = self.run(task)
+        return [answers[leaf] for leaf in range(self.n_leaves)]
 
     def __getitem__(self, which: Any) -> Any:
         """Select rows by number, or fetch columns of all rows, as in ``rows[:, 3]``."""

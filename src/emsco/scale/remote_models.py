@@ -18,6 +18,7 @@ import numpy as np
 from emsco._base.leaves import rows_of_leaf, split_by_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray
 from emsco._base.workers import slices
+from emsco.models.backends import Backend
 from emsco.models.batches import ModelBatch, Models
 from emsco.models.bits import BitBank, Layout, margins_of
 from emsco.models.engine import Answers, LogisticEngine, SplitRows, answers_of, weights_to_fit
@@ -189,6 +190,11 @@ def _scored(
 ) -> _Scored:
     layout = Layout.from_rows(labels, n_classes, counts, by_class)
     return _Scored(leaf, BitBank(layout, missing), labels[layout.rows])
+
+
+def backend() -> Backend:
+    """Return the back end of rows that are held elsewhere."""
+    return Backend(RemoteSplit.from_rows, RemoteEngine)
 
 
 # What follows runs on workers.

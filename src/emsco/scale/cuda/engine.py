@@ -22,6 +22,7 @@ from emsco._base.typing import (
 )
 from emsco._base.workers import slices
 from emsco._kernels.counts import add_prices
+from emsco.models.backends import Backend
 from emsco.models.batches import n_outputs_of
 from emsco.models.bits import WORD, BitBank, Layout
 from emsco.models.engine import Answers, LogisticEngine, scaling_of, weights_to_fit
@@ -428,7 +429,7 @@ class TorchEngine(LogisticEngine):
         return self._sent
 
 
-def on_device(name: str) -> tuple[Any, Any]:
-    """Return what cuts splits and what makes an engine of them, on the device of this name."""
+def backend(name: str) -> Backend:
+    """Return the back end of the device of this name."""
     device = open_device(name)
-    return partial(TorchSplit.cut, device=device), partial(TorchEngine, device=device)
+    return Backend(partial(TorchSplit.cut, device=device), partial(TorchEngine, device=device))
