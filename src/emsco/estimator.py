@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from emsco._base.checks import check_choice
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation
-from emsco.cascade.prices import Prices
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.costs.prices import GivenPrices
 from emsco.data.elsewhere import in_memory
 from emsco.data.encoding import GAPS
 from emsco.data.keys import column_of
@@ -369,7 +369,7 @@ class EMSCOClassifier(TableClassifier):
         label_costs = label_costs_of(wanted, self.prefer) if cheapest_label else None
         return self._deploy(wanted, stacklevel=3, label_costs=label_costs)
 
-    def decide(self, X: ArrayLike, prices: Prices = None) -> Decisions:
+    def decide(self, X: ArrayLike, prices: GivenPrices = None) -> Decisions:
         """Label or reject each row; also gives its confidence, exit stage and cost.
 
         `prices` has the prices of features that differ from row to row; see `Cascade.decide`.
@@ -384,7 +384,7 @@ class EMSCOClassifier(TableClassifier):
         *,
         groups: Any = None,
         by: Any = None,
-        prices: Prices = None,
+        prices: GivenPrices = None,
         error_cost: Any = None,
         reject_cost: Any = None,
     ) -> Evaluation:

@@ -1,17 +1,41 @@
-"""Prices that differ from row to row: ways to give them, and what is refused."""
+"""Prices that differ from row to row: how they are given, and who pays what, fees included."""
 
 from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from support.brute import every_design
+from support.handmade import make_cascade
 
-from emsco.costs import FeatureCosts, RowPrice
-from emsco.data.prices import check_price, prices_of_rows
-from emsco.errors import CostsError, DataError, ParameterError
+from emsco import Bought, Cascade, EMSCOClassifier
+from emsco._base.documents import document_text
+from emsco.app.runs.decide import decide_file
+from emsco.costs import FeatureCosts, Fee, Fees, RowPrice
+from emsco.costs.prices import ScoredPrices, StagePrices, check_price, prices_of_rows
+from emsco.data.training import TrainingData
+from emsco.designs.chromosomes import compress
+from emsco.errors import CostsError, DataError, FileError, ParameterError
+from emsco.fitting.workbench import Workbench
+from emsco.models.recipe import StageRecipe
+from emsco.scoring.scored_rows import ScoredRows
 
 TABLE = pd.DataFrame({"age": [1, 2, 3], "report": [4.0, 5.0, 6.0], "fee": [0.1, 0.2, 0.3]})
+NAMES = list("abcd")
+FEES = {"visit": (3, ["b", "c", "d"]), "draw": (0.7, ["b", "c"])}
+OWN = {"a": 1, "b": 2, "d": 4}
+
+
+def stage_prices(*prices):
+    """Prices of a cascade of one stage."""
+    features = [price.feature for price in prices]
+    return StagePrices.from_stages(prices, dict.fromkeys(features, 1.0), [features], np.zeros(1))
 
 
 def test_a_price_may_be_the_name_of_a_column_which_is_then_no_feature():
@@ -38,8 +62,9 @@ def test_a_price_may_be_a_function_of_the_table(make):
 def test_a_price_may_be_an_array_or_be_given_with_the_rows():
     costs = FeatureCosts.from_mapping({"age": 1, "report": [1, 2, 3]})
     assert prices_of_rows(costs.prices, TABLE, 3)[:, 0].tolist() == [1, 2, 3]
-    assert prices_of_rows(costs.prices, TABLE, 3, {"report": 7})[:, 0].tolist() == [7, 7, 7]
-    assert prices_of_rows(costs.prices, TABLE, 3, {"report": "fee"})[1, 0] == 0.2
+    stage = stage_prices(*costs.prices)
+    assert stage.of_table(TABLE, 3, {"report": 7})[:, 0].tolist() == [7, 7, 7]
+    assert stage.of_table(TABLE, 3, {"report": "fee"})[1, 0] == 0.2
 
 
 def test_a_file_may_name_the_column_of_prices(costs_file):
@@ -56,7 +81,7 @@ def test_usual_prices_stand_in_words():
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("prices", "words"),
     [
         ({"report": [1, -2, 3]}, r"the price of 'report' must be finite .*, got -2 in row 1\."),
         ({"report": [1, 2, np.nan]}, r"must be finite and at least 0, got nan in row 2\."),
@@ -67,9 +92,9 @@ def test_usual_prices_stand_in_words():
         ([1, 2, 3], "prices must be a mapping of features to prices"),
     ],
 )
-def test_bad_prices_are_refused_by_row(given, words):
+def test_bad_prices_are_refused_by_row(prices, words):
     with pytest.raises(DataError, match=words):
-        prices_of_rows([RowPrice("report")], TABLE, 3, given)
+        stage_prices(RowPrice("report")).of_table(TABLE, 3, prices)
 
 
 def test_one_row_has_one_price():
@@ -96,8 +121,8 @@ def test_a_row_of_a_file_is_counted_from_where_it_begins():
 
 
 def test_prices_of_unknown_features_and_columns_are_refused():
-    with pytest.raises(CostsError, match=r"prices must name features \('report'\), got 'repot'"):
-        prices_of_rows([RowPrice("report")], TABLE, 3, {"repot": 1})
+    with pytest.raises(CostsError, match=r"prices must name .* \('report'\), got 'repot'"):
+        stage_prices(RowPrice("report")).of_table(TABLE, 3, {"repot": 1})
     with pytest.raises(CostsError, match=r"must be a number or a column of the data .*got 'fe'"):
         FeatureCosts.from_mapping({"age": 1, "report": "fe"}, TABLE.columns)
 
@@ -105,3 +130,403 @@ def test_prices_of_unknown_features_and_columns_are_refused():
 def test_a_promise_about_the_cost_is_refused_if_a_row_may_cost_anything():
     with pytest.raises(ParameterError, match="max_cost must be left out where prices differ"):
         FeatureCosts.from_mapping({"report": "fee"}).check_bounded(5)
+
+
+def bench(decimals=1, weighted=False, gaps=False, metric="accuracy", seed=0):
+    """A workbench on few rows, two of whose features have prices of their own."""
+    rng = np.random.default_rng(seed)
+    X, n_rows = rng.normal(size=(150, 3)), 150
+    y = (X @ [1, 1, 0.5] + rng.normal(size=n_rows) > 0).astype(int)
+    prices = np.round(rng.uniform(0, 5, size=(2, n_rows)), decimals)
+    costs = FeatureCosts.from_mapping({"a": prices[0], "b": 2, "c": prices[1]})
+    fee = Fee("visit", 1.5, ("a", "b"))
+    costs = replace(costs, fees=(fee,), evaluation=0.5)
+    weights = rng.integers(0, 4, size=n_rows) if weighted else None
+    if gaps:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    data = TrainingData.from_table(X, y, weights, costs, "skip" if gaps else "refuse")
+    halves = np.array_split(rng.permutation(n_rows), 2)
+    splits = [(halves[0], halves[1]), (halves[1], halves[0][:40])]
+    recipe = StageRecipe(None, None, None, 2**26, 1, 0)
+    return Workbench(data, splits, recipe, metric=metric)
+
+
+def spent_by_rows(work, designs):
+    """What all scored rows pay together, row by row."""
+    evaluator = work.evaluator(3, 0.75)
+    scored = ScoredRows(
+        work.bank, work.data, work.splits, evaluator.grid, work.blocks.members(), work.prices
+    )
+    every = np.concatenate([rows for _, rows in work.splits])
+    costs, found = work.data.costs, []
+    for design, outcomes in zip(designs, scored.outcomes(designs), strict=True):
+        total = 0.0
+        for i, last, weight in zip(every, outcomes.stage, scored.units, strict=True):
+            known = [n for n, at in zip("abc", design, strict=True) if 0 <= at <= last]
+            own = {"a": work.data.prices[i, 0], "b": 2.0, "c": work.data.prices[i, 1]}
+            paid = sum(own[n] for n in known) + 1.5 * bool({"a", "b"} & set(known))
+            total += weight * (paid + 0.5 * (last + 1))
+        found.append(total)
+    assert costs.total == pytest.approx(work.data.costs.costs.sum() + 2)
+    return np.array(found), scored, evaluator
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"decimals": 9}, {"weighted": True}, {"gaps": True}, {"metric": "balanced_accuracy"}],
+    ids=["whole", "rounded", "weighted", "gaps", "classes"],
+)
+def test_the_cost_of_a_design_is_the_sum_over_its_rows(options):
+    work = bench(**options)
+    designs = np.array(every_design(3, 3, allow_exclusion=True), dtype=np.int16)
+    spent, scored, evaluator = spent_by_rows(work, designs)
+    scores = evaluator.score(designs)
+    assert scores.cost * work.bank.n_rows == pytest.approx(spent, rel=1e-9)
+    if not options:
+        assert scores.spent.dtype == np.int64
+        assert (scores.spent == np.rint(spent * 10)).all()
+    mean = scored.shares(designs, evaluator.costs_after(designs))[2]
+    weights = np.bincount(scored.rows, scored.weights)
+    by_split = np.bincount(scored.rows)  # a row that two splits score counts twice in scores
+    if (by_split == 1).all():
+        assert mean @ weights / weights.sum() == pytest.approx(scores.cost, rel=1e-5)
+
+
+def test_the_worst_cost_is_that_of_the_row_with_the_highest_prices():
+    work = bench()
+    evaluator = work.evaluator(3, 0.75)
+    design = np.array([[0, -1, 1]], dtype=np.int16)
+    scored = np.concatenate([rows for _, rows in work.splits])
+    most = work.data.prices[scored].sum(axis=1).max()
+    assert evaluator.worst_costs(design)[0] == pytest.approx(most + 1.5 + 2 * 0.5)
+
+
+def test_prices_without_a_common_unit_are_rounded_to_nothing_that_shows():
+    costs = FeatureCosts.from_mapping({"a": "p", "b": 1 / 3})
+    prices = np.random.default_rng(0).uniform(size=(1, 50)) * 1e-7
+    found = ScoredPrices.from_rows(
+        features=costs.costs,
+        fees=Fees.none(2),
+        evaluation=0.0,
+        priced=np.array([0]),
+        prices=prices,
+        weights=np.ones(50, dtype=np.int64),
+    )
+    assert not found.fixed.are_whole
+    assert found.spent(found.whole.sum()) == pytest.approx(prices.sum(), rel=1e-4)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.normal(size=(160, 4)), columns=NAMES)
+    return table.assign(price=np.round(rng.uniform(0, 9, size=len(table)), 2))
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    y = (table.a + table.b + 0.7 * table.c - table.d > 0).astype(int)
+    costs = FeatureCosts.from_mapping({**OWN, "c": "price"}, table.columns, fees=FEES)
+    given_as = {"min_confidence": 0.8, "max_stages": 3, "generations": 8, "estimator": "logistic"}
+    return EMSCOClassifier(costs, **given_as, cv=1 / 3, random_state=0).fit(table, y)
+
+
+@pytest.fixture(scope="module")
+def cascades(fitted):
+    """Cascades of the front with several stages that buy the feature with prices by row."""
+    chosen = [p for p in fitted.front_ if p.n_stages > 1 and "c" not in p.design.left_out]
+    assert len(chosen) >= 2
+    return [fitted.front_.cascade(point) for point in chosen[:3]]
+
+
+def plain_costs(cascade, table, stages):
+    """What rows pay up to a stage: each feature once, and each fee once."""
+    found = []
+    for price, stage in zip(table.price, stages, strict=True):
+        known = {name for bought in cascade.design.buys[:stage] for name in bought}
+        fees = sum(cost for cost, members in FEES.values() if known & set(members))
+        found.append(sum({**OWN, "c": price}[name] for name in known) + fees)
+    return found
+
+
+def test_a_table(cascades, table):
+    for cascade in cascades:
+        found = cascade.decide(table)
+        assert found.cost == pytest.approx(plain_costs(cascade, table, found.stage))
+
+
+def test_cases_even_if_written_and_read_at_every_stage(cascades, table, tmp_path):
+    for cascade in cascades:
+        cascade.save(tmp_path / "cascade.json")
+        again = Cascade.load(tmp_path / "cascade.json")
+        expected = cascade.decide(table)
+        for i in range(0, len(table), 7):
+            row = table.iloc[i]
+            case = cascade.open(prices={"c": row.price})
+            while case.needs:
+                case = again.resume(case.to_json())
+                case.give({name: row[name] for name in case.needs})
+            case = again.resume(case.to_json())
+            assert case.decision.cost == pytest.approx(expected.cost[i])
+            assert case.decision.stage == expected.stage[i]
+
+
+def test_runs_however_prices_are_told(cascades, table):
+    def acquire(names, ids):
+        return table.loc[ids, names]
+
+    def telling(names, ids):
+        found = acquire(names, ids)
+        return Bought(found, {"c": table.price[ids].to_numpy()}) if "c" in names else found
+
+    async def later(names, ids):
+        await asyncio.sleep(0)
+        return telling(names, ids)
+
+    ids = list(table.index)
+    for cascade in cascades:
+        expected = cascade.decide(table).cost
+        known = {"c": table.price.to_numpy()}
+        found = cascade.run(ids, acquire, prices=known, batch_size=31)
+        assert found.cost == pytest.approx(expected)
+        by_id = {"c": lambda ids: table.price[ids].to_numpy()}
+        assert cascade.run(ids, acquire, prices=by_id).cost == pytest.approx(expected)
+        assert cascade.run(ids, telling).cost == pytest.approx(expected)
+        found = asyncio.run(cascade.arun(ids, later))
+        assert found.cost == pytest.approx(expected)
+
+
+def test_files_in_chunks(cascades, table, tmp_path):
+    table.to_csv(tmp_path / "new.csv", index=False)
+    for cascade in cascades[:1]:
+        counts = decide_file(cascade, tmp_path / "new.csv", tmp_path / "out.csv")
+        expected = cascade.decide(table).cost
+        assert pd.read_csv(tmp_path / "out.csv").cost.to_numpy() == pytest.approx(expected)
+        assert counts.cost == pytest.approx(expected.sum())
+
+
+def test_evaluation_has_the_mean_over_rows(fitted, table):
+    y = (table.a + table.b + 0.7 * table.c - table.d > 0).astype(int)
+    found = fitted.evaluate(table, y)
+    decided = fitted.decide(table)
+    assert found.cost == pytest.approx(decided.cost.mean())
+    low, high = found.intervals.cost
+    assert low < found.cost < high
+
+
+def test_exits_have_the_mean_cost_of_their_rows(cascades, table, tmp_path):
+    y = (table.a + table.b + 0.7 * table.c - table.d > 0).astype(int)
+    cascade = cascades[0]
+    found, decided = cascade.evaluate(table, y), cascade.decide(table)
+    for report in found.exits:
+        here = ~decided.accepted if report.stage is None else decided.stage == report.stage
+        here = here if report.stage is None else here & decided.accepted
+        if here.any():
+            assert report.cost == pytest.approx(decided.cost[here].mean())
+    table.to_csv(tmp_path / "new.csv", index=False)
+    counts = decide_file(cascade, tmp_path / "new.csv", tmp_path / "out.csv")
+    assert counts.exit_costs[-1] == pytest.approx(decided.cost[~decided.accepted].mean())
+    assert "[about" in repr(cascade)
+
+
+def test_a_budget_stops_rows_by_their_own_prices(cascades, table):
+    cascade, ids = cascades[0], list(table.index)
+    budget = float(np.median(cascade.decide(table).cost))
+    found = cascade.run(
+        ids, lambda names, ids: table.loc[ids, names], budget, prices={"c": table.price.to_numpy()}
+    )
+    assert (found.cost <= budget).all()
+    for i in range(0, len(table), 11):
+        case = cascade.open(budget, prices={"c": table.price[i]})
+        while case.needs:
+            case.give({name: table.loc[i, name] for name in case.needs})
+        assert case.decision.cost == pytest.approx(found.cost[i])
+        assert case.decision.reason == found.reasons[i]
+
+
+def test_prices_given_with_the_rows_count_instead(cascades, table):
+    cascade = cascades[0]
+    free = cascade.decide(table.drop(columns="price"), prices={"c": 0})
+    paid = cascade.decide(table, prices={"c": np.full(len(table), 2.5)})
+    buys_c = next(j for j, bought in enumerate(cascade.design.buys, 1) if "c" in bought)
+    assert paid.cost - free.cost == pytest.approx(2.5 * (paid.stage >= buys_c))
+
+
+def test_a_front_is_tested_at_prices_given_with_the_rows(fitted, table):
+    y = (table.a + table.b > 0).astype(int)
+    rows, prices = table.drop(columns="price"), {"c": table.price.to_numpy()}
+    given, found = (
+        fitted.front_.with_seen(rows, y, prices=prices),
+        fitted.front_.with_seen(table, y),
+    )
+    assert [one.cost for one in given.seen] == [one.cost for one in found.seen]
+    assert given.seen_references == found.seen_references
+
+
+def test_a_price_that_nobody_knows_is_asked_for(cascades, table):
+    cascade = cascades[0]
+    buys_c = next(j for j, bought in enumerate(cascade.design.buys, 1) if "c" in bought)
+    row = table.iloc[int(np.flatnonzero(cascade.decide(table).stage >= buys_c)[0])]
+    case = cascade.open()
+    while "c" not in case.needs:
+        case.give({name: row[name] for name in case.needs})
+    values = {name: row[name] for name in case.needs}
+    with pytest.raises(DataError, match="the price of 'c' must be known, got none"):
+        case.give(values)
+    before = case.decision.cost
+    case.give(values, spent={"c": 3.5})
+    assert case.decision.cost >= before + 3.5
+    with pytest.raises(DataError, match="the price of 'c' must be finite and at least 0, got -1"):
+        cascade.open(prices={"c": -1})
+    with pytest.raises(DataError, match="column"):
+        cascade.decide(table.drop(columns="price"))
+
+
+@pytest.mark.parametrize(
+    ("price", "said"),
+    [
+        ([[1.0]], r"one number, got \[\[1\.0\]\]"),
+        (10**400, "numbers, got 1000"),
+        ("x", "numbers, got"),
+    ],
+)
+def test_a_price_of_a_case_is_one_number(price, said):
+    with pytest.raises(DataError, match=f"the price of 'c' must be {said}"):
+        check_price("c", price)
+
+
+def test_a_case_with_bad_prices_is_refused(cascades):
+    case = cascades[0].open(prices={"c": 2})
+    body = {"cascade": cascades[0].stages.identity, "budget": None, "given": {}, "rejected": None}
+    text = document_text("case", 1, {**body, "prices": {"c": "much"}})
+    assert case.to_json() != text
+    with pytest.raises(FileError, match="the case must hold valid prices"):
+        cascades[0].resume(text)
+
+
+def test_totals_charge_each_row_its_own_prices(fitted, cascades, table):
+    y = (table.a + table.b > 0).astype(int)
+    both = {"error_cost": {0: 30, 1: 90}, "reject_cost": 8}
+    for cascade in cascades:
+        found, decided = cascade.evaluate(table, y, **both), cascade.decide(table)
+        of_labels = cascade.error_costs(**both).costs
+        errors = np.where(decided.accepted, of_labels[y, decided.guesses], of_labels[y, -1])
+        each = np.array(plain_costs(cascade, table, decided.stage)) + errors
+        assert found.total.seen.features == pytest.approx(decided.cost.mean())
+        assert found.total.value == pytest.approx(each.mean())
+        assert found.total.seen.standard_error >= each.std() / np.sqrt(len(table)) - 1e-9
+    point = fitted.front_[0]
+    expected = point.expected or point
+    promised = getattr(expected.cost, "value", expected.cost)
+    assert point.total(**both).features == promised
+
+
+def test_the_cheapest_labels_cost_rows_what_they_did(cascades, table, tmp_path):
+    for plain in cascades:
+        careful = plain.with_error_costs({0: 1, 1: 40})
+        careful.save(tmp_path / "cascade.json")
+        again, before = Cascade.load(tmp_path / "cascade.json"), plain.decide(table)
+        found = again.decide(table)
+        driven = again.run(
+            range(len(table)),
+            lambda names, ids: table.iloc[list(ids)][list(names)],
+            prices={"c": table.price},
+        )
+        assert found.cost.tolist() == before.cost.tolist()
+        assert driven.cost == pytest.approx(found.cost)
+        assert driven.guesses.tolist() == found.guesses.tolist() != before.guesses.tolist()
+
+
+def test_designs_that_leave_a_feature_out_ignore_its_prices(fitted, table):
+    point = next(point for point in fitted.front_ if "c" in point.design.left_out)
+    cascade, ids = fitted.front_.cascade(point), list(table.index[:9])
+
+    def telling(names, ids):
+        return Bought(table.loc[ids, names], {"c": 0})
+
+    expected = cascade.decide(table[:9])
+    assert cascade.run(ids, telling, prices={"c": 1}).cost.tolist() == expected.cost.tolist()
+    assert cascade.decide(table[:9], prices={"c": 1}).cost.tolist() == expected.cost.tolist()
+    case = cascade.open(prices={"c": 1})
+    case.give(table.loc[0, list(case.needs)].to_dict(), spent={"c": 1})
+    assert case.decision.cost == cascade.stage_costs[0]
+
+
+def test_only_features_with_prices_by_row_take_prices(cascades, table):
+    cascade = cascades[0]
+    words = r" must name features whose price differs from row to row \('c'\), got 'a'\."
+    with pytest.raises(CostsError, match="^prices" + words):
+        cascade.run([0], lambda names, ids: table.loc[ids, names], prices={"a": 0})
+    with pytest.raises(CostsError, match="^prices" + words):
+        cascade.open(prices={"a": 0})
+    case = cascade.open()
+    with pytest.raises(CostsError, match="^spent" + words):
+        case.give(table.loc[0, list(case.needs)].to_dict(), spent={"a": 0})
+
+
+def test_a_run_takes_no_column_as_a_price(cascades):
+    words = "prices must be an array, a function of the ids or a number for 'c', got 'price'"
+    with pytest.raises(DataError, match=words):
+        cascades[0].run([0], print, prices={"c": "price"})
+
+
+@pytest.mark.parametrize(
+    ("spent", "words"),
+    [
+        ({"a": 0}, "spent must name features whose price differs"),
+        (0, "spent must be a mapping of features to prices, got 0"),
+        ({"c": "price"}, "spent must be an array or a number for 'c', got 'price'"),
+    ],
+)
+def test_a_source_that_reports_spending_badly_rejects_its_rows_only(cascades, table, spent, words):
+    def acquire(names, ids):
+        return Bought(table.loc[ids, names], spent if 0 in ids else {"c": 1})
+
+    with pytest.warns(UserWarning, match="1 of 3 rows were rejected"):
+        found = cascades[0].run([0, 1, 2], acquire, batch_size=1)
+    assert words in found.reasons[0]
+    assert not any("spent" in reason for reason in found.reasons[1:])
+
+
+@st.composite
+def paying_cascades(draw):
+    """A cascade put together by hand, with any stages, fees and features with prices by row."""
+    stages = compress(np.array(draw(st.lists(st.integers(-1, 3), min_size=4, max_size=4))))
+    assume(stages.max() >= 0)
+    own = draw(st.lists(st.integers(0, 9), min_size=4, max_size=4))
+    priced = draw(st.sets(st.sampled_from(NAMES), max_size=2))
+    members = st.sets(st.sampled_from(NAMES), min_size=1)
+    shared = draw(st.lists(st.tuples(st.integers(0, 7), members), max_size=3))
+    fees = {f"fee {i}": (cost, sorted(names)) for i, (cost, names) in enumerate(shared)}
+    given = {
+        name: "price" if name in priced else cost for name, cost in zip(NAMES, own, strict=True)
+    }
+    assume(any(own) or priced or any(cost for cost, _ in shared))
+    columns = [*NAMES, "price"] if priced else NAMES
+    costs = FeatureCosts.from_mapping(given, columns, fees=fees)
+    made = make_cascade(tuple(stages.tolist()), tuple(NAMES), seed=draw(st.integers(0, 5)))
+    return replace(made, costs=costs.with_usual(np.full(len(costs.prices), 2.0)))
+
+
+@settings(max_examples=25)
+@given(paying_cascades(), st.integers(0, 9))
+def test_no_row_pays_a_fee_twice_on_any_way_through_any_cascade(cascade, seed):
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(rng.normal(size=(6, 4)), columns=NAMES)
+    rows["price"] = np.round(rng.uniform(0, 9, size=6), 2)
+    own = dict(zip(NAMES, cascade.costs.fixed().costs.tolist(), strict=True))
+    priced = [price.feature for price in cascade.costs.prices]
+    decided = cascade.decide(rows)
+    for i, stage in enumerate(decided.stage):
+        known = {name for bought in cascade.design.buys[:stage] for name in bought}
+        paid = sum(own[name] + rows.price[i] * (name in priced) for name in known)
+        paid += sum(fee.cost for fee in cascade.costs.fees if known & set(fee.features))
+        assert decided.cost[i] == pytest.approx(paid)
+        case = cascade.open(prices=dict.fromkeys(priced, rows.price[i]))
+        while case.needs:
+            case.give({name: rows.loc[i, name] for name in case.needs})
+            case = cascade.resume(case.to_json())
+        assert case.decision.cost == pytest.approx(paid)
+    told = {name: rows.price.to_numpy() for name in priced}
+    found = cascade.run(list(rows.index), lambda names, ids: rows.loc[ids, names], prices=told)
+    assert found.cost == pytest.approx(decided.cost)

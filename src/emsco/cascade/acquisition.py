@@ -19,8 +19,8 @@ from emsco._base.text import brief, message_of
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.cascade.case import check_budget, why_no_more
 from emsco.cascade.decisions import Decisions
-from emsco.cascade.prices import Prices
 from emsco.cascade.stages import Stages
+from emsco.costs.prices import GivenPrices
 from emsco.data.encoding import Encoding, answer_rows
 from emsco.data.rows import LARGEST, what_is_wrong
 from emsco.errors import CostsError, DataError, ParameterError
@@ -36,7 +36,7 @@ class Batch:
         Identify the rows.
     budget : float or None
         Highest cost of a row.
-    prices : ndarray of shape (n_rows, n_priced) or None
+    prices : ndarray of shape (n_rows, n_priced), optional
         What rows pay for features with prices by row; NaN where it is not known yet.
 
     Attributes
@@ -119,20 +119,18 @@ class Batch:
 
     def _pay(self, spent: Mapping[str, Any] | None) -> None:
         """Note what the undecided rows paid; the price of what they bought must be known."""
-        own, rows = self._stages.prices, self._now.undecided
+        prices, rows = self._stages.prices, self._now.undecided
         if spent is not None:
-            paid = own.of_run("spent", spent, len(rows))
+            paid = prices.of_ids("spent", spent, len(rows))
             self._prices[rows] = np.where(np.isnan(paid), self._prices[rows], paid)
-        for at in own.at(self._now.passed):
-            if np.isnan(self._prices[rows, at]).any():
-                raise own.unknown(own.features[at])
+        prices.check_paid(self._now.passed, self._prices[rows])
 
     def _costs(self, prices: FloatArray) -> FloatArray:
         """Cost of each row before the first stage, and after each."""
-        own, free = self._stages.prices, np.zeros((len(prices), 1))
-        if not len(own):
+        free = np.zeros((len(prices), 1))
+        if not len(self._stages.prices):
             return np.hstack([free, np.tile(self._stages.costs, (len(prices), 1))])
-        return np.hstack([free, own.costs(np.where(np.isnan(prices), own.usual, prices))])
+        return np.hstack([free, self._stages.prices.costs(prices)])
 
     def _judge(self, now: _Progress, rows: AnyArray) -> _Progress:
         """Send rows through their next stage."""
@@ -242,18 +240,12 @@ class Bought:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limits:
+class SourceLimits:
     """The most that a row may cost, the most rows of a call, and the prices that are known."""
 
     budget: float | None = None
     batch_size: int | None = None
-    prices: Prices = None
-
-    def prices_of(self, stages: Stages, ids: list[Any]) -> FloatArray | None:
-        """Return the known prices of rows, NaN where they are not; None if there are none."""
-        if not len(stages.prices) and self.prices is None:
-            return None
-        return stages.prices.of_run("prices", self.prices, len(ids), ids)
+    prices: GivenPrices = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +276,7 @@ def run(
     stages: Stages,
     ids: Sequence[Any],
     acquire: Acquire,
-    limits: Limits,
+    limits: SourceLimits,
     retries: Retries,
     report: Report | None,
 ) -> Decisions:
@@ -309,7 +301,7 @@ async def run_async(
     stages: Stages,
     ids: Sequence[Any],
     acquire: AsyncAcquire,
-    limits: Limits,
+    limits: SourceLimits,
     concurrency: int,
     timeout: float | None,
     retries: Retries,
@@ -431,7 +423,9 @@ def _failure(error: BaseException, words: str | None = None) -> str:
     return f"could not be acquired: {words}"
 
 
-def _batches(stages: Stages, ids: Sequence[Any], acquire: object, limits: Limits) -> list[Batch]:
+def _batches(
+    stages: Stages, ids: Sequence[Any], acquire: object, limits: SourceLimits
+) -> list[Batch]:
     """Check the arguments and split the rows into batches."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise refused("ids", "be a sequence, one id per row", ids, got=brief(ids))
@@ -443,11 +437,9 @@ def _batches(stages: Stages, ids: Sequence[Any], acquire: object, limits: Limits
     size = len(rows) or 1
     if limits.batch_size is not None:
         size = check_whole("batch_size", limits.batch_size, 1)
-    prices = limits.prices_of(stages, rows)
+    prices = stages.prices.of_ids("prices", limits.prices, len(rows), rows)
     return [
-        Batch(
-            stages, rows[at : at + size], limit, None if prices is None else prices[at : at + size]
-        )
+        Batch(stages, rows[at : at + size], limit, prices[at : at + size])
         for at in range(0, max(len(rows), 1), size)
     ]
 

@@ -17,13 +17,13 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco._base.workers import by_parts
 from emsco.cascade import acquisition as acquiring
 from emsco.cascade import format as formats
-from emsco.cascade.acquisition import Acquire, AsyncAcquire, Limits, Retries
+from emsco.cascade.acquisition import Acquire, AsyncAcquire, Retries, SourceLimits
 from emsco.cascade.case import Case
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.evaluation import Evaluation, Tally
-from emsco.cascade.prices import Prices
 from emsco.cascade.stages import Stages, stage_reliability, stage_risks
 from emsco.costs import FeatureCosts
+from emsco.costs.prices import GivenPrices
 from emsco.data.encoding import Encoding
 from emsco.data.frames import shell_of
 from emsco.data.keys import Keys
@@ -223,7 +223,7 @@ class Cascade:
         """Time that a row has waited after each stage; a stage waits for its slowest feature."""
         return locked_copy(self.stages.delays or (0.0,) * self.n_stages)
 
-    def decide(self, X: ArrayLike, prices: Prices = None) -> Decisions:
+    def decide(self, X: ArrayLike, prices: GivenPrices = None) -> Decisions:
         """Decide every row of a table.
 
         Other rows never influence the decision about a row. Tables of 100,000 rows or more use
@@ -251,7 +251,7 @@ class Cascade:
         *,
         groups: Any = None,
         by: Any = None,
-        prices: Prices = None,
+        prices: GivenPrices = None,
         error_cost: Any = None,
         reject_cost: Any = None,
     ) -> Evaluation:
@@ -423,7 +423,7 @@ class Cascade:
         retries: int = 2,
         pause: float = 0.1,
         report: Callable[[int, int], None] | None = None,
-        prices: Prices = None,
+        prices: GivenPrices = None,
     ) -> Decisions:
         """Decide many rows, buying features only for rows that are still undecided.
 
@@ -459,7 +459,7 @@ class Cascade:
             With `ids` and `reasons`. Ctrl-C warns, rejects all undecided rows and returns early.
         """
         attempts = Retries(retries, pause)
-        limits = Limits(budget, batch_size, prices)
+        limits = SourceLimits(budget, batch_size, prices)
         return acquiring.run(self.stages, ids, acquire, limits, attempts, report)
 
     async def arun(
@@ -474,7 +474,7 @@ class Cascade:
         retries: int = 2,
         pause: float = 0.1,
         report: Callable[[int, int], None] | None = None,
-        prices: Prices = None,
+        prices: GivenPrices = None,
     ) -> Decisions:
         """Decide many rows with an async `acquire`, many batches at a time.
 
@@ -496,7 +496,7 @@ class Cascade:
             decisions so far in its attribute `decisions`.
         """
         attempts = Retries(retries, pause)
-        limits = Limits(budget, batch_size, prices)
+        limits = SourceLimits(budget, batch_size, prices)
         return await acquiring.run_async(
             self.stages, ids, acquire, limits, concurrency, timeout, attempts, report
         )
@@ -563,13 +563,13 @@ class Cascade:
         return decide_rows(self.stages, rows, prices)
 
     def row_prices(
-        self, table: Any, n_rows: int, given: Prices = None, first_row: int = 0
+        self, table: Any, n_rows: int, given: GivenPrices = None, first_row: int = 0
     ) -> FloatArray | None:
         """Return what rows pay for features with prices by row; None if there are none.
 
-        Parameters are those of `prices_of_rows`; the features are those that the design buys.
+        `given` prices count instead of those of the table; messages count rows from `first_row`.
         """
-        own = self.stages.prices
-        if not len(own) and given is None:
+        prices = self.stages.prices
+        if not len(prices) and given is None:
             return None
-        return own.of_rows(table, n_rows, given, first_row)
+        return prices.of_table(table, n_rows, given, first_row)

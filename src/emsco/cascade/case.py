@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
 
+import numpy as np
+
 from emsco._base.checks import check_number, refused
 from emsco._base.documents import document_text, parse_document
 from emsco.cascade.stages import Stages
@@ -89,8 +91,7 @@ class Case:
     ) -> None:
         self._stages = stages
         self._budget = check_budget(budget)
-        own, is_told = stages.prices, prices is not None
-        self._prices = own.of_case("prices", prices) if is_told or len(own) else []
+        self._prices = stages.prices.of_case("prices", prices)  # NaN where not known yet
         self._row = [math.nan] * stages.encoding.n_inputs
         self._given: dict[str, Any] = {}
         self._winner, self._confidence = 0, math.nan
@@ -188,11 +189,13 @@ class Case:
 
     def to_json(self) -> str:
         """Write the case as text, so that `Cascade.resume` can continue it later or elsewhere."""
+        prices = zip(self._stages.prices.features, self._prices, strict=True)
+        known = {name: price for name, price in prices if not math.isnan(price)}
         body = {
             "cascade": self._stages.identity,
             "budget": self._budget,
             "given": {name: plain_value(value) for name, value in self._given.items()},
-            **({"prices": self._known_prices()} if self._prices else {}),
+            **({"prices": known} if self._prices else {}),
             "rejected": None if self._accepted else self._reason,
         }
         return document_text("case", _FORMAT, body)
@@ -247,24 +250,16 @@ class Case:
         """Cost of the row after so many stages; prices not known yet are the usual ones."""
         if not passed or not self._prices:
             return self._stages.costs[passed - 1] if passed else 0.0
-        own = self._stages.prices
-        at = zip(self._prices, own.usual.tolist(), own.stages.tolist(), strict=True)
-        bought = (usual if math.isnan(price) else price for price, usual, j in at if j < passed)
-        return float(own.fixed[min(passed, len(own.fixed)) - 1]) + sum(bought)
-
-    def _known_prices(self) -> dict[str, float]:
-        named = zip(self._stages.prices.features, self._prices, strict=True)
-        return {name: price for name, price in named if not math.isnan(price)}
+        return self._stages.prices.cost_of_case(self._prices, passed)
 
     def _pay(self, spent: Mapping[str, float] | None) -> None:
         """Note what the row paid; the price of everything that it buys now must be known."""
-        own, known = self._stages.prices, list(self._prices)
-        for i, price in enumerate(own.of_case("spent", spent)):
-            if not math.isnan(price):
-                known[i] = price
-        for i in own.at(self._passed).tolist():
-            if math.isnan(known[i]):
-                raise own.unknown(own.features[i])
+        prices = self._stages.prices
+        known = [
+            before if math.isnan(paid) else paid
+            for before, paid in zip(self._prices, prices.of_case("spent", spent), strict=True)
+        ]
+        prices.check_paid(self._passed, np.array([known]))
         self._prices = known
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from emsco._base.arrays import locked_copy
 from emsco._base.digests import fingerprint
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco.cascade.prices import StagePrices
 from emsco.costs import FeatureCosts
+from emsco.costs.prices import StagePrices
 from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
@@ -94,7 +94,12 @@ class Stages:
             thresholds=design.thresholds_of_stages(min_confidence, classes),
             encoding=encoding,
             models=models,
-            prices=StagePrices.from_design(design, costs),
+            prices=StagePrices.from_stages(
+                costs.prices,
+                usual=dict(zip(costs.names, costs.costs.tolist(), strict=True)),
+                buys=design.buys,
+                fixed=costs.fixed().after_stages(design.subsets()),
+            ),
             delays=tuple(waits.tolist()),
             label_costs=label_costs,
         )

@@ -1,16 +1,28 @@
-"""Prices that differ from row to row: a column, a function of the table, or an array."""
+"""Prices by row: where the price of a feature comes from, and what each row is charged.
+
+A price is what one row pays for one feature, if rows differ. `RowPrice` says where it comes from,
+and `prices_of_rows` reads it for the rows of a table. Two classes charge it: `StagePrices` in a
+cascade, and `ScoredPrices` in a search, which adds up whole units.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from emsco._base.text import brief, some, what_was_meant
-from emsco.costs.fees import check_known
-from emsco.errors import CostsError, Parameter
+from emsco._base.arrays import whole_units
+from emsco._base.checks import is_number
+from emsco._base.text import brief, first_line, some, what_was_meant
+from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco.costs.fees import LARGEST_COST, CostUnits, Fees, check_known
+from emsco.errors import CostsError, DataError, Parameter, Row
+
+GivenPrices: TypeAlias = Mapping[str, Any] | None  # by feature, in any form that a cost may have
+_FINEST = 12  # decimals of a price that is rounded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,3 +122,347 @@ def check_prices(prices: Sequence[RowPrice], names: Sequence[str]) -> None:
                 f" must be a number or the name of a column with prices, got {brief(price.column)} "
                 f"for {price.feature!r}.",
             )
+
+
+def prices_of_rows(
+    prices: Sequence[RowPrice], table: Any, n_rows: int, first_row: int = 0
+) -> FloatArray:
+    """Return what each row pays for each feature with prices by row, (n_rows, n_priced).
+
+    Parameters
+    ----------
+    prices : sequence of RowPrice
+        Features whose price differs from row to row.
+    table : data frame or array-like
+        The rows, from which columns and functions take prices.
+    n_rows : int
+    first_row : int
+        Number of the first row in messages.
+    """
+    paid = np.empty((n_rows, len(prices)))
+    for j, price in enumerate(prices):
+        paid[:, j] = _column(price, table, n_rows)
+        wrong = np.flatnonzero(~((paid[:, j] >= 0) & (paid[:, j] <= LARGEST_COST)))
+        if wrong.size:
+            raise DataError(
+                f"the price of {price.feature!r} must be finite and at least 0, got "
+                f"{paid[wrong[0], j]:g} in ",
+                Row(first_row + int(wrong[0])),
+                ".",
+            )
+    return paid
+
+
+def check_price(feature: str, price: Any) -> float:
+    """Return the price of a feature for one row as a number."""
+    given = _numbers(feature, price)
+    if given.ndim:
+        raise DataError(f"the price of {feature!r} must be one number, got {brief(price)}.")
+    number = float(given)
+    if not 0 <= number <= LARGEST_COST:  # written so that NaN fails too
+        raise DataError(f"the price of {feature!r} must be finite and at least 0, got {number:g}.")
+    return number
+
+
+def _column(price: RowPrice, table: Any, n_rows: int) -> FloatArray:
+    """Return what each row pays for one feature."""
+    given = price.values
+    if price.column is not None:
+        given = _of_table(price.feature, price.column, table)
+    elif price.function is not None:
+        try:
+            given = price.function(table)
+        except Exception as error:  # the user's function may raise anything
+            why = f"{type(error).__name__}: {first_line(error)}"
+            raise DataError(
+                f"the price of {price.feature!r} must be a function that works for these rows, got "
+                f"{why}."
+            ) from error
+    elif given is None:
+        raise DataError(
+            f"prices must be given for {price.feature!r}, whose price differs from row to row, got "
+            "none."
+        )
+    numbers = _numbers(price.feature, given)
+    if numbers.ndim == 0 and not is_row_price(given):
+        return np.full(n_rows, float(numbers))
+    if numbers.shape != (n_rows,):
+        raise DataError(
+            f"the price of {price.feature!r} must have one entry for each of {n_rows} rows, got "
+            f"shape {numbers.shape}."
+        )
+    return numbers
+
+
+def _numbers(feature: str, given: Any) -> FloatArray:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError):
+        values = np.asarray(given, dtype=object).ravel()
+        first = next((one for one in values if not is_number(one)), given)
+        raise DataError(f"the price of {feature!r} must be numbers, got {brief(first)}.") from None
+
+
+def _of_table(feature: str, column: str, table: Any) -> Any:
+    """Return a column of prices of a data frame."""
+    import narwhals as nw
+
+    frame: Any = nw.from_native(table, eager_only=True, pass_through=True)
+    names = frame.columns if isinstance(frame, nw.DataFrame) else []
+    if column not in names:
+        got = some(names, 20) if names else "a table without names"
+        raise DataError(
+            f"the rows must have the column {column!r} with the price of {feature!r}, got {got}."
+        )
+    return frame.get_column(column)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StagePrices:
+    """Charges rows of a cascade for the features whose price differs from row to row.
+
+    Attributes
+    ----------
+    prices : tuple of RowPrice
+        Those of features that a stage buys.
+    stages : ndarray of shape (n_priced,)
+        Stage that buys each, from 0.
+    usual : ndarray of shape (n_priced,)
+        Mean price of the training rows.
+    fixed : ndarray of shape (n_stages,)
+        What every row has paid after each stage, without these features.
+    left_out : tuple of str
+        Other features with prices by row, which no stage buys.
+    """
+
+    prices: tuple[RowPrice, ...]
+    stages: IntArray
+    usual: FloatArray
+    fixed: FloatArray
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def from_stages(
+        cls,
+        prices: Sequence[RowPrice],
+        usual: Mapping[str, float],
+        buys: Sequence[Sequence[str]],
+        fixed: FloatArray,
+    ) -> Self:
+        """Find the features that stages buy at prices by row.
+
+        Parameters
+        ----------
+        prices : sequence of RowPrice
+        usual : mapping
+            Feature → its mean price.
+        buys : sequence of sequence of str
+            Features that each stage buys.
+        fixed : ndarray of shape (n_stages,)
+            What every row has paid after each stage, without the features in `prices`.
+        """
+        stage_of = {name: j for j, bought in enumerate(buys) for name in bought}
+        bought = tuple(price for price in prices if price.feature in stage_of)
+        return cls(
+            prices=bought,
+            stages=np.array([stage_of[price.feature] for price in bought], dtype=np.int64),
+            usual=np.array([usual[price.feature] for price in bought]),
+            fixed=fixed,
+            left_out=tuple(p.feature for p in prices if p.feature not in stage_of),
+        )
+
+    def __len__(self) -> int:
+        """Number of these features."""
+        return len(self.prices)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the table that hold prices."""
+        return tuple(price.column for price in self.prices if price.column is not None)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(price.feature for price in self.prices)
+
+    def of_table(
+        self, table: Any, n_rows: int, given: GivenPrices, first_row: int = 0
+    ) -> FloatArray:
+        """Return what each row of a table pays, (n_rows, n_priced).
+
+        Prices come from where they came from in training, unless they are `given`.
+        """
+        known = self._known("prices", given)
+        prices = [
+            RowPrice.from_cost(price.feature, known[price.feature])
+            if price.feature in known
+            else price
+            for price in self.prices
+        ]
+        return prices_of_rows(prices, table, n_rows, first_row)
+
+    def of_ids(
+        self, what: str, given: GivenPrices, n_rows: int, ids: list[Any] | None = None
+    ) -> FloatArray:
+        """Return the given prices of rows without a table, (n_rows, n_priced); NaN for the others.
+
+        Prices are arrays, numbers, or functions of `ids` if there are any. Messages call them
+        `what`.
+        """
+        paid = np.full((n_rows, len(self)), np.nan)
+        for name, cost in self._known(what, given).items():
+            price = RowPrice.from_cost(name, cost)
+            if price.column is not None or (price.function is not None and ids is None):
+                forms = "an array" if ids is None else "an array, a function of the ids"
+                raise DataError(f"{what} must be {forms} or a number for {name!r}, got {cost!r}.")
+            paid[:, self.features.index(name)] = prices_of_rows([price], ids, n_rows)[:, 0]
+        return paid
+
+    def of_case(self, what: str, given: GivenPrices) -> list[float]:
+        """Return the given prices of a single row; NaN for the others."""
+        known = self._known(what, given)
+        return [
+            check_price(name, known[name]) if name in known else math.nan for name in self.features
+        ]
+
+    def check_paid(self, stage: int, prices: FloatArray) -> None:
+        """Refuse rows that buy a feature at a stage without a price, which is NaN."""
+        for at in np.flatnonzero(self.stages == stage):
+            if np.isnan(prices[:, at]).any():
+                raise DataError(
+                    f"the price of {self.features[at]!r} must be known, got none; give it in "
+                    "prices before, or in spent with the values."
+                )
+
+    def costs(self, prices: FloatArray) -> FloatArray:
+        """Cost of each row after each stage, (n_rows, n_stages); NaN stands for the usual price."""
+        bought = self.stages[:, None] <= np.arange(len(self.fixed))
+        costs: FloatArray = self.fixed + np.where(np.isnan(prices), self.usual, prices) @ bought
+        return costs
+
+    def cost_of_case(self, prices: Sequence[float], passed: int) -> float:
+        """Cost of a single row after `passed` stages, at least one; NaN stands for the usual."""
+        each = zip(prices, self.usual.tolist(), self.stages.tolist(), strict=True)
+        bought = (usual if math.isnan(price) else price for price, usual, j in each if j < passed)
+        return float(self.fixed[min(passed, len(self.fixed)) - 1]) + sum(bought)
+
+    def _known(self, what: str, given: GivenPrices) -> dict[str, Any]:
+        """Return the given prices of features that a stage buys.
+
+        Those of features that are left out are ignored, so that designs of one front take the
+        same prices. `what` is the name of the parameter, for messages.
+        """
+        if given is None:
+            return {}
+        if not isinstance(given, Mapping):
+            raise DataError(f"{what} must be a mapping of features to prices, got {brief(given)}.")
+        known = (*self.features, *self.left_out)
+        for name in given:
+            if name not in known:
+                raise CostsError(
+                    f"{what} must name features whose price differs from row to row "
+                    f"({some(known) or 'none'}), got {name!r}."
+                )
+        return {name: given[name] for name in self.features if name in given}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredPrices:
+    """Charges scored rows of a search for the features whose price differs from row to row.
+
+    Attributes
+    ----------
+    priced : ndarray of shape (n_priced,)
+        The features.
+    prices : ndarray of shape (n_priced, n_scored)
+        What each scored row pays, split after split.
+    fixed : CostUnits
+        The costs that are the same for all rows.
+    whole : ndarray of int, shape (n_priced, n_scored)
+        The prices as whole numbers of a unit.
+    per_one : int
+        Units of `whole` that make 1.
+    most_spent : int
+        Units of `whole` that all rows together pay for all these features.
+    """
+
+    priced: IntArray
+    prices: FloatArray
+    fixed: CostUnits
+    whole: IntArray
+    per_one: int
+    most_spent: int
+
+    @classmethod
+    def from_rows(
+        cls,
+        features: FloatArray,
+        fees: Fees,
+        evaluation: float,
+        priced: IntArray,
+        prices: FloatArray,
+        weights: IntArray,
+    ) -> Self:
+        """Find units for fixed costs and prices.
+
+        Both have the same unit if one divides them all. Otherwise fixed costs stay as they are, and
+        prices are rounded to at least twelve decimals, or to what sums of whole numbers can hold.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_features,)
+            Cost of each feature beyond fees, 0 where rows differ.
+        fees : Fees
+        evaluation : float
+            Cost of evaluating a stage.
+        priced : ndarray of shape (n_priced,)
+        prices : ndarray of shape (n_priced, n_scored)
+        weights : ndarray of int, shape (n_scored,)
+            Counts each scored row.
+        """
+        same = np.concatenate([features, fees.amounts, [evaluation]])
+        n, last = len(features), len(same) - 1
+
+        def exact(units: FloatArray, _: int) -> bool:
+            most = units[:last].sum() + n * units[last]
+            spread = units[last + 1 :].reshape(prices.shape)
+            return bool(weights.sum() * most + (spread @ weights).sum() < 2.0**53)
+
+        if (in_units := whole_units(np.concatenate([same, prices.ravel()]), exact)) is not None:
+            units, per_one = in_units
+            shared = Fees(units[n:last], fees.members)
+            fixed = CostUnits(units[:n], int(units[last]), per_one, shared)
+            whole = units[last + 1 :].reshape(prices.shape)
+        else:
+            spent = float((prices @ weights).sum()) or 1.0
+            per_one = 10 ** int(np.clip(math.floor(math.log10(2.0**52 / spent)), 0, _FINEST))
+            fixed = CostUnits(features, float(evaluation), 1, fees)
+            whole = np.rint(prices * per_one).astype(np.int64)
+        return cls(priced, prices, fixed, whole, per_one, int((whole @ weights).sum()))
+
+    @property
+    def usual(self) -> CostUnits:
+        """Costs for all rows, with the mean price of each feature."""
+        means = self.prices.mean(axis=1) * self.fixed.per_one
+        features = self.fixed.features.copy()
+        np.add.at(features, self.priced, np.rint(means) if self.fixed.are_whole else means)
+        return replace(self.fixed, features=features)
+
+    def spent(self, units: IntArray) -> IntArray | FloatArray:
+        """Return sums of `whole` in the unit of the fixed costs."""
+        return units if self.fixed.are_whole else units / self.per_one
+
+    def worst(self, stages: StageArray) -> FloatArray:
+        """Most that any row pays by its prices with each design, if it is rejected."""
+        subsets, which = np.unique(stages[:, self.priced] >= 0, axis=0, return_inverse=True)
+        most: FloatArray = np.array([(subset @ self.prices).max() for subset in subsets])
+        return most[which.reshape(-1)]
+
+    def paid(self, stages: StageArray, last: IntArray) -> FloatArray:
+        """What each scored row pays by its prices with a design.
+
+        `stages` has the stage of each feature, and `last` the last stage that each row pays for.
+        """
+        bought_at = stages[self.priced, None]
+        paid: FloatArray = (self.prices * ((bought_at >= 0) & (bought_at <= last))).sum(axis=0)
+        return paid

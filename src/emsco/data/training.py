@@ -13,9 +13,9 @@ from emsco._base.leaves import rows_of_leaf
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco._base.workers import by_parts
 from emsco.costs import FeatureCosts
+from emsco.costs.prices import prices_of_rows
 from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.encoding import Encoding, PartedTable
-from emsco.data.prices import prices_of_rows
 from emsco.data.splits import held_rows
 from emsco.data.weights import check_weights, whole_weights
 from emsco.designs.thresholds import MOST_CLASSES

@@ -21,6 +21,8 @@ from emsco._base.digests import fingerprint
 from emsco._base.objectives import METRICS
 from emsco._base.typing import IntArray, Report, StageArray
 from emsco.cascade import FrontModels
+from emsco.costs import Fees
+from emsco.costs.prices import ScoredPrices
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Blocks, Constraints
@@ -36,7 +38,6 @@ from emsco.models.bank import SubsetBank
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
-from emsco.scoring.row_prices import RowPrices
 from emsco.scoring.scored_rows import ScoredRows
 from emsco.scoring.scores import Limits
 from emsco.search.finishing import (
@@ -80,7 +81,7 @@ class Workbench:
     blocks : Blocks
         Groups of features that a search moves together.
     bank : SubsetBank
-    prices : RowPrices or None
+    prices : ScoredPrices or None
         Prices of blocks that do not cost every scored row the same.
     """
 
@@ -91,7 +92,7 @@ class Workbench:
     metric: str = "accuracy"
     blocks: Blocks = field(init=False)
     bank: SubsetBank = field(init=False)
-    prices: RowPrices | None = field(init=False)
+    prices: ScoredPrices | None = field(init=False)
 
     def __post_init__(self) -> None:
         """Open the bank."""
@@ -138,7 +139,7 @@ class Workbench:
             self.prices,
         )
 
-    def _row_prices(self) -> RowPrices | None:
+    def _row_prices(self) -> ScoredPrices | None:
         """Return the prices of scored rows, if some differ."""
         data = self.data
         if data.prices is None:
@@ -147,7 +148,14 @@ class Workbench:
         weights = np.ones_like(scored) if data.units is None else data.units[scored]
         fixed = self.blocks.costs(data.costs.fixed())
         priced = self.blocks.of_feature[data.costs.priced]
-        return RowPrices.from_rows(fixed, priced, data.prices[scored].T.copy(), weights)
+        return ScoredPrices.from_rows(
+            features=fixed.costs,
+            fees=Fees.from_fees(fixed.fees, fixed.names),
+            evaluation=fixed.evaluation,
+            priced=priced,
+            prices=data.prices[scored].T.copy(),
+            weights=weights,
+        )
 
     def grid(self, min_confidence: MinConfidence | ThresholdGrid) -> ThresholdGrid:
         """Return the grid of one threshold for all stages, or the grid that is given."""

@@ -13,8 +13,8 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Cascade, Decisions
-from emsco.cascade.prices import Prices
 from emsco.costs import FeatureCosts
+from emsco.costs.prices import GivenPrices
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.weights import check_weights
 from emsco.stats.by_class import ByClass
@@ -118,7 +118,7 @@ def measure_references(
     X: ArrayLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
-    prices: Prices = None,
+    prices: GivenPrices = None,
 ) -> tuple[Reference, ...]:
     """Measure all references on labelled rows, given the cascade that buys everything."""
     decisions = everything.decide(X, prices)

@@ -12,6 +12,7 @@ from emsco._base.objectives import METRICS
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.costs import CostUnits, FeatureCosts
+from emsco.costs.prices import ScoredPrices
 from emsco.designs.chromosomes import (
     design_keys,
     designs_of_keys,
@@ -25,7 +26,6 @@ from emsco.designs.chromosomes import (
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import SubsetBank
 from emsco.scoring.journal import Journal
-from emsco.scoring.row_prices import RowPrices
 from emsco.scoring.scores import Limits, Scores
 
 
@@ -50,7 +50,7 @@ class Evaluator:
         Units that a scored row of weight 1 counts in `Scores.n_rows`.
     metric : {"accuracy", "balanced_accuracy"}
         The objective "accuracy". The balanced one needs a bank that counts classes.
-    prices : RowPrices or None
+    prices : ScoredPrices or None
         Prices of features that do not cost every scored row the same; the bank has them too.
     """
 
@@ -64,7 +64,7 @@ class Evaluator:
         limits: Limits | None = None,
         per_row: float = 1.0,
         metric: str = "accuracy",
-        prices: RowPrices | None = None,
+        prices: ScoredPrices | None = None,
     ) -> None:
         if check_choice("metric", metric, METRICS) != "accuracy" and not bank.n_counted:
             raise refused("metric", 'be "accuracy" for a bank that counts no classes', metric)

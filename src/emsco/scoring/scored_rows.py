@@ -19,6 +19,7 @@ from emsco._base.typing import (
 )
 from emsco._base.workers import Workers, batched, slices
 from emsco._kernels.counts import add_shares, follow_stage
+from emsco.costs.prices import ScoredPrices
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import (
@@ -30,7 +31,6 @@ from emsco.designs.chromosomes import (
 )
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import SubsetBank
-from emsco.scoring.row_prices import RowPrices
 
 _WORTH_THREADS = 5000  # scored rows; with fewer, handing designs to threads takes longer
 _AT_ONCE = 64  # subsets, or designs, if rows are few
@@ -71,7 +71,7 @@ class ScoredRows:
         Thresholds of the stages.
     members : ndarray of bool, shape (n_bank_features, n_features)
         Features of each block that the bank's subsets are made of.
-    prices : RowPrices or None
+    prices : ScoredPrices or None
         Prices of the bank's features that do not cost every row the same.
     n_jobs : int
         Threads. The results do not depend on it.
@@ -100,7 +100,7 @@ class ScoredRows:
         splits: list[Split],
         grid: ThresholdGrid,
         members: BoolArray,
-        prices: RowPrices | None = None,
+        prices: ScoredPrices | None = None,
         n_jobs: int = 1,
     ) -> None:
         self._prices = prices

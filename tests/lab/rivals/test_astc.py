@@ -11,7 +11,7 @@ from emsco.costs import Fees
 from emsco.errors import DataError, ParameterError
 from emsco.lab.rivals import ASTC
 from emsco.lab.rivals.astc import pick_features
-from emsco.lab.rivals.prices import Prices
+from emsco.lab.rivals.set_costs import SetCosts
 
 
 def squared_error(inputs, targets, weights) -> float:
@@ -69,7 +69,7 @@ def test_a_node_takes_what_a_regression_for_every_candidate_would(seed):
     for array in (inputs, weights, targets, features, costs, bought):
         array.setflags(write=False)
     budget = float(rng.integers(5, 30))
-    given = inputs, targets, weights, features, Prices(costs, fees), bought, budget
+    given = inputs, targets, weights, features, SetCosts(costs, fees), bought, budget
     assert pick_features(*given).tolist() == plain_pick(*given)
 
 
@@ -77,7 +77,7 @@ def test_paid_features_come_first_then_the_best_gain_per_cost():
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(400, 3))
     targets = inputs @ [3.0, 2.0, 1.0]
-    prices = Prices(np.array([9.0, 1.0, 1.0]), Fees.none(3))
+    prices = SetCosts(np.array([9.0, 1.0, 1.0]), Fees.none(3))
     rest = inputs, targets, np.ones(400), np.eye(3, dtype=bool), prices
     assert pick_features(*rest, np.zeros(3, bool), 99.0).tolist() == [1, 2, 0]
     assert pick_features(*rest, np.array([False, False, True]), 99.0).tolist() == [2, 1, 0]
@@ -89,7 +89,7 @@ def test_noise_and_copies_are_not_picked():
     signal = rng.normal(size=(1000, 1))
     inputs = np.column_stack([signal, signal, np.full(1000, 3.0), rng.normal(size=1000)])
     targets = signal[:, 0] + 0.1 * np.tile([1.0, -1.0], 500)
-    prices = Prices(np.ones(4), Fees.none(4))
+    prices = SetCosts(np.ones(4), Fees.none(4))
     rest = np.ones(1000), np.eye(4, dtype=bool), prices, np.zeros(4, bool)
     assert pick_features(inputs, targets, *rest, 9.0).tolist() == [0]
 

@@ -22,7 +22,7 @@ from emsco.lab.rivals import (
     ThresholdCascade,
 )
 from emsco.lab.rivals.cstc import _charged
-from emsco.lab.rivals.prices import Prices, buying_order
+from emsco.lab.rivals.set_costs import SetCosts, buying_order
 
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
 FEES = {"visit": (32, ["scan", "blood", "gait"]), "draw": (64, ["blood", "gait"])}
@@ -124,6 +124,6 @@ def test_later_trees_of_a_miser_do_not_pay_a_fee_again():
 def test_a_fee_is_charged_like_a_feature_that_several_learners_read():
     reads = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=bool)
     costs = FeatureCosts.from_mapping({"a": 1, "b": 2, "c": 3}, fees={"visit": (9, ["a", "c"])})
-    lines, prices = _charged(reads, Prices.from_costs(costs))
+    lines, prices = _charged(reads, SetCosts.from_costs(costs))
     assert lines.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]]
     assert prices.tolist() == [1, 2, 3, 9]

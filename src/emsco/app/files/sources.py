@@ -17,9 +17,9 @@ from emsco.app.files.folders import ParquetFolder
 from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.app.files.tables import by_line, joined, read_labelled, settled_reading
 from emsco.costs import FeatureCosts
+from emsco.costs.prices import prices_of_rows
 from emsco.data.encoding import Encoding
 from emsco.data.labels import as_classes
-from emsco.data.prices import prices_of_rows
 from emsco.data.rows import check_names, column_weights
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError, Parameter, ParameterError, ReadingWarning

@@ -16,7 +16,7 @@ from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.random_states import random_of
 from emsco.lab.rivals.base import CostedClassifier
 from emsco.lab.rivals.light import dealt
-from emsco.lab.rivals.prices import Prices
+from emsco.lab.rivals.set_costs import SetCosts
 from emsco.models.boosting.training import BoostingJob, BoostingSize
 from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.scaling import Scaling
@@ -180,7 +180,7 @@ class _Oracle:
         A model, the rows it was not trained on, and their codes.
     input_feature : ndarray of shape (n_inputs,)
     plans : ndarray of bool, shape (n_plans, n_features)
-    prices : Prices
+    prices : SetCosts
         As shares of the price of everything.
     n_neighbours : int
     losses : dict
@@ -193,7 +193,7 @@ class _Oracle:
     folds: list[tuple[TreeEnsemble, BoolArray, LabelArray]]
     input_feature: IntArray
     plans: BoolArray
-    prices: Prices
+    prices: SetCosts
     n_neighbours: int
     losses: dict[bytes, FloatArray] = field(default_factory=dict)
 

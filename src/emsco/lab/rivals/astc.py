@@ -10,7 +10,7 @@ from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.lab.rivals.learners import FeatureLearners
-from emsco.lab.rivals.prices import Prices
+from emsco.lab.rivals.set_costs import SetCosts
 from emsco.lab.rivals.tree import ClassifierTree, ridge, weighted_median
 from emsco.lab.rivals.treed import TreedClassifier, TreedRows
 
@@ -88,7 +88,7 @@ class ASTC(TreedClassifier):
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
         """The total cost, halved again and again, on trees of up to four levels."""
-        total = Prices.from_costs(costs).total
+        total = SetCosts.from_costs(costs).total
         return [
             {"depth": depth, "budget": total / 2**k}
             for depth in _DEPTHS
@@ -132,7 +132,7 @@ def pick_features(
     targets: FloatArray,
     row_weights: FloatArray,
     features: BoolArray,
-    prices: Prices,
+    prices: SetCosts,
     bought: BoolArray,
     budget: float,
 ) -> IntArray:
@@ -144,7 +144,7 @@ def pick_features(
     targets, row_weights : ndarray of shape (n_rows,)
     features : ndarray of bool, shape (n_features, n_inputs)
         Tells whether a feature brings an input.
-    prices : Prices
+    prices : SetCosts
     bought : ndarray of bool, shape (n_features,)
         Features already paid for.
     budget : float

@@ -24,7 +24,7 @@ from emsco.data.training import TrainingData
 from emsco.data.weights import check_weights
 from emsco.designs.thresholds import MinConfidence, by_class, check_min_confidence
 from emsco.errors import DataError
-from emsco.lab.rivals.prices import Prices
+from emsco.lab.rivals.set_costs import SetCosts
 from emsco.models.scaling import Scaling
 
 _GAPS = ("refuse", "impute")  # not "skip", since most rivals answer every row
@@ -150,8 +150,8 @@ class CostedClassifier(TableClassifier):
         return float(self._prices.of(self.used_)) + self.costs_.evaluation
 
     @property
-    def _prices(self) -> Prices:
-        return Prices.from_costs(self.costs_)
+    def _prices(self) -> SetCosts:
+        return SetCosts.from_costs(self.costs_)
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         """Learn from inputs, shape (n_rows, n_inputs), and labels as positions in `classes_`.

@@ -17,7 +17,7 @@ from emsco.data.training import TrainingData
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence, check_min_confidence
 from emsco.lab.rivals.base import CostedClassifier
-from emsco.lab.rivals.prices import buying_order
+from emsco.lab.rivals.set_costs import buying_order
 from emsco.models.recipe import StageRecipe
 
 

@@ -10,7 +10,7 @@ from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.lab.rivals.learners import KINDS, BoostedLearners, FeatureLearners
-from emsco.lab.rivals.prices import Prices
+from emsco.lab.rivals.set_costs import SetCosts
 from emsco.lab.rivals.soft import SoftProblem, descend, grow
 from emsco.lab.rivals.tree import ClassifierTree
 from emsco.lab.rivals.treed import TreedClassifier, TreedRows
@@ -173,7 +173,7 @@ class CSTC(TreedClassifier):
         return ClassifierTree.from_weights(weights, soft.lines[:, -2], soft.lines[:, -1])
 
 
-def _charged(reads: BoolArray, prices: Prices) -> tuple[FloatArray, FloatArray]:
+def _charged(reads: BoolArray, prices: SetCosts) -> tuple[FloatArray, FloatArray]:
     """Sets of learners that a path is charged for, a line each, and what they cost.
 
     The relaxed cost of a path charges a feature once for all learners that read it. A fee is

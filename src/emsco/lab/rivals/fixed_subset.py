@@ -16,7 +16,7 @@ from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.random_states import random_of
 from emsco.lab.rivals.base import CostedClassifier
 from emsco.lab.rivals.light import chances, dealt, light_settings, train_light
-from emsco.lab.rivals.prices import Prices
+from emsco.lab.rivals.set_costs import SetCosts
 
 Number = TypeVar("Number", int, float)
 Subset: TypeAlias = frozenset[int]
@@ -187,7 +187,7 @@ class _Chooser:
         quick = light_settings(n_classes, *_SCORING, n_jobs=1, seed=seed)
         return cls(rows[some], labels[some], counts[some], folds, brings, quick)
 
-    def choose(self, prices: Prices, budget: float) -> Subset:
+    def choose(self, prices: SetCosts, budget: float) -> Subset:
         """The better of two greedy subsets that cost at most a share of everything."""
         if budget >= 1:
             return frozenset(range(len(prices.features)))
@@ -203,7 +203,7 @@ class _Chooser:
             self.losses[subset] = float(found.min())
         return self.losses[subset]
 
-    def _greedy(self, prices: Prices, most: float, per_cost: bool) -> Subset:
+    def _greedy(self, prices: SetCosts, most: float, per_cost: bool) -> Subset:
         """Take the feature with the largest gain, per unit of cost or not, again and again."""
         taken: Subset = frozenset()
         gains = np.full(len(prices.features), np.inf)
@@ -244,18 +244,18 @@ def _columns(rows: FloatArray, which: BoolArray) -> FloatArray:
     return rows[:, which] if which.any() else np.zeros((len(rows), 1))
 
 
-def _mask(prices: Prices, subset: Subset) -> BoolArray:
+def _mask(prices: SetCosts, subset: Subset) -> BoolArray:
     mask = np.zeros(len(prices.features), dtype=np.bool_)
     mask[list(subset)] = True
     return mask
 
 
-def _cost(prices: Prices, subset: Subset) -> float:
+def _cost(prices: SetCosts, subset: Subset) -> float:
     fees = prices.fees.of_subsets(_mask(prices, subset))
     return float(prices.features[list(subset)].sum() + fees)
 
 
-def _divisors(costs: FloatArray, prices: Prices) -> FloatArray:
+def _divisors(costs: FloatArray, prices: SetCosts) -> FloatArray:
     """Costs to divide gains by; features that cost nothing come first."""
     divisors: FloatArray = np.maximum(costs, 1e-6 * float(prices.alone.max()))
     return divisors

@@ -22,7 +22,7 @@ from emsco.data.random_states import draw_seed
 from emsco.errors import not_installed
 from emsco.lab.rivals.base import CostedClassifier
 from emsco.lab.rivals.light import chances, light_settings, train_light
-from emsco.lab.rivals.prices import buying_order
+from emsco.lab.rivals.set_costs import buying_order
 
 _MODELS = ("boosting", "logistic")
 _GROUPS = (2, 3, 4)

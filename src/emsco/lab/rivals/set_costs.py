@@ -1,4 +1,4 @@
-"""What rivals pay for sets of features, fees included, and what they pay next."""
+"""What sets of features cost rivals that buy step by step, fees included."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from emsco.costs import FeatureCosts, Fees
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prices:
+class SetCosts:
     """Costs of features beyond fees, and the fees, as a rival that buys step by step needs them.
 
     Attributes
@@ -24,8 +24,8 @@ class Prices:
     --------
     >>> draw = {"draw": (2, ["chol", "iron"])}
     >>> costs = FeatureCosts.from_mapping({"age": 1, "chol": 5, "iron": 3}, fees=draw)
-    >>> prices = Prices.from_costs(costs)
-    >>> prices.alone.tolist(), prices.after(np.array([False, True, False])).alone.tolist()
+    >>> sets = SetCosts.from_costs(costs)
+    >>> sets.alone.tolist(), sets.after(np.array([False, True, False])).alone.tolist()
     ([1.0, 7.0, 5.0], [1.0, 0.0, 3.0])
     """
 
@@ -39,28 +39,28 @@ class Prices:
 
     @property
     def total(self) -> float:
-        """Price of all features together."""
+        """Cost of all features together."""
         return float(self.features.sum()) + float(self.fees.amounts.sum())
 
     @property
     def alone(self) -> FloatArray:
-        """Price of each feature if it is the next that is bought."""
-        found: FloatArray = self.features + self.fees.alone
-        return found
+        """Cost of each feature if it is the next that is bought."""
+        costs: FloatArray = self.features + self.fees.alone
+        return costs
 
     def of(self, sets: BoolArray) -> FloatArray:
-        """Price of each set of features; sets have the shape (…, n_features)."""
+        """Cost of each set of features; sets have the shape (…, n_features)."""
         paid: FloatArray = sets @ self.features + self.fees.of_subsets(sets)
         return paid
 
     def after(self, known: BoolArray) -> Self:
-        """Prices for a row that has bought some features: these, and their fees, are free."""
+        """Costs for a row that has bought some features: these, and their fees, are free."""
         paid = self.fees.members @ known
         left = Fees(np.where(paid, 0, self.fees.amounts), self.fees.members)
         return type(self)(np.where(known, 0, self.features), left)
 
     def as_shares(self) -> Self:
-        """Prices as shares of the price of everything."""
+        """Costs as shares of the cost of everything."""
         total = self.total
         return type(self)(self.features / total, Fees(self.fees.amounts / total, self.fees.members))
 
@@ -79,9 +79,9 @@ def buying_order(costs: FeatureCosts) -> IntArray:
     [2, 1, 0]
     """
     units = costs.in_units()  # whole numbers, so that equal costs are equal
-    prices = Prices(units.features.astype(np.float64), units.fees)
+    sets = SetCosts(units.features.astype(np.float64), units.fees)
     steps = np.full(len(costs.names), -1)
     while (left := steps < 0).any():
-        new = prices.after(~left).alone
+        new = sets.after(~left).alone
         steps[left & (new == new[left].min())] = steps.max() + 1
     return steps
