@@ -79,7 +79,7 @@ def grid_of(case: Case, y: np.ndarray, n_scored: int) -> ThresholdGrid:
     """Return the thresholds of a case."""
     shares = np.bincount(y) / len(y)
     if case.grid == "auto":
-        return ThresholdGrid.searched(shares, np.arange(len(shares)), n_scored)
+        return ThresholdGrid.searched(shares, n_scored)
     levels = np.repeat(np.array(EIGHT)[:, None], len(shares), axis=1)
     every = tuple(range(len(levels)))
     if case.grid == "8 levels":

@@ -76,7 +76,7 @@ def test_plain_values_name_the_parameters_and_say_all_of_a_grid(last, below, alw
         "thresholds": [levels, [0], [len(levels) - 1]],
     }
     last = None if last is None else np.array(last)
-    searched = ThresholdGrid.searched(np.ones(2), TWO, 100, last).to_dict(TWO)
+    searched = ThresholdGrid.searched(np.ones(2), 100, last).to_dict(TWO)
     assert searched["min_confidence"] == "auto"
     assert (searched["reject_below"], searched["always_answer"]) == (below, always)
 
@@ -85,7 +85,7 @@ def test_plain_values_name_the_parameters_and_say_all_of_a_grid(last, below, alw
 
 
 def test_equal_classes_have_thresholds_that_halve_the_doubt_and_the_last_may_label_all():
-    grid = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=100)
+    grid = ThresholdGrid.searched(np.array([50, 50]), n_rows=100)
     halvings = [1, 0.125, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6]
     early = [round(1 - 0.5 * 0.5**often, 3) for often in halvings]
     slight = [round(1 - 0.5 * 0.5 ** (0.02 * 50 ** (i / 12)), 3) for i in range(12)]
@@ -96,7 +96,7 @@ def test_equal_classes_have_thresholds_that_halve_the_doubt_and_the_last_may_lab
 
 def test_slight_thresholds_reach_up_to_the_share_of_the_commonest_class():
     for share in (0.6, 0.9, 0.99, 1 - 1e-9):
-        grid = ThresholdGrid.searched(np.array([1 - share, share]), TWO, n_rows=100)
+        grid = ThresholdGrid.searched(np.array([1 - share, share]), n_rows=100)
         slight = grid.thresholds[[level for level in grid.last if level not in grid.early]]
         assert slight[:, 0].tolist() == slight[:, 1].tolist()
         assert slight[0, 0] == 0.0
@@ -106,20 +106,20 @@ def test_slight_thresholds_reach_up_to_the_share_of_the_commonest_class():
 
 
 def test_whoever_must_answer_all_has_no_slight_thresholds():
-    grid = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=100, last=np.zeros(2))
+    grid = ThresholdGrid.searched(np.array([50, 50]), n_rows=100, last=np.zeros(2))
     assert grid.last == (10,)
     assert grid.n_levels == 11
 
 
 def test_many_rows_have_a_finer_grid():
-    few = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=1999)
-    many = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=2000)
+    few = ThresholdGrid.searched(np.array([50, 50]), n_rows=1999)
+    many = ThresholdGrid.searched(np.array([50, 50]), n_rows=2000)
     assert (len(few.early), len(many.early)) == (10, 14)
     assert few.thresholds[0].tolist() == many.thresholds[0].tolist() == [0.75, 0.75]
 
 
 def test_unequal_classes_have_thresholds_of_both_kinds_each_once():
-    grid = ThresholdGrid.searched(np.array([10, 90]), TWO, n_rows=100)
+    grid = ThresholdGrid.searched(np.array([10, 90]), n_rows=100)
     early = grid.thresholds[list(grid.early)].tolist()
     assert early[0] == [0.55, 0.95]  # a half of the doubt that the share leaves
     assert [0.938, 0.938] in early
@@ -128,13 +128,13 @@ def test_unequal_classes_have_thresholds_of_both_kinds_each_once():
 
 @pytest.mark.parametrize("last", [np.zeros(2), np.full(2, 0.6)])
 def test_a_last_threshold_of_its_own_is_the_only_one_of_last_stages(last):
-    grid = ThresholdGrid.searched(np.array([10, 90]), TWO, 100, last)
+    grid = ThresholdGrid.searched(np.array([10, 90]), 100, last)
     assert grid.thresholds[list(grid.last)].tolist() == [last.tolist()]
     assert grid.last[0] not in grid.early
 
 
 def test_where_everyone_is_labelled_one_kind_of_thresholds_suffices():
-    grid = ThresholdGrid.searched(np.array([10, 90]), TWO, 100, np.zeros(2))
+    grid = ThresholdGrid.searched(np.array([10, 90]), 100, np.zeros(2))
     early = grid.thresholds[list(grid.early)]
     assert np.array_equal(early[:, 0], early[:, 1])
 
@@ -142,7 +142,7 @@ def test_where_everyone_is_labelled_one_kind_of_thresholds_suffices():
 def test_where_most_rows_are_of_one_class_early_thresholds_lie_just_above_its_share():
     def searched(common):
         shares = np.array([1 - common, common])
-        return ThresholdGrid.searched(shares, TWO, 100, np.zeros(2))
+        return ThresholdGrid.searched(shares, 100, np.zeros(2))
 
     mild, common = searched(0.74), searched(0.9)
     assert len(mild.early) == 10
@@ -153,7 +153,7 @@ def test_where_most_rows_are_of_one_class_early_thresholds_lie_just_above_its_sh
 
 
 def test_balanced_accuracy_has_thresholds_by_the_shares_of_the_classes():
-    grid = ThresholdGrid.searched(np.array([1, 4, 5]), THREE, 100, metric="balanced_accuracy")
+    grid = ThresholdGrid.searched(np.array([1, 4, 5]), 100, metric="balanced_accuracy")
     share = np.array([0.1, 0.4, 0.5])
     assert grid.thresholds[0].tolist() == (1 - (1 - share) / 2).round(3).tolist()
     assert len(grid.early) == 10
@@ -169,7 +169,7 @@ def test_searched_thresholds_are_distinct_confidences_and_fit_into_genes(
     classes = np.arange(len(shares))
     last = np.zeros(len(shares)) if answers_all else None
     found = np.array(shares, dtype=float)
-    grid = ThresholdGrid.searched(found, classes, n_rows, last, metric)
+    grid = ThresholdGrid.searched(found, n_rows, last, metric)
     early = grid.thresholds[list(grid.early)]
     assert grid.n_levels <= 32
     assert len(np.unique(early, axis=0)) == len(early) > 1

@@ -86,6 +86,6 @@ def test_no_design_of_the_front_counts_as_wrong_what_it_refused(least):
 
 
 def test_a_threshold_that_was_asked_for_is_not_watched():
-    searched = ThresholdGrid.searched(np.ones(2), np.arange(2), 100, last=np.array([0.8, 0.8]))
+    searched = ThresholdGrid.searched(np.ones(2), 100, last=np.array([0.8, 0.8]))
     assert searched.searched_levels == searched.early
     assert ThresholdGrid.single(np.array([0.8, 0.8]), last=np.zeros(2)).searched_levels == ()

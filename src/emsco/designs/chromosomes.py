@@ -74,8 +74,8 @@ def with_levels(stages: StageArray, levels: IntArray) -> StageArray:
     >>> stages_of(designs).tolist(), levels_of(designs, 2).tolist()
     ([[0, 1, -1]], [[2, 1]])
     """
-    own = np.take_along_axis(levels, np.maximum(stages, 0).astype(np.int64), axis=1)
-    genes: StageArray = np.where(stages < 0, stages, stages + (own << _STAGE_BITS))
+    of_gene = np.take_along_axis(levels, np.maximum(stages, 0).astype(np.int64), axis=1)
+    genes: StageArray = np.where(stages < 0, stages, stages + (of_gene << _STAGE_BITS))
     return genes.astype(np.int16)
 
 

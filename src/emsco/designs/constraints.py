@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 
@@ -72,7 +73,11 @@ class Constraints:
         return cls(
             first=_features("first", rules.get("first") or (), names),
             together=tuple(_features("together", part, names) for part in together),
-            **{name: _limit(name, rules.get(name)) for name in _LIMITS},
+            **{
+                name: check_number(f"constraints[{name!r}]", rules[name], 0, np.inf, "[)")
+                for name in _LIMITS
+                if rules.get(name) is not None
+            },
         )
 
     def with_free_first(self, costs: FeatureCosts, suspects: Collection[str] = ()) -> Self:
@@ -85,16 +90,10 @@ class Constraints:
         columns = costs.columns or tuple((name,) for name in costs.names)
         free = [
             name
-            for name, cost, own in zip(costs.names, costs.alone.tolist(), columns, strict=True)
-            if cost == 0 and name not in (*tied, *self.first) and not set(own) & set(suspects)
+            for name, cost, members in zip(costs.names, costs.alone.tolist(), columns, strict=True)
+            if cost == 0 and name not in (*tied, *self.first) and not set(members) & set(suspects)
         ]
         return replace(self, first=(*self.first, *free))
-
-
-def _limit(name: str, value: Any) -> float | None:
-    if value is None:
-        return None
-    return check_number(f"constraints[{name!r}]", value, 0, np.inf, "[)")
 
 
 def _features(name: str, given: Any, names: Sequence[str]) -> tuple[str, ...]:
@@ -171,24 +170,22 @@ class Blocks:
         )
         delays = np.array([costs.delays[row].max() for row in self.members()])
         prices = tuple(map(RowPrice, dict.fromkeys(block[one.feature] for one in costs.prices)))
-        own: dict[str, Any] = {"fees": fees, "delays": delays, "prices": prices}
-        return FeatureCosts(tuple(names), sums, costs.evaluation, **own)
+        return FeatureCosts(
+            tuple(names), sums, costs.evaluation, fees=fees, delays=delays, prices=prices
+        )
 
-    def ties(self, source: Callable[[int], Iterator[StageArray]]) -> _Ties:
+    def ties(
+        self, source: Callable[[int], Iterator[StageArray]]
+    ) -> Callable[[int], Iterator[StageArray]]:
         """Return a source of tied designs over features, given one over blocks."""
-        return _Ties(self, source)
+        return partial(_tied_designs, self, source)
 
     def designs(self, stages: StageArray) -> StageArray:
         """Turn designs over blocks, shape (…, n_blocks), into designs over features."""
         return stages[..., self.of_feature]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ties:
-    """A source of tied designs over features, made from one over blocks."""
-
-    blocks: Blocks
-    source: Callable[[int], Iterator[StageArray]]
-
-    def __call__(self, point: int) -> Iterator[StageArray]:
-        return map(self.blocks.designs, self.source(point))
+def _tied_designs(
+    blocks: Blocks, source: Callable[[int], Iterator[StageArray]], point: int
+) -> Iterator[StageArray]:
+    return map(blocks.designs, source(point))

@@ -59,7 +59,7 @@ class DesignSpace:
 
     def _n_partitions(self, k: int) -> int:
         """Count the designs of k stages, whatever their thresholds."""
-        kept_out = int(self.allow_exclusion)
+        kept_out = int(self.allow_exclusion)  # one more place for a feature to go
         if self.first is None:
             return _alternating(k, lambda i: (i + kept_out) ** self.n_features)
         others = self.n_features - 1
@@ -94,11 +94,7 @@ def count_designs(n_features: int, max_stages: int, allow_exclusion: bool = Fals
     >>> count_designs(14, 4, allow_exclusion=True)
     5317308365
     """
-    # Each feature has one more place to go if it may be left out.
-    kept_out = int(allow_exclusion)
-    return sum(
-        _alternating(k, lambda i: (i + kept_out) ** n_features) for k in range(1, max_stages + 1)
-    )
+    return DesignSpace(n_features, max_stages, allow_exclusion).size
 
 
 def _alternating(k: int, term: Callable[[int], int]) -> int:

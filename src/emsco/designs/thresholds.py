@@ -18,26 +18,43 @@ MOST_CLASSES = 255  # the position of a class fits into a byte
 
 _HIGHEST = 0.999  # even where a class has next to all rows
 
+# Thresholds that are searched: halving the doubt of a prior j times asks for the confidence
+# 1 - (1 - prior) / 2ʲ. The first j is the threshold of a design that buys everything at once.
+_ON_FEW_ROWS = (1, 0.125, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
+_ON_MANY_ROWS = (1, 0.125, 0.25, 0.5, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)
+_BY_SHARE = (1, 2, 3, 4, 5)
+_BEYOND = (0.0625, 0.125, 0.25, 0.5, 1)  # from the share of a class that most rows have
+_LEAST, _N_SLIGHT = 0.02, 12  # the last stage may also ask for so little, and for steps from there
+_MANY = 2000  # rows
+_ALIKE = 0.05  # shares of classes within this of each other need no thresholds of their own
+
 MinConfidence: TypeAlias = float | Mapping[Any, float]
+StageThresholds: TypeAlias = tuple[MinConfidence, ...]
 
 
-def auto_min_confidence(
-    shares: FloatArray, classes: AnyArray, doubt: float = 0.5
-) -> dict[Any, float]:
+# Checks
+
+
+def auto_min_confidence(shares: FloatArray, classes: AnyArray) -> dict[Any, float]:
     """Return a threshold for each class between its share of the rows and certainty.
 
-    A label may leave no more than `doubt` of the doubt that the share of its class leaves; by
-    default half of it. Where nine of ten rows are well, a model that has learned nothing is 0.9
-    sure of it, so that needs 0.95. Two equal classes need the paper's 0.75 each.
+    A label must halve the doubt that the share of its class leaves. Where nine of ten rows are
+    well, a model that has learned nothing is 0.9 sure of it, so that needs 0.95. Two equal classes
+    need the paper's 0.75 each.
 
     Examples
     --------
     >>> auto_min_confidence(np.array([0.1, 0.9]), np.array(["ill", "well"]))
     {'ill': 0.55, 'well': 0.95}
     """
-    share = shares / shares.sum()
-    least = np.clip(share + (1 - doubt) * (1 - share), None, _HIGHEST).round(3)
-    return dict(zip(classes.tolist(), least.tolist(), strict=True))
+    thresholds = _with_doubt(shares, 0.5)
+    return dict(zip(classes.tolist(), thresholds.tolist(), strict=True))
+
+
+def _with_doubt(shares: FloatArray, doubt: float) -> FloatArray:
+    """Return the threshold of each class that leaves this much of the doubt of its share."""
+    prior = shares / shares.sum()
+    return np.clip(prior + (1 - doubt) * (1 - prior), None, _HIGHEST).round(3)
 
 
 def check_min_confidence(
@@ -83,6 +100,39 @@ def _check_by_label(
     }
 
 
+def check_stage_thresholds(thresholds: Any, n_stages: int) -> StageThresholds:
+    """Check and copy one threshold per stage: a number in [0, 1], or one for each label.
+
+    Examples
+    --------
+    >>> check_stage_thresholds([0.9, {"ill": 0.5, "well": 1}], 2)
+    (0.9, {'ill': 0.5, 'well': 1.0})
+    """
+    is_list = isinstance(thresholds, (tuple, list)) or np.ndim(thresholds) == 1
+    if not is_list or len(thresholds) != n_stages:
+        raise refused(
+            "thresholds",
+            f"hold one threshold for each of {n_stages} stages",
+            thresholds,
+            got=f"{len(thresholds)}" if is_list else None,
+        )
+    return tuple(_checked(one, f"stage {j}") for j, one in enumerate(thresholds, start=1))
+
+
+def _checked(threshold: Any, stage: str) -> MinConfidence:
+    if not isinstance(threshold, Mapping):
+        return check_number("thresholds", threshold, 0, 1, of=stage)
+    if not threshold:
+        raise refused("thresholds", "have a number for every label", threshold, of=stage)
+    return {
+        label: check_number("thresholds", least, 0, 1, of=f"{stage} and class {label!r}")
+        for label, least in threshold.items()
+    }
+
+
+# Forms
+
+
 def by_class(min_confidence: MinConfidence, classes: AnyArray) -> FloatArray:
     """Return the threshold of each class, in the order of `classes`.
 
@@ -114,54 +164,6 @@ def by_label(thresholds: FloatArray, classes: AnyArray) -> MinConfidence:
     return dict(zip(classes.tolist(), numbers, strict=True))
 
 
-def plain(min_confidence: MinConfidence) -> float | dict[str, float]:
-    """Return thresholds for a file: a number, or a number for the text of each label."""
-    if isinstance(min_confidence, Mapping):
-        # A NumPy label becomes a Python one, so that equal labels have the same text.
-        return {f"{np.asarray(c).tolist()!r}": float(p) for c, p in min_confidence.items()}
-    return float(min_confidence)
-
-
-def in_words(min_confidence: MinConfidence) -> str:
-    """Return the threshold, or those by label, as text for messages and tables."""
-    if isinstance(min_confidence, Mapping):
-        return ", ".join(f"{label}: {least:g}" for label, least in min_confidence.items())
-    return f"{min_confidence:g}"
-
-
-StageThresholds: TypeAlias = tuple[MinConfidence, ...]
-
-
-def check_stage_thresholds(thresholds: Any, n_stages: int) -> StageThresholds:
-    """Check and copy one threshold per stage: a number in [0, 1], or one for each label.
-
-    Examples
-    --------
-    >>> check_stage_thresholds([0.9, {"ill": 0.5, "well": 1}], 2)
-    (0.9, {'ill': 0.5, 'well': 1.0})
-    """
-    is_list = isinstance(thresholds, (tuple, list)) or np.ndim(thresholds) == 1
-    if not is_list or len(thresholds) != n_stages:
-        raise refused(
-            "thresholds",
-            f"hold one threshold for each of {n_stages} stages",
-            thresholds,
-            got=f"{len(thresholds)}" if is_list else None,
-        )
-    return tuple(_checked(one, f"stage {j}") for j, one in enumerate(thresholds, start=1))
-
-
-def _checked(threshold: Any, stage: str) -> MinConfidence:
-    if not isinstance(threshold, Mapping):
-        return check_number("thresholds", threshold, 0, 1, of=stage)
-    if not threshold:
-        raise refused("thresholds", "have a number for every label", threshold, of=stage)
-    return {
-        label: check_number("thresholds", least, 0, 1, of=f"{stage} and class {label!r}")
-        for label, least in threshold.items()
-    }
-
-
 def by_stage_and_class(thresholds: Sequence[MinConfidence], classes: AnyArray) -> FloatArray:
     """Return the threshold of each stage and class, shape (n_stages, n_classes).
 
@@ -190,6 +192,24 @@ def answers_all(threshold: MinConfidence) -> bool:
 def differ(thresholds: Sequence[MinConfidence]) -> bool:
     """Tell whether the stages have different thresholds."""
     return any(one != thresholds[0] for one in thresholds)
+
+
+def plain(min_confidence: MinConfidence) -> float | dict[str, float]:
+    """Return thresholds for a file: a number, or a number for the text of each label."""
+    if isinstance(min_confidence, Mapping):
+        # A NumPy label becomes a Python one, so that equal labels have the same text.
+        return {f"{np.asarray(c).tolist()!r}": float(p) for c, p in min_confidence.items()}
+    return float(min_confidence)
+
+
+# Words
+
+
+def in_words(min_confidence: MinConfidence) -> str:
+    """Return the threshold, or those by label, as text for messages and tables."""
+    if isinstance(min_confidence, Mapping):
+        return ", ".join(f"{label}: {number:g}" for label, number in min_confidence.items())
+    return f"{min_confidence:g}"
 
 
 def at_in_words(threshold: MinConfidence) -> str:
@@ -243,15 +263,7 @@ def thresholds_in_words(thresholds: Sequence[MinConfidence]) -> str:
     return " → ".join(map(in_words, shown))
 
 
-# How often a label must halve the doubt that there is before anything is known. The first is the
-# threshold of a design that buys everything at once.
-_ON_FEW_ROWS = (1, 0.125, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
-_ON_MANY_ROWS = (1, 0.125, 0.25, 0.5, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)
-_BY_SHARE = (1, 2, 3, 4, 5)
-_BEYOND = (0.0625, 0.125, 0.25, 0.5, 1)  # from the share of a class that most rows have
-_LEAST, _N_SLIGHT = 0.02, 12  # the last stage may also ask for so little, and for steps from there
-_MANY = 2000  # rows
-_ALIKE = 0.05  # shares of classes within this of each other need no thresholds of their own
+# The thresholds that a search tries
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -296,7 +308,6 @@ class ThresholdGrid:
     def searched(
         cls,
         shares: FloatArray,
-        classes: AnyArray,
         n_rows: int,
         last: FloatArray | None = None,
         metric: str = "accuracy",
@@ -326,12 +337,12 @@ class ThresholdGrid:
             kinds = [(equal, halvings)]
         else:
             kinds = [(share, _BY_SHARE), (equal, halvings)]
-        distinct = _distinct(kinds, classes)
+        distinct = _distinct(kinds)
         early = tuple(range(len(distinct)))
         if last is not None:
             return cls(np.stack([*distinct, last]), early, (len(distinct),))
-        every = _distinct([*kinds, (equal, _slight(share))], classes)
-        every.insert(len(distinct), np.zeros(len(classes)))
+        every = _distinct([*kinds, (equal, _slight(share))])
+        every.insert(len(distinct), np.zeros(len(share)))
         return cls(np.stack(every), early, tuple(range(len(every))))
 
     @property
@@ -397,15 +408,17 @@ class ThresholdGrid:
         --------
         >>> labels = np.array(["ill", "well"])
         >>> grid = ThresholdGrid.single(np.array([0.75, 0.75]), last=np.array([0.6, 0.9]))
-        >>> found = grid.to_dict(labels)
-        >>> found["min_confidence"], found["reject_below"], found["always_answer"]
+        >>> values = grid.to_dict(labels)
+        >>> values["min_confidence"], values["reject_below"], values["always_answer"]
         (0.75, {"'ill'": 0.6, "'well'": 0.9}, False)
-        >>> ThresholdGrid.searched(np.ones(2), labels, 100).to_dict(labels)["min_confidence"]
+        >>> ThresholdGrid.searched(np.ones(2), 100).to_dict(labels)["min_confidence"]
         'auto'
         """
         has_own_last = len(self.last) == 1 and self.last != self.early
-        kinds = self.early[0], self.last[0]
-        early, last = (plain(by_label(self.thresholds[level], classes)) for level in kinds)
+        early, last = (
+            plain(by_label(self.thresholds[levels[0]], classes))
+            for levels in (self.early, self.last)
+        )
         return {
             "min_confidence": "auto" if len(self.early) > 1 else early,
             "reject_below": last if has_own_last and not self.answers_all else None,
@@ -432,14 +445,10 @@ def _slight(share: FloatArray) -> tuple[float, ...]:
     return tuple(steps[:-1].tolist())
 
 
-def _distinct(
-    kinds: list[tuple[FloatArray, tuple[float, ...]]], classes: AnyArray
-) -> list[FloatArray]:
+def _distinct(kinds: list[tuple[FloatArray, tuple[float, ...]]]) -> list[FloatArray]:
     """Thresholds of priors whose doubt is halved several times; equal ones once."""
     levels = [
-        by_class(auto_min_confidence(prior, classes, 0.5**often), classes)
-        for prior, own in kinds
-        for often in own
+        _with_doubt(prior, 0.5**n_halvings) for prior, halvings in kinds for n_halvings in halvings
     ]
     return list({level.tobytes(): level for level in levels}.values())
 
@@ -453,12 +462,11 @@ def inherit_levels(stages: StageArray, parents: StageArray, grid: ThresholdGrid)
     if grid.is_single or not len(stages):
         return stages
     n_stages, n_before = stage_counts(stages), stage_counts(parents)
-    most, deepest = int(n_stages.max()), int(n_before.max())
-    own = levels_of(parents, deepest)
-    place = np.arange(most)
+    parent_levels = levels_of(parents, int(n_before.max()))
+    place = np.arange(int(n_stages.max()))
     latest = np.maximum(n_before - 2, 0)[:, None]
-    early = np.take_along_axis(own, np.minimum(place[None], latest), axis=1)
+    early = np.take_along_axis(parent_levels, np.minimum(place[None], latest), axis=1)
     early = np.where(n_before[:, None] > 1, early, grid.early[0])
-    last = np.take_along_axis(own, (n_before - 1)[:, None], axis=1)
+    last = np.take_along_axis(parent_levels, (n_before - 1)[:, None], axis=1)
     levels = np.where(place == n_stages[:, None] - 1, last, early)
     return with_levels(stages, levels)

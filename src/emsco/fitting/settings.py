@@ -237,7 +237,7 @@ def check_thresholds(
         raise refused(name, rule, given[name])
     last = None if final is None else by_class(final, classes)
     if is_searched and not is_paper:
-        grid = ThresholdGrid.searched(shares, classes, n_rows, last, given["metric"])
+        grid = ThresholdGrid.searched(shares, n_rows, last, given["metric"])
         return by_label(grid.thresholds[grid.last[0]], classes), grid
     grid = ThresholdGrid.single(by_class(least, classes), last)
     return least if final is None else final, grid

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from emsco.app.files import csv as csv_files
-from emsco.app.files import tables
+from emsco.app.files import parquet
 from emsco.app.files.tables import column_names, read_chunks, read_labelled, write_table
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
@@ -42,7 +42,7 @@ def written(tmp_path):
 def tiny_blocks(monkeypatch):
     """Read only a few rows at a time, in both formats."""
     monkeypatch.setattr(csv_files, "_BLOCK", 64)
-    monkeypatch.setattr(tables, "_ROWS", 5)
+    monkeypatch.setattr(parquet, "_ROWS", 5)
 
 
 def numbers(table, path="X"):

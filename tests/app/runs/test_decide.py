@@ -13,7 +13,7 @@ import pytest
 from support.clinic import NAMES, SETTINGS, patients, read_columns, write_rows
 
 from emsco.app.files import csv as csv_files
-from emsco.app.files import tables
+from emsco.app.files import parquet
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.decide import decide_file
 from emsco.app.runs.fit import fit_files
@@ -55,7 +55,7 @@ def test_many_tiny_chunks_decide_as_one(fitted, new, tmp_path, monkeypatch, endi
     source = new / f"new.{ending.removesuffix('.gz')}"
     at_once = decide_file(fitted.cascade, source, tmp_path / f"whole.{ending}", ("id",))
     monkeypatch.setattr(csv_files, "_BLOCK", 256)
-    monkeypatch.setattr(tables, "_ROWS", 7)
+    monkeypatch.setattr(parquet, "_ROWS", 7)
     told = []
     in_parts = decide_file(
         fitted.cascade, source, tmp_path / f"parts.{ending}", ("id",), told.append
@@ -120,7 +120,7 @@ def test_an_empty_cell_far_down_is_refused_by_column_and_row(
     X[131, 3] = np.nan
     new = write_rows(tmp_path / f"new.{ending}", X)
     monkeypatch.setattr(csv_files, "_BLOCK", 512)
-    monkeypatch.setattr(tables, "_ROWS", 10)
+    monkeypatch.setattr(parquet, "_ROWS", 10)
     where = "line 133" if ending == "csv" else "row 132"
     words = rf"new\.{ending} must have no missing value .* in column 'scan', {where}; fit with"
     with pytest.raises(DataError, match=words):
@@ -150,11 +150,11 @@ def test_a_kept_column_is_never_replaced_by_a_decision(clinic, fitted, tmp_path)
 MEASURED = r"""
 import re, sys
 from pathlib import Path
-from emsco.data import csv_files, tables
+from emsco.app.files import csv, parquet
 from emsco.cascade import Cascade
 from emsco.app.runs.decide import decide_file
 
-csv_files._BLOCK, tables._ROWS = 2**20, 2**14
+csv._BLOCK, parquet._ROWS = 2**20, 2**14
 cascade, *files = map(Path, sys.argv[1:])
 for file in files:
     decide_file(Cascade.load(cascade), file, file.with_stem("out"))

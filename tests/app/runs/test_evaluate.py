@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from emsco._base.text import percent_with
 from emsco.app import cli
-from emsco.app.files import tables
+from emsco.app.files import parquet
 from emsco.app.files.sources import FitFiles
 from emsco.app.files.tables import write_table
 from emsco.app.runs.evaluate import evaluate_run
@@ -103,7 +103,7 @@ def test_another_design_is_evaluated_by_its_number(clinic):
 def test_chunks_change_nothing_and_are_reported(clinic, tmp_path, monkeypatch):
     path = write_rows(tmp_path / "new.parquet", clinic.X, clinic.y)
     whole, told = evaluate_run(clinic.run, path).new, []
-    monkeypatch.setattr(tables, "_ROWS", 7)
+    monkeypatch.setattr(parquet, "_ROWS", 7)
     parts = evaluate_run(clinic.run, path, report=told.append).new
     assert told == [0, *range(7, 90, 7), 90]
     assert replace(parts, cost=0, exits=()) == replace(whole, cost=0, exits=())
@@ -120,7 +120,7 @@ def test_what_there_is_without_a_cascade_is_measured_on_the_new_rows(clinic, tmp
     expected = clinic.run.front.references_on(rows, clinic.y)
     assert len(expected) == 3
     assert evaluate_run(clinic.run, path).references == expected
-    monkeypatch.setattr(tables, "_ROWS", 7)
+    monkeypatch.setattr(parquet, "_ROWS", 7)
     assert evaluate_run(clinic.run, path).references == expected
 
 
@@ -213,7 +213,7 @@ def test_rows_that_cannot_be_evaluated_are_refused_with_a_sentence(
 
 
 def test_a_bad_label_in_a_later_chunk_is_refused_by_its_row(clinic, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_ROWS", 7)
+    monkeypatch.setattr(parquet, "_ROWS", 7)
     y = clinic.y.astype(object)
     y[41] = "dead"
     path = write_rows(tmp_path / "new.parquet", clinic.X, y)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from emsco import EMSCOClassifier
 from emsco.app import cli
-from emsco.app.files import tables
+from emsco.app.files import parquet
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.evaluate import evaluate_run
 from emsco.app.runs.fit import fit_files
@@ -69,7 +69,7 @@ def test_files_have_the_figures_of_tables(clinic, ending, column):
 def test_groups_and_subgroups_may_span_chunks(clinic, monkeypatch):
     path = clinic.folder / "new.parquet"
     whole = evaluate_run(clinic.run, path, by="ward", groups="patient").new
-    monkeypatch.setattr(tables, "_ROWS", 7)
+    monkeypatch.setattr(parquet, "_ROWS", 7)
     found = evaluate_run(clinic.run, path, by="ward", groups="patient").new
     assert found.rows.n_groups == whole.rows.n_groups
     assert found.intervals.accuracy == pytest.approx(whole.intervals.accuracy)

@@ -8,7 +8,7 @@ from support.clinic import patients, write_rows
 from support.handmade import make_rich_cascade, make_rich_rows
 
 from emsco import DataError, EMSCOError, FileError, Monitor, ParameterError
-from emsco.app.files import tables
+from emsco.app.files import parquet
 from emsco.app.runs.monitor import monitor_file, open_monitor, target_of
 from emsco.app.runs.run import CERTIFICATE
 
@@ -44,7 +44,7 @@ def test_chunks_of_a_file_are_one_look(monitor, tmp_path, monkeypatch):
     X, y = patients(120, 9)
     path = write_rows(tmp_path / "new.parquet", X, y)
     whole = monitor_file(monitor, path, "sick")
-    monkeypatch.setattr(tables, "_ROWS", 7)
+    monkeypatch.setattr(parquet, "_ROWS", 7)
     told = []
     parts = monitor_file(monitor, path, "sick", report=told.append)
     assert parts.state == whole.state
@@ -121,7 +121,7 @@ class TestRowsGivenTwice:
         path = write_rows(tmp_path / "grown.parquet", *both)
         words = "got at its beginning the 120 rows of 'april.csv' again"
         for n_rows in (2**17, 50):
-            monkeypatch.setattr(tables, "_ROWS", n_rows)
+            monkeypatch.setattr(parquet, "_ROWS", n_rows)
             with pytest.raises(DataError, match=words):
                 monitor_file(found, path, "sick")
         new = write_rows(tmp_path / "new.parquet", more, labels)

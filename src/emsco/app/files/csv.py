@@ -1,4 +1,9 @@
-"""CSV files: types of columns, reading in chunks, and words for bad cells."""
+"""CSV files: what form they have, what their columns hold, and words for bad cells.
+
+The form is noticed by a few rules of our own. On the files of the tests, `csv.Sniffer`, clevercsv
+and DuckDB each miss a separator or take numbers for names, and none of them knows decimal commas,
+markers of missing values, or the line of a bad cell.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +11,17 @@ import csv
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from io import StringIO, TextIOWrapper
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
 from emsco._base.documents import PathLike
-from emsco._base.text import brief, counted, first_line, some
+from emsco._base.text import brief, counted, some
 from emsco._base.typing import Kind
 from emsco.app.files.reading import Reading
 from emsco.data.dates import are_dates, date_order, days_of, is_date
@@ -25,11 +30,18 @@ from emsco.errors import DataError, Hint, Part, ReadingWarning, Remedy
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BLOCK = 2**22  # bytes to read at a time; no row may be longer
+_BLOCK = 2**22  # bytes to read at a time; no row may be longer
+_LOOK = 1_000  # rows that show the form
+_OTHER_SEPARATORS = (";", "\t", "|")  # noticed if there is no comma
+
 # PyArrow reads digits of ASCII only.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?", re.ASCII)
 _POINT_NUMBER = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", re.ASCII)
+
+# What PyArrow says of a cell and of a row that it cannot read.
+_BAD_VALUE = re.compile(r"In CSV column #(\d+): .*invalid value '(.*)'", re.DOTALL)
+_RAGGED = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 # A missing value in any column. PyArrow has the same list; it is ours, so that it never changes.
 _USUAL: tuple[str, ...] = (
@@ -44,16 +56,16 @@ _AMONG_NUMBERS: tuple[str, ...] = (
     *("Unknown", "UNKNOWN", "(null)", "#VALUE!", "#DIV/0!"),
 )
 
-_OTHERS = (";", "\t", "|")  # separators that are noticed, if there is no comma
-_LOOK = 1_000  # rows to look at
+Kinds: TypeAlias = Mapping[str, Kind]
 
 
 @dataclass(frozen=True, slots=True)
-class CsvForm:
-    """How a CSV file is read.
+class CsvFile:
+    """A CSV file and how to read it.
 
     Attributes
     ----------
+    path : path
     names : tuple of str
         Names of the columns.
     separator, decimal : str
@@ -69,6 +81,7 @@ class CsvForm:
         Sentences about what was noticed.
     """
 
+    path: PathLike
     names: tuple[str, ...]
     separator: str = ","
     decimal: str = "."
@@ -79,381 +92,421 @@ class CsvForm:
     dates: str | None = None
     notes: tuple[tuple[Part, ...], ...] = ()
 
+    # The form of the file
 
-def look_at(path: PathLike, reading: Reading) -> CsvForm:
-    """Look at the beginning of a CSV file, and return its form.
+    @classmethod
+    def look_at(cls, path: PathLike, reading: Reading) -> Self:
+        """Look at the beginning of a file to see how to read it.
 
-    Raises
-    ------
-    DataError
-        If the file is empty, not UTF-8, or has no names of columns.
-    """
-    head = _head(path)
-    is_tabbed = str(path).lower().removesuffix(".gz").endswith(".tsv")
-    separator = reading.separator or ("\t" if is_tabbed else _separator(head))
-    raw = _records(head, separator, _LOOK)
-    n_blank = next((i for i, record in enumerate(raw) if record), len(raw))
-    records = [[cell.strip() for cell in record] for record in raw if record]
-    if not records:
-        raise DataError(f"{path} must be a whole table: Empty CSV file.")
-    notes: list[tuple[Part, ...]] = []
-    if reading.separator is None and separator != "," and not is_tabbed:
-        said = (f"{path} was read with {_called(separator)} between columns.",)
-        notes.append(said)
-    first, rows = records[0], records[1:]
-    if reading.header is None and _has_values(first, rows):
-        raise DataError(
-            f"{path} must have the names of its columns in the first line, got values "
-            f"({', '.join(map(brief, first[:4]))}); ",
-            Hint(Remedy.HEADER),
-            ".",
-        )
-    if reading.header is False:
-        names, rows = _numbered(len(first)), records
-    else:
+        Raises
+        ------
+        DataError
+            If the file is empty, not UTF-8, or has no names of columns.
+        """
+        head = _head(path)
+        is_tabbed = str(path).lower().removesuffix(".gz").endswith(".tsv")
+        separator = reading.separator or ("\t" if is_tabbed else _separator(head))
+        raw = _records(head, separator, _LOOK)
+        n_blank = next((i for i, record in enumerate(raw) if record), len(raw))
+        records = [[cell.strip() for cell in record] for record in raw if record]
+        if not records:
+            raise DataError(f"{path} must be a whole table: Empty CSV file.")
+        notes: list[tuple[Part, ...]] = []
+        if reading.separator is None and separator != "," and not is_tabbed:
+            called = "tabs" if separator == "\t" else repr(separator)
+            notes.append((f"{path} was read with {called} between columns.",))
+        first, rows = records[0], records[1:]
+        if reading.header is None and _has_values(first, rows):
+            raise DataError(
+                f"{path} must have the names of its columns in the first line, got values "
+                f"({', '.join(map(brief, first[:4]))}); ",
+                Hint(Remedy.HEADER),
+                ".",
+            )
+        if reading.header is False:
+            rows = records
+            first = [""] * len(first)
         names = tuple(name or f"column{i}" for i, name in enumerate(first, start=1))
-        if unnamed := [name for name, own in zip(names, first, strict=True) if not own]:
+        unnamed = [name for name, given in zip(names, first, strict=True) if not given]
+        if unnamed and reading.header is not False:
             notes.append((f"{path} has no name for {some(unnamed)}, which counts its columns.",))
-    form = CsvForm(
-        names,
-        separator,
-        n_skipped=n_blank + (reading.header is not False),
-        dates=reading.dates,
-        notes=tuple(notes),
-    )
-    if reading.na is not None:
-        told = tuple(text.strip() for text in reading.na)
-        among, inside = (*_USUAL, *told), ("", *told)
-        form = replace(form, among_numbers=among, in_text=inside, unusual=frozenset())
-    return _with_decimal(path, form, reading.decimal, rows)
+        file = cls(
+            path,
+            names,
+            separator,
+            n_skipped=n_blank + (reading.header is not False),
+            dates=reading.dates,
+            notes=tuple(notes),
+        )
+        if reading.na is not None:
+            markers = tuple(text.strip() for text in reading.na)
+            file = replace(
+                file,
+                among_numbers=(*_USUAL, *markers),
+                in_text=("", *markers),
+                unusual=frozenset(),
+            )
+        if reading.decimal is not None:
+            return replace(file, decimal=reading.decimal)
+        return file._with_decimal(rows)
 
+    def _with_decimal(self, rows: Sequence[Sequence[str]]) -> Self:
+        """Return the file with a decimal comma, if all numbers of these rows have one."""
+        comma, has_points = "", False
+        for i, name in enumerate(self.names):
+            cells = {row[i] for row in rows if i < len(row)}.difference(self.among_numbers)
+            has_points |= any(map(_POINT_NUMBER.fullmatch, cells))
+            with_comma = next(filter(_COMMA_NUMBER.fullmatch, sorted(cells)), None)
+            if with_comma and not comma and all(map(_may_have_comma, cells)):
+                comma = f"{with_comma!r} in column {name!r}"
+        if not comma:
+            return self
+        way_out = Hint(Remedy.DECIMAL_POINT)
+        if has_points:
+            two_marks = f"must have one decimal mark, got {comma} beside numbers with a point; "
+            raise DataError(f"{self.path} {two_marks}", way_out, ".")
+        note = (f"{self.path} was read with a decimal comma ({comma}); ", way_out, ".")
+        return replace(self, decimal=",", notes=(*self.notes, note))
 
-def _head(path: PathLike) -> str:
-    """Return the first block as text, without its last line if that may be cut."""
-    import pyarrow as pa
-
-    with pa.input_stream(path, compression="detect") as stream:
-        content: bytes = stream.read(BLOCK)
-        is_whole = len(content) < BLOCK
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{path} must be text in UTF-8, got UTF-16; save it as CSV in UTF-8.")
-    if not is_whole:
-        content = content[: content.rfind(b"\n") + 1] or content
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        if not is_whole and error.start > len(content) - 4:
-            return content[: error.start].decode("utf-8-sig")
-        line = content[: error.start].count(b"\n") + 1
+    def with_date_order(self, names: Iterable[str]) -> Self:
+        """Return the file with the order of day and month that all dates of some columns have."""
+        if self.dates != "days":
+            return self
+        # None stands for a column that holds something else than dates.
+        texts: dict[str, set[str] | None] = {name: set() for name in names}
+        for batch in self._batches_of_text(list(texts)):
+            for name, known in texts.items():
+                new = {text.strip() for text in batch.column(name).unique().to_pylist()}
+                new.difference_update(self.among_numbers)
+                if known is not None:
+                    texts[name] = known | new if are_dates(new) else None
+        orders = {name: date_order(known) for name, known in texts.items() if known}
+        clear = {order for order in orders.values() if order not in (None, "days")}
+        if len(clear) < 2 and (clear or None not in orders.values()):
+            return replace(self, dates=clear.pop() if clear else "days")
+        name = next(name for name, order in orders.items() if order != "days")
+        got = next(text for text in sorted(texts[name] or ()) if date_order([text]) != "days")
         raise DataError(
-            f"{path} must be text in UTF-8, got the byte 0x{content[error.start]:02x} in line "
-            f"{line}; save it as CSV in UTF-8."
-        ) from None
-
-
-def _records(text: str, separator: str, most: int) -> list[list[str]]:
-    """Return the first records; blank lines are empty ones."""
-    found: list[list[str]] = []
-    with suppress(csv.Error):  # a cell may be too long, or have a line break of its own kind
-        found.extend(islice(csv.reader(StringIO(text, newline=""), delimiter=separator), most))
-    return found
-
-
-def _separator(head: str) -> str:
-    """Return the separator: a comma, unless the first line has none but one of the others."""
-
-    def n_cells(separator: str) -> int:
-        first = next((one for one in _records(head, separator, 50) if one), [])
-        return len(first)
-
-    if n_cells(",") > 1:
-        return ","
-    found = [separator for separator in _OTHERS if n_cells(separator) > 1]
-    return found[0] if len(found) == 1 else ","
-
-
-def _called(separator: str) -> str:
-    return "tabs" if separator == "\t" else f"{separator!r}"
-
-
-def _numbered(n_columns: int) -> tuple[str, ...]:
-    return tuple(f"column{i}" for i in range(1, n_columns + 1))
-
-
-def _has_values(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the first line holds values: numbers, dates, and texts that come again below."""
-    plain = [cell for cell in first if cell]
-    if not plain or plain in (_counting(plain, 0), _counting(plain, 1)):
-        return False
-    if not any(_is_value(cell) for cell in plain):
-        return False
-    for i, cell in enumerate(first):
-        if cell and not _is_value(cell) and cell not in {row[i] for row in rows if i < len(row)}:
-            return False
-    return True
-
-
-def _counting(cells: Sequence[str], start: int) -> list[str]:
-    return [str(i) for i in range(start, start + len(cells))]
-
-
-def _is_value(cell: str) -> bool:
-    is_number = NUMBER.fullmatch(cell) or _COMMA_NUMBER.fullmatch(cell)
-    return bool(is_number) or cell == "?" or is_date(cell)
-
-
-def _with_decimal(
-    path: PathLike, form: CsvForm, decimal: str | None, rows: Sequence[Sequence[str]]
-) -> CsvForm:
-    """Return the form with the decimal mark that is told, or that all numbers have."""
-    if decimal is not None:
-        return replace(form, decimal=decimal)
-    markers, commas, points = set(form.among_numbers), "", False
-    for i, name in enumerate(form.names):
-        cells = {row[i] for row in rows if i < len(row)} - markers
-        points |= any(map(_POINT_NUMBER.fullmatch, cells))
-        with_comma = next(filter(_COMMA_NUMBER.fullmatch, sorted(cells)), None)
-        if with_comma and all(_is_comma_number(cell) for cell in cells):
-            commas = commas or f"{with_comma!r} in column {name!r}"
-    if not commas:
-        return form
-    if points:
-        raise DataError(
-            f"{path} must have one decimal mark, got {commas} beside numbers with a point; ",
-            Hint(Remedy.DECIMAL_POINT),
+            f"{self.path} must have dates that can be read in one way only, got {got!r} in column "
+            f"{name!r}; ",
+            Hint(Remedy.DATE_ORDER),
             ".",
         )
-    said = (f"{path} was read with a decimal comma ({commas}); ", Hint(Remedy.DECIMAL_POINT), ".")
-    return replace(form, decimal=",", notes=(*form.notes, said))
 
+    # Rows as text, and their lines
 
-def _is_comma_number(cell: str) -> bool:
-    return bool(_COMMA_NUMBER.fullmatch(cell) or NUMBER.fullmatch(cell)) and "." not in cell
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line at which each row begins, and its cells; blank lines are no rows."""
+        import pyarrow as pa
 
+        content = pa.input_stream(self.path, compression="detect")
+        with (
+            TextIOWrapper(content, "utf-8-sig", "replace", newline="") as text,
+            suppress(csv.Error),
+        ):
+            reader, line = csv.reader(text, delimiter=self.separator), 1
+            for number, cells in enumerate(reader):
+                if cells and number >= self.n_skipped:
+                    yield line, cells
+                line = reader.line_num + 1
 
-@contextmanager
-def _text(path: PathLike) -> Iterator[TextIO]:
-    import pyarrow as pa
+    def line_of(self, row: int) -> int | None:
+        """Return the line at which a row begins, both counted from 1; None if there is none."""
+        lines = (line for line, _ in self.records())
+        return next(islice(lines, max(0, row - 1), None), None)
 
-    content = pa.input_stream(path, compression="detect")
-    with TextIOWrapper(content, "utf-8-sig", "replace", newline="") as text:
-        yield text
-
-
-def records_of(path: PathLike, form: CsvForm) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line at which each row begins, and its cells; blank lines are no rows."""
-    with _text(path) as text, suppress(csv.Error):
-        reader, line = csv.reader(text, delimiter=form.separator), 1
-        for number, cells in enumerate(reader):
-            if cells and number >= form.n_skipped:
-                yield line, cells
-            line = reader.line_num + 1
-
-
-def line_of(path: PathLike, form: CsvForm, row: int) -> int | None:
-    """Return the line of the file at which a row begins, counted from 1; None if there is none."""
-    found = next(islice(records_of(path, form), max(0, row - 1), None), None)
-    return None if found is None else found[0]
-
-
-_BLOCK = BLOCK
-_BAD_VALUE = re.compile(r"In CSV column #(\d+): .*invalid value '(.*)'", re.DOTALL)
-_RAGGED = re.compile(r"Expected (\d+) columns, got (\d+)")
-_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
-
-Kinds: TypeAlias = Mapping[str, Kind]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CsvTypes:
-    """The type to read each column as, and the columns of dates among those of text."""
-
-    types: dict[str, Any]
-    dates: tuple[str, ...] = ()
-
-
-def _schema(path: PathLike, form: CsvForm) -> pa.Schema:
-    """Return types of columns, guessed from the first block."""
-    from pyarrow import csv as arrow_csv
-
-    conversion = arrow_csv.ConvertOptions(**_marks(form))
-    with arrow_csv.open_csv(path, **_options(form), convert_options=conversion) as reader:
-        return reader.schema
-
-
-def csv_types(
-    path: PathLike,
-    form: CsvForm,
-    columns: Sequence[str],
-    names: Sequence[str],
-    kinds: Kinds | None,
-) -> CsvTypes:
-    """Return the type to read each column as: by kind for `names`, text for the others.
-
-    Numbers and truth values may both be written as 1 or as "true"; the first block of the file
-    shows the form. It also tells text from numbers if kinds are unknown. If they are known, only
-    categories are text. Dates are text, too, unless they are unwanted.
-    """
-    import pyarrow as pa
-
-    guessed = _schema(path, form)
-    types, dates = dict.fromkeys(columns, pa.string()), []
-    for name in names:
-        begins = guessed.field(name).type
-        number = pa.types.is_integer(begins) or pa.types.is_floating(begins)
-        kind = "number" if kinds is None else kinds.get(name, "number")
-        if begins == pa.bool_() or (kind == "truth" and not number):
-            types[name] = pa.bool_()
+    def _where(self, name: str, *, row: int | None = None, value: str = "") -> str:
+        """Return words for a column and a line: that of a row, or the first with a value there."""
+        place = self.names.index(name)
+        if row is not None:
+            line = self.line_of(row)
         else:
-            types[name] = pa.float64()
-        if kind == "category" or (kinds is None and _is_text(begins)):
-            types[name] = pa.string()
-        elif kind == "number" and _begins_with_dates(path, form, name, begins):
-            types[name] = pa.string()
-            dates.append(name)
-    return CsvTypes(types, tuple(dates))
+            lines = (
+                line
+                for line, cells in self.records()
+                if len(cells) > place and cells[place].strip() == value
+            )
+            line = next(lines, None)
+        return f"in column {name!r}" + (f", line {line}" if line else "")
 
+    # Columns
 
-def _begins_with_dates(path: PathLike, form: CsvForm, name: str, begins: Any) -> bool:
-    """Tell whether the first value of a column is a date."""
-    import pyarrow as pa
+    def types(
+        self, columns: Sequence[str], names: Sequence[str], kinds: Kinds | None
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Return the type to read each column as, and the columns of dates among those of text.
 
-    if pa.types.is_temporal(begins):
-        return True
-    if not _is_text(begins):
+        Types go by kind for `names`; other columns are text. Numbers and truth values may both be
+        written as 1 or as "true"; the first block of the file shows the form. It also tells text
+        from numbers if kinds are unknown. If they are known, only categories are text. Dates are
+        text, too, unless they are unwanted.
+        """
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        with arrow_csv.open_csv(self.path, **self._options()) as reader:
+            guessed = reader.schema
+        types, dates = dict.fromkeys(columns, pa.string()), []
+        for name in names:
+            begins = guessed.field(name).type
+            is_number = pa.types.is_integer(begins) or pa.types.is_floating(begins)
+            kind = "number" if kinds is None else kinds.get(name, "number")
+            if kind == "category" or (kinds is None and begins == pa.string()):
+                continue
+            if kind == "number" and self._begins_with_dates(name, begins):
+                dates.append(name)
+            elif pa.types.is_boolean(begins) or (kind == "truth" and not is_number):
+                types[name] = pa.bool_()
+            else:
+                types[name] = pa.float64()
+        return types, dates
+
+    def _begins_with_dates(self, name: str, begins: Any) -> bool:
+        """Tell whether the first value of a column is a date."""
+        import pyarrow as pa
+
+        if begins != pa.string():
+            return bool(pa.types.is_temporal(begins))
+        place = self.names.index(name)
+        for _, cells in self.records():
+            cell = cells[place].strip() if place < len(cells) else ""
+            if cell not in self.among_numbers:
+                return is_date(cell)
         return False
-    place, markers = form.names.index(name), set(form.among_numbers)
-    for _, cells in records_of(path, form):
-        cell = cells[place].strip() if place < len(cells) else ""
-        if cell not in markers:
-            return is_date(cell)
-    return False
 
+    def read(self, columns: Sequence[str], types: Mapping[str, Any]) -> pa.Table:
+        """Read some columns, each as its type; texts stay as they are."""
+        from pyarrow import csv as arrow_csv
 
-def read_csv(path: PathLike, form: CsvForm, columns: list[str], types: CsvTypes) -> pa.Table:
-    """Read some columns of a CSV file, each as its type; texts stay as they are."""
-    from pyarrow import csv as arrow_csv
+        return arrow_csv.read_csv(self.path, **self._options(columns, types))
 
-    conversion = arrow_csv.ConvertOptions(
-        include_columns=columns, column_types=types.types, **_marks(form)
-    )
-    return arrow_csv.read_csv(path, **_options(form), convert_options=conversion)
+    def read_leniently(self, columns: Sequence[str]) -> pa.Table:
+        """Read some columns; one that does not hold what its beginning says is text."""
+        import pyarrow as pa
 
+        types, _ = self.types(columns, columns, None)
+        while True:
+            try:
+                return self.read(columns, types)
+            except pa.ArrowInvalid as error:
+                bad = _BAD_VALUE.search(str(error))
+                name = self.names[int(bad[1])] if bad else ""
+                if types.get(name, pa.string()) == pa.string():
+                    raise
+                types[name] = pa.string()
 
-def read_leniently(path: PathLike, form: CsvForm, columns: list[str], types: CsvTypes) -> pa.Table:
-    """Read some columns of a CSV file; one that does not hold what its beginning says is text."""
-    import pyarrow as pa
+    def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[pa.Table]:
+        """Read some columns in batches of rows; the first batch is empty."""
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
 
-    tried = dict(types.types)
-    while True:
-        try:
-            return read_csv(path, form, columns, CsvTypes(tried))
-        except pa.ArrowInvalid as error:
-            found = _BAD_VALUE.search(str(error))
-            if found is None or tried.get(form.names[int(found[1])], pa.string()) == pa.string():
-                raise
-            tried[form.names[int(found[1])]] = pa.string()
+        # Columns to keep must stay unchanged, so `with_missing` finds missing texts in the others.
+        with arrow_csv.open_csv(self.path, **self._options(columns, types)) as reader:
+            yield reader.schema.empty_table()
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
 
+    def _batches_of_text(self, names: Sequence[str]) -> Iterable[pa.Table]:
+        import pyarrow as pa
 
-def csv_batches(
-    path: PathLike, form: CsvForm, columns: list[str], types: CsvTypes
-) -> Iterator[pa.Table]:
-    """Read some columns of a CSV file in batches of rows; the first batch is empty."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
+        return self.batches(names, dict.fromkeys(names, pa.string())) if names else ()
 
-    # Columns to keep must stay unchanged, so `with_missing` finds missing texts in the others.
-    conversion = arrow_csv.ConvertOptions(
-        include_columns=columns, column_types=types.types, **_marks(form)
-    )
-    with arrow_csv.open_csv(path, **_options(form), convert_options=conversion) as reader:
-        yield reader.schema.empty_table()
-        for batch in reader:
-            yield pa.Table.from_batches([batch])
+    def _options(
+        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        from pyarrow import csv as arrow_csv
 
+        # PyArrow compares whole cells, so a space before or after a marker makes another one.
+        markers = [text for one in self.among_numbers for text in (one, f" {one}", f"{one} ")]
+        return {
+            "read_options": arrow_csv.ReadOptions(
+                block_size=_BLOCK,
+                column_names=list(self.names),
+                skip_rows_after_names=self.n_skipped,
+            ),
+            "parse_options": arrow_csv.ParseOptions(
+                newlines_in_values=True, delimiter=self.separator
+            ),
+            "convert_options": arrow_csv.ConvertOptions(
+                include_columns=columns,
+                column_types=types,
+                null_values=list(dict.fromkeys(markers)),
+                decimal_point=self.decimal,
+            ),
+        }
 
-def with_missing(table: pa.Table, texts: Sequence[str], form: CsvForm) -> pa.Table:
-    """Return the table with columns `texts` trimmed, and markers such as "NA" as missing values."""
-    import pyarrow as pa
-    from pyarrow import compute
+    # Features and labels
 
-    missing = pa.array(form.in_text, pa.string())
-    for name in texts:
-        column = compute.utf8_trim_whitespace(table.column(name))
-        found = compute.if_else(compute.is_in(column, value_set=missing), None, column)
-        table = table.set_column(table.column_names.index(name), name, found)
-    return table
+    def features_and_target(
+        self, names: Sequence[str], target: str, kinds: Kinds | None
+    ) -> pa.Table:
+        """Read the features and the labels; find out what columns hold if kinds are unknown."""
+        import pyarrow as pa
 
+        columns = [*names, target]
+        types, dates = self.types(columns, names, kinds)
+        table = self.read(columns, types)
+        if kinds is None:
+            self.warn_of_what_was_noticed(table, names)
+        texts = [name for name in columns if types[name] == pa.string()]
+        file = self.with_date_order(name for name in texts if name != target)
+        table = file.with_missing(table, [name for name in texts if name not in dates])
+        table = file.with_days(table, dates, may_drop=kinds is None)
+        if kinds is not None:
+            return table
+        features = file.check_texts(table.select(names))
+        return features.append_column(target, table.column(target))
 
-def with_days(
-    path: PathLike,
-    form: CsvForm,
-    table: pa.Table,
-    names: Sequence[str],
-    first_row: int = 1,
-    *,
-    may_drop: bool = False,
-) -> pa.Table:
-    """Return the table with columns of dates as days since 1970-01-01; other values are refused.
+    def chunks(
+        self,
+        columns: Sequence[str],
+        keep: Sequence[str],
+        kinds: Kinds,
+        target: str | None,
+    ) -> Iterator[tuple[pa.Table, pa.Table]]:
+        """Yield rows as they are in the file, and the same with missing values and days."""
+        labels = [] if target is None else [target]
+        wanted = list(dict.fromkeys([*columns, *keep, *labels]))
+        texts = [name for name in columns if kinds.get(name) == "category"] + labels
+        types, dates = self.types(wanted, columns, kinds)
+        file, first_row = self.with_date_order(dates), 1
+        for batch in file.batches(wanted, types):
+            yield batch, file.with_days(file.with_missing(batch, texts), dates, first_row)
+            first_row += batch.num_rows
 
-    With `may_drop`, the column need not be read at all, and a refusal says so.
-    """
-    import pyarrow as pa
+    def with_missing(self, table: pa.Table, names: Iterable[str]) -> pa.Table:
+        """Return the table with columns of text trimmed, and markers such as "NA" as missing."""
+        import pyarrow as pa
+        from pyarrow import compute
 
-    for name in names:
-        coded = table.column(name).combine_chunks().dictionary_encode()
-        texts = [text or "" for text in coded.dictionary.to_pylist()]
-        missing = {*form.among_numbers}
-        told = [text for text in texts if text.strip() not in missing]
-        order = _order(path, form, name, told[0], may_drop) if told else "days"
-        days = [None if text.strip() in missing else days_of(text, order) for text in texts]
-        wrong = [i for i, text in enumerate(texts) if days[i] is None and text in told]
-        places = coded.indices.to_numpy(zero_copy_only=False)
-        if wrong:
-            row = int(np.argmax(np.isin(places, wrong)))
-            where = _where(path, form, name, row + first_row)
-            raise DataError(f"{path} must hold dates only, got {texts[places[row]]!r} {where}.")
-        found = pa.array(days, pa.float64()).take(coded.indices)
-        table = table.set_column(table.column_names.index(name), name, found)
-    return table
+        missing = pa.array(self.in_text, pa.string())
+        for name in names:
+            column = compute.utf8_trim_whitespace(table.column(name))
+            column = compute.if_else(compute.is_in(column, value_set=missing), None, column)
+            table = _with_column(table, name, column)
+        return table
 
+    def with_days(
+        self, table: pa.Table, names: Iterable[str], first_row: int = 1, *, may_drop: bool = False
+    ) -> pa.Table:
+        """Return the table with columns of dates as days since 1970-01-01; refuse other values.
 
-def settled(path: PathLike, form: CsvForm, names: Sequence[str]) -> CsvForm:
-    """Return the form with the order of day and month that all dates of some columns have."""
-    if form.dates != "days":
-        return form
-    import pyarrow as pa
+        With `may_drop`, the column need not be read at all, and a refusal says so.
+        """
+        import pyarrow as pa
 
-    texts: dict[str, set[str] | None] = {name: set() for name in names}
-    types, missing = CsvTypes(dict.fromkeys(names, pa.string())), {*form.among_numbers}
-    for batch in csv_batches(path, form, list(names), types):
-        for name, known in texts.items():
-            new = {text.strip() for text in batch.column(name).unique().to_pylist()} - missing
-            if known is not None:
-                texts[name] = known | new if are_dates(new) else None
-    orders = {name: date_order(known) for name, known in texts.items() if known}
-    found = {order for order in orders.values() if order not in (None, "days")}
-    if len(found) < 2 and (found or None not in orders.values()):
-        return replace(form, dates=found.pop() if found else "days")
-    name = next(name for name, order in orders.items() if order != "days")
-    got = next(text for text in sorted(texts[name] or ()) if date_order([text]) != "days")
-    raise DataError(
-        f"{path} must have dates that can be read in one way only, got {got!r} in column "
-        f"{name!r}; ",
-        Hint(Remedy.DATE_ORDER),
-        ".",
-    )
+        for name in names:
+            coded = table.column(name).combine_chunks().dictionary_encode()
+            texts = [(text or "").strip() for text in coded.dictionary.to_pylist()]
+            known = [text not in self.among_numbers for text in texts]
+            if any(known) and self.dates is None:
+                date = texts[known.index(True)]
+                where = self._where(name, value=date)
+                raise DataError(
+                    f"{self.path} must hold numbers or text, got the date {date!r} {where}; ",
+                    *date_remedy(name, may_drop=may_drop),
+                )
+            order = self.dates or "days"
+            days = [
+                days_of(text, order) if is_known else None
+                for text, is_known in zip(texts, known, strict=True)
+            ]
+            wrong = [i for i, day in enumerate(days) if day is None and known[i]]
+            if wrong:
+                places = coded.indices.to_numpy(zero_copy_only=False)
+                row = int(np.argmax(np.isin(places, wrong)))
+                where = self._where(name, row=row + first_row)
+                text = texts[places[row]]
+                raise DataError(f"{self.path} must hold dates only, got {text!r} {where}.")
+            table = _with_column(table, name, pa.array(days, pa.float64()).take(coded.indices))
+        return table
 
+    def check_texts(self, table: pa.Table) -> pa.Table:
+        """Refuse columns with both text and numbers: a typo must not turn a column into text.
 
-def _order(path: PathLike, form: CsvForm, name: str, text: str, may_drop: bool) -> str:
-    """Return how to read dates; refuse them if nobody has asked for that."""
-    if form.dates is not None:
-        return form.dates
-    where = _where(path, form, name, _row_with(path, form, name, text))
-    raise DataError(
-        f"{path} must hold numbers or text, got the date {text.strip()!r} {where}; ",
-        *date_remedy(name, may_drop=may_drop),
-    )
+        Columns of nothing but dates become days, or are refused.
+        """
+        import pyarrow as pa
+        from pyarrow import compute
+
+        for name in table.column_names:
+            column = table.column(name)
+            if column.type != pa.string():
+                continue
+            different = [text for text in column.unique().to_pylist() if text]
+            if different and are_dates(different):
+                table = self.with_days(table, [name], may_drop=True)
+                continue
+            numbers = [text for text in different if NUMBER.fullmatch(text)]
+            is_number = compute.is_in(column, value_set=pa.array(numbers, pa.string())).to_numpy()
+            is_text = column.is_valid().to_numpy() & ~is_number
+            if not is_number.any() or not is_text.any():
+                continue
+            mostly_text = is_text.sum() > is_number.sum()
+            row = int(np.argmax(is_number if mostly_text else is_text))
+            got, where = column[row].as_py(), self._where(name, row=row + 1)
+            if mostly_text:
+                raise DataError(f"{self.path} must hold text only, got {got!r} {where}.")
+            raise DataError(*self._not_a_number(got, where))
+        return table
+
+    # Words
+
+    def words_for(self, error: Exception) -> tuple[Part, ...] | None:
+        """Return a sentence about a cell or row that PyArrow could not read; None if neither."""
+        if bad := _BAD_VALUE.search(str(error)):
+            value = bad[2].strip()
+            where = self._where(self.names[int(bad[1])], value=value)
+            return self._not_a_number(value, where)
+        if ragged := _RAGGED.search(str(error)):
+            lines = (line for line, cells in self.records() if len(cells) != int(ragged[1]))
+            line = next(lines, None)
+            where = f" in line {line}" if line else ""
+            return (
+                f"{self.path} must have {ragged[1]} values in every row, got {ragged[2]}{where}.",
+            )
+        return None
+
+    def _not_a_number(self, value: str, where: str) -> tuple[Part, ...]:
+        """Return a sentence about a value among numbers, with the way out."""
+        said = f"{self.path} must hold numbers only, got {value!r} {where}; "
+        if is_date(value):
+            return said, Hint(Remedy.DATES), "."
+        if _COMMA_NUMBER.fullmatch(value) and self.decimal == ".":
+            return said, Hint(Remedy.DECIMAL_COMMA), "."
+        return said, "if it means a missing value, ", Hint(Remedy.NA, (value,)), "."
+
+    def warn_of_what_was_noticed(self, table: pa.Table, names: Sequence[str]) -> None:
+        """Warn of what was noticed about the file, and of texts that were read as missing values.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The columns as read, texts as they are in the file.
+        names : sequence of str
+            Columns to look at.
+        """
+        import pyarrow as pa
+
+        for note in self.notes:
+            warnings.warn(ReadingWarning(*note), stacklevel=4)
+        if not self.unusual:
+            return
+        texts = [name for name in names if table.column(name).type == pa.string()]
+        with_gaps = [name for name in names if name not in texts and table.column(name).null_count]
+        counts = _count([table], texts, {*self.in_text} - {""})
+        among_numbers = _count(
+            self._batches_of_text(with_gaps), with_gaps, {*self.among_numbers} - {""}
+        )
+        if not counts and self.unusual.isdisjoint(text for _, text in among_numbers):
+            return
+        counts += among_numbers
+        columns = list(dict.fromkeys(name for name, _ in counts))
+        markers = sorted({text for _, text in counts})
+        were = f"{some(markers)} {'was' if len(markers) == 1 else 'were'} read as missing"
+        where = f"column{'s' if len(columns) > 1 else ''} {some(columns)}"
+        words = f"{self.path}: {were}, {counted(counts.total(), 'value')} in {where}; "
+        warnings.warn(ReadingWarning(words, Hint(Remedy.KEEP_TEXT), "."), stacklevel=4)
 
 
 def date_remedy(name: str, *, may_drop: bool) -> tuple[Part, ...]:
@@ -462,179 +515,87 @@ def date_remedy(name: str, *, may_drop: bool) -> tuple[Part, ...]:
     return Hint(Remedy.DATES), *drop, "."
 
 
-def check_texts(path: PathLike, form: CsvForm, table: pa.Table) -> pa.Table:
-    """Refuse columns with both text and numbers: a typo must not turn a column into text.
-
-    Columns of nothing but dates become days, or are refused.
-    """
+def _head(path: PathLike) -> str:
+    """Return the first block as text, without its last line if that may be cut."""
     import pyarrow as pa
-    from pyarrow import compute
 
-    for name in table.column_names:
-        column = table.column(name)
-        if not _is_text(column.type):
-            continue
-        different = [text for text in column.unique().to_pylist() if text]
-        if different and is_date(different[0]) and are_dates(different):
-            table = with_days(path, form, table, [name], may_drop=True)
-            continue
-        numbers = [text for text in different if NUMBER.fullmatch(text)]
-        is_number = compute.is_in(column, value_set=pa.array(numbers, pa.string())).to_numpy()
-        is_text = column.is_valid().to_numpy() & ~is_number
-        if not is_number.any() or not is_text.any():
-            continue
-        mostly_text = is_text.sum() > is_number.sum()
-        row = int(np.argmax(is_number if mostly_text else is_text))
-        got = column[row].as_py().strip()
-        if mostly_text:
-            where = _where(path, form, name, row + 1)
-            raise DataError(f"{path} must hold text only, got {got!r} {where}.")
-        raise DataError(*_not_a_number(path, form, name, got, row + 1))
-    return table
+    with pa.input_stream(path, compression="detect") as stream:
+        content: bytes = stream.read(_BLOCK)
+    is_whole = len(content) < _BLOCK
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{path} must be text in UTF-8, got UTF-16; save it as CSV in UTF-8.")
+    if not is_whole:
+        content = content[: content.rfind(b"\n") + 1] or content
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if not is_whole and error.start > len(content) - 4:  # a character that is cut
+            return content[: error.start].decode("utf-8-sig")
+        line = content[: error.start].count(b"\n") + 1
+        raise DataError(
+            f"{path} must be text in UTF-8, got the byte 0x{content[error.start]:02x} in line "
+            f"{line}; save it as CSV in UTF-8."
+        ) from None
 
 
-def what_is_bad(path: PathLike, form: CsvForm | None, error: Exception) -> tuple[Part, ...]:
-    """Return a sentence about a file that PyArrow could not read, with column and line if known."""
-    if form and (found := _BAD_VALUE.search(str(error))):
-        column, value = int(found[1]), found[2].strip()
-        row = _first_row(
-            path,
-            form,
-            lambda cells: [cell.strip() for cell in cells[column : column + 1]] == [value],
-        )
-        return _not_a_number(path, form, form.names[column], value, row)
-    if form and (found := _RAGGED.search(str(error))):
-        n_columns = int(found[1])
-        row = _first_row(path, form, lambda cells: len(cells) != n_columns)
-        where = f" in line {line_of(path, form, row)}" if row else ""
-        return (f"{path} must have {n_columns} values in every row, got {found[2]}{where}.",)
-    return (f"{path} must be a whole table: {first_line(error)}.",)
+def _records(text: str, separator: str, n_records: int) -> list[list[str]]:
+    """Return the first records; blank lines are empty ones."""
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # a cell may be too long, or have a line break of its own kind
+        reader = csv.reader(StringIO(text, newline=""), delimiter=separator)
+        records.extend(islice(reader, n_records))
+    return records
 
 
-def _not_a_number(
-    path: PathLike, form: CsvForm, name: str, value: str, row: int | None
-) -> tuple[Part, ...]:
-    """Return a sentence about a value among numbers, and the way out if it is a number or date."""
-    said = f"{path} must hold numbers only, got {value!r} {_where(path, form, name, row)}"
-    if is_date(value):
-        return said, "; ", Hint(Remedy.DATES), "."
-    if _COMMA.fullmatch(value) and form.decimal == ".":
-        return said, "; ", Hint(Remedy.DECIMAL_COMMA), "."
-    hint = Hint(Remedy.NA, (value,))
-    return said, "; if it means a missing value, ", hint, "."
+def _separator(head: str) -> str:
+    """Return the separator: a comma, unless the first line has none but one of the others."""
+
+    def splits(separator: str) -> bool:
+        first = next(filter(None, _records(head, separator, 50)), [])
+        return len(first) > 1
+
+    others = [separator for separator in _OTHER_SEPARATORS if splits(separator)]
+    return others[0] if len(others) == 1 and not splits(",") else ","
 
 
-def _where(path: PathLike, form: CsvForm, name: str, row: int | None) -> str:
-    line = line_of(path, form, row) if row else None
-    return f"in column {name!r}" + (f", line {line}" if line else "")
-
-
-def _row_with(path: PathLike, form: CsvForm, name: str, text: str) -> int | None:
-    """Return the first row with a text in a column."""
-    place = form.names.index(name)
-    return _first_row(
-        path, form, lambda cells: len(cells) > place and cells[place].strip() == text.strip()
+def _has_values(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the first line holds values: numbers, dates, and texts that come again below."""
+    cells = [cell for cell in first if cell]
+    if any(cells == list(map(str, range(start, start + len(cells)))) for start in (0, 1)):
+        return False  # numbers that count the columns are names
+    if not any(map(_is_value, cells)):
+        return False
+    return all(
+        not cell or _is_value(cell) or any(cell == row[i] for row in rows if i < len(row))
+        for i, cell in enumerate(first)
     )
 
 
-def _first_row(path: PathLike, form: CsvForm, is_meant: Callable[[list[str]], bool]) -> int | None:
-    """Return the number of the first row that `is_meant` accepts; blank lines do not count."""
-    for row, (_, cells) in enumerate(records_of(path, form), start=1):
-        if is_meant(cells):
-            return row
-    return None
+def _is_value(cell: str) -> bool:
+    is_number = NUMBER.fullmatch(cell) or _COMMA_NUMBER.fullmatch(cell)
+    return bool(is_number) or cell == "?" or is_date(cell)
 
 
-def _marks(form: CsvForm) -> dict[str, Any]:
-    """Return what ends up as missing in columns of numbers, and their decimal mark.
-
-    PyArrow compares whole cells, so a space before or after a marker makes another one.
-    """
-    markers = [text for one in form.among_numbers for text in (one, f" {one}", f"{one} ")]
-    return {"null_values": list(dict.fromkeys(markers)), "decimal_point": form.decimal}
+def _may_have_comma(cell: str) -> bool:
+    """Tell whether a cell is a number that a decimal comma does not contradict."""
+    return bool(_COMMA_NUMBER.fullmatch(cell) or NUMBER.fullmatch(cell)) and "." not in cell
 
 
-def _options(form: CsvForm) -> dict[str, Any]:
-    from pyarrow import csv as arrow_csv
-
-    names = list(form.names)
-    return {
-        "read_options": arrow_csv.ReadOptions(
-            block_size=_BLOCK, column_names=names, skip_rows_after_names=form.n_skipped
-        ),
-        "parse_options": arrow_csv.ParseOptions(newlines_in_values=True, delimiter=form.separator),
-    }
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def say_what_was_noticed(
-    path: PathLike, form: CsvForm, table: pa.Table, names: Sequence[str]
-) -> None:
-    """Warn of what was noticed about a file, and of texts that were read as missing values.
-
-    Parameters
-    ----------
-    path : path
-    form : CsvForm
-    table : pyarrow.Table
-        The columns as read, texts as they are in the file.
-    names : sequence of str
-        Columns to look at.
-    """
-    for note in form.notes:
-        warnings.warn(ReadingWarning(*note), stacklevel=4)
-    if not form.unusual:
-        return
-    texts = [name for name in names if _is_text_of_markers(table.column(name))]
-    with_gaps = [name for name in names if name not in texts and table.column(name).null_count]
-    found = _count([table], texts, set(form.in_text) - {""})
-    among = form.unusual | set(form.among_numbers) - {""}
-    in_numbers = _count(_as_text(path, form, with_gaps), with_gaps, among)
-    if found or any(text in form.unusual for _, text in in_numbers):
-        found += in_numbers
-        columns = list(dict.fromkeys(name for name, _ in found))
-        markers = sorted({text for _, text in found})
-        were = f"{some(markers)} {'was' if len(markers) == 1 else 'were'} read as missing"
-        where = f"{counted(found.total(), 'value')} in {_columns(columns)}"
-        warnings.warn(
-            ReadingWarning(f"{path}: {were}, {where}; ", Hint(Remedy.KEEP_TEXT), "."), stacklevel=4
-        )
-
-
-def _columns(names: Sequence[str]) -> str:
-    return f"column{'s' if len(names) > 1 else ''} {some(names)}"
-
-
-def _as_text(path: PathLike, form: CsvForm, names: Sequence[str]) -> Iterable[pa.Table]:
-    import pyarrow as pa
-
-    if not names:
-        return ()
-    return csv_batches(path, form, list(names), CsvTypes(dict.fromkeys(names, pa.string())))
+def _with_column(table: pa.Table, name: str, column: Any) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, column)
 
 
 def _count(
-    batches: Iterable[pa.Table], names: Sequence[str], markers: Iterable[str]
+    batches: Iterable[pa.Table], names: Sequence[str], markers: set[str]
 ) -> Counter[tuple[str, str]]:
     """Count how often each marker stands in each column."""
     from pyarrow import compute
 
-    wanted, found = set(markers), Counter[tuple[str, str]]()
+    counts = Counter[tuple[str, str]]()
     for batch in batches:
         for name in names:
-            counts: Any = compute.value_counts(compute.utf8_trim_whitespace(batch.column(name)))
-            for one in counts.to_pylist() if len(counts) else ():
-                if one["values"] in wanted:
-                    found[name, one["values"]] += one["counts"]
-    return found
-
-
-def _is_text_of_markers(column: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+            texts: Any = compute.value_counts(compute.utf8_trim_whitespace(batch.column(name)))
+            for one in texts.to_pylist():
+                if one["values"] in markers:
+                    counts[name, one["values"]] += one["counts"]
+    return counts

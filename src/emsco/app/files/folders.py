@@ -5,25 +5,20 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import groupby, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from emsco._base.digests import DIGEST
 from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray
+from emsco.app.files.parquet import ParquetFile
 from emsco.app.files.reading import AS_FOUND, Reading
-from emsco.app.files.tables import (
-    column_names,
-    is_parquet,
-    joined,
-    parquet_part,
-    parquet_parts,
-    parquet_schema,
-)
+from emsco.app.files.tables import joined, open_table
 from emsco.data.encoding import Encoding, PartedTable
 from emsco.data.labels import labels_of
 from emsco.errors import DataError, FileError, ReadingWarning
@@ -59,20 +54,27 @@ class ParquetFolder(PartedTable):
     """
 
     def __init__(self, folder: PathLike, reading: Reading = AS_FOUND) -> None:
-        files = sorted(one for one in Path(folder).iterdir() if is_parquet(one))
+        files = sorted(
+            path
+            for path in Path(folder).iterdir()
+            if path.name.lower().endswith((".parquet", ".pq"))
+        )
         if not files:
             raise FileError(f"{folder} must be a folder of Parquet files, got none in it.")
         self.folder, self.reading, self.files = Path(folder), reading, files
         self.what = str(folder)
-        self.names = tuple(column_names(files[0]))
-        self.shell = parquet_schema(files[0]).empty_table()
-        for path in files[1:]:
-            _check_columns(path, files[0], self.names)
-        self._parts = [
-            _Part(path, group, first, n_rows)
-            for path in files
-            for group, (first, n_rows) in enumerate(parquet_parts(path))
-        ]
+        self._parts: list[_Part] = []
+        for path in files:
+            with open_table(path, reading) as opened:
+                file = cast(ParquetFile, opened)
+                if path == files[0]:
+                    self.names, self.shell = file.names, file.schema.empty_table()
+                _check_columns(path, file.names, files[0], self.names)
+                self._parts += [
+                    _Part(path, group, first, n_rows)
+                    for group, (first, n_rows) in enumerate(file.row_groups())
+                    if n_rows
+                ]
         self.parts = [str(part.path) for part in self._parts]
         self.places = [(part.first_row, str(part.path)) for part in self._parts]
 
@@ -81,18 +83,17 @@ class ParquetFolder(PartedTable):
 
     def only(self, names: Sequence[str]) -> ParquetFolder:
         """Return the table of some columns."""
-        found = object.__new__(ParquetFolder)
-        shell = self.shell.select(list(names))
-        found.__dict__.update(self.__dict__, names=tuple(names), shell=shell)
-        return found
+        narrower = copy(self)
+        narrower.names, narrower.shell = tuple(names), self.shell.select(list(names))
+        return narrower
 
     def run(
         self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
     ) -> list[Any]:
-        """Return ``function(part, *shared, *own)`` of each row group; `own` is from `each`."""
+        """Return ``function(part, *shared, *more)`` of each row group; `each` holds `more`."""
         return [
-            function(self._read(part, self.names), *shared, *own)
-            for part, own in zip(self._parts, each or repeat(()), strict=False)
+            function(self._read(part, self.names), *shared, *more)
+            for part, more in zip(self._parts, each or repeat(()), strict=False)
         ]
 
     def columns(self, names: Sequence[str]) -> pa.Table:
@@ -101,26 +102,24 @@ class ParquetFolder(PartedTable):
 
     def labels(self, target: str) -> AnyArray:
         """Return the labels of all files, which must be of one type."""
-        found: dict[Path, AnyArray] = {}
-        for path in self.files:
-            own = [part for part in self._parts if part.path == path]
-            if own:
-                found[path] = np.concatenate([self._labels(part, target) for part in own])
-        first = next(iter(found), None)
-        for path, labels in found.items():
-            if first is not None and (labels.dtype.kind == "U") != (found[first].dtype.kind == "U"):
+        of_files: dict[Path, AnyArray] = {}
+        for path, parts in groupby(self._parts, key=lambda part: part.path):
+            of_parts = [
+                labels_of(self._read(part, [target]).column(target), path, part.first_row)
+                for part in parts
+            ]
+            of_files[path] = np.concatenate(of_parts)
+        if not of_files:
+            raise DataError(f"{self.folder} must have rows, got none.")
+        first, first_labels = next(iter(of_files.items()))
+        for path, labels in of_files.items():
+            if (labels.dtype.kind == "U") != (first_labels.dtype.kind == "U"):
                 raise DataError(
                     f"{self.folder} must have labels of one type in column {target!r}, got "
-                    f"{found[first][0].item()!r} in {first.name} and {labels[0].item()!r} in "
+                    f"{first_labels[0].item()!r} in {first.name} and {labels[0].item()!r} in "
                     f"{path.name}."
                 )
-        if not found:
-            raise DataError(f"{self.folder} must have rows, got none.")
-        return np.concatenate(list(found.values()))
-
-    def _labels(self, part: _Part, target: str) -> AnyArray:
-        column = self._read(part, [target]).column(target)
-        return labels_of(column, part.path, part.first_row)
+        return np.concatenate(list(of_files.values()))
 
     def rows(self, encoding: Encoding) -> Any:
         """Return the inputs of all rows: in memory if they fit, else on disk."""
@@ -150,12 +149,12 @@ class ParquetFolder(PartedTable):
             yield encoding.rows(table, part.first_row, str(part.path))
 
     def _read(self, part: _Part, names: Sequence[str]) -> pa.Table:
-        return parquet_part(part.path, part.group, list(names), self.reading)
+        with open_table(part.path, self.reading) as file:
+            return cast(ParquetFile, file).read_group(part.group, names)
 
 
-def _check_columns(path: Path, first: Path, names: tuple[str, ...]) -> None:
+def _check_columns(path: Path, there: Sequence[str], first: Path, names: Sequence[str]) -> None:
     """Refuse a file that has other columns than the first one."""
-    there = column_names(path)
     if missing := [name for name in names if name not in there]:
         raise DataError(f"{path} must have the columns of {first.name}, got no {missing[0]!r}.")
     if more := [name for name in there if name not in names]:

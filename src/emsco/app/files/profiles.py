@@ -5,27 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from emsco._base.documents import PathLike
 from emsco._base.text import counted, listed, shorten
-from emsco.app.files.csv import (
-    NUMBER,
-    CsvForm,
-    csv_types,
-    date_remedy,
-    read_leniently,
-    say_what_was_noticed,
-    with_missing,
-)
+from emsco.app.files.csv import NUMBER, CsvFile, date_remedy
 from emsco.app.files.reading import AS_FOUND, Reading
-from emsco.app.files.tables import file_form, read_parquet
+from emsco.app.files.tables import open_table
 from emsco.data.columns import MOST_CATEGORIES
 from emsco.data.dates import are_dates, date_order, days_of
 from emsco.errors import Hint, Part, Remedy
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _COMMONEST, _WIDTH = 3, 14
 
@@ -73,20 +62,14 @@ def profiles_of(
     Nothing about a column is refused here, so that all columns can be looked at. A warning says
     what was noticed about a CSV file.
     """
-    with file_form(path, reading) as form:
-        table = read_parquet(path, list(names)) if form is None else _read(path, form, names)
+    with open_table(path, reading) as file:
+        table = file.read_leniently(names)
+        if isinstance(file, CsvFile):
+            file.warn_of_what_was_noticed(table, names)
+            texts = [name for name in names if _is_text(table.column(name).type)]
+            table = file.with_missing(table, texts)
     told = reading.dates is not None
     return table.num_rows, tuple(_profile(name, table.column(name), told) for name in names)
-
-
-def _read(path: PathLike, form: CsvForm, names: Sequence[str]) -> pa.Table:
-    import pyarrow as pa
-
-    types = csv_types(path, form, names, names, None)
-    table = read_leniently(path, form, list(names), types)
-    say_what_was_noticed(path, form, table, names)
-    texts = [name for name in names if pa.types.is_string(table.column(name).type)]
-    return with_missing(table, texts, form)
 
 
 def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
@@ -105,7 +88,7 @@ def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
         return ColumnProfile(name, "truth", len(counts), n_missing, values)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         column = column.cast(pa.string())
-    elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+    elif not _is_text(kind):
         why = _refusal(f"holds {kind}, neither numbers nor text", name)
         return ColumnProfile(name, "other", 0, n_missing, "", why)
     return _texts(name, column, n_missing, dates_told)
@@ -150,8 +133,10 @@ def _texts(name: str, column: Any, n_missing: int, dates_told: bool) -> ColumnPr
 
 
 def _refusal(why: str, name: str) -> tuple[Part, ...]:
-    return f"column {name!r} {why}; ", _drop(name), "."
+    return f"column {name!r} {why}; ", Hint(Remedy.DROP, (name,)), "."
 
 
-def _drop(name: str) -> Hint:
-    return Hint(Remedy.DROP, (name,))
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

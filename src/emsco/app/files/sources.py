@@ -95,8 +95,7 @@ class FitFiles:
         if folders and self.data is not None and Path(self.data).is_dir():
             return self._read_folder(self.data, cv, gaps)
         path = self.data if self.train is None else self.train
-        if path is None:
-            raise AssertionError("checked above")
+        assert path is not None  # checked above
         settled = replace(self, reading=settled_reading(path, self.reading, self.drop))
         table, y, names = read_labelled(path, self.target, drop=self.drop, reading=settled.reading)
         with by_line(path, settled.reading):
@@ -104,13 +103,13 @@ class FitFiles:
 
     def _read_folder(self, path: PathLike, cv: Any, gaps: str) -> RowsOfFiles:
         folder = ParquetFolder(path, self.reading)
-        others = (self.target, *self.drop, *self._weights_column)
+        others = [self.target, *self.drop, *([] if self.weights is None else [self.weights])]
         check_names(folder.shell, others, folder.what)
         names = tuple(name for name in folder.names if name not in others)
         y, weights = folder.labels(self.target), None
         if self.weights is not None:
             weights = self._take_weights(folder.columns([self.weights]), path)[1]
-        classes = _classes(y, f"in column {self.target!r}", path)
+        classes = self._classes(y, path)
         costs, table = self._costs(names), folder.only(names)
         test = None
         if self.test is not None:
@@ -118,10 +117,6 @@ class FitFiles:
             test = self.read_more(self.test, encoding, classes, costs.price_columns)
         rows, data = Labelled(table, y, weights), folder.fingerprint()
         return RowsOfFiles(rows, cv, test, costs, data, self.reading)
-
-    @property
-    def _weights_column(self) -> tuple[str, ...]:
-        return () if self.weights is None else (self.weights,)
 
     def _costs(self, names: tuple[str, ...]) -> FeatureCosts:
         costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names, self.drop)
@@ -145,7 +140,7 @@ class FitFiles:
         """Check the rows of a file, and read the other files."""
         table, weights = self._take_weights(table, path)
         names = tuple(name for name in names if name != self.weights)
-        classes = _classes(y, f"in column {self.target!r}", path)
+        classes = self._classes(y, path)
         costs = self._costs(names)
         encoding = Encoding.learn(table, costs, gaps, str(path), 1)
         rows = [encoding.rows(table, 1, str(path))]
@@ -175,8 +170,9 @@ class FitFiles:
         more = [*prices, *([] if self.weights is None else [self.weights])]
         names = list(dict.fromkeys([*encoding.columns, *more]))
         kinds: dict[str, Kind] = {**dict.fromkeys(more, "number"), **encoding.kinds}
-        known: dict[str, Any] = {"kinds": kinds, "classes": classes, "reading": self.reading}
-        table, y, _ = read_labelled(path, self.target, names, **known)
+        table, y, _ = read_labelled(
+            path, self.target, names, kinds=kinds, classes=classes, reading=self.reading
+        )
         with by_line(path, self.reading):
             table, weights = self._take_weights(table, path)
             encoding.rows(table, 1, str(path))  # only for its checks, whose messages name the file
@@ -189,26 +185,25 @@ class FitFiles:
         weights = column_weights(table, self.weights, str(path), first_row=1)
         return table.drop_columns([self.weights]), weights
 
-
-def _classes(y: AnyArray, where: str, path: PathLike) -> AnyArray:
-    """Return the distinct labels; refuse too few, too many, and fractions."""
-    classes = np.unique(y)
-    if len(classes) < 2:
-        raise DataError(
-            f"{path} must have labels of two classes or more {where}, got "
-            f"{len(classes)} ({', '.join(map(repr, classes.tolist()))})."
-        )
-    if y.dtype.kind == "f" and (measured := y[y != np.floor(y)]).size:
-        raise DataError(
-            f"{path} must have classes {where}, got numbers such as {measured[0].item()!r}; ",
-            Parameter("target"),
-            " names another column.",
-        )
-    if len(classes) > MOST_CLASSES:
-        raise DataError(
-            f"{path} must have at most {MOST_CLASSES} classes {where}, got {len(classes)}."
-        )
-    return classes
+    def _classes(self, y: AnyArray, path: PathLike) -> AnyArray:
+        """Return the distinct labels; refuse too few, too many, and fractions."""
+        classes, where = np.unique(y), f"in column {self.target!r}"
+        if len(classes) < 2:
+            raise DataError(
+                f"{path} must have labels of two classes or more {where}, got "
+                f"{len(classes)} ({', '.join(map(repr, classes.tolist()))})."
+            )
+        if y.dtype.kind == "f" and (measured := y[y != np.floor(y)]).size:
+            raise DataError(
+                f"{path} must have classes {where}, got numbers such as {measured[0].item()!r}; ",
+                Parameter("target"),
+                " names another column.",
+            )
+        if len(classes) > MOST_CLASSES:
+            raise DataError(
+                f"{path} must have at most {MOST_CLASSES} classes {where}, got {len(classes)}."
+            )
+        return classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

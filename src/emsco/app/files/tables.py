@@ -15,22 +15,8 @@ import numpy as np
 from emsco._base.documents import PathLike, writing_atomically
 from emsco._base.text import first_line, some
 from emsco._base.typing import AnyArray
-from emsco.app.files.csv import (
-    CsvForm,
-    Kinds,
-    check_texts,
-    csv_batches,
-    csv_types,
-    date_remedy,
-    line_of,
-    look_at,
-    read_csv,
-    say_what_was_noticed,
-    settled,
-    what_is_bad,
-    with_days,
-    with_missing,
-)
+from emsco.app.files.csv import CsvFile, Kinds
+from emsco.app.files.parquet import ParquetFile
 from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.data.labels import labels_of
 from emsco.data.rows import check_named
@@ -40,10 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
-_MARKS = {";": ";", "\t": "tab", "|": "|"}  # in a name, they may have been meant as separators
 _READ_ONLY = {".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".data": "csv"}
-_ROWS = 2**17  # rows of Parquet to read at a time
-_BUFFER = 2**16  # bytes of a Parquet column to read at a time; its row groups may be far larger
+_MARKS = {";": ";", "\t": "tab", "|": "|"}  # in a name, they may have been meant as separators
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,34 +44,29 @@ class Chunk:
         Columns that pass through unchanged.
     labels : ndarray or None
         Labels of the rows if asked for.
-    form : CsvForm or None
-        How the file was read, if it is CSV.
+    file : CsvFile or ParquetFile
     """
 
     first: int
     table: pa.Table
     kept: Mapping[str, Any]
-    labels: AnyArray | None = None
-    form: CsvForm | None = None
+    labels: AnyArray | None
+    file: CsvFile | ParquetFile
 
     def with_gaps(self, name: str) -> Any:
         """Return a column that was kept, with missing values where CSV has a marker of one."""
         import pyarrow as pa
 
         column = self.kept[name]
-        if self.form is None or not _is_text(column.type):
+        if isinstance(self.file, ParquetFile) or column.type != pa.string():
             return column
-        return with_missing(pa.table({name: column}), [name], self.form).column(name)
+        return self.file.with_missing(pa.table({name: column}), [name]).column(name)
 
 
 def column_names(path: PathLike, reading: Reading = AS_FOUND) -> list[str]:
     """Return the names of the columns of a CSV or Parquet file."""
-    with file_form(path, reading) as form:
-        if form is None:
-            import pyarrow.parquet as pq
-
-            return list(pq.read_schema(path).names)
-        return list(form.names)
+    with open_table(path, reading) as file:
+        return list(file.names)
 
 
 def read_labelled(
@@ -119,23 +98,18 @@ def read_labelled(
     reading : Reading, optional
         What is known about the form of a CSV file, and whether dates become numbers.
     """
-    there = column_names(path, reading)
-    check_columns_there(path, there, [target, *drop])
-    if names is None:
-        names = [name for name in there if name != target and name not in drop]
-    names = tuple(names)
-    check_columns_there(path, there, names)
-    if not names:
-        raise DataError(f"{path} must have a column beside {target!r}, got none.")
-    with file_form(path, reading) as form, by_line(path, reading):
-        if form is None:
-            table = read_parquet(path, [*names, target])
-            table = _parquet_days(path, table, names, reading, may_drop=kinds is None)
-        else:
-            table = _read_csv(path, form, target, names, kinds)
+    with open_table(path, reading) as file:
+        check_columns_there(path, file.names, [target, *drop])
+        if names is None:
+            names = [name for name in file.names if name != target and name not in drop]
+        check_columns_there(path, file.names, names)
+        if not names:
+            raise DataError(f"{path} must have a column beside {target!r}, got none.")
+        table = file.features_and_target(names, target, kinds)
         if not table.num_rows:
             raise DataError(f"{path} must have rows, got none.")
-        return table.select(names), labels_of(table.column(target), path, classes=classes), names
+        labels = labels_of(table.column(target), path, classes=classes)
+        return table.select(names), labels, tuple(names)
 
 
 def read_ids(path: PathLike, name: str, reading: Reading = AS_FOUND) -> AnyArray:
@@ -150,31 +124,11 @@ def settled_reading(path: PathLike, reading: Reading, drop: Sequence[str] = ()) 
     """Return how to read files like this one: with the order of day and month of its dates."""
     if reading.dates != "days":
         return reading
-    with file_form(path, reading) as form:
-        if form is None:
+    with open_table(path, reading) as file:
+        if isinstance(file, ParquetFile):
             return reading
-        names = [name for name in form.names if name not in drop and form.names.count(name) == 1]
-        return replace(reading, dates=settled(path, form, names).dates)
-
-
-def _read_csv(
-    path: PathLike, form: CsvForm, target: str, names: tuple[str, ...], kinds: Kinds | None
-) -> pa.Table:
-    """Read the features and the labels of a CSV file; find out what columns hold if need be."""
-    columns = [*names, target]
-    types = csv_types(path, form, columns, names, kinds)
-    table = read_csv(path, form, columns, types)
-    if kinds is None:
-        say_what_was_noticed(path, form, table, names)
-    form = settled(path, form, [name for name in names if _is_text(types.types[name])])
-    texts = [name for name in columns if _is_text(types.types[name]) and name not in types.dates]
-    may_drop = kinds is None
-    table = with_missing(table, texts, form)
-    table = with_days(path, form, table, types.dates, may_drop=may_drop)
-    if kinds is not None:
-        return table
-    features = check_texts(path, form, table.select(names))
-    return features.append_column(target, table.column(target))
+        names = [name for name in file.names if name not in drop and file.names.count(name) == 1]
+        return replace(reading, dates=file.with_date_order(names).dates)
 
 
 def read_chunks(
@@ -204,42 +158,18 @@ def read_chunks(
     reading : Reading, optional
         As for `read_labelled`.
     """
-    kinds = kinds or {}
-    labelled = [] if target is None else [target]
-    wanted = list(dict.fromkeys([*columns, *keep, *labelled]))
-    check_columns_there(path, column_names(path, reading), wanted)
-    texts = [name for name in columns if kinds.get(name) == "category"] + labelled
     first = 0
-    with file_form(path, reading) as form, by_line(path, reading):
-        for batch, table in _batches(path, form, reading, wanted, columns, kinds, texts):
-            kept = {name: batch.column(name) for name in keep}
+    with open_table(path, reading) as file:
+        check_columns_there(
+            path, file.names, [*columns, *keep, *([] if target is None else [target])]
+        )
+        for rows, table in file.chunks(columns, keep, kinds or {}, target):
             labels = None
             if target is not None:
                 labels = labels_of(table.column(target), path, first + 1, classes)
-            yield Chunk(first, table.select(list(columns)), kept, labels, form)
-            first += batch.num_rows
-
-
-def _batches(
-    path: PathLike,
-    form: CsvForm | None,
-    reading: Reading,
-    wanted: list[str],
-    columns: Sequence[str],
-    kinds: Kinds,
-    texts: Sequence[str],
-) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Yield rows as they are in the file, and the same with missing values and days."""
-    if form is None:
-        for batch in _parquet_batches(path, wanted):
-            yield batch, _parquet_days(path, batch, columns, reading)
-        return
-    types, first = csv_types(path, form, wanted, columns, kinds), 1
-    form = settled(path, form, types.dates)
-    for batch in csv_batches(path, form, wanted, types):
-        table = with_missing(batch, texts, form)
-        yield batch, with_days(path, form, table, types.dates, first)
-        first += batch.num_rows
+            kept = {name: rows.column(name) for name in keep}
+            yield Chunk(first, table.select(list(columns)), kept, labels, file)
+            first += rows.num_rows
 
 
 def joined(*tables: pa.Table) -> pa.Table:
@@ -249,20 +179,13 @@ def joined(*tables: pa.Table) -> pa.Table:
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def is_parquet(path: PathLike) -> bool:
-    """Whether a file is Parquet by the ending of its name."""
-    name = os.fspath(path).lower()
-    return any(name.endswith(one) for one, kind in _ENDINGS.items() if kind == "parquet")
-
-
 def file_kind(path: PathLike, *, to_write: bool = False) -> str:
     """Return "csv" or "parquet" by the ending of a file's name; some are only read."""
-    name = os.fspath(path).lower()
-    for ending, kind in (_ENDINGS if to_write else _ENDINGS | _READ_ONLY).items():
+    name, kinds = os.fspath(path).lower(), _ENDINGS if to_write else _ENDINGS | _READ_ONLY
+    for ending, kind in kinds.items():
         if name.endswith(ending):
             return kind
-    endings = ", ".join(_ENDINGS if to_write else _ENDINGS | _READ_ONLY)
-    raise FileError(f"{path} must end in {endings}, got {Path(path).suffix!r}.")
+    raise FileError(f"{path} must end in {', '.join(kinds)}, got {Path(path).suffix!r}.")
 
 
 @contextmanager
@@ -272,104 +195,36 @@ def by_line(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[None]:
         yield
     except EMSCOError as error:
         if file_kind(path) == "csv":
-            form = look_at(path, reading)
-            error.by_line(lambda row: line_of(path, form, row))
+            error.by_line(CsvFile.look_at(path, reading).line_of)
         raise
 
 
 @contextmanager
-def file_form(path: PathLike, reading: Reading) -> Iterator[CsvForm | None]:
-    """Yield the form of a CSV file, else None; turn every failure to read into one sentence."""
+def open_table(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[CsvFile | ParquetFile]:
+    """Yield a file to read from; turn every failure to read into one sentence."""
     import pyarrow as pa
 
-    form = None
+    file: CsvFile | ParquetFile | None = None
     try:
         kind = file_kind(path)
         if Path(path).is_dir():
             raise FileError(f"{path} must be a file that can be read, got a folder.")
-        form = look_at(path, reading) if kind == "csv" else None
-        yield form
+        if kind == "csv":
+            file = CsvFile.look_at(path, reading)
+        else:
+            file = ParquetFile.open(path, reading.dates)
+        yield file
+    except EMSCOError as error:
+        if isinstance(file, CsvFile):
+            error.by_line(file.line_of)
+        raise
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else first_line(error)
         raise FileError(f"{path} must be a file that can be read ({why}).") from None
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise DataError(*what_is_bad(path, form, error)) from None
-
-
-def read_parquet(path: PathLike, columns: list[str]) -> pa.Table:
-    """Read some columns of a Parquet file as they are."""
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        return file.read(columns)
-
-
-def parquet_schema(path: PathLike) -> pa.Schema:
-    """Return the columns of a Parquet file and their types."""
-    import pyarrow.parquet as pq
-
-    return pq.read_schema(path)
-
-
-def parquet_parts(path: PathLike) -> list[tuple[int, int]]:
-    """Return the number of each row group's first row, from 1, and of its rows."""
-    import pyarrow.parquet as pq
-
-    with file_form(path, AS_FOUND), pq.ParquetFile(path) as file:
-        about = file.metadata
-        sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
-    return [(1 + sum(sizes[:i]), size) for i, size in enumerate(sizes)]
-
-
-def parquet_part(path: PathLike, group: int, columns: list[str], reading: Reading) -> pa.Table:
-    """Read some columns of a row group, with dates as `reading` says."""
-    import pyarrow.parquet as pq
-
-    with file_form(path, reading), pq.ParquetFile(path) as file:
-        return _parquet_days(path, file.read_row_group(group, columns), columns, reading)
-
-
-def _parquet_days(
-    path: PathLike,
-    table: pa.Table,
-    names: Sequence[str],
-    reading: Reading,
-    *,
-    may_drop: bool = False,
-) -> pa.Table:
-    """Return the table with dates as days since 1970-01-01, or refuse them."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    for name in names:
-        kind = table.column(name).type
-        if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
-            continue
-        if reading.dates is None:
-            raise DataError(
-                f"{path} must hold numbers or text, got dates in column {name!r}; ",
-                *date_remedy(name, may_drop=may_drop),
-            )
-        moments = table.column(name).cast(pa.timestamp("us", getattr(kind, "tz", None)))
-        days = compute.divide(moments.cast(pa.int64()).cast(pa.float64()), 86_400e6)
-        table = table.set_column(table.column_names.index(name), name, days)
-    return table
-
-
-def _parquet_batches(path: PathLike, columns: list[str]) -> Iterator[pa.Table]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
-        yield file.schema_arrow.empty_table()
-        for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
-            yield pa.Table.from_batches([batch])
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind))
+        words = file.words_for(error) if isinstance(file, CsvFile) else None
+        words = words or (f"{path} must be a whole table: {first_line(error)}.",)
+        raise DataError(*words) from None
 
 
 def check_columns_there(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:

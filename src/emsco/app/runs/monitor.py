@@ -17,6 +17,7 @@ from emsco._base.documents import PathLike
 from emsco._base.text import counted
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco._base.workers import slices
+from emsco.app.files.csv import CsvFile
 from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.app.files.tables import Chunk, by_line, column_names, read_chunks
 from emsco.app.runs.run import CERTIFICATE, Run
@@ -143,8 +144,8 @@ def _numbers(column: Any, chunk: Chunk) -> FloatArray:
     from pyarrow import compute
 
     is_text = pa.types.is_string(column.type)
-    if is_text and chunk.form is not None and chunk.form.decimal != ".":
-        column = compute.replace_substring(column, chunk.form.decimal, ".")
+    if is_text and isinstance(chunk.file, CsvFile) and chunk.file.decimal != ".":
+        column = compute.replace_substring(column, chunk.file.decimal, ".")
     try:
         numbers: FloatArray = column.cast(pa.float64()).to_numpy()
     except pa.ArrowException:

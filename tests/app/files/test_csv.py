@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from emsco._base.documents import Fields
-from emsco.app.files.csv import line_of, look_at
+from emsco.app.files.csv import CsvFile
 from emsco.app.files.reading import Reading
 from emsco.app.files.sources import FitFiles
 from emsco.app.files.tables import column_names, read_chunks, read_labelled, settled_reading
@@ -273,15 +273,15 @@ def test_the_line_of_a_row_is_where_it_begins(written, cells, header, end):
         lines.append(f"{cell},0")
     path = written(end.join(lines) + end)
     text = path.read_bytes().decode()
-    form = look_at(path, Reading(header=header))
+    file = CsvFile.look_at(path, Reading(header=header))
     for row, cell in enumerate(cells, start=1):
-        line = line_of(path, form, row)
+        line = file.line_of(row)
         assert (
             text.replace("\r\n", "\n")
             .split("\n")[line - 1]
             .startswith(f"{cell},0".replace("\r\n", "\n").split("\n")[0])
         )
-    assert line_of(path, form, len(cells) + 1) is None
+    assert file.line_of(len(cells) + 1) is None
 
 
 def test_a_missing_value_of_a_fit_is_told_by_its_line(written):
