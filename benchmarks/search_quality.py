@@ -28,7 +28,7 @@ from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
 from emsco.search.linking import Linker, chains_between
 from emsco.search.loop import Search
-from emsco.search.paper import PaperSearch
+from emsco.search.paper import PaperLoop
 from emsco.search.settings import SearchSettings
 
 BUDGET = 45_000  # the paper's 300 × 150
@@ -55,7 +55,7 @@ def open_search(name: str, data: str, costs: FeatureCosts, max_stages: int, seed
         return EvolutionSearch(costs.alone, SearchSettings(max_stages), rng, costs.total)
     if name == "paper":
         settings = SearchSettings(max_stages, **PAPER_SETTINGS.get(data, {}))
-        return PaperSearch(len(costs.names), costs.smallest, settings, rng)
+        return PaperLoop(len(costs.names), costs.smallest, settings, rng)
     rivals = {"nsga2": NSGA2, "gsemo": GSEMO, "random": RandomSearch}
     return rivals[name](costs.alone, max_stages, rng, total_cost=costs.total)
 

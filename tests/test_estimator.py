@@ -24,7 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.handmade import assert_same_bits
 from support.settings import ONE_THRESHOLD, PAPER_SPACE, PLAIN
 
-from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign, ParetoFront
+from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign, PaperSearch, ParetoFront
 from emsco.errors import DataError, ParameterError
 from emsco.front.rules import is_good_enough, size_of
 from emsco.metrics import make_selective_scorer
@@ -81,6 +81,36 @@ def test_a_clone_has_the_same_parameters_and_is_not_fitted(table):
     twin = clone(fitted)
     assert twin.get_params() == fitted.get_params()
     assert not hasattr(twin, "front_")
+
+
+def test_a_search_with_settings_can_be_cloned_set_and_told_apart():
+    clf = EMSCOClassifier(search=PaperSearch(mutation_rate=0.1))
+    twin = clone(clf).set_params(search__mutation_rate=0.2, search__growth=3)
+    assert clf.search == PaperSearch(mutation_rate=0.1)
+    assert twin.search == PaperSearch(mutation_rate=0.2, growth=3)
+    assert "search=PaperSearch(mutation_rate=0.1," in repr(clf)
+
+
+def test_an_unknown_parameter_of_a_search_is_refused():
+    with pytest.raises(ValueError, match=r"be out of mutation_rate, .*, growth, got 'rate'"):
+        PaperSearch().set_params(rate=0.2)
+    with pytest.raises(TypeError, match="mutation_rate"):
+        EMSCOClassifier(mutation_rate=0.2)
+
+
+def test_the_papers_classifier_takes_the_parameters_of_its_search():
+    assert EMSCOClassifier.paper(generations=3).search == "paper"
+    assert EMSCOClassifier.paper(epsilon=0.5).search == PaperSearch(epsilon=0.5)
+    both = EMSCOClassifier.paper(search=PaperSearch(growth=2), epsilon=0.5)
+    assert both.search == PaperSearch(growth=2, epsilon=0.5)
+    with pytest.raises(ParameterError, match="epsilon must be left out where search is 'exact'"):
+        EMSCOClassifier.paper(search="exact", epsilon=0.5)
+
+
+def test_a_grid_over_settings_of_the_search_fits_each_of_them(table):
+    clf = quick(search=PaperSearch(), generations=2)
+    found = GridSearchCV(clf, {"search__stage_bias": [1.0, 3.0]}, cv=2).fit(*table)
+    assert found.best_params_["search__stage_bias"] == found.best_estimator_.search.stage_bias
 
 
 def test_works_at_the_end_of_a_pipeline(table):
@@ -543,7 +573,10 @@ def with_value(value):
             {"search": "greedy"},
             'search must be one of "auto", "exact", "evolution", "paper", got \'greedy\'',
         ),
-        ({"stage_bias": 1e9}, r"stage_bias must be a number in \(0, 1000\], got 1000000000.0"),
+        (
+            {"search": PaperSearch(stage_bias=1e9)},
+            r"stage_bias must be a number in \(0, 1000\], got 1000000000.0",
+        ),
         ({"n_jobs": 0}, "n_jobs must be a number of threads, or negative .*, got 0"),
         ({"n_jobs": "all"}, "n_jobs must be a whole number .* got 'all'"),
         (
@@ -569,12 +602,24 @@ def with_value(value):
         ({"refit": "yes"}, 'refit must be one of "average", "all", "first", got \'yes\''),
         ({"population_size": 1}, "population_size must be a whole number from 2 up, got 1"),
         ({"generations": -1}, "generations must be a whole number from 0 up, got -1"),
-        ({"mutation_rate": 1.5}, r"mutation_rate must be a number in \[0, 1\], got 1.5"),
-        ({"crossover_rate": -0.1}, r"crossover_rate must be a number in \[0, 1\], got -0.1"),
-        ({"elite_fraction": 2}, r"elite_fraction must be a number in \[0, 1\], got 2"),
-        ({"stage_bias": 0}, r"stage_bias must be a number in \(0, 1000\], got 0"),
-        ({"epsilon": 0}, r"epsilon must be a number in \(0, inf\), got 0"),
-        ({"growth": True}, "growth must be a whole number from 0 up, got True"),
+        (
+            {"search": PaperSearch(mutation_rate=1.5)},
+            r"mutation_rate must be a number in \[0, 1\], got 1.5",
+        ),
+        (
+            {"search": PaperSearch(crossover_rate=-0.1)},
+            r"crossover_rate must be a number in \[0, 1\], got -0.1",
+        ),
+        (
+            {"search": PaperSearch(elite_fraction=2)},
+            r"elite_fraction must be a number in \[0, 1\], got 2",
+        ),
+        (
+            {"search": PaperSearch(stage_bias=0)},
+            r"stage_bias must be a number in \(0, 1000\], got 0",
+        ),
+        ({"search": PaperSearch(epsilon=0)}, r"epsilon must be a number in \(0, inf\), got 0"),
+        ({"search": PaperSearch(growth=True)}, "growth must be a whole number from 0 up, got True"),
         ({"patience": 0}, "patience must be a whole number from 1 up, got 0"),
         ({"time_limit": 0}, r"time_limit must be a number in \(0, inf\), got 0"),
         ({"memory_limit": "lots"}, "memory_limit must be a number of bytes.*got 'lots'"),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from emsco.models.choice import FamilyLoss, ModelChoice
     from emsco.search.finishing import Refinement, RefinementEnd
     from emsco.search.loop import Stop, StopReason
+    from emsco.search.settings import PaperSearch
     from emsco.stats.by_class import ByClass
     from emsco.stats.differences import Comparison
     from emsco.stats.error_costs import ErrorCosts, Total
@@ -81,6 +82,7 @@ __all__ = [
     "Monitor",
     "MonitoredPromise",
     "NoSuchDesign",
+    "PaperSearch",
     "ParameterError",
     "ParetoFront",
     "ParetoPoint",
@@ -135,6 +137,7 @@ _HOMES = {
     "Monitor": "emsco.cascade.monitor",
     "MonitoredPromise": "emsco.cascade.monitor",
     "NoSuchDesign": "emsco.errors",
+    "PaperSearch": "emsco.search.settings",
     "ParameterError": "emsco.errors",
     "ParetoFront": "emsco.front",
     "ParetoPoint": "emsco.front",

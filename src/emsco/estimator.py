@@ -23,6 +23,7 @@ from emsco.data.keys import column_of
 from emsco.data.row_prints import RowPrints
 from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
+from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import MinConfidence
 from emsco.fitting import PAPER, fit_rows
 from emsco.front import ParetoPoint
@@ -32,6 +33,7 @@ from emsco.front.history import Generation
 from emsco.front.promises import with_promises
 from emsco.front.rules import given_error_costs, label_costs_of, one_choice, rule_of
 from emsco.plotting.flow import cascade_boxes
+from emsco.search.settings import PaperSearch, with_paper_search
 from emsco.stats.reliability import Reliability, RiskCoverage
 
 __all__ = ["EMSCOClassifier", "Generation"]
@@ -57,51 +59,37 @@ class EMSCOClassifier(TableClassifier):
         holds a threshold for each label; the one of the likeliest class applies. "auto" gives
         every stage a threshold of its own, which the search chooses, from a little above the
         share of the class to nearly 1. The last stage may also label everyone.
-    reject_below : float, dict or None
-        Confidence below which the last stage rejects a row. None: as `min_confidence` says.
     always_answer : bool
         Whether the last stage labels whoever is left. Then coverage is 1, and designs differ in
         accuracy and cost alone.
-    max_stages : int or None
-        Most stages of a design. None: half the number of features, but at least 1 and at most 10,
-        as in the paper. Features that must stay together count as one.
-    search : {"auto", "exact", "evolution", "paper"}
-        How to search. "exact" finds and proves the whole front. "evolution" approximates it by
-        scoring population_size designs in each of `generations` generations. "paper" is the
-        algorithm of Hamilton & Fulp (2022). "auto" is "exact" if that takes seconds, otherwise
-        "evolution".
+    reject_below : float, dict or None
+        Confidence below which the last stage rejects a row. None: as `min_confidence` says.
     prefer : {"economical", "one_standard_error", "accurate", "balanced", "fittest", "knee"} or dict
         The point of the front to deploy. The names are methods of `ParetoFront`. "economical" is
         the cheapest design that is not worse than buying everything at once, beyond noise;
         "one_standard_error" is the simplest of those nearly as good as the best; "fittest" is the
         paper's choice. A dict holds limits for `ParetoFront.select`, such as
         ``{"max_cost": 300, "min_recall": {"ill": 0.9}}``, or the costs of an error and of a
-        rejection, ``{"error_cost": 500, "reject_cost": 40}``, or both: then the design with the
-        lowest expected total within the limits is deployed.
+        rejection, ``{"error_cost": 500, "reject_cost": 40}``, or both. With costs of errors, the
+        design with the lowest expected total within the limits is deployed.
     metric : {"accuracy", "balanced_accuracy"}
         The objective "accuracy". "accuracy" is the share of labels that are correct.
         "balanced_accuracy" is its mean over the classes; a class without a labelled row counts as
         0. Exact search does not support it.
-    cv : "auto", float, int, splitter or list of splits
-        Rows that score designs: a fraction of the rows (stratified), a number of folds, or any
-        scikit-learn splitter. Use `PredefinedSplit` for a split of your own. "auto" makes 5
-        folds, up to 4 times over if the table is small and models are quick to fit. From 20,000
-        rows on it holds out a third. With `groups`, every group stays in one fold.
-    refit : {"average", "all", "first"}
-        The stage models to deploy. "average" takes the mean of the class probabilities of the
-        models of all splits. "all" fits them again on all rows. "first" takes the models of the
-        first split. True means "all", and False means "first".
+    max_stages : int or None
+        Most stages of a design. None: half the number of features, but at least 1 and at most 10,
+        as in the paper. Features that must stay together count as one.
     estimator : {"auto", "logistic", "spline", "boosting"}, classifier or None
-        The stage model. "logistic", or None, is L2 logistic regression. "spline" is the same on
-        natural cubic splines of the numeric columns, so it sees curves. "boosting" is gradient
-        boosting, which sees interactions too. "auto" takes the one with the lowest log loss out
-        of fold, or a simpler one within a standard error. A scikit-learn classifier or pipeline
-        with `predict_proba` is fitted once for each subset that the search needs, which takes
-        several hundred times as long; see `search_with`.
+        The stage model. "logistic", or None, is L2 logistic regression. "spline" adds curves:
+        natural cubic splines of the numeric columns. "boosting" is gradient boosting, which adds
+        interactions. "auto" takes the one with the lowest log loss out of fold, or a simpler one
+        within a standard error. A scikit-learn classifier or pipeline with `predict_proba` is
+        fitted once for each subset that the search needs, which takes several hundred times as
+        long; see `search_with`.
     search_with : {"logistic", "spline", "boosting"} or None
-        Stage model to search with. The designs near the front then get models of `estimator`,
-        are scored again, and only they are shown. None: `estimator` itself, except that
-        "boosting" searches with one model that answers for every subset.
+        Stage model to search with. The designs near the front then get models of `estimator` and
+        are scored again; only they are shown. None: `estimator` itself, except that "boosting"
+        searches with one model that answers for every subset.
     calibration : {"sigmoid", "isotonic"} or None
         How to calibrate each stage, on a quarter of the training rows set aside for it.
     class_weight : dict, "balanced" or None
@@ -112,58 +100,71 @@ class EMSCOClassifier(TableClassifier):
         accepts a row if a feature that it buys is missing.
     allow_exclusion : bool
         Whether designs may leave features out. Features that cost nothing are always bought at
-        the first stage, unless `search` is "paper".
-    evaluation_cost : float or None
-        Cost of running a stage, on top of its features. None: the one in `costs` if that is a
-        `FeatureCosts`, otherwise 0.
+        the first stage, unless the search is the paper's.
     constraints : dict, Constraints or None
         Rules for every design. ``first`` lists features of the first stage. ``together`` holds
         lists of features that belong to the same stage. ``max_mean_cost``, ``max_worst_cost``,
         ``max_mean_delay`` and ``max_worst_delay`` limit what a row pays and how long it waits.
+    delays : mapping, array-like or None
+        Waiting time for the value of each feature, by name (0 for others) or in feature order.
+        None: those in `costs` if that is a `FeatureCosts`, otherwise 0.
+    evaluation_cost : float or None
+        Cost of running a stage, on top of its features. None: the one in `costs` if that is a
+        `FeatureCosts`, otherwise 0.
+    search : {"auto", "exact", "evolution", "paper"} or PaperSearch
+        How to search. "exact" finds and proves the whole front. "evolution" approximates it by
+        scoring population_size designs in each of `generations` generations. "paper" is the
+        algorithm of Hamilton & Fulp (2022); `PaperSearch` holds its settings. "auto" is "exact"
+        if that takes seconds, otherwise "evolution".
     population_size, generations : int
         Designs per generation, and generations; the paper's |G| and max_iter.
-    mutation_rate, crossover_rate, elite_fraction, stage_bias, epsilon, growth
-        The paper's m̂, r̂, b, β, ε and inc, used by "paper" only. A mutation_rate of None is 1 / n.
     patience : int or None
-        Stop after so many generations without a change of the front ("paper": of the fittest
-        design); the paper's g.
+        Generations without a change of the front ("paper": of the fittest design) after which
+        the search stops; the paper's g. None: it runs all generations.
+    cv : "auto", float, int, splitter or list of splits
+        Rows that score designs: a fraction of the rows (stratified), a number of folds, or any
+        scikit-learn splitter. Use `PredefinedSplit` for a split of your own. "auto" makes 5
+        folds, up to 4 times over if the table is small and models are quick to fit. From 20,000
+        rows on it holds out a third. With `groups`, every group stays in one fold.
+    refit : {"average", "all", "first"}
+        The stage models to deploy. "average" takes the mean of the class probabilities of the
+        models of all splits. "all" fits them again on all rows. "first" takes the models of the
+        first split. True means "all", and False means "first".
+    screen_rows : "auto", int or None
+        Number of rows to search on, a sample. The designs near the front then get models of all
+        rows and are scored on them. "auto": 20,000 of 50,000 rows or more, or fewer if
+        `time_limit` is short. None: all rows.
+    time_limit : float or None
+        Seconds that the whole fit may take. The search ends after half or three quarters of them,
+        between two batches of fits, and keeps the best designs so far. An exact search that stops
+        early reports that its front is not proven.
     memory_limit : int or str
         Most memory for stage models and their bits, such as "1GiB". An exact search may use three
         times as much. The data and a few hundred bytes per scored design come on top.
-    time_limit : float or None
-        Seconds that the fit may take, to its very end; the search ends after half or three
-        quarters of them, between two batches of fits, and keeps what is complete. An exact
-        search that stops early reports that its front is not proven.
-    checkpoint : str, path or None
-        Folder that keeps the scores of the search, written every few seconds. A fit with the same
-        folder, data and settings continues where an earlier one stopped, and ends with the same
-        front. A random_state that is no number is taken from it. An exact search keeps only its
-        first designs, and a time_limit starts again. Delete the folder when you are done.
-    cache : str, path or None
-        Folder that keeps what a classifier of your own predicts on scored rows, for other fits on
-        the same rows and splits, even with other thresholds, costs or searches.
     n_jobs : int or None
         Threads, or processes for boosted trees and classifiers of your own, as in joblib: None is
         1 and -1 is all. The result does not depend on it.
+    device : str
+        Where logistic and spline stages without calibration are fitted and scored: "cpu", or
+        "cuda" or "cuda:1" for a GPU, which needs `pip install 'emsco[cuda]'`.
+    checkpoint : str, path or None
+        Folder that keeps the scores of the search, written every few seconds. A fit with the same
+        folder, data and settings continues where an earlier one stopped, and ends with the same
+        front. If random_state is no number, the one in the folder is used. An exact search keeps
+        only its first designs, and a time_limit starts again. Delete the folder when you are done.
+    cache : str, path or None
+        Folder that keeps the predictions of a classifier of your own on scored rows, for other
+        fits on the same rows and splits, even with other thresholds, costs or searches.
     random_state : int, RandomState or None
         Seed of the split, the search, boosted trees and random estimators. Pass a number to
         repeat a fit.
     verbose : int
         1 shows class shares, the stage models chosen and progress bars.
-    delays : mapping, array-like or None
-        Time until the value of a feature is there, by name (0 for others) or in feature order.
-        None: those in `costs` if that is a `FeatureCosts`, otherwise 0.
-    screen_rows : "auto", int or None
-        Rows to search on, a sample; the designs near the front then get models of all rows, and
-        are scored on them. "auto": 20,000 of 50,000 rows or more, or fewer in a short time_limit.
-    device : str
-        Where logistic and spline stages without calibration are fitted and scored: "cpu", or
-        "cuda" or "cuda:1" for a GPU, which needs `pip install 'emsco[cuda]'`.
 
     Attributes
     ----------
     front_ : ParetoFront
-        The designs that none beats, best first, with their scored figures.
+        The designs that no other design beats, best first, with their scored figures.
     point_ : ParetoPoint
         The deployed point of the front.
     design_ : Design
@@ -175,12 +176,12 @@ class EMSCOClassifier(TableClassifier):
     stop_reason_ : StopReason
         Why the search ended. `str` gives a sentence; test `cause` in code.
     data_issues_ : tuple of DataIssue
-        Columns and classes that look wrong, most serious first. `fit` warns of the first ten;
-        "paper" checks none. `str` gives a sentence; test `kind` in code.
+        Columns and classes that look wrong, most serious first. `fit` warns of the first ten; the
+        paper's search checks none. `str` gives a sentence; test `kind` in code.
     model_choice_ : ModelChoice or None
         The stage models that `estimator="auto"` chose, and their losses; `str` gives a line.
     refinement_ : Refinement or None
-        How the designs were finished, if the search used other models; `str` gives a line.
+        How designs got their final models, if the search used others; `str` gives a line.
     n_splits_ : int
         Number of splits into training rows and scored rows.
     classes_ : ndarray of shape (n_classes,)
@@ -210,80 +211,69 @@ class EMSCOClassifier(TableClassifier):
     def __init__(
         self,
         costs: CostsLike = None,
+        *,
         min_confidence: MinConfidence | str = "auto",
-        max_stages: int | None = 4,
-        search: str = "auto",
+        always_answer: bool = False,
+        reject_below: MinConfidence | None = None,
         prefer: str | dict[str, Any] = "economical",
         metric: str = "accuracy",
-        cv: Any = "auto",
-        refit: str | bool = "average",
+        max_stages: int | None = 4,
         estimator: Any = "auto",
         search_with: str | None = None,
         calibration: str | None = None,
         class_weight: Any = None,
         gaps: str = "refuse",
         allow_exclusion: bool = True,
+        constraints: dict[str, Any] | Constraints | None = None,
+        delays: Any = None,
         evaluation_cost: float | None = None,
-        constraints: dict[str, Any] | None = None,
+        search: str | PaperSearch = "auto",
         population_size: int = 300,
         generations: int = 150,
-        mutation_rate: float | None = None,
-        crossover_rate: float = 0.8,
-        elite_fraction: float = 0.2,
-        stage_bias: float = 2.0,
-        epsilon: float = 0.01,
-        growth: int = 0,
         patience: int | None = None,
-        memory_limit: int | str = "1GiB",
+        cv: Any = "auto",
+        refit: str | bool = "average",
+        screen_rows: str | int | None = "auto",
         time_limit: float | None = None,
+        memory_limit: int | str = "1GiB",
+        n_jobs: int | None = None,
+        device: str = "cpu",
         checkpoint: str | os.PathLike[str] | None = None,
         cache: str | os.PathLike[str] | None = None,
-        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        reject_below: MinConfidence | None = None,
-        always_answer: bool = False,
-        delays: Any = None,
-        screen_rows: str | int | None = "auto",
-        device: str = "cpu",
     ) -> None:
         self.costs = costs
         self.min_confidence = min_confidence
-        self.reject_below = reject_below
         self.always_answer = always_answer
-        self.max_stages = max_stages
-        self.search = search
+        self.reject_below = reject_below
         self.prefer = prefer
         self.metric = metric
-        self.cv = cv
-        self.refit = refit
+        self.max_stages = max_stages
         self.estimator = estimator
         self.search_with = search_with
         self.calibration = calibration
         self.class_weight = class_weight
         self.gaps = gaps
         self.allow_exclusion = allow_exclusion
-        self.evaluation_cost = evaluation_cost
         self.constraints = constraints
+        self.delays = delays
+        self.evaluation_cost = evaluation_cost
+        self.search = search
         self.population_size = population_size
         self.generations = generations
-        self.mutation_rate = mutation_rate
-        self.crossover_rate = crossover_rate
-        self.elite_fraction = elite_fraction
-        self.stage_bias = stage_bias
-        self.epsilon = epsilon
-        self.growth = growth
         self.patience = patience
-        self.memory_limit = memory_limit
+        self.cv = cv
+        self.refit = refit
+        self.screen_rows = screen_rows
         self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.device = device
         self.checkpoint = checkpoint
         self.cache = cache
-        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.delays = delays
-        self.screen_rows = screen_rows
-        self.device = device
 
     @classmethod
     def paper(cls, **settings: Any) -> Self:
@@ -298,7 +288,7 @@ class EMSCOClassifier(TableClassifier):
         >>> EMSCOClassifier.paper(generations=20).search
         'paper'
         """
-        return cls(**{**PAPER, **settings})
+        return cls(**with_paper_search({**PAPER, **settings}))
 
     def fit(
         self,

@@ -197,7 +197,7 @@ def test_ctrl_c_within_a_search_leaves_no_half_result(parts, tmp_path, monkeypat
     def press(*_words, **_more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("emsco.search.paper.PaperSearch._children", press)
+    monkeypatch.setattr("emsco.search.paper.PaperLoop._children", press)
     with pytest.raises(KeyboardInterrupt):
         sweep_thresholds(parts, [0.6], runs=1, folder=tmp_path, n_jobs=1, **QUICK)
     assert not list(tmp_path.iterdir())
@@ -325,7 +325,7 @@ def test_a_threshold_that_no_row_reaches_is_in_the_table_and_not_in_the_picture(
         ({"prefer": ("best",)}, "prefer must be one of .*got 'best'"),
         ({"prefer": ()}, "prefer must be one rule or more, got none"),
         ({"search": "random"}, "search must be one of .*got 'random'"),
-        ({"estimator": None}, "settings must be out of max_stages, .*got 'estimator'"),
+        ({"estimator": None}, "settings must be out of search, max_stages, .*got 'estimator'"),
         ({"max_stages": 0}, "max_stages must be a whole number from 1 up, got 0"),
     ],
 )
@@ -442,7 +442,7 @@ def test_an_interrupted_sweep_is_exit_code_130(emsco, authors, tmp_path, monkeyp
     def press(*_words, **_more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("emsco.search.paper.PaperSearch._children", press)
+    monkeypatch.setattr("emsco.search.paper.PaperLoop._children", press)
     done = emsco("sweep", *options(authors), "--out", tmp_path)
     assert done.exit_code == 130
     assert "interrupted; no repeat was complete" in done.stderr

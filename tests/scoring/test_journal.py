@@ -18,7 +18,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 from support.settings import PAPER_SPACE, PLAIN
 
-from emsco import EMSCOClassifier
+from emsco import EMSCOClassifier, PaperSearch
 from emsco._base import store
 from emsco._base.digests import fingerprint
 from emsco.costs import FeatureCosts
@@ -703,12 +703,6 @@ def test_a_number_as_seed_must_be_the_one_it_was_begun_with(path, small_problem)
         ({"allow_exclusion": True}, "allow_exclusion"),
         ({"population_size": 20}, "population_size"),
         ({"generations": 9}, "generations"),
-        ({"mutation_rate": 0.5}, "mutation_rate"),
-        ({"crossover_rate": 0.5}, "crossover_rate"),
-        ({"elite_fraction": 0.5}, "elite_fraction"),
-        ({"stage_bias": 1.0}, "stage_bias"),
-        ({"epsilon": 0.1}, "epsilon"),
-        ({"growth": 1}, "growth"),
         ({"patience": 1}, "patience"),
     ],
 )
@@ -716,6 +710,24 @@ def test_a_fit_with_other_settings_is_refused(path, small_problem, settings, nam
     quick(path).fit(*small_problem)
     with pytest.raises(CheckpointError, match=f"which differs in {named}( \\(.*\\))?; use the"):
         quick(path, **settings).fit(*small_problem)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mutation_rate", 0.5),
+        ("crossover_rate", 0.5),
+        ("elite_fraction", 0.5),
+        ("stage_bias", 1.0),
+        ("epsilon", 0.1),
+        ("growth", 1),
+    ],
+)
+def test_a_paper_search_with_other_settings_is_refused(path, small_problem, name, value):
+    quick(path, search="paper").fit(*small_problem)
+    other = quick(path, search=PaperSearch(**{name: value}))
+    with pytest.raises(CheckpointError, match=f"which differs in {name} \\(.*\\); use the"):
+        other.fit(*small_problem)
 
 
 def test_a_fit_of_other_rows_labels_or_names_is_refused(path, small_problem):

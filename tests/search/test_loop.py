@@ -15,7 +15,7 @@ from emsco.search import loop
 from emsco.search.archive import Archive
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.loop import Stop, StopReason, run_search
-from emsco.search.paper import PaperSearch
+from emsco.search.paper import PaperLoop
 from emsco.search.settings import SearchSettings
 
 ENOUGH = StopReason(Stop.EXHAUSTED, n_designs=7)
@@ -72,11 +72,11 @@ def scores_of(designs) -> Scores:
     return Scores(50, accepted[:, None], accepted[:, None] * 2 // 3, spent, 1.0)
 
 
-def paper_search(generations: int = 6) -> PaperSearch:
+def paper_search(generations: int = 6) -> PaperLoop:
     settings = SearchSettings(
         max_stages=3, mutation_rate=0.1, population_size=20, generations=generations
     )
-    return PaperSearch(5, 1.0, settings, np.random.default_rng(0))
+    return PaperLoop(5, 1.0, settings, np.random.default_rng(0))
 
 
 def evolution(generations: int = 6) -> EvolutionSearch:

@@ -18,7 +18,7 @@ from emsco.designs.chromosomes import compress
 from emsco.designs.space import DesignSpace
 from emsco.scoring.scores import Scores
 from emsco.search.loop import Stop, StopReason
-from emsco.search.paper import PaperSearch
+from emsco.search.paper import PaperLoop
 from emsco.search.settings import SearchSettings
 
 N_ROWS = 97
@@ -56,20 +56,20 @@ def one_wins(designs: np.ndarray) -> Scores:
     return scores_of([(60, 60, 100)] + [(1, 0, 9000)] * (len(designs) - 1))
 
 
-def search_with(n_features=6, seed=0, **options) -> PaperSearch:
+def search_with(n_features=6, seed=0, **options) -> PaperLoop:
     chosen = {"max_stages": 3, "mutation_rate": 0.1, "population_size": 12, "generations": 8}
     chosen |= options
-    return PaperSearch(n_features, 1.0, SearchSettings(**chosen), np.random.default_rng(seed))
+    return PaperLoop(n_features, 1.0, SearchSettings(**chosen), np.random.default_rng(seed))
 
 
-def generations(search: PaperSearch, score):
+def generations(search: PaperLoop, score):
     """Run to the end, pausing after each generation."""
     while search.stop_reason is None:
         search.tell(score(search.ask()))
         yield search
 
 
-def run(search: PaperSearch, score) -> PaperSearch:
+def run(search: PaperLoop, score) -> PaperLoop:
     for _ in generations(search, score):
         pass
     return search
@@ -326,7 +326,7 @@ def test_there_is_no_result_before_the_first_scores(result):
 # Population size
 
 
-def sizes(search: PaperSearch, script) -> list[int]:
+def sizes(search: PaperLoop, script) -> list[int]:
     """Population sizes of the generations scored by the functions of `script`, in turn."""
     found = []
     for score in script:

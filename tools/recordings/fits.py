@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from emsco import EMSCOClassifier, FeatureCosts
+from emsco import EMSCOClassifier, FeatureCosts, PaperSearch
 from emsco.metrics import make_selective_scorer
 from recordings.facts import Facts, classifier_facts
 from recordings.tables import (
@@ -138,13 +138,14 @@ _SEARCHES = {
     "paper-settings": Fit(
         lambda: made(10),
         {
-            "search": "paper",
-            "mutation_rate": 0.075,
-            "crossover_rate": 0.75,
-            "elite_fraction": 0.3,
-            "stage_bias": 2.5,
-            "epsilon": 0.02,
-            "growth": 5,
+            "search": PaperSearch(
+                mutation_rate=0.075,
+                crossover_rate=0.75,
+                elite_fraction=0.3,
+                stage_bias=2.5,
+                epsilon=0.02,
+                growth=5,
+            ),
             "patience": 4,
             "generations": 15,
             "n_jobs": 2,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -47,7 +47,7 @@ from emsco.scoring.journal import Journal
 from emsco.search.finishing import Refinement
 from emsco.search.loop import SearchResult, StopReason
 from emsco.search.planning import duration
-from emsco.search.settings import SearchSettings
+from emsco.search.settings import SearchSettings, search_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,6 @@ class Deadline:
         return self.rest(share) == 0.0
 
 
-_SEARCH_PARAMETERS = tuple(field.name for field in fields(SearchSettings) if field.name != "first")
 # Shares of a time limit by which steps end: a search before other models, or before none; other
 # models; the simplest design and the first part of expected figures.
 _SEARCHED_FIRST, _SEARCHED, _FINISHED, _JUDGED = 0.5, 0.75, 0.75, 0.9
@@ -122,6 +121,7 @@ def fit_rows(
     for splits that ask for it. A time limit counts from `started`, or from now.
     """
     given = with_remote_rows(given) if isinstance(data.rows, RowsElsewhere) else given
+    asked, given = given["search"], {**given, "search": search_kind(given["search"])}
     deadline = Deadline(given["time_limit"], perf_counter() if started is None else started)
     constraints = Constraints.from_rules(given["constraints"], data.costs.names)
     data_issues = () if given["search"] == "paper" else data_issues_of(data)
@@ -129,9 +129,16 @@ def fit_rows(
         constraints = constraints.with_free_first(data.costs, suspects(data_issues))
     check_parameters(given, data.classes.tolist())
     check_delay_limits(given, constraints, data.costs)
-    searched = {name: given[name] for name in _SEARCH_PARAMETERS}
     blocks = Blocks.from_constraints(constraints, data.costs.names)
-    settings = SearchSettings.from_parameters(searched, blocks)
+    settings = SearchSettings.from_parameters(
+        blocks,
+        asked,
+        max_stages=given["max_stages"],
+        population_size=given["population_size"],
+        generations=given["generations"],
+        patience=given["patience"],
+        allow_exclusion=given["allow_exclusion"],
+    )
     seed = seed_of_fit(given["random_state"], given["checkpoint"])
     split_seed, search_seed, stage_seed = seeds_of_fit(seed)
     recipe = _recipe(given, data.classes, int(stage_seed.generate_state(1)[0]))

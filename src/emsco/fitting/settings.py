@@ -35,7 +35,7 @@ from emsco.models.backends import CPU, check_device
 from emsco.models.recipe import AUTO, FAMILIES
 from emsco.scoring.journal import stored_seed
 from emsco.search.planning import check_provable
-from emsco.search.settings import KINDS
+from emsco.search.settings import search_kind
 
 SCREENED_ROWS = 20_000  # that "auto" searches on: docs/how/scale.md
 MANY_ROWS = 50_000  # "auto" screens from here up
@@ -83,7 +83,7 @@ def cv_of_sample(cv: Any, n_rows: int, groups: Any) -> Any:
 
 def _why_not(given: Mapping[str, Any]) -> tuple[str | Parameter, ...] | None:
     """The rule that screening would break, if any."""
-    if given["search"] == "paper":
+    if search_kind(given["search"]) == "paper":
         return ("be left out where ", Parameter("search"), ' is "paper", which sees all rows')
     try:
         check_simple_cv(given["cv"])
@@ -163,7 +163,6 @@ def seeds_of_fit(seed: int) -> list[SeedSequence]:
 def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None = None) -> None:
     """Check the parameters of a fit that need no more of the data than its classes."""
     check_jobs(given["n_jobs"])
-    check_choice("search", given["search"], KINDS)
     check_provable(given["search"], check_choice("metric", given["metric"], METRICS))
     if given["time_limit"] is not None:
         check_number("time_limit", given["time_limit"], 0, np.inf, "()")

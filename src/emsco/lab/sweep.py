@@ -24,9 +24,17 @@ from emsco.fitting import seeds_of_fit
 from emsco.lab.jobs import Begin, Report, ResultStore, finish_jobs
 from emsco.lab.searching import EVERY_RULE, Parts, SplitBanks, SplitData
 from emsco.lab.sweep_records import SweepRepeat, ThresholdSweep
-from emsco.search.settings import KINDS, SearchSettings
+from emsco.search.settings import SearchSettings, search_kind, with_paper_search
 
 THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+_SETTINGS = (
+    "search",
+    "max_stages",
+    "population_size",
+    "generations",
+    "patience",
+    "allow_exclusion",
+)
 _BILLIONTHS = 10**9
 _MOST_SUBSETS = 2**17  # up to so many, all subsets may be fitted before the searches begin
 _DESIGNS_PER_SUBSET = 10  # fitting all pays if searches score so many designs per subset
@@ -184,10 +192,14 @@ def _thresholds(given: Sequence[float], classes: AnyArray) -> list[float]:
 
 def _settings(given: Mapping[str, Any], parts: Parts) -> tuple[str, SearchSettings]:
     """Check the search, by default "paper", and its settings."""
-    own = dict(given)
-    search = check_choice("search", own.pop("search", "paper"), KINDS)
+    asked = with_paper_search({"search": "paper", **given})
+    for name in asked:
+        if name not in _SETTINGS:
+            known = ", ".join(_SETTINGS)
+            raise refused("settings", f"be out of {known}", given, got=repr(name))
+    search = asked.pop("search")
     blocks = Blocks.from_constraints(Constraints(), parts.costs.names)
-    return search, SearchSettings.from_parameters(own, blocks)
+    return search_kind(search), SearchSettings.from_parameters(blocks, search, **asked)
 
 
 def _models(

@@ -14,7 +14,7 @@ from emsco.search.operators import initial_population, mutate, recombine, round_
 from emsco.search.settings import SearchSettings
 
 
-class PaperSearch:
+class PaperLoop:
     """EMSCO as published: roulette wheel, recombination, mutation and elitism.
 
     Parameters

@@ -16,7 +16,7 @@ from emsco.scoring.pareto import SAME_COST
 from emsco.search.exact.landscape import Landscape
 from emsco.search.exact.terrain import Terrain
 from emsco.search.loop import SearchResult, Stop, run_search
-from emsco.search.paper import PaperSearch
+from emsco.search.paper import PaperLoop
 from emsco.search.problem import Problem, Watcher, evolve, new_evolution
 from emsco.search.proving import prove_front
 from emsco.search.settings import SearchSettings
@@ -216,7 +216,7 @@ class SearchPlan:
             search = new_evolution(problem, self.settings, rng)
             return evolve(search, problem, self.settings, time_limit, watcher)
         smallest = problem.evaluator.costs.smallest
-        paper = PaperSearch(problem.n_features, smallest, self.settings, rng)
+        paper = PaperLoop(problem.n_features, smallest, self.settings, rng)
         return run_search(paper, problem.evaluator, time_limit, watcher.generation)
 
 

@@ -21,7 +21,9 @@ NAMES = ("age", "pulse", "panel", "scan")
 
 @pytest.fixture(scope="module")
 def estimated(rows):
-    clf = EMSCOClassifier([1, 2, 10, 40], 0.8, max_stages=3, random_state=0, **PLAIN | {"cv": 0.33})
+    clf = EMSCOClassifier(
+        [1, 2, 10, 40], min_confidence=0.8, max_stages=3, random_state=0, **PLAIN | {"cv": 0.33}
+    )
     return clf.fit(*rows)
 
 

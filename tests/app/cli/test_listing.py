@@ -26,7 +26,9 @@ def patients(n_rows, seed):
 
 @pytest.fixture(scope="module")
 def fitted():
-    classifier = EMSCOClassifier(list(COSTS.values()), 0.8, search="exact", random_state=0, **PLAIN)
+    classifier = EMSCOClassifier(
+        list(COSTS.values()), min_confidence=0.8, search="exact", random_state=0, **PLAIN
+    )
     return classifier.fit(*patients(400, 0))
 
 

@@ -38,6 +38,7 @@ from emsco.front import ParetoFront
 from emsco.front.history import history_columns
 from emsco.front.rules import plain_preference
 from emsco.scoring.journal import remove_empty_checkpoint
+from emsco.search.settings import PaperSearch
 
 _OUT = Parameter("out")
 _LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
@@ -236,6 +237,8 @@ def _about(
         if isinstance(given := settings[name], dict):
             settings[name] = {str(label): number for label, number in given.items()}
     settings["prefer"] = plain_preference(settings["prefer"])
+    if isinstance(search := settings["search"], PaperSearch):
+        settings |= {"search": "paper", **search.get_params()}
     choice, finish = classifier.model_choice_, classifier.refinement_
     return {
         "files": {**_plain_files(files), "reading": rows.reading.to_dict()},

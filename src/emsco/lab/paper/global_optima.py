@@ -33,7 +33,7 @@ from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
-from emsco.search.paper import PaperSearch
+from emsco.search.paper import PaperLoop
 from emsco.search.settings import SearchSettings
 
 SETS = ("heart", "credit", "pima")
@@ -359,9 +359,9 @@ def _repeat(
 
 def _search(
     name: str, search: str, max_stages: int, costs: FeatureCosts, rng: np.random.Generator
-) -> PaperSearch | EvolutionSearch:
+) -> PaperLoop | EvolutionSearch:
     if search == "evolution":
         own = SearchSettings(max_stages, generations=_GENERATIONS)
         return EvolutionSearch(costs.costs, own, rng)
     settings = SearchSettings(max_stages, generations=_GENERATIONS, **SETTINGS[name])
-    return PaperSearch(len(costs.names), costs.smallest, settings, rng)
+    return PaperLoop(len(costs.names), costs.smallest, settings, rng)
