@@ -13,6 +13,7 @@ from time import perf_counter, process_time
 import numpy as np
 from subsets import all_subsets
 
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting import Workbench
 from emsco.lab.datasets import load
 from emsco.lab.searching import Parts, SplitData
@@ -38,7 +39,7 @@ def report_parts(parts: Parts) -> None:
     bank.kept(subsets)
     fitted = process_time()
     for threshold in THRESHOLDS:
-        bank.bits(np.full(2, threshold))
+        bank.bits(ThresholdGrid.single(np.full(2, threshold)))
     judged = process_time()
     print(f"bank: {len(subsets):,} subsets fitted in {fitted - started:.1f} CPU s")
     print(f"bits: all of them at {len(THRESHOLDS)} thresholds in {judged - fitted:.1f} CPU s")

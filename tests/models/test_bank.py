@@ -107,8 +107,9 @@ class TestFitsOnce:
 
     def test_progress_is_told_batch_by_batch(self, small_problem):
         bank, calls = bank_of(small_problem), []
-        bank.on_fit = lambda done, total: calls.append((done, total))
-        bank.count(*some_chains(), sure(0.7))
+        with bank.reporting(lambda done, total: calls.append((done, total))):
+            bank.count(*some_chains(), sure(0.7))
+        bank.count(*some_chains(seed=1), sure(0.7))
         total = calls[0][1]
         assert total > 1
         assert calls == [(i, total) for i in range(1, total + 1)]
@@ -215,7 +216,7 @@ class TestBits:
     def test_every_part_is_checked_before_it_is_fitted(self, monkeypatch, small_problem):
         monkeypatch.setattr("emsco.models.bank._SUBSETS_AT_ONCE", 10)
         bank, n_fits = bank_of(small_problem), []
-        in_parts = np.array(bank.bits(sure(0.7), lambda: n_fits.append(bank.n_fits)))
+        in_parts = np.array(bank.bits(sure(0.7), check=lambda: n_fits.append(bank.n_fits)))
         assert n_fits == [0, 10, 20, 30, 40, 50, 60]
         monkeypatch.undo()
         assert in_parts.tolist() == np.array(bank_of(small_problem).bits(sure(0.7))).tolist()
@@ -230,7 +231,7 @@ class TestBits:
         monkeypatch.setattr("emsco.models.bank._SUBSETS_AT_ONCE", 10)
         bank = bank_of(small_problem)
         with pytest.raises(TimeoutError, match="too late"):
-            bank.bits(sure(0.7), check)
+            bank.bits(sure(0.7), check=check)
         assert bank.n_fits == 10
         sound = np.array(bank_of(small_problem).bits(sure(0.7)))
         assert np.array(bank.bits(sure(0.7))).tolist() == sound.tolist()
@@ -316,7 +317,10 @@ class TestMemory:
         for seed in range(40):
             bank.count(*some_chains(2, seed=seed), sure(0.5 + seed / 100))
         (shard,) = bank.engine.splits[0].shards
-        assert bank._kept.nbytes + shard.bits.accepted.nbytes + shard.bits.correct.nbytes < limit
+        assert (
+            bank._fitted._numbers.nbytes + shard.bits.accepted.nbytes + shard.bits.correct.nbytes
+            < limit
+        )
         assert bank.n_fits > bank.capacity  # so it did overflow
 
     def test_what_it_holds_is_what_the_limit_allows(self):
@@ -387,10 +391,8 @@ class TestInterruptions:
             if done == 2:
                 raise KeyboardInterrupt("stop")
 
-        bank.on_fit = interrupt
-        with pytest.raises(KeyboardInterrupt, match="stop"):
+        with pytest.raises(KeyboardInterrupt, match="stop"), bank.reporting(interrupt):
             bank.count(*chains, sure(0.7))
-        bank.on_fit = None
         assert (
             bank.count(*chains, sure(0.7)).tolist()
             == bank_of(small_problem).count(*chains, sure(0.7)).tolist()

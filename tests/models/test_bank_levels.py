@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.brute import unpack
-from support.leveled import FOLDS, ROWS, bench_of, grid_of, plain_counts, random_genes
+from support.leveled import FOLDS, ROWS, bench_of, grid_of, plain_counts, random_genes, tolerant
 
 from emsco.designs.chromosomes import levels_of, stage_counts, stages_of
+from emsco.designs.thresholds import ThresholdGrid
 
 
 def counted(bank, genes, grid, max_stages=3):
     """The counts of the stages, for a bank that counts no classes."""
     levels = levels_of(genes, max_stages)
-    return bank.count(stages_of(genes), stage_counts(genes), grid.thresholds, levels)
+    return bank.count(stages_of(genes), stage_counts(genes), tolerant(grid), levels)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -30,11 +31,11 @@ def test_counts_are_those_of_a_loop_over_rows_and_stages(n_classes, weights, gap
 def test_without_levels_every_stage_has_the_first_threshold():
     bank, grid = bench_of().bank, grid_of()
     stages = stages_of(random_genes(grid))
-    plain = bank.count(stages, stage_counts(stages), grid.thresholds[0])
-    assert bank.count(stages, stage_counts(stages), grid.thresholds).tolist() == plain.tolist()
-    other = bank.count(stages, stage_counts(stages), grid.thresholds[1])
+    plain = bank.count(stages, stage_counts(stages), ThresholdGrid.single(grid.thresholds[0]))
+    assert bank.count(stages, stage_counts(stages), grid).tolist() == plain.tolist()
+    other = bank.count(stages, stage_counts(stages), ThresholdGrid.single(grid.thresholds[1]))
     levels = np.ones((len(stages), 3), dtype=np.int64)
-    found = bank.count(stages, stage_counts(stages), grid.thresholds, levels)
+    found = bank.count(stages, stage_counts(stages), grid, levels)
     assert found.tolist() == other.tolist() != plain.tolist()
 
 
@@ -73,8 +74,8 @@ def test_bits_of_a_subset_are_its_answers_at_the_threshold(n_classes):
     subsets = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 0, 1], [1] * 5], dtype=bool)
     scored = [own for _, own in FOLDS]
     answers = bench.bank.answers(subsets, bench.data.rows, scored)
-    for least in grid.thresholds:
-        found = bench.bank.bits_of(words, least)
+    for level, least in enumerate(grid.thresholds):
+        found = bench.bank.bits_of(words, tolerant(grid), level)
         for i, ((winner, sure), own) in enumerate(zip(answers, scored, strict=True)):
             accepted, correct = unpack(found[:, :, i : i + 1].copy(), len(own))  # 40 rows a word
             leaves = sure >= least[winner]

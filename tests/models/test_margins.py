@@ -11,6 +11,7 @@ from support.brute import unpack
 from support.leveled import FOLDS, ROWS, bench_of
 
 from emsco.designs.chromosomes import subsets_of_words
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bits import bits_of_margins, margins_of
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.guesses import KnownMargins
@@ -82,14 +83,14 @@ def test_bits_that_follow_from_margins_are_those_of_the_models(n_classes, recipe
     assert margins.shape == (4, 64 * bank.n_words)
     for least in (0.0, 0.45, 0.7, 0.9):
         thresholds = np.full(n_classes, least)
-        wanted = bank.bits_of(WORDS, thresholds)
+        wanted = bank.bits_of(WORDS, ThresholdGrid.single(thresholds))
         assert bank.guessed_bits(margins, thresholds).tolist() == wanted.tolist()
         assert wanted[0].any()
 
 
 def test_thresholds_by_class_lead_to_the_bits_of_the_models_for_two_classes():
     bank, thresholds = bench_of(splits=FOLDS).bank, np.array([0.65, 0.85])
-    wanted = bank.bits_of(WORDS, thresholds)
+    wanted = bank.bits_of(WORDS, ThresholdGrid.single(thresholds))
     assert bank.guessed_bits(bank.margins(WORDS), thresholds).tolist() == wanted.tolist()
 
 

@@ -150,7 +150,7 @@ class TestCuts:
         (shard,) = split.shards
         models = split.fitter.fit(np.eye(7, dtype=bool))
         shard.bits.reserve(7)
-        shard.judge(models, np.arange(7), sure(0.6))
+        shard.judge(models, np.arange(7), np.full(2, 0.6))
         before, after = np.zeros((2, 2, 7, 1), dtype=np.int64)
         chains = one_stage_each(7)
         shard.bits.add_counts(*chains, *before)
@@ -165,7 +165,7 @@ class TestCuts:
         split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
         (shard,) = split.shards
         shard.bits.reserve(7)
-        shard.judge(split.fitter.fit(np.eye(7, dtype=bool)), np.arange(7), sure(0.6))
+        shard.judge(split.fitter.fit(np.eye(7, dtype=bool)), np.arange(7), np.full(2, 0.6))
         exits, correct_exits = np.zeros((2, 7, 1), dtype=np.int64)
         shard.bits.add_counts(*one_stage_each(7), exits, correct_exits)
         slots = np.array([5, 0, 5])

@@ -6,7 +6,7 @@ from sklearn.model_selection import ShuffleSplit
 
 from emsco import EMSCOClassifier
 from emsco.designs.thresholds import ThresholdGrid
-from emsco.models.bits import unsteady
+from emsco.models.bank import unsteady
 
 
 def test_shares_that_differ_by_chance_are_steady():

@@ -7,6 +7,7 @@ import pytest
 
 from emsco import EMSCOClassifier
 from emsco.data.splits import SingleRows
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import EMSCOError, EMSCOWarning, ParameterError
 from emsco.models.backends import check_device
 from emsco.models.bank import SubsetBank
@@ -110,13 +111,13 @@ def test_bits_counts_and_margins_are_those_of_the_cpu(problem):
     _, own, sent, _ = problem
     least = np.full(own.n_classes, 0.6)
     banks = [SubsetBank(engine, np.eye(N_FEATURES, dtype=bool)) for engine in (own, sent)]
-    bits, others = (bank.bits_of(WORDS, least) for bank in banks)
+    bits, others = (bank.bits_of(WORDS, ThresholdGrid.single(least)) for bank in banks)
     assert np.array_equal(bits, others)
     rng = np.random.default_rng(0)
     designs = rng.integers(0, 3, (40, N_FEATURES)).astype(np.int16)
     designs[:, :3] = [0, 1, 2]
     levels, n_stages = rng.integers(0, 2, (40, 3)), np.full(40, 3)
-    given = designs, n_stages, np.array([least, least + 0.2]), levels
+    given = designs, n_stages, ThresholdGrid(np.array([least, least + 0.2])), levels
     assert np.array_equal(banks[0].count(*given), banks[1].count(*given))
     margins = [bank.margins(WORDS[:5]) for bank in banks]
     assert np.allclose(*margins, atol=1e-6)
@@ -131,7 +132,7 @@ def test_prices_by_row_are_paid_as_on_the_cpu():
     for engine in (own, sent):
         bank = SubsetBank(engine, np.eye(N_FEATURES, dtype=bool))
         bank.price(np.array([1, 3]), prices)
-        spent.append(bank.count(designs, np.array([2, 3]), np.full(2, 0.7)))
+        spent.append(bank.count(designs, np.array([2, 3]), ThresholdGrid.single(np.full(2, 0.7))))
     assert np.array_equal(*spent)
 
 

@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from emsco import EMSCOClassifier
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress, stage_counts
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import CheckpointError, ParameterError
 from emsco.fitting.workbench import Workbench
 from emsco.models.bank import SubsetBank, logistic_bank
@@ -131,7 +132,9 @@ def test_logistic_shards_count_each_class_as_if_it_were_scored_alone(n_classes, 
             SplitRows.cut(X, labels, *f, 1.0, rows_per_shard, **options, **more) for f in folds
         ]
         bank = logistic_bank(splits, N_FEATURES, n_classes=n_classes)
-        return bank.count(designs, stage_counts(designs), np.full(n_classes, 0.7))
+        return bank.count(
+            designs, stage_counts(designs), ThresholdGrid.single(np.full(n_classes, 0.7))
+        )
 
     found = counts(folds, by_class=True)
     assert np.array_equal(found[:, :, n_classes:], counts(folds))

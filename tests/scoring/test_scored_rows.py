@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
+from support.leveled import tolerant
 
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
@@ -72,7 +73,7 @@ def assert_sums_are_counts(bench, thresholds):
     n_stages = stages.max(axis=1) + 1
     levels = levels_of(designs, int(n_stages.max()))
     assert len(np.unique(levels)) == grid.n_levels
-    counts = bench.bank.count(stages_of(designs), n_stages, grid.thresholds, levels)
+    counts = bench.bank.count(stages_of(designs), n_stages, tolerant(grid), levels)
     rows = scored(bench, grid)
     every = np.concatenate([held_out for _, held_out in bench.splits])
     units = np.ones(len(every)) if bench.data.units is None else bench.data.units[every]

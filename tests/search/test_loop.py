@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -47,13 +48,28 @@ class CountingSearch:
             self.stop_reason = ENOUGH
 
 
+class FakeBank:
+    """Remembers who is told of fits."""
+
+    def __init__(self):
+        self.on_fit = None
+
+    @contextmanager
+    def reporting(self, report):
+        self.on_fit = report
+        try:
+            yield
+        finally:
+            self.on_fit = None
+
+
 class FakeEvaluator:
     """Counts the designs that it scores, and may raise Ctrl-C in its n-th call."""
 
     def __init__(self, interrupted_in: int | None = None) -> None:
         self.n_designs = 0
         self.n_subsets = 0
-        self.bank = SimpleNamespace(on_fit=None)
+        self.bank = FakeBank()
         self._calls = itertools.count()
         self._interrupted_in = interrupted_in
 

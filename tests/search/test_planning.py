@@ -485,7 +485,7 @@ def test_what_was_found_before_ctrl_c_joins_the_first_designs(problem):
 
 @pytest.mark.filterwarnings("ignore:Search interrupted")
 def test_ctrl_c_while_fitting_all_subsets_keeps_the_first_designs(problem, monkeypatch):
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SubsetBank, "bits", interrupted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import logistic_bank
 
 __all__ = ["coefs_of", "logistic_bank", "sure"]
@@ -15,5 +16,5 @@ def coefs_of(bank, subsets):
 
 
 def sure(min_confidence):
-    """The same threshold for both classes."""
-    return np.full(2, float(min_confidence))
+    """The same threshold for both classes and all stages."""
+    return ThresholdGrid.single(np.full(2, float(min_confidence)))

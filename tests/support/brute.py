@@ -281,7 +281,7 @@ class RealInstance:
             min_confidence,
             max_stages,
         )
-        return cls(evaluator, evaluator.bank.bits(evaluator.thresholds))
+        return cls(evaluator, evaluator.bank.bits(evaluator.grid))
 
     def landscape(self, max_stages, **options):
         space = DesignSpace(self.evaluator.bank.n_features, max_stages, **options)

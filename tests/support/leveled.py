@@ -54,11 +54,20 @@ def bench_of(
     return Workbench(data, splits, recipe, metric=metric)
 
 
+class TolerantGrid(ThresholdGrid):
+    """A grid at which stages count even if the models of folds disagree about them."""
+
+    searched_levels = ()
+
+
+def tolerant(grid):
+    """Return the grid at which no stage is refused."""
+    return TolerantGrid(grid.thresholds, grid.early, grid.last)
+
+
 def tolerant_evaluator(bench, grid, max_stages):
     """Return an evaluator that also counts stages about which the models of folds disagree."""
-    evaluator = bench.evaluator(max_stages, grid)
-    bench.bank.watched = ()
-    return evaluator
+    return bench.evaluator(max_stages, tolerant(grid))
 
 
 def random_genes(grid, n_designs=40, max_stages=3, n_features=5, seed=0, allow_exclusion=True):

@@ -121,7 +121,6 @@ class Workbench:
     ) -> Evaluator:
         """Make an evaluator for one threshold, one threshold per class, or a grid of them."""
         rules, grid = self.constraints, self.grid(min_confidence)
-        self.bank.watched = grid.thresholds[list(grid.searched_levels)]  # none that was asked for
         return Evaluator(
             self.bank,
             self.blocks.costs(self.data.costs),
@@ -263,8 +262,8 @@ class Workbench:
         with (
             SearchProgress(shown=shown, note=plan.note or plan.forecast) as progress,
             closing(self.bank.engine),
+            self.bank.reporting(progress.fitting if shown else None),
         ):
-            self.bank.on_fit = progress.fitting if shown else None
             result = plan.run(problem, rng, time_limit, progress, whole_limit)
             return replace(result, scored=evaluator.designs)
 

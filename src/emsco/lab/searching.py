@@ -152,8 +152,8 @@ class SplitBanks:
 
         ``report(done, total)`` is called as parts of the work are done.
         """
-        self._scored.bank.on_fit = report
-        return self._scored.bank.kept(self._every())
+        with self._scored.bank.reporting(report):
+            return self._scored.bank.kept(self._every())
 
     def adopt(self, models: FloatArray) -> None:
         """Take over the models that `fit_every` fitted on the same rows."""

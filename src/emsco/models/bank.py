@@ -1,8 +1,22 @@
-"""The bank: fits the model of each subset once, and keeps it as a few numbers and bits."""
+"""The bank: fits the model of each subset once, and keeps it as a few numbers and bits.
+
+It has three layers. Each asks the one below it only for what it lacks:
+
+- `SubsetBank` counts the rows that leave at each stage of designs.
+- `_JudgedSubsets` keeps two bits per scored row for each subset and threshold. They stand in a
+  *slot*, which has the same number in every part of `Engine.bits`.
+- `_FittedSubsets` keeps the numbers of each subset's model: weights, or answers.
+
+Here a subset is a set of features, packed into *words* that serve as a key, and a *level* is the
+number of a threshold in a `ThresholdGrid`. Both lower layers drop the least recently used entries
+when their share of the memory is full. So a new threshold needs no new fit, and a search may ask
+for more subsets than there is room for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +27,7 @@ from emsco._base.typing import (
     BoolArray,
     FloatArray,
     IntArray,
+    Report,
     SingleArray,
     StageArray,
     WordArray,
@@ -20,19 +35,21 @@ from emsco._base.typing import (
 from emsco._base.workers import Workers, slices
 from emsco._kernels.slots import Slots
 from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_subsets
-from emsco.models.bits import WORD, Bits, bits_of_margins, unsteady
+from emsco.designs.thresholds import ThresholdGrid
+from emsco.models.bits import WORD, bits_of_margins
 from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
 
 _SUBSETS_AT_ONCE = 2**13
 _MARGINS_AT_ONCE = 2**22
 _WORTH_COUNTING = 2**22  # bytes to count; with less work, starting threads takes longer
+_MATERIAL = 0.05  # of the rows: a deviation between splits that changes what is promised
+_BEYOND = 3.0  # standard errors of a variance
 
 
 class SubsetBank:
-    """Fits the models of subsets on first request and keeps them, within a memory limit.
+    """Counts what designs do with the scored rows; fits their models on first request.
 
-    One bank serves any number of thresholds and searches, one call at a time. Models are kept by
-    subset, and bits by subset and threshold, so a new threshold needs no new fit.
+    One bank serves any number of thresholds and searches, one call at a time.
 
     Parameters
     ----------
@@ -41,49 +58,32 @@ class SubsetBank:
     members : ndarray of bool, shape (n_features, n_inputs)
         Inputs of each feature.
     memory_limit : int
-        Most bytes to keep: three quarters for bits, one quarter for models. When a part is full,
-        the bank drops its least recently used entries.
+        Most bytes to keep: three quarters for bits, one quarter for models.
     n_jobs : int
         Threads. The results do not depend on it.
 
     Attributes
     ----------
-    n_fits : int
-        Models fitted so far.
+    n_features : int
     has_prices : bool
         Whether rows have prices of their own; see `price`.
-    on_fit : callable or None
-        Called as ``on_fit(done, total)`` while models are fitted.
-    watched : list of ndarray of shape (n_classes,)
-        Thresholds at which subsets are worthless if the models of the splits disagree about them;
-        see `emsco.models.bits`.
     """
 
     def __init__(
         self, engine: Engine, members: BoolArray, memory_limit: int = 2**30, n_jobs: int = 1
     ) -> None:
         self.engine = engine
-        self.n_features = n_features = len(members)
-        self.n_fits = 0
+        self.n_features = len(members)
         self.has_prices = False
-        self.on_fit: Callable[[int, int], None] | None = None
-        self.watched: Sequence[FloatArray] | FloatArray = ()
-        self._members = members.astype(np.float32)
-        self._owner = np.argmax(members, axis=0) if (members.sum(axis=0) == 1).all() else None
         self._workers = Workers(n_jobs)
-        self._bytes_per_slot = sum(bits.bytes_per_slot for bits in engine.bits)
-        n_words = -(-n_features // 32)
-        slot = Slots.bytes_per_key(n_words + 1) + self._bytes_per_slot
-        model = Slots.bytes_per_key(n_words) + 8 * engine.kept
-        self._slots = Slots(memory_limit * 3 // 4 // slot, n_words + 1)
-        self._models = Slots(memory_limit // 4 // model, n_words)
-        self._kept: FloatArray = np.zeros((0, engine.kept))
-        self._thresholds: dict[bytes, int] = {}
-        if self.capacity < n_features:
-            least = max(-(-n_features * slot * 4 // 3) + 1, n_features * model * 4)
+        self._fitted = _FittedSubsets(engine, members, memory_limit // 4)
+        self._judged = _JudgedSubsets(self._fitted, memory_limit * 3 // 4)
+        if self.capacity < self.n_features:
+            for_models = self.n_features * self._fitted.bytes_per_subset * 4
+            for_bits = -(-self.n_features * self._judged.bytes_per_slot * 4 // 3) + 1
             raise refused(
                 "memory_limit",
-                f"be at least {least:,} bytes for these rows and features",
+                f"be at least {max(for_bits, for_models):,} bytes for these rows and features",
                 memory_limit,
                 got=f"{memory_limit:,}",
             )
@@ -94,9 +94,14 @@ class SubsetBank:
         return self._workers.n_jobs
 
     @property
+    def n_fits(self) -> int:
+        """Models fitted so far."""
+        return self._fitted.n_fits
+
+    @property
     def n_words(self) -> int:
         """Words that hold one bit per scored row, padding included."""
-        return self._bytes_per_slot // 16
+        return sum(bits.n_words for bits in self.engine.bits)
 
     @property
     def n_rows(self) -> int:
@@ -113,17 +118,6 @@ class SubsetBank:
         """Counts of a design before those of its stages: what it spends by prices, classes."""
         return self.has_prices + self.n_counted
 
-    def price(self, priced: IntArray, prices: IntArray) -> None:
-        """Let rows pay for some features by prices of their own, in whole units.
-
-        `priced` are the features, and `prices`, of shape (n_priced, n_scored), has what each scored
-        row pays, split after split.
-        """
-        ends = np.cumsum([0, *(bits.n_scored for bits in self.engine.bits)])
-        for bits, first, end in zip(self.engine.bits, ends[:-1], ends[1:], strict=True):
-            bits.price(priced, prices[:, first:end])
-        self.has_prices = True
-
     @property
     def word_weights(self) -> IntArray:
         """Weight of each row of a word, by word."""
@@ -132,20 +126,42 @@ class SubsetBank:
     @property
     def missing(self) -> WordArray:
         """Rows in which a feature is missing, (n_features, n_words)."""
-        found = [bits.missing for bits in self.engine.bits]
-        shape = (self.n_features, self.n_words)
-        return np.concatenate(found, axis=1) if len(found[0]) else np.zeros(shape, np.uint64)
+        parts = [bits.missing for bits in self.engine.bits]
+        if len(parts[0]):
+            return np.concatenate(parts, axis=1)
+        return np.zeros((self.n_features, self.n_words), np.uint64)
 
     @property
     def capacity(self) -> int:
         """Most distinct subsets per call."""
-        return min(self._slots.capacity, self._models.capacity)
+        return min(self._judged.capacity, self._fitted.capacity)
+
+    @contextmanager
+    def reporting(self, report: Report | None) -> Iterator[None]:
+        """Call ``report(done, total)`` while models are fitted within this block.
+
+        It may raise to stop fitting. Reports of outer blocks are called first.
+        """
+        with self._fitted.reporting(report):
+            yield
+
+    def price(self, priced: IntArray, prices: IntArray) -> None:
+        """Let rows pay for some features by prices of their own, in whole units.
+
+        `priced` are the features, and `prices`, of shape (n_priced, n_scored), has what each scored
+        row pays, split after split.
+        """
+        first = 0
+        for bits in self.engine.bits:
+            bits.price(priced, prices[:, first : first + bits.n_scored])
+            first += bits.n_scored
+        self.has_prices = True
 
     def count(
         self,
         designs: StageArray,
         n_stages: IntArray,
-        thresholds: FloatArray,
+        grid: ThresholdGrid,
         levels: IntArray | None = None,
     ) -> IntArray:
         """Count the rows that leave at each stage of each design, and the correct ones.
@@ -155,7 +171,7 @@ class SubsetBank:
         designs : ndarray of shape (n_designs, n_features)
             Stage of each feature; no stage number is skipped.
         n_stages : ndarray of shape (n_designs,)
-        thresholds : ndarray of shape (n_classes,) or (n_levels, n_classes)
+        grid : ThresholdGrid
         levels : ndarray of shape (n_designs, most stages), optional
             Which of the thresholds each stage has; the first by default.
 
@@ -166,53 +182,60 @@ class SubsetBank:
             rows of each counted class, over all stages; then the rows of each stage, 0 after a
             design's last one.
         """
-        most, thresholds = int(n_stages.max()), np.atleast_2d(thresholds)
+        most = int(n_stages.max())
         if levels is None:
             levels = np.zeros((len(designs), most), dtype=np.int64)
         counts = np.zeros((2, len(designs), self.n_ahead + most), dtype=np.int64)
         for part in slices(len(designs), max(1, self.capacity // most)):
-            own = thresholds, levels[part]
-            self._add_counts(designs[part], n_stages[part], *own, counts[:, part])
+            chains = self._chains(designs[part], most, grid, levels[part])
+            self._add_counts(designs[part], n_stages[part], chains, counts[:, part])
         return counts
 
-    def kept(self, subsets: BoolArray) -> FloatArray:
-        """Numbers that the engine keeps of each subset's model, (n_subsets, engine.kept)."""
-        found = np.empty((len(subsets), self.engine.kept))
-        words = words_of_subsets(subsets)
-        for part in slices(len(subsets), self._models.capacity):
-            found[part] = self._kept_of(words[part])
-        return found
+    def _chains(
+        self, designs: StageArray, most: int, grid: ThresholdGrid, levels: IntArray
+    ) -> IntArray:
+        """Slots of the bits of each design's stages, (n_designs, most)."""
+        words = subset_words(designs, most)
+        slots = self._judged.slots_of(
+            words.reshape(-1, words.shape[2]), grid, levels[:, :most].reshape(-1)
+        )
+        return slots.reshape(words.shape[:2])
 
-    def kept_of_inputs(self, reads: BoolArray) -> FloatArray:
-        """Numbers of the models that read these inputs: those kept, and others fitted now.
+    def _add_counts(
+        self, designs: StageArray, n_stages: IntArray, chains: IntArray, counts: IntArray
+    ) -> None:
+        def add(part: slice) -> None:
+            exits, correct_exits = counts[:, part, int(self.has_prices) :]
+            for bits in self.engine.bits:
+                bits.add_counts(designs[part], chains[part], n_stages[part], exits, correct_exits)
+                if self.has_prices:
+                    bits.add_prices(designs[part], chains[part], counts[0, part, 0])
 
-        Inputs that are no union of features are fitted, and not kept.
+        worth = chains.size * 16 * self.n_words > _WORTH_COUNTING
+        size = -(-len(chains) // (self.n_jobs if worth else 1))
+        self._workers.run(add, list(slices(len(chains), size)))
+
+    def refused(
+        self, designs: StageArray, n_stages: IntArray, grid: ThresholdGrid, levels: IntArray
+    ) -> BoolArray:
+        """Tell which designs have a stage about which the models of the splits disagree.
+
+        With one split there are none: its models have no others to disagree with. The parameters
+        are those of `count`.
         """
-        different, place = np.unique(reads, axis=0, return_inverse=True)
-        lacks = (~different).astype(np.float32) @ self._members.T > 0
-        subsets = ~lacks & (self._members.any(axis=1))
-        known = (self.inputs(subsets) == different).all(axis=1) & subsets.any(axis=1)
-        found = np.empty((len(different), self.engine.kept))
-        found[known] = self.kept(subsets[known])
-        if not known.all():
-            found[~known] = self.engine.fit(different[~known], self.on_fit)
-        numbers: FloatArray = found[place.reshape(-1)]
-        return numbers
-
-    def adopt(self, subsets: BoolArray, kept: FloatArray) -> None:
-        """Take over the models of another bank, to fit them here no more.
-
-        The other bank must have the same training rows, and an engine that keeps weights:
-        outcomes depend on the scored rows.
-        """
-        words = words_of_subsets(subsets)
-        for part in slices(len(subsets), self._models.capacity):
-            with self._models.claim(words[part]) as claim:
-                self._kept = _grown(self._kept, self._models.n_used, self._models.capacity)
-                self._kept[claim.new_slots] = kept[part][claim.new_places]
+        most = int(n_stages.max())
+        is_refused = np.zeros(len(designs), dtype=np.bool_)
+        if not any(self.engine.split_of):
+            return is_refused
+        for part in slices(len(designs), max(1, self.capacity // most)):
+            chains = self._chains(designs[part], most, grid, levels[part])
+            worthless = self._judged.are_worthless(chains.reshape(-1)).reshape(chains.shape)
+            is_stage = np.arange(most) < n_stages[part, None]
+            is_refused[part] = np.any(worthless & is_stage, axis=1)
+        return is_refused
 
     def bits(
-        self, thresholds: FloatArray, check: Callable[[], None] | None = None
+        self, grid: ThresholdGrid, level: int = 0, check: Callable[[], None] | None = None
     ) -> tuple[WordArray, WordArray]:
         """Fit and judge every subset; return the accepted rows and the correct rows as bits.
 
@@ -224,10 +247,28 @@ class SubsetBank:
         for part in slices(len(every), min(self.capacity, _SUBSETS_AT_ONCE)):
             if check:
                 check()
-            parts.append(self.bits_of(every[part], thresholds))
+            parts.append(self.bits_of(every[part], grid, level))
         parts.insert(0, np.zeros_like(parts[0][:, :1]))  # the empty subset has no model
         accepted, correct = np.concatenate(parts, axis=1)
         return accepted, correct
+
+    def bits_of(
+        self,
+        words: WordArray,
+        grid: ThresholdGrid,
+        level: int = 0,
+        places: IntArray | None = None,
+    ) -> WordArray:
+        """Accepted and correct rows of subsets, given as words: (2, n_subsets, n_words).
+
+        With `places`, only these words of bits; see `sampled_words`.
+        """
+        n_words = self.n_words if places is None else len(places)
+        copied = np.empty((2, len(words), n_words), dtype=np.uint64)
+        for part in slices(len(words), self.capacity):
+            slots = self._judged.slots_of(words[part], grid, np.full(len(words[part]), level))
+            copied[:, part] = self._judged.bits_of(slots, places)
+        return copied
 
     def sampled_words(self, most: int) -> tuple[IntArray, int]:
         """At most so many words of bits, evenly spaced, and the weight of their rows."""
@@ -236,38 +277,14 @@ class SubsetBank:
         valid = np.concatenate([bits.valid for bits in self.engine.bits])[places]
         return places, int(np.bitwise_count(valid) @ self.word_weights[places])
 
-    def bits_of(
-        self, words: WordArray, thresholds: FloatArray, places: IntArray | None = None
-    ) -> WordArray:
-        """Accepted and correct rows of subsets, given as words: (2, n_subsets, n_words).
-
-        With `places`, only these words of bits.
-        """
-        n_words = self.n_words if places is None else len(places)
-        found = np.empty((2, len(words), n_words), dtype=np.uint64)
-        for part in slices(len(words), self.capacity):
-            level = np.zeros(len(words[part]), dtype=np.int64)
-            slots = self._slots_of(words[part], thresholds[None], level)
-            own = [bits.get(slots, at) for bits, at in self._parts_of(places)]
-            found[:, part] = np.concatenate(own, axis=2)
-        return found
-
-    def _parts_of(self, places: IntArray | None) -> Iterator[tuple[Bits, IntArray | None]]:
-        """Split places among all words into those of each split's own."""
-        first = 0
-        for bits in self.engine.bits:
-            end = first + bits.n_words
-            yield bits, None if places is None else _between(places, first, end)
-            first = end
-
     def margins(self, words: WordArray) -> SingleArray:
         """Margins of subsets, given as words, for all scored rows: (n_subsets, bits)."""
-        found = np.empty((len(words), 64 * self.n_words), dtype=np.float32)
-        size = max(1, _MARGINS_AT_ONCE // found.shape[1])
-        for part in slices(len(words), min(self._models.capacity, size)):
-            own = self.engine.margins(self._kept_of(words[part]))
-            found[part] = np.concatenate([_padded(one) for one in own], axis=1)
-        return found
+        margins = np.empty((len(words), WORD * self.n_words), dtype=np.float32)
+        size = max(1, _MARGINS_AT_ONCE // margins.shape[1])
+        for part in slices(len(words), min(self._fitted.capacity, size)):
+            of_parts = self.engine.margins(self._fitted.numbers_of(words[part]))
+            margins[part] = np.concatenate([_padded(one) for one in of_parts], axis=1)
+        return margins
 
     def guessed_bits(self, margins: SingleArray, thresholds: FloatArray) -> WordArray:
         """Accepted and correct rows that follow from margins: (2, n_subsets, n_words)."""
@@ -276,42 +293,67 @@ class SubsetBank:
         bits: WordArray = bits_of_margins(margins, truth, thresholds) & valid
         return bits
 
-    def refused(
-        self, designs: StageArray, n_stages: IntArray, thresholds: FloatArray, levels: IntArray
-    ) -> BoolArray:
-        """Tell which designs have a stage that is worthless at its threshold; see `watched`.
-
-        With one split there are none: its models have no others to disagree with. The parameters
-        are those of `count`.
-        """
-        most = int(n_stages.max())
-        found = np.zeros(len(designs), dtype=np.bool_)
-        if self._has_one_split:
-            return found
-        for part in slices(len(designs), max(1, self.capacity // most)):
-            words = subset_words(designs[part], most)
-            own = levels[part, :most].reshape(-1)
-            slots = self._slots_of(words.reshape(-1, words.shape[2]), thresholds, own)
-            worthless = self._worthless(slots).reshape(words.shape[:2])
-            is_stage = np.arange(most) < n_stages[part, None]
-            found[part] = np.any(worthless & is_stage, axis=1)
-        return found
-
-    def _worthless(self, slots: IntArray) -> BoolArray:
-        """Tell which slots accept every row, and none of them correctly."""
-        worthless = np.ones(len(slots), dtype=np.bool_)
-        for one in self.engine.bits:
-            accepted, correct = one.get(slots)
-            worthless &= np.all(accepted == one.valid, axis=1) & ~np.any(correct, axis=1)
-        return worthless
-
     def answers(self, subsets: BoolArray, rows: Any, scored: Sequence[IntArray]) -> list[Answers]:
         """Answers of each subset's model for the scored rows of each split.
 
         These are the likeliest class and its probability, both of shape (n_subsets, n_scored).
         `rows` has the inputs of all rows, and `scored` the numbers of each split's scored ones.
         """
-        return self.engine.answers(self.inputs(subsets), self.kept(subsets), rows, scored)
+        reads = self._fitted.inputs(subsets)
+        return self.engine.answers(reads, self.kept(subsets), rows, scored)
+
+    def kept(self, subsets: BoolArray) -> FloatArray:
+        """Numbers that the engine keeps of each subset's model, (n_subsets, engine.kept)."""
+        numbers = np.empty((len(subsets), self.engine.kept))
+        words = words_of_subsets(subsets)
+        for part in slices(len(subsets), self._fitted.capacity):
+            numbers[part] = self._fitted.numbers_of(words[part])
+        return numbers
+
+    def kept_of_inputs(self, reads: BoolArray) -> FloatArray:
+        """Numbers of the models that read these inputs: those kept, and others fitted now.
+
+        Inputs that are no union of features are fitted, and not kept.
+        """
+        different, place = np.unique(reads, axis=0, return_inverse=True)
+        subsets = self._fitted.largest_subsets(different)
+        known = (self._fitted.inputs(subsets) == different).all(axis=1) & subsets.any(axis=1)
+        numbers = np.empty((len(different), self.engine.kept))
+        numbers[known] = self.kept(subsets[known])
+        if not known.all():
+            numbers[~known] = self._fitted.fit(different[~known])
+        of_reads: FloatArray = numbers[place.reshape(-1)]
+        return of_reads
+
+    def adopt(self, subsets: BoolArray, kept: FloatArray) -> None:
+        """Take over the models of another bank, to fit them here no more.
+
+        The other bank must have the same training rows, and an engine that keeps weights:
+        outcomes depend on the scored rows.
+        """
+        words = words_of_subsets(subsets)
+        for part in slices(len(subsets), self._fitted.capacity):
+            self._fitted.adopt(words[part], kept[part])
+
+
+class _FittedSubsets:
+    """Models of subsets, each fitted on first request and kept as the numbers of its engine."""
+
+    def __init__(self, engine: Engine, members: BoolArray, n_bytes: int) -> None:
+        self.engine = engine
+        self.n_features = len(members)
+        self.n_key_words = -(-self.n_features // 32)
+        self.n_fits = 0
+        self.bytes_per_subset = Slots.bytes_per_key(self.n_key_words) + 8 * engine.kept
+        self._members = members.astype(np.float32)
+        self._owner = np.argmax(members, axis=0) if (members.sum(axis=0) == 1).all() else None
+        self._slots = Slots(n_bytes // self.bytes_per_subset, self.n_key_words)
+        self._numbers: FloatArray = np.zeros((0, engine.kept))
+        self._reports: list[Report] = []
+
+    @property
+    def capacity(self) -> int:
+        return self._slots.capacity
 
     def inputs(self, subsets: BoolArray) -> BoolArray:
         """Inputs of each subset of the features, (n_subsets, n_inputs)."""
@@ -320,91 +362,123 @@ class SubsetBank:
             return reads
         return subsets[:, self._owner]  # a product of matrices would wait for its threads
 
-    def _kept_of(self, words: WordArray) -> FloatArray:
-        with self._models.claim(words) as claim:
-            if claim.new_slots.size:
-                self._fit(subsets_of_words(claim.new_keys, self.n_features), claim.new_slots)
-        found: FloatArray = self._kept[claim.slots]
-        return found
+    def largest_subsets(self, reads: BoolArray) -> BoolArray:
+        """All features whose inputs are among these, (n_models, n_features)."""
+        lacks = (~reads).astype(np.float32) @ self._members.T > 0
+        subsets: BoolArray = ~lacks & self._members.any(axis=1)
+        return subsets
 
-    def _slots_of(self, words: WordArray, thresholds: FloatArray, levels: IntArray) -> IntArray:
-        """Slots of the subsets' bits, each at one of the thresholds; new ones are judged."""
-        numbers = np.array([self._number_of(one) for one in thresholds])
+    def numbers_of(self, words: WordArray) -> FloatArray:
+        """Numbers of the models of subsets; new ones are fitted."""
+        with self._slots.claim(words) as claim:
+            if claim.new_slots.size:
+                self._make_room()
+                new = subsets_of_words(claim.new_keys, self.n_features)
+                self._numbers[claim.new_slots] = self.fit(self.inputs(new))
+                self.n_fits += len(new)
+        numbers: FloatArray = self._numbers[claim.slots]
+        return numbers
+
+    def adopt(self, words: WordArray, numbers: FloatArray) -> None:
+        with self._slots.claim(words) as claim:
+            self._make_room()
+            self._numbers[claim.new_slots] = numbers[claim.new_places]
+
+    def fit(self, reads: BoolArray) -> FloatArray:
+        """Fit models of these inputs; all reports are called."""
+
+        def report(done: int, total: int) -> None:
+            for one in self._reports:
+                one(done, total)
+
+        return self.engine.fit(reads, report if self._reports else None)
+
+    @contextmanager
+    def reporting(self, report: Report | None) -> Iterator[None]:
+        before = self._reports
+        self._reports = before if report is None else [*before, report]
+        try:
+            yield
+        finally:
+            self._reports = before
+
+    def _make_room(self) -> None:
+        if len(self._numbers) < self._slots.n_used:
+            room = _room(self._slots.n_used, self._slots.capacity)
+            grown = np.zeros((room, self._numbers.shape[1]))
+            grown[: len(self._numbers)] = self._numbers
+            self._numbers = grown
+
+
+class _JudgedSubsets:
+    """Bits of subsets at thresholds, each judged on first request.
+
+    A subset is worthless at a threshold that was searched for, not asked for, if the models of
+    the splits disagree about how many rows reach it: what such a stage promises cannot be kept.
+    All its answers then count as wrong.
+    """
+
+    def __init__(self, fitted: _FittedSubsets, n_bytes: int) -> None:
+        self._fitted, self._engine = fitted, fitted.engine
+        n_key_words = fitted.n_key_words + 1  # the number of the thresholds comes first
+        self.bytes_per_slot = Slots.bytes_per_key(n_key_words)
+        self.bytes_per_slot += sum(bits.bytes_per_slot for bits in self._engine.bits)
+        self._slots = Slots(n_bytes // self.bytes_per_slot, n_key_words)
+        self._numbers: dict[tuple[bytes, bool], int] = {}  # of thresholds, and whether searched
+
+    @property
+    def capacity(self) -> int:
+        return self._slots.capacity
+
+    def slots_of(self, words: WordArray, grid: ThresholdGrid, levels: IntArray) -> IntArray:
+        """Slots of the bits of subsets, each at a level of a grid; new ones are judged."""
+        of_levels = [least.tobytes() for least in grid.thresholds]
+        searched = {of_levels[level] for level in grid.searched_levels}
+        is_searched = [one in searched for one in of_levels]
+        numbers = np.array(
+            [
+                self._numbers.setdefault(key, len(self._numbers))
+                for key in zip(of_levels, is_searched, strict=True)
+            ]
+        )
         keys = np.insert(words, 0, numbers[levels], axis=1)
         with self._slots.claim(keys) as claim:
             if claim.new_slots.size:
-                level = np.searchsorted(np.sort(numbers), claim.new_keys[:, 0])
-                level = np.argsort(numbers)[level]
-                self._judge(claim.new_keys[:, 1:], claim.new_slots, thresholds, level)
+                order = np.argsort(numbers)
+                new_levels = order[np.searchsorted(numbers[order], claim.new_keys[:, 0])]
+                self._judge(
+                    claim.new_keys[:, 1:], claim.new_slots, grid.thresholds, new_levels, is_searched
+                )
         return claim.slots
 
-    def _number_of(self, thresholds: FloatArray) -> int:
-        return self._thresholds.setdefault(thresholds.tobytes(), len(self._thresholds))
-
-    def _add_counts(
+    def _judge(
         self,
-        designs: StageArray,
-        n_stages: IntArray,
+        words: WordArray,
+        slots: IntArray,
         thresholds: FloatArray,
         levels: IntArray,
-        counts: IntArray,
+        is_searched: Sequence[bool],
     ) -> None:
-        words = subset_words(designs, counts.shape[2] - self.n_ahead)
-        slots = self._slots_of(
-            words.reshape(-1, words.shape[2]),
-            thresholds,
-            levels[:, : words.shape[1]].reshape(-1),
-        )
-        chains = slots.reshape(words.shape[:2])
-
-        def add(part: slice) -> None:
-            own, has_prices = (designs[part], chains[part]), self.has_prices
-            exits, correct_exits = counts[:, part, int(has_prices) :]
-            for bits in self.engine.bits:
-                bits.add_counts(*own, n_stages[part], exits, correct_exits)
-                if has_prices:
-                    bits.add_prices(*own, counts[0, part, 0])
-
-        worth = chains.size * self._bytes_per_slot > _WORTH_COUNTING
-        size = -(-len(chains) // (self._workers.n_jobs if worth else 1))
-        self._workers.run(add, list(slices(len(chains), size)))
-
-    def _fit(self, subsets: BoolArray, slots: IntArray) -> None:
-        self._kept = _grown(self._kept, self._models.n_used, self._models.capacity)
-        self._kept[slots] = self.engine.fit(self.inputs(subsets), self.on_fit)
-        self.n_fits += len(slots)
-
-    def _judge(
-        self, words: WordArray, slots: IntArray, thresholds: FloatArray, levels: IntArray
-    ) -> None:
-        """Judge the models of subsets, each at one of the thresholds; new ones are fitted."""
-        kept = self._kept_of(words)
-        reads = self.inputs(subsets_of_words(words, self.n_features))
-        for bits in self.engine.bits:
+        """Put the bits of subsets, each at one of the thresholds, into slots."""
+        engine, numbers = self._engine, self._fitted.numbers_of(words)
+        reads = self._fitted.inputs(subsets_of_words(words, self._fitted.n_features))
+        for bits in engine.bits:
             bits.reserve(_room(self._slots.n_used, self._slots.capacity))
-        if self.engine.judges_levels:
-            self.engine.judge(reads, kept, slots, thresholds[levels])
+        if engine.judges_levels:
+            engine.judge(reads, numbers, slots, thresholds[levels])
         for level in np.unique(levels).tolist():
-            here, least = np.flatnonzero(levels == level), thresholds[level]
-            if not self.engine.judges_levels:
-                self.engine.judge(reads[here], kept[here], slots[here], least)
-            if any(np.array_equal(one, least) for one in self.watched):
-                self._refuse_unsteady(slots[here[~reads[here].all(axis=1)]])
+            here = np.flatnonzero(levels == level)
+            if not engine.judges_levels:
+                engine.judge(reads[here], numbers[here], slots[here], thresholds[level])
+            if is_searched[level]:
+                # The full feature set is exempt: it has no other subset to turn to.
+                self._spoil_unsteady(slots[here[~reads[here].all(axis=1)]])
 
-    @property
-    def _has_one_split(self) -> bool:
-        """Whether there is one split, which always agrees with itself."""
-        return not any(self.engine.split_of)
-
-    def _refuse_unsteady(self, slots: IntArray) -> None:
-        """Make subsets worthless at a threshold about which the models of the splits disagree.
-
-        All their answers count as wrong. Whoever buys everything has no other subset to turn to,
-        and is spared.
-        """
-        parts, split_of = self.engine.bits, np.array(self.engine.split_of)
-        if self._has_one_split:
-            return
+    def _spoil_unsteady(self, slots: IntArray) -> None:
+        """Let all answers count as wrong where the models of the splits disagree."""
+        parts, split_of = self._engine.bits, np.array(self._engine.split_of)
+        if not split_of.any():
+            return  # one split always agrees with itself
         of_split = split_of == np.arange(split_of.max() + 1)[:, None]  # its rows may be in shards
         accepted = of_split @ [one.accepted_weight(slots) for one in parts]
         every = of_split @ [_weight(one.valid, one.word_weights) for one in parts]
@@ -412,6 +486,49 @@ class SubsetBank:
         worthless = slots[unsteady(accepted / every[:, None], every**2 / squared)]  # Kish's size
         for one in parts:
             one.put(worthless, one.valid, np.zeros_like(one.valid))
+
+    def are_worthless(self, slots: IntArray) -> BoolArray:
+        """Tell which slots accept every row, and none of them correctly."""
+        worthless = np.ones(len(slots), dtype=np.bool_)
+        for bits in self._engine.bits:
+            accepted, correct = bits.get(slots)
+            worthless &= np.all(accepted == bits.valid, axis=1) & ~np.any(correct, axis=1)
+        return worthless
+
+    def bits_of(self, slots: IntArray, places: IntArray | None) -> WordArray:
+        """Copy all bits of slots, or the words at some places: (2, n_slots, n_words)."""
+        copies, first = [], 0
+        for bits in self._engine.bits:  # places count the words of all parts, one after the other
+            end, here = first + bits.n_words, None
+            if places is not None:
+                here = places[(places >= first) & (places < end)] - first
+            copies.append(bits.get(slots, here))
+            first = end
+        return np.concatenate(copies, axis=2)
+
+
+def unsteady(shares: FloatArray, sizes: FloatArray) -> BoolArray:
+    """Tell which shares of accepted rows differ between splits, materially and beyond chance.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_splits, n_models)
+    sizes : ndarray of shape (n_splits,)
+        Scored rows of each split, by Kish's effective number if they have weights.
+
+    Examples
+    --------
+    >>> shares = np.array([[0.52, 0.9], [0.50, 0.0], [0.48, 0.9], [0.51, 0.9], [0.50, 0.0]])
+    >>> unsteady(shares, np.full(5, 1000.0)).tolist()
+    [False, True]
+    """
+    if len(shares) < 2:
+        return np.zeros(shares.shape[1], dtype=np.bool_)
+    mean = sizes @ shares / sizes.sum()
+    chance = mean * (1 - mean) / sizes.mean()
+    tolerated = chance + _BEYOND * chance * np.sqrt(2 / (len(shares) - 1)) + _MATERIAL**2
+    differ: BoolArray = shares.var(axis=0, ddof=1) > tolerated
+    return differ
 
 
 def logistic_bank(
@@ -426,16 +543,10 @@ def logistic_bank(
     return SubsetBank(engine, np.eye(n_features, dtype=np.bool_), memory_limit, n_jobs)
 
 
-def _between(places: IntArray, first: int, end: int) -> IntArray:
-    """Places from the first up to the end, counted from the first."""
-    found: IntArray = places[(places >= first) & (places < end)] - first
-    return found
-
-
 def _weight(bits: WordArray, word_weights: IntArray) -> FloatArray:
     """Weight of the rows whose bits are set."""
-    found: FloatArray = np.bitwise_count(bits) @ word_weights.astype(np.float64)
-    return found
+    weight: FloatArray = np.bitwise_count(bits) @ word_weights.astype(np.float64)
+    return weight
 
 
 def _padded(values: AnyArray) -> AnyArray:
@@ -451,11 +562,3 @@ def _room(n_used: int, capacity: int) -> int:
     """
     room = 1 << max(6, (n_used - 1).bit_length())
     return capacity if 3 * room > capacity else room
-
-
-def _grown(numbers: FloatArray, n_used: int, capacity: int) -> FloatArray:
-    if len(numbers) >= n_used:
-        return numbers
-    grown = np.zeros((_room(n_used, capacity), numbers.shape[1]))
-    grown[: len(numbers)] = numbers
-    return grown

@@ -188,7 +188,7 @@ class Evaluator:
         """
         n_stages = stage_counts(designs)
         levels = levels_of(designs, int(n_stages.max()))
-        return self.bank.refused(stages_of(designs), n_stages, self.grid.thresholds, levels)
+        return self.bank.refused(stages_of(designs), n_stages, self.grid, levels)
 
     def _count(self, designs: StageArray, slots: IntArray) -> None:
         """Count new designs and keep their counts."""
@@ -197,8 +197,7 @@ class Evaluator:
         levels = levels_of(designs, int(n_stages.max()))
 
         def count(which: IntArray | slice) -> IntArray:
-            own = n_stages[which], self.grid.thresholds, levels[which]
-            return self.bank.count(stages[which], *own)
+            return self.bank.count(stages[which], n_stages[which], self.grid, levels[which])
 
         journal = self._journal
         counts = journal.complete(designs, count) if journal else count(slice(None))

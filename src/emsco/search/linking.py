@@ -230,7 +230,8 @@ def _subsets(evaluator: Evaluator, words: WordArray, places: IntArray) -> Subset
     every = words_of_subsets(np.ones((1, bank.n_features), dtype=np.bool_))
     words = np.unique(np.concatenate([words, every]), axis=0)
     words = words[np.argsort(np.bitwise_count(words).sum(axis=1), kind="stable")]
-    by_level = [bank.bits_of(words, least, places) for least in evaluator.grid.thresholds]
+    grid = evaluator.grid
+    by_level = [bank.bits_of(words, grid, level, places) for level in range(grid.n_levels)]
     accepts, correct = np.stack(by_level, axis=2)
     missing = bank.missing[:, places]
     return Subsets(

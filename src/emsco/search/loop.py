@@ -313,19 +313,13 @@ class _Timing:
         if self.limit is None:
             yield
             return
-        bank, shown = evaluator.bank, evaluator.bank.on_fit
 
-        def on_fit(done: int, total: int) -> None:
-            if shown:
-                shown(done, total)
+        def check_time(done: int, total: int) -> None:
             if self.may_cut and done < total and self.is_over(_FIRST if self.n_first else 0.0):
                 raise _TimeIsUp
 
-        bank.on_fit = on_fit
-        try:
+        with evaluator.bank.reporting(check_time):
             yield
-        finally:
-            bank.on_fit = shown
 
     def score(self, search: Search, evaluator: Evaluator) -> Scores:
         """Score the designs that a search asks for; the first ones a few at a time.

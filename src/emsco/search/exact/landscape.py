@@ -80,7 +80,7 @@ class Landscape:
     ) -> Self:
         """Fit the model of every subset; `check` is called between batches, and may raise."""
         return cls._with_bits(
-            evaluator, design_space, *evaluator.bank.bits(evaluator.thresholds, check)
+            evaluator, design_space, *evaluator.bank.bits(evaluator.grid, check=check)
         )
 
     @classmethod
@@ -99,7 +99,7 @@ class Landscape:
         bank = evaluator.bank
         accepts, correct = np.zeros((2, 2**bank.n_features, bank.n_words), dtype=np.uint64)
         words = numbers.astype(np.uint64)[:, None]
-        accepts[numbers], correct[numbers] = bank.bits_of(words, evaluator.thresholds)
+        accepts[numbers], correct[numbers] = bank.bits_of(words, evaluator.grid)
         fitted = np.zeros(len(accepts), dtype=np.bool_)
         fitted[numbers] = True
         if guessed is not None and guessed_bits is not None:

@@ -79,8 +79,8 @@ class Terrain:
         bank, grid = evaluator.bank, evaluator.grid
         shape = (2**bank.n_features, grid.n_levels, bank.n_words)
         accepts, correct = np.empty(shape, dtype=np.uint64), np.empty(shape, dtype=np.uint64)
-        for level, least in enumerate(grid.thresholds):
-            accepts[:, level], correct[:, level] = bank.bits(least, check)
+        for level in range(grid.n_levels):
+            accepts[:, level], correct[:, level] = bank.bits(grid, level, check)
         return cls(
             accepts,
             correct,
