@@ -166,7 +166,6 @@ def test_balanced_accuracy_has_thresholds_by_the_shares_of_the_classes():
 def test_searched_thresholds_are_distinct_confidences_and_fit_into_genes(
     shares, n_rows, metric, answers_all
 ):
-    classes = np.arange(len(shares))
     last = np.zeros(len(shares)) if answers_all else None
     found = np.array(shares, dtype=float)
     grid = ThresholdGrid.searched(found, n_rows, last, metric)

@@ -54,7 +54,8 @@ def auto_min_confidence(shares: FloatArray, classes: AnyArray) -> dict[Any, floa
 def _with_doubt(shares: FloatArray, doubt: float) -> FloatArray:
     """Return the threshold of each class that leaves this much of the doubt of its share."""
     prior = shares / shares.sum()
-    return np.clip(prior + (1 - doubt) * (1 - prior), None, _HIGHEST).round(3)
+    thresholds: FloatArray = np.clip(prior + (1 - doubt) * (1 - prior), None, _HIGHEST).round(3)
+    return thresholds
 
 
 def check_min_confidence(
