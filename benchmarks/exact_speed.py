@@ -17,8 +17,9 @@ from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch
-from emsco.search.exact.front import ExactFront, find_front
-from emsco.search.exact.landscape import Landscape
+from emsco.search.exact.chains import find_front
+from emsco.search.exact.front import ExactFront
+from emsco.search.exact.spaces import SingleThresholdSpace, totals
 from emsco.search.loop import run_search
 from emsco.search.settings import SearchSettings
 
@@ -42,10 +43,12 @@ def evaluator(name: str, max_stages: int, n_jobs: int = CORES) -> Evaluator:
     return Evaluator(bank, data.costs, data.min_confidence, max_stages)
 
 
-def open_landscape(name: str, max_stages: int, allow_exclusion: bool = False) -> Landscape:
+def open_landscape(
+    name: str, max_stages: int, allow_exclusion: bool = False
+) -> SingleThresholdSpace:
     """Fit every subset of a set."""
     scorer = evaluator(name, max_stages)
-    return Landscape.from_evaluator(
+    return SingleThresholdSpace.from_evaluator(
         scorer, DesignSpace(scorer.bank.n_features, max_stages, allow_exclusion)
     )
 
@@ -56,7 +59,7 @@ def solve(
     memory: int = 2**31,
     known: Scores | None = None,
     allow_exclusion: bool = False,
-) -> tuple[Landscape, ExactFront]:
+) -> tuple[SingleThresholdSpace, ExactFront]:
     """Find the exact front, fits included."""
     landscape = open_landscape(name, max_stages, allow_exclusion)
     return landscape, find_front(landscape, known, memory_limit=memory, n_jobs=CORES)
@@ -71,10 +74,12 @@ def evolved(name: str, max_stages: int, allow_exclusion: bool = False) -> Scores
     return run_search(search, scorer).scores
 
 
-def score_in_numpy(landscape: Landscape, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def score_in_numpy(
+    landscape: SingleThresholdSpace, first: np.ndarray, second: np.ndarray
+) -> np.ndarray:
     """Score the designs (first, second, third, full) with whole arrays."""
     accepts, corrects = landscape.accepts, landscape.correct
-    cost = landscape.totals(np.asarray(landscape.costs, dtype=np.float64))
+    cost = totals(np.asarray(landscape.costs, dtype=np.float64))
     best = np.full((landscape.n_rows + 1) ** 2, np.inf)
     full = len(cost) - 1
     for one, two in zip(first.tolist(), second.tolist(), strict=True):
@@ -103,7 +108,7 @@ def supersets(subset: int, full: int) -> np.ndarray:
     return subset + added[1:-1]
 
 
-def twin_seconds_per_design(landscape: Landscape) -> float:
+def twin_seconds_per_design(landscape: SingleThresholdSpace) -> float:
     """Time per design of the NumPy twin, on a sample of designs with four stages."""
     rng = np.random.default_rng(SEED)
     full = 2**landscape.n_features - 1
@@ -134,7 +139,7 @@ def and_and_count(left, right, n_pairs):
     return total
 
 
-def bare_seconds_per_design(landscape: Landscape) -> float:
+def bare_seconds_per_design(landscape: SingleThresholdSpace) -> float:
     """Time per design of the bare loop, for the three counts of a closing stage."""
     rows = np.ascontiguousarray(landscape.accepts[: min(512, len(landscape.accepts))])
     and_and_count(rows, rows, 1)

@@ -24,9 +24,9 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.evolution import EvolutionSearch
-from emsco.search.exact.front import find_front
-from emsco.search.exact.landscape import Landscape
-from emsco.search.linking import Linker, chains_between
+from emsco.search.exact.chains import find_front
+from emsco.search.exact.spaces import SingleThresholdSpace
+from emsco.search.links import Linker, chains_between
 from emsco.search.loop import Search
 from emsco.search.paper import PaperLoop
 from emsco.search.settings import SearchSettings
@@ -154,7 +154,9 @@ def report_found(
     for data in sets:
         for k in stages:
             scorer = evaluator(data, k)
-            landscape = Landscape.from_evaluator(scorer, DesignSpace(scorer.bank.n_features, k))
+            landscape = SingleThresholdSpace.from_evaluator(
+                scorer, DesignSpace(scorer.bank.n_features, k)
+            )
             truth = scorer.score(find_front(landscape, n_jobs=CORES).designs)
             repeats = all_repeats(data, k, seeds, searches, truth)
             span = f"seeds {seeds[0]} to {seeds[-1]}"

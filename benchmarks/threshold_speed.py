@@ -16,7 +16,7 @@ from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.search.exact.front import ExactFront
-from emsco.search.exact.terrain import Terrain
+from emsco.search.exact.spaces import ThresholdSpace
 from emsco.search.exact.walk import walk_front
 
 EIGHT = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
@@ -104,10 +104,10 @@ def report(cases: tuple[Case, ...] = CASES) -> None:
         )
 
 
-def solve(case: Case, n_jobs: int = CORES) -> tuple[Terrain, ExactFront]:
+def solve(case: Case, n_jobs: int = CORES) -> tuple[ThresholdSpace, ExactFront]:
     """Find the exact front of a case, fits included."""
     scorer = open_evaluator(case, n_jobs)
     grid, n_features = scorer.grid, scorer.bank.n_features
     own = case.max_stages, case.allow_exclusion, None, len(grid.early), len(grid.last)
-    terrain = Terrain.from_evaluator(scorer, DesignSpace(n_features, *own))
+    terrain = ThresholdSpace.from_evaluator(scorer, DesignSpace(n_features, *own))
     return terrain, walk_front(terrain, n_jobs=n_jobs)

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from emsco._kernels.judging import guess_margins
+from emsco._kernels.judgement import guess_margins
 
 N_FEATURES, N_ROWS = 4, 7
 

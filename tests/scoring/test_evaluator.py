@@ -19,7 +19,7 @@ from emsco.designs.space import count_designs
 from emsco.errors import ParameterError
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.scores import Limits, Scores
+from emsco.scoring.scores import CostLimits, Scores
 
 
 class Problem:
@@ -315,7 +315,7 @@ class TestLimits:
         designs, free = small.designs(60), small.evaluator(evaluation=evaluation)
         scores, worst = free.score(designs), free.worst_costs(designs)
         mean_limit, worst_limit = np.median(scores.cost), np.median(worst)
-        limits = Limits(mean=float(mean_limit), worst=float(worst_limit))
+        limits = CostLimits(mean=float(mean_limit), worst=float(worst_limit))
         limited = small.evaluator(evaluation=evaluation, limits=limits).score(designs)
         expected = (scores.cost <= mean_limit) & (worst <= worst_limit)
         assert limited.feasible.tolist() == expected.tolist()
@@ -334,7 +334,7 @@ class TestLimits:
 
     def test_limits_follow_designs_that_are_picked_and_joined(self, small):
         designs = small.designs(30)
-        limited = small.evaluator(limits=Limits(mean=15.0)).score(designs)
+        limited = small.evaluator(limits=CostLimits(mean=15.0)).score(designs)
         picked = np.array([7, 3, 3, 28])
         assert limited[picked].feasible.tolist() == limited.feasible[picked].tolist()
         unlimited = small.evaluator().score(designs)
@@ -345,11 +345,11 @@ class TestLimits:
         rows = np.arange(120)
         problem = Problem(*small_problem, rows[:60], rows[60:], [0.1] * 6, 0.75)
         design = np.array([[0, 0, 0, -1, -1, -1]], dtype=np.int16)
-        evaluator = problem.evaluator(limits=Limits(mean=0.1 + 0.1 + 0.1, worst=0.3))
+        evaluator = problem.evaluator(limits=CostLimits(mean=0.1 + 0.1 + 0.1, worst=0.3))
         assert evaluator.score(design).feasible.all()
 
     @pytest.mark.parametrize("wrong", [-1, np.nan, np.inf, "3", True])
     @pytest.mark.parametrize("name", ["mean", "worst"])
     def test_a_limit_is_a_cost(self, name, wrong):
         with pytest.raises(ParameterError, match=f"^{name} must be a number in .* got"):
-            Limits(**{name: wrong})
+            CostLimits(**{name: wrong})

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from emsco.scoring.pareto import (
     Ranking,
+    TiedDesigns,
     accuracy_ranks,
     balanced_scores,
     best_balanced_first,
@@ -436,3 +437,9 @@ def test_stages_that_cost_more_than_everything_save_nothing_in_the_balanced_scor
     assert balanced_scores(scores, 5.0).tolist() == pytest.approx(
         [np.sqrt(0.25 + 1), np.sqrt(0.25 + 1)]
     )
+
+
+def test_seen_ties_are_those_of_the_point_in_their_order():
+    groups = [np.array([[0, 1]]), np.array([[0, 0], [1, 0]])]
+    assert [design.tolist() for design in TiedDesigns(groups)(1)] == [[0, 0], [1, 0]]
+    assert [design.tolist() for design in TiedDesigns(groups)(0)] == [[0, 1]]

@@ -10,7 +10,7 @@ from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
 from emsco.errors import CheckpointError
-from emsco.search.linking import Linker
+from emsco.search.links import Linker
 from emsco.search.progress import SearchProgress
 
 

@@ -11,8 +11,8 @@ from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import Limits
-from emsco.search.planning import SearchPlan, plan_search
+from emsco.scoring.scores import CostLimits
+from emsco.search.plan import SearchPlan, plan_search
 from emsco.search.problem import Problem
 from emsco.search.settings import SearchSettings
 
@@ -34,7 +34,7 @@ def limited(small_problem):
     costs = FeatureCosts.from_array([3, 1, 4, 1, 5, 9]).with_delays(DELAYS)
 
     def make(**limits):
-        evaluator = Evaluator(bank, costs, 0.6, 3, limits=Limits(**limits))
+        evaluator = Evaluator(bank, costs, 0.6, 3, limits=CostLimits(**limits))
         return Problem(evaluator, costs.costs, 1e-6, 2**40, 2**30, n_jobs=1)
 
     return make

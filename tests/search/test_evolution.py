@@ -14,11 +14,11 @@ from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import Limits, Scores
+from emsco.scoring.scores import CostLimits, Scores
 from emsco.search import evolution
 from emsco.search.evolution import EvolutionSearch
-from emsco.search.exact.front import find_front
-from emsco.search.exact.landscape import Landscape
+from emsco.search.exact.chains import find_front
+from emsco.search.exact.spaces import SingleThresholdSpace
 from emsco.search.loop import Stop, StopReason
 from emsco.search.settings import SearchSettings
 
@@ -67,7 +67,9 @@ def evaluate(small_problem):
 
 def exact_front(evaluator, max_stages):
     return find_front(
-        Landscape.from_evaluator(evaluator, DesignSpace(evaluator.bank.n_features, max_stages))
+        SingleThresholdSpace.from_evaluator(
+            evaluator, DesignSpace(evaluator.bank.n_features, max_stages)
+        )
     )
 
 
@@ -332,19 +334,21 @@ def test_only_one_design_exists_where_the_only_feature_may_be_left_out():
     assert str(search.stop_reason) == "only one design exists"
 
 
-@pytest.mark.parametrize("limits", [Limits(mean=3.0), Limits(worst=6.0), Limits(3.0, 9.0)])
+@pytest.mark.parametrize(
+    "limits", [CostLimits(mean=3.0), CostLimits(worst=6.0), CostLimits(3.0, 9.0)]
+)
 def test_the_front_within_limits_is_the_exact_one(evaluate, limits):
     evaluator, space = evaluate(3, limits=limits), DesignSpace(6, 3, allow_exclusion=True)
     search = search_with(costs=COSTS, allow_exclusion=True, generations=60)
     run(search, evaluator.score)
     designs, scores = search.front
     assert scores.feasible.all()
-    exact = find_front(Landscape.from_evaluator(evaluator, space))
+    exact = find_front(SingleThresholdSpace.from_evaluator(evaluator, space))
     assert sorted(designs.tolist()) == sorted(exact.designs.tolist())
 
 
 def test_a_search_that_knows_no_design_within_the_limits_goes_on_and_comes_nearer(evaluate):
-    evaluator = evaluate(3, limits=Limits(worst=0.5))
+    evaluator = evaluate(3, limits=CostLimits(worst=0.5))
     search = search_with(costs=COSTS, allow_exclusion=True, generations=10)
     nearest = []
     while search.stop_reason is None:

@@ -12,7 +12,7 @@ from emsco.designs.thresholds import ThresholdGrid
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch
-from emsco.search.linking import Linker, chains_between
+from emsco.search.links import Linker, chains_between
 from emsco.search.loop import run_search
 from emsco.search.settings import SearchSettings
 

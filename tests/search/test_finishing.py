@@ -16,7 +16,7 @@ from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import Limits, Scores
+from emsco.scoring.scores import CostLimits, Scores
 from emsco.search.finishing import (
     MOST_SUBSETS,
     Refinement,
@@ -193,7 +193,7 @@ def test_a_finished_front_is_not_called_proven(evaluator):
 
 def test_the_search_is_kept_if_no_finished_design_is_within_the_cost_limits(evaluator):
     result = result_of(evaluator, [[0, 1, 1, 2, 2]])
-    poor = Evaluator(evaluator.bank, evaluator.costs, 0.75, 3, limits=Limits(worst=0.5))
+    poor = Evaluator(evaluator.bank, evaluator.costs, 0.75, 3, limits=CostLimits(worst=0.5))
     found, finish = finished(result, poor)
     assert found.designs is result.designs
     assert finish.end is RefinementEnd.NOTHING_FEASIBLE

@@ -11,7 +11,7 @@ from emsco.designs.chromosomes import stage_counts
 from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import Limits
+from emsco.scoring.scores import CostLimits
 from emsco.search.finishing import RefinementEnd, finish_search, wanted_subsets
 from emsco.search.loop import SearchResult, Stop, StopReason
 from emsco.search.settings import SearchSettings
@@ -94,7 +94,7 @@ def test_the_search_is_kept_if_nothing_is_within_the_limits():
     grid = grid_of()
     evaluator = bench_of().evaluator(2, grid)
     result, at_once = searched(evaluator, random_genes(grid, 6, 2))
-    poor = Evaluator(evaluator.bank, evaluator.costs, grid, 2, limits=Limits(worst=0.5))
+    poor = Evaluator(evaluator.bank, evaluator.costs, grid, 2, limits=CostLimits(worst=0.5))
     found, finish = finish_search(result, at_once, poor, DesignSpace(5, 2), **NAMES)
     assert found.designs is result.designs
     assert (finish.n_subsets, finish.end) == (0, RefinementEnd.NOTHING_FEASIBLE)

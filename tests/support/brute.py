@@ -15,7 +15,7 @@ from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
-from emsco.search.exact.landscape import Landscape
+from emsco.search.exact.spaces import SingleThresholdSpace
 
 FREE_AND_EXPENSIVE = (0, 3, 1, 0, 7, 2)
 ALIKE = (1, 1, 1, 1, 1, 1)
@@ -149,7 +149,7 @@ class Instance:
         costs = np.array(
             list(map(float, self.costs)), dtype=np.int64 if self.is_whole else np.float64
         )
-        return Landscape(
+        return SingleThresholdSpace(
             pack(self.accepts),
             pack(self.correct),
             costs,
@@ -285,7 +285,7 @@ class RealInstance:
 
     def landscape(self, max_stages, **options):
         space = DesignSpace(self.evaluator.bank.n_features, max_stages, **options)
-        return Landscape(
+        return SingleThresholdSpace(
             *self.bits, self.evaluator.units.features, self.evaluator.bank.n_rows, space
         )
 

@@ -15,7 +15,7 @@ from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask, simplest_first, tie_groups
-from emsco.scoring.scores import Limits
+from emsco.scoring.scores import CostLimits
 from support.brute import every_design, random_fees
 
 GRIDS = (
@@ -81,7 +81,7 @@ def varied(seed, grid=None, **options):
     evaluation = float(rng.choice([0, 0, 1, 1 / 3]))
     costs = replace(FeatureCosts.from_array(prices), evaluation=evaluation)
     mean, worst = (float(rng.uniform(*ends) * costs.total) for ends in ((0.3, 1), (0.6, 1.5)))
-    limits = Limits(*((None, None, None, one)[rng.integers(4)] for one in (mean, worst)))
+    limits = CostLimits(*((None, None, None, one)[rng.integers(4)] for one in (mean, worst)))
     limits = options.pop("limits", limits)
     space = DesignSpace(
         n_features,

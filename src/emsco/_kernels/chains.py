@@ -15,7 +15,7 @@ A chain is given up for one of two reasons:
   accepts, the fewest of them that are wrong, and the least that it costs. A design that is known,
   by whatever search, and is better than these three together is better than every future. The
   allowances hold, for accepted and wrong rows, the least cost known at no less coverage and
-  accuracy. See `allowing`.
+  accuracy. See `emsco.search.allowances`.
 
 Every chain that is given up stands for a number of designs, which are counted as settled; at the
 end their sum must be the size of the space, or something was lost.
@@ -33,6 +33,7 @@ import numpy as np
 from emsco._base.typing import FloatArray, IntArray, SmallIntArray, WordArray
 from emsco._kernels.bits import popcount
 from emsco._kernels.compiler import helper, kernel
+from emsco._kernels.slots import hash_words
 
 
 @helper()
@@ -46,7 +47,7 @@ def allowance(known, accepted, wrong, shift):
     return known[up, wrong >> shift]
 
 
-class Space(NamedTuple):
+class ChainArrays(NamedTuple):
     """Rows and costs of every subset, with bounds on all larger subsets."""
 
     accepts: WordArray
@@ -103,12 +104,29 @@ class Rules(NamedTuple):
     keep_all: bool  # whether chains that only one design stands for become labels, too
 
 
+class Room(NamedTuple):
+    """Where chains that are grown into some sets go, and room to work in.
+
+    Labels of a set are *fresh* until all of them are known. Those with the same undecided rows, a
+    *state*, hang in a list: `states`, a hash table, has the first of each list, and `after` the
+    next one of each label, counted from the first fresh label of the set; -1 for none.
+    """
+
+    fresh: Labels
+    ends: IntArray  # where the fresh labels of each set end
+    candidates: Candidates
+    states: IntArray
+    after: IntArray
+    tally: IntArray  # candidates, transitions, and designs that need no further look
+    scratch: WordArray  # six lines of rows
+
+
 NO_ROOM = 1  # for fresh labels
 NO_PLACE = 2  # for candidates
 
 
 @helper()
-def _later_cost(space, subset, rows):
+def _later_cost(arrays, subset, rows):
     """Least that these undecided rows must still pay, each on its own.
 
     A row pays at least for the cheapest larger subset that accepts it. That is rounded down to
@@ -116,16 +134,18 @@ def _later_cost(space, subset, rows):
     the rise to the first, to the second and to the third.
     """
     total = 0.0
-    for level in range(len(space.rises)):
+    for level in range(len(arrays.rises)):
         n_expensive = np.uint64(0)
         for w in range(len(rows)):
-            n_expensive += space.weights[w] * popcount(rows[w] & space.expensive[subset, level, w])
-        total += space.rises[level] * np.int64(n_expensive)
+            n_expensive += arrays.weights[w] * popcount(
+                rows[w] & arrays.expensive[subset, level, w]
+            )
+        total += arrays.rises[level] * np.int64(n_expensive)
     return total
 
 
 @helper()
-def _may_go_on(rules, space, known, subset, rows, n_open, accepted, wrong, spent):
+def _may_go_on(rules, arrays, known, subset, rows, n_open, accepted, wrong, spent):
     """Whether more stages, none of which the design needs, can lead to something not dominated.
 
     The most expensive row that they accept tells what all rows still undecided pay at least: they
@@ -134,14 +154,14 @@ def _may_go_on(rules, space, known, subset, rows, n_open, accepted, wrong, spent
     taken for accepted, each at the least that its own level costs; all others pay this level's.
     """
     n_left = rules.n_rows - accepted
-    least = space.next_cost[subset]
+    least = arrays.next_cost[subset]
     n_within, paid, level_cost = 0, 0.0, 0.0
-    for level in range(len(space.rises) + 1):
+    for level in range(len(arrays.rises) + 1):
         n_expensive = np.uint64(0)
-        if level < len(space.rises):
+        if level < len(arrays.rises):
             for w in range(len(rows)):
-                n_expensive += space.weights[w] * popcount(
-                    rows[w] & space.expensive[subset, level, w]
+                n_expensive += arrays.weights[w] * popcount(
+                    rows[w] & arrays.expensive[subset, level, w]
                 )
         each = max(least, level_cost)
         n_more = n_open - np.int64(n_expensive) - n_within
@@ -154,8 +174,8 @@ def _may_go_on(rules, space, known, subset, rows, n_open, accepted, wrong, spent
             allowed = allowance(known, accepted + n_within, wrong, rules.shift)
             if allowed >= total * (1.0 - rules.slack):
                 return True
-        if level < len(space.rises):
-            level_cost += space.rises[level]
+        if level < len(arrays.rises):
+            level_cost += arrays.rises[level]
     return False
 
 
@@ -171,28 +191,25 @@ def _most_stages(rules, cost):
 
 
 @helper()
-def _add_candidate(candidates, n, accepted, wrong, spent, stages, count, code):
+def _add_candidate(candidates, tally, accepted, wrong, spent, stages, count, code):
+    """Note a design that may be on the front; False if there is no place for it."""
+    n = tally[0]
+    if n == len(candidates.n_tied):
+        return False
     candidates.accepted[n] = accepted
     candidates.wrong[n] = wrong
     candidates.spent[n] = spent
     candidates.stages[n] = stages
     candidates.n_tied[n] = count
     candidates.code[n] = code
-
-
-@helper()
-def _hash(rows):
-    h = np.uint64(14695981039346656037)
-    for word in rows:
-        h = (h ^ word) * np.uint64(1099511628211)
-        h ^= h >> np.uint64(32)
-    return h
+    tally[0] = n + 1
+    return True
 
 
 @helper()
 def _find_state(index, mask, labels, first, rows):
     """Where the chain of labels with these undecided rows hangs in the index, or would."""
-    place = _hash(rows) & mask
+    place = hash_words(rows) & mask
     while index[place] >= 0:
         head = first + index[place]
         same = True
@@ -205,18 +222,23 @@ def _find_state(index, mask, labels, first, rows):
 
 
 @helper()
+def _hang(index, after, place, new):
+    """Hang a label into the list of its state: first if the list is empty, else second."""
+    if index[place] < 0:
+        index[place], after[new] = new, -1
+    else:
+        after[new] = after[index[place]]
+        after[index[place]] = new
+
+
+@helper()
 def _fill_index(index, mask, labels, first, last, after):
     """Index the first label of each state anew; `after` links the others to it."""
     for place in range(np.int64(mask) + 1):
         index[place] = -1
     for i in range(last - first):
         place = _find_state(index, mask, labels, first, labels.undecided[first + i])
-        if index[place] < 0:
-            index[place] = i
-            after[i] = -1
-        else:
-            after[i] = after[index[place]]
-            after[index[place]] = i
+        _hang(index, after, place, i)
 
 
 @helper()
@@ -258,224 +280,9 @@ def _settle(labels, first, head, after, new, binding, slack):
     return False
 
 
-@kernel()
-def extend_chains(
-    rules: Rules,
-    space: Space,
-    known: FloatArray,
-    labels: Labels,
-    spans: IntArray,
-    sets: IntArray,
-    first_set: int,
-    fresh: Labels,
-    ends: IntArray,
-    candidates: Candidates,
-    index: IntArray,
-    after: IntArray,
-    tally: IntArray,
-    scratch: WordArray,
-) -> tuple[int, int]:
-    """Grow chains into each of `sets` from first_set on; which set to go on with, and why.
-
-    `spans` delimits the labels of each subset. Fresh labels of sets[t] end at ends[t].
-    `tally` counts: candidates, transitions, and designs that need no further look. `index`,
-    `after` and `scratch` are room to work in.
-
-    Sets are grown one after another, each as a whole: where room for labels or candidates runs
-    out, counts go back to where the set began, and it is grown again once there is more room.
-
-    One long loop on purpose: handed to helpers, the many arrays have their references counted at
-    every step, which took five times as long as the work itself.
-    """
-    full = len(space.cost) - 1
-    n_words = space.accepts.shape[1]
-    most = len(fresh.n_tied)
-    tail = rules.tail
-    # Of the largest cost that may follow.
-    largest = space.cost[full] + rules.max_stages * rules.evaluation
-    slack = rules.slack * rules.n_rows * largest
-    n_fresh = ends[first_set - 1] if first_set else 0
-    rows, in_tail, leaves = scratch[0], scratch[1], scratch[2]
-    errs, ends_here, wrong_ends = scratch[3], scratch[4], scratch[5]
-    for t in range(first_set, len(sets)):
-        # First, what holds for all chains whose last subset is `target`.
-        target = sets[t]
-        begun, n_candidates, n_seen, n_done = n_fresh, tally[0], tally[1], tally[2]
-        mask = np.uint64(255)
-        _fill_index(index, mask, fresh, begun, begun, after)
-        # The tail buys all that is left: `rest` is what each undecided row then pays.
-        rest, digits_left = 0.0, 0
-        if tail:
-            rest = space.cost[full] - space.cost[target] + rules.evaluation
-            digits_left = space.place[full] - space.place[target]
-        for w in range(n_words):
-            kept_from = space.missing[(full ^ target) & space.missing_mask, w]
-            in_tail[w] = space.accepts[full, w] & ~kept_from if tail else np.uint64(0)
-        left = 0  # features that are not bought yet
-        for i in range(62):
-            left += ((full ^ target) >> i) & 1
-        # Nothing but the tail, if anything, fits after the target.
-        last = left == tail
-        # A row that is never accepted pays for all features bought and all stages: no future of a
-        # chain buys less than this, nor has fewer stages.
-        affordable = _most_stages(rules, space.cost[full if tail else target]) - tail
-        # Then every smaller subset, from the largest number down to the empty set.
-        source = target
-        while source > 0:
-            source = (source - 1) & target
-            if spans[source, 0] == spans[source, 1]:
-                continue
-            step = space.cost[target] - space.cost[source] + rules.evaluation
-            digits = space.place[target] - space.place[source]
-            # Rows that the new stage accepts, unless they lack a feature that it buys, and
-            # rows that the tail accepts after it.
-            for w in range(n_words):
-                kept_from = space.missing[(target ^ source) & space.missing_mask, w]
-                leaves[w] = space.accepts[target, w] & ~kept_from
-                errs[w] = space.errs[target, w] & ~kept_from
-                later = in_tail[w] & ~leaves[w]
-                ends_here[w] = leaves[w] | later
-                wrong_ends[w] = errs[w] | (later & space.errs[full, w])
-            for q in range(spans[source, 0], spans[source, 1]):
-                stages = labels.stages[q] + 1
-                if rules.binding and stages > rules.max_stages - tail:
-                    continue
-                tally[1] += 1
-                # No stage but the tail can follow: this is one design, and needs no label.
-                closing = last or (rules.binding and stages == rules.max_stages - tail)
-                closing &= not rules.keep_all
-                n_before = rules.n_rows - labels.accepted[q]
-                spent = labels.spent[q] + n_before * step  # all undecided rows pay for the stage
-                n_ways = (  # designs that begin with this chain: what giving it up settles
-                    1
-                    if closing
-                    else space.ways[left, rules.max_stages - stages]
-                    if rules.binding
-                    else space.ways[left, left]
-                )
-                # The cheapest test comes first, without a look at rows. Undecided rows that no
-                # larger subset accepts pay up to the tail. No future through the target accepts
-                # more or errs less than the best conceivable one of label q, for which `allowed`
-                # was looked up when q was made: designs found since then could only allow less.
-                hopeless = (n_before - labels.n_open[q]) * rest + spent
-                if labels.allowed[q] < hopeless * (1.0 - rules.slack) or stages > affordable:
-                    # A closing label stands for the design through target, and no other.
-                    tally[2] += labels.n_tied[q] * n_ways
-                    continue
-                code = labels.code[q] + (labels.stages[q] + 1 - tail) * digits
-                if closing:
-                    # The objectives of the one design, tail included, in one pass over the rows.
-                    leaving, leaving_end, wrong_end = np.uint64(0), np.uint64(0), np.uint64(0)
-                    for w in range(n_words):
-                        weight = space.weights[w]
-                        open_rows = labels.undecided[q, w]
-                        leaving += weight * popcount(open_rows & leaves[w])
-                        leaving_end += weight * popcount(open_rows & ends_here[w])
-                        wrong_end += weight * popcount(open_rows & wrong_ends[w])
-                    accepted = labels.accepted[q] + np.int64(leaving_end)
-                    wrong = labels.wrong[q] + np.int64(wrong_end)
-                    spent += (n_before - np.int64(leaving)) * rest
-                    tally[2] += labels.n_tied[q]
-                    allowed = allowance(known, accepted, wrong, rules.shift)
-                    if allowed >= spent * (1.0 - rules.slack):
-                        if tally[0] == len(candidates.n_tied):
-                            tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
-                            return t, NO_PLACE
-                        _add_candidate(
-                            candidates, tally[0], accepted, wrong, spent, stages + tail,
-                            labels.n_tied[q], code + stages * digits_left,
-                        )  # fmt: skip
-                        tally[0] += 1
-                    continue
-                # What the new stage does to the undecided rows. At best, every row that some
-                # larger subset accepts (n_open) is accepted in the end, and only those are wrong
-                # that the tail is sure to accept and no larger subset labels correctly (n_doomed).
-                leaving, wrong_now, n_open, n_doomed = (
-                    np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0),
-                )  # fmt: skip
-                for w in range(n_words):
-                    weight = space.weights[w]
-                    open_rows = labels.undecided[q, w]
-                    leaving += weight * popcount(open_rows & leaves[w])
-                    wrong_now += weight * popcount(open_rows & errs[w])
-                    rows[w] = open_rows & ~leaves[w] & space.reach[target, w]
-                    n_open += weight * popcount(rows[w])
-                    n_doomed += weight * popcount(rows[w] & space.doomed[target, w])
-                accepted = labels.accepted[q] + np.int64(leaving)
-                wrong = labels.wrong[q] + np.int64(wrong_now)
-                allowed = allowance(
-                    known, accepted + np.int64(n_open), wrong + np.int64(n_doomed), rules.shift
-                )
-                # At least, rows that no larger subset accepts pay for all that is left.
-                least = spent + (rules.n_rows - accepted - np.int64(n_open)) * rest
-                alive = allowed >= least * (1.0 - rules.slack)
-                if tail:
-                    if alive:  # rows that are accepted later pay something first
-                        least += _later_cost(space, target, rows)
-                        alive = allowed >= least * (1.0 - rules.slack)
-                elif alive and not _may_go_on(
-                    rules, space, known, target, rows, np.int64(n_open), accepted, wrong, spent
-                ):
-                    # No future is worth a label. The chain as it stands may still be a design
-                    # worth knowing: it costs less than any future, though it accepts fewer rows.
-                    here = allowance(known, accepted, wrong, rules.shift)
-                    worthy = here >= spent * (1.0 - rules.slack)
-                    alive = worthy and rules.keep_all
-                    if worthy and not alive:
-                        if tally[0] == len(candidates.n_tied):
-                            tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
-                            return t, NO_PLACE
-                        _add_candidate(
-                            candidates, tally[0], accepted, wrong, spent, stages,
-                            labels.n_tied[q], code,
-                        )  # fmt: skip
-                        tally[0] += 1
-                if not alive:
-                    tally[2] += labels.n_tied[q] * n_ways
-                    continue
-                # A chain that may matter: a label, unless another of its state beats it.
-                if n_fresh == most:
-                    tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
-                    return t, NO_ROOM
-                for w in range(n_words):
-                    fresh.undecided[n_fresh, w] = rows[w]
-                fresh.n_open[n_fresh] = np.int64(n_open)
-                fresh.accepted[n_fresh] = accepted
-                fresh.wrong[n_fresh] = wrong
-                fresh.spent[n_fresh] = spent
-                fresh.allowed[n_fresh] = allowed
-                fresh.stages[n_fresh] = stages
-                fresh.n_tied[n_fresh] = labels.n_tied[q]
-                fresh.code[n_fresh] = code
-                place = _find_state(index, mask, fresh, begun, rows)
-                if _settle(fresh, begun, index[place], after, n_fresh, rules.binding, slack):
-                    tally[2] += fresh.n_tied[n_fresh] * n_ways
-                    continue
-                # Labels of one state hang in a list; the index knows its first.
-                new = n_fresh - begun
-                if index[place] < 0:
-                    index[place], after[new] = new, -1
-                else:
-                    after[new] = after[index[place]]
-                    after[index[place]] = new
-                n_fresh += 1
-                if 2 * (new + 1) > np.int64(mask):  # half full: four times the places
-                    mask = (mask << np.uint64(2)) | np.uint64(3)
-                    _fill_index(index, mask, fresh, begun, n_fresh, after)
-        n_fresh = _close_set(
-            rules, space, known, left, rest, digits_left, in_tail, fresh, begun, n_fresh,
-            candidates, tally,
-        )  # fmt: skip
-        if n_fresh < 0:
-            tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
-            return t, NO_PLACE
-        ends[t] = n_fresh
-    return len(sets), 0
-
-
 @helper()
 def _close_set(
-    rules, space, known, left, rest, digits_left, in_tail, fresh, begun, n_fresh,
+    rules, arrays, known, left, rest, digits_left, in_tail, fresh, begun, n_fresh,
     candidates, tally,
 ):  # fmt: skip
     """Close up the labels that stand; each, with its tail, is also a design.
@@ -483,35 +290,32 @@ def _close_set(
     Only now are they, since a label may be beaten by one that came later to its set: that settles
     all designs which begin with its chains. A design is a candidate unless a known one beats it.
 
-    Returns where they end, or -1 where a candidate finds no place.
+    Returns where they end, or -NO_PLACE.
     """
-    full = len(space.cost) - 1
+    full = len(arrays.cost) - 1
     kept = begun
     for i in range(begun, n_fresh):
         stages, count = fresh.stages[i], fresh.n_tied[i]
         if count < 0:
             rest_stages = rules.max_stages - stages if rules.binding else left
-            tally[2] -= count * space.ways[left, rest_stages]
+            tally[2] -= count * arrays.ways[left, rest_stages]
             continue
         tally[2] += count
         leaving, wrong = np.uint64(0), np.uint64(0)
         for w in range(fresh.undecided.shape[1]):
             rows = fresh.undecided[i, w]
-            leaving += space.weights[w] * popcount(rows & in_tail[w])
-            wrong += space.weights[w] * popcount(rows & in_tail[w] & space.errs[full, w])
+            leaving += arrays.weights[w] * popcount(rows & in_tail[w])
+            wrong += arrays.weights[w] * popcount(rows & in_tail[w] & arrays.errs[full, w])
             fresh.undecided[kept, w] = rows
         accepted = fresh.accepted[i] + np.int64(leaving)
         wrong_end = fresh.wrong[i] + np.int64(wrong)
         spent = fresh.spent[i] + (rules.n_rows - fresh.accepted[i]) * rest
         allowed = allowance(known, accepted, wrong_end, rules.shift)
-        if allowed >= spent * (1.0 - rules.slack):
-            if tally[0] == len(candidates.n_tied):
-                return -1
-            code = fresh.code[i] + stages * digits_left
-            _add_candidate(
-                candidates, tally[0], accepted, wrong_end, spent, stages + rules.tail, count, code
-            )
-            tally[0] += 1
+        code = fresh.code[i] + stages * digits_left
+        if allowed >= spent * (1.0 - rules.slack) and not _add_candidate(
+            candidates, tally, accepted, wrong_end, spent, stages + rules.tail, count, code
+        ):
+            return -NO_PLACE
         fresh.n_open[kept] = fresh.n_open[i]
         fresh.accepted[kept] = fresh.accepted[i]
         fresh.wrong[kept] = fresh.wrong[i]
@@ -522,3 +326,208 @@ def _close_set(
         fresh.code[kept] = fresh.code[i]
         kept += 1
     return kept
+
+
+@helper()
+def _extend_into(rules, arrays, known, labels, spans, target, begun, room):
+    """Grow all chains into one set; return where its labels end, or -NO_ROOM or -NO_PLACE.
+
+    Fresh labels of the set begin at `begun`.
+
+    One long loop on purpose: handed to helpers, the many arrays have their references counted at
+    every step, which took five times as long as the work itself. Its steps, for each smaller
+    subset and each of its labels: give the chain up by a test that reads no row; score it, if
+    only the tail can follow; else see what the stage does to its rows, give it up if a known
+    design beats all its futures, or if another label of its state does; keep it.
+    """
+    full = len(arrays.cost) - 1
+    n_words = arrays.accepts.shape[1]
+    tail = rules.tail
+    fresh, candidates, index, after = room.fresh, room.candidates, room.states, room.after
+    tally, scratch = room.tally, room.scratch
+    # Of the largest cost that may follow.
+    largest = arrays.cost[full] + rules.max_stages * rules.evaluation
+    slack = rules.slack * rules.n_rows * largest
+    rows, in_tail, leaves = scratch[0], scratch[1], scratch[2]
+    errs, ends_here, wrong_ends = scratch[3], scratch[4], scratch[5]
+    n_fresh = begun
+    mask = np.uint64(255)
+    _fill_index(index, mask, fresh, begun, begun, after)
+    # The tail buys all that is left: `rest` is what each undecided row then pays.
+    rest, digits_left = 0.0, 0
+    if tail:
+        rest = arrays.cost[full] - arrays.cost[target] + rules.evaluation
+        digits_left = arrays.place[full] - arrays.place[target]
+    for w in range(n_words):
+        kept_from = arrays.missing[(full ^ target) & arrays.missing_mask, w]
+        in_tail[w] = arrays.accepts[full, w] & ~kept_from if tail else np.uint64(0)
+    left = np.int64(popcount(np.uint64(full ^ target)))  # features that are not bought yet
+    # Nothing but the tail, if anything, fits after the target.
+    last = left == tail
+    # A row that is never accepted pays for all features bought and all stages: no future of a
+    # chain buys less than this, nor has fewer stages.
+    affordable = _most_stages(rules, arrays.cost[full if tail else target]) - tail
+    # Then every smaller subset, from the largest number down to the empty set.
+    source = target
+    while source > 0:
+        source = (source - 1) & target
+        if spans[source, 0] == spans[source, 1]:
+            continue
+        step = arrays.cost[target] - arrays.cost[source] + rules.evaluation
+        digits = arrays.place[target] - arrays.place[source]
+        # Rows that the new stage accepts, unless they lack a feature that it buys, and
+        # rows that the tail accepts after it.
+        for w in range(n_words):
+            kept_from = arrays.missing[(target ^ source) & arrays.missing_mask, w]
+            leaves[w] = arrays.accepts[target, w] & ~kept_from
+            errs[w] = arrays.errs[target, w] & ~kept_from
+            later = in_tail[w] & ~leaves[w]
+            ends_here[w] = leaves[w] | later
+            wrong_ends[w] = errs[w] | (later & arrays.errs[full, w])
+        for q in range(spans[source, 0], spans[source, 1]):
+            stages = labels.stages[q] + 1
+            if rules.binding and stages > rules.max_stages - tail:
+                continue
+            tally[1] += 1
+            # No stage but the tail can follow: this is one design, and needs no label.
+            closing = last or (rules.binding and stages == rules.max_stages - tail)
+            closing &= not rules.keep_all
+            n_before = rules.n_rows - labels.accepted[q]
+            spent = labels.spent[q] + n_before * step  # all undecided rows pay for the stage
+            n_ways = (  # designs that begin with this chain: what giving it up settles
+                1
+                if closing
+                else arrays.ways[left, rules.max_stages - stages]
+                if rules.binding
+                else arrays.ways[left, left]
+            )
+            # The cheapest test comes first, without a look at rows. Undecided rows that no
+            # larger subset accepts pay up to the tail. No future through the target accepts
+            # more or errs less than the best conceivable one of label q, for which `allowed`
+            # was looked up when q was made: designs found since then could only allow less.
+            hopeless = (n_before - labels.n_open[q]) * rest + spent
+            if labels.allowed[q] < hopeless * (1.0 - rules.slack) or stages > affordable:
+                # A closing label stands for the design through target, and no other.
+                tally[2] += labels.n_tied[q] * n_ways
+                continue
+            code = labels.code[q] + (labels.stages[q] + 1 - tail) * digits
+            if closing:
+                # The objectives of the one design, tail included, in one pass over the rows.
+                leaving, leaving_end, wrong_end = np.uint64(0), np.uint64(0), np.uint64(0)
+                for w in range(n_words):
+                    weight = arrays.weights[w]
+                    open_rows = labels.undecided[q, w]
+                    leaving += weight * popcount(open_rows & leaves[w])
+                    leaving_end += weight * popcount(open_rows & ends_here[w])
+                    wrong_end += weight * popcount(open_rows & wrong_ends[w])
+                accepted = labels.accepted[q] + np.int64(leaving_end)
+                wrong = labels.wrong[q] + np.int64(wrong_end)
+                spent += (n_before - np.int64(leaving)) * rest
+                tally[2] += labels.n_tied[q]
+                allowed = allowance(known, accepted, wrong, rules.shift)
+                if allowed >= spent * (1.0 - rules.slack) and not _add_candidate(
+                    candidates, tally, accepted, wrong, spent, stages + tail,
+                    labels.n_tied[q], code + stages * digits_left,
+                ):  # fmt: skip
+                    return -NO_PLACE
+                continue
+            # What the new stage does to the undecided rows. At best, every row that some
+            # larger subset accepts (n_open) is accepted in the end, and only those are wrong
+            # that the tail is sure to accept and no larger subset labels correctly (n_doomed).
+            leaving, wrong_now, n_open, n_doomed = (
+                np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0),
+            )  # fmt: skip
+            for w in range(n_words):
+                weight = arrays.weights[w]
+                open_rows = labels.undecided[q, w]
+                leaving += weight * popcount(open_rows & leaves[w])
+                wrong_now += weight * popcount(open_rows & errs[w])
+                rows[w] = open_rows & ~leaves[w] & arrays.reach[target, w]
+                n_open += weight * popcount(rows[w])
+                n_doomed += weight * popcount(rows[w] & arrays.doomed[target, w])
+            accepted = labels.accepted[q] + np.int64(leaving)
+            wrong = labels.wrong[q] + np.int64(wrong_now)
+            allowed = allowance(
+                known, accepted + np.int64(n_open), wrong + np.int64(n_doomed), rules.shift
+            )
+            # At least, rows that no larger subset accepts pay for all that is left.
+            least = spent + (rules.n_rows - accepted - np.int64(n_open)) * rest
+            alive = allowed >= least * (1.0 - rules.slack)
+            if tail:
+                if alive:  # rows that are accepted later pay something first
+                    least += _later_cost(arrays, target, rows)
+                    alive = allowed >= least * (1.0 - rules.slack)
+            elif alive and not _may_go_on(
+                rules, arrays, known, target, rows, np.int64(n_open), accepted, wrong, spent
+            ):
+                # No future is worth a label. The chain as it stands may still be a design
+                # worth knowing: it costs less than any future, though it accepts fewer rows.
+                here = allowance(known, accepted, wrong, rules.shift)
+                worthy = here >= spent * (1.0 - rules.slack)
+                alive = worthy and rules.keep_all
+                if (
+                    worthy
+                    and not alive
+                    and not _add_candidate(
+                        candidates, tally, accepted, wrong, spent, stages, labels.n_tied[q], code
+                    )
+                ):
+                    return -NO_PLACE
+            if not alive:
+                tally[2] += labels.n_tied[q] * n_ways
+                continue
+            # A chain that may matter: a label, unless another of its state beats it.
+            if n_fresh == len(fresh.n_tied):
+                return -NO_ROOM
+            for w in range(n_words):
+                fresh.undecided[n_fresh, w] = rows[w]
+            fresh.n_open[n_fresh] = np.int64(n_open)
+            fresh.accepted[n_fresh] = accepted
+            fresh.wrong[n_fresh] = wrong
+            fresh.spent[n_fresh] = spent
+            fresh.allowed[n_fresh] = allowed
+            fresh.stages[n_fresh] = stages
+            fresh.n_tied[n_fresh] = labels.n_tied[q]
+            fresh.code[n_fresh] = code
+            place = _find_state(index, mask, fresh, begun, rows)
+            if _settle(fresh, begun, index[place], after, n_fresh, rules.binding, slack):
+                tally[2] += fresh.n_tied[n_fresh] * n_ways
+                continue
+            _hang(index, after, place, n_fresh - begun)
+            n_fresh += 1
+            if 2 * (n_fresh - begun) > np.int64(mask):  # half full: four times the places
+                mask = (mask << np.uint64(2)) | np.uint64(3)
+                _fill_index(index, mask, fresh, begun, n_fresh, after)
+    return _close_set(
+        rules, arrays, known, left, rest, digits_left, in_tail, fresh, begun, n_fresh,
+        candidates, tally,
+    )  # fmt: skip
+
+
+@kernel()
+def extend_chains(
+    rules: Rules,
+    arrays: ChainArrays,
+    known: FloatArray,
+    labels: Labels,
+    spans: IntArray,
+    sets: IntArray,
+    first_set: int,
+    room: Room,
+) -> tuple[int, int]:
+    """Grow chains into each of `sets` from first_set on; which set to go on with, and why.
+
+    `known` are the allowances, and `spans` delimits the labels of each subset.
+
+    Sets are grown one after another, each as a whole: where room for labels or candidates runs
+    out, counts go back to where the set began, and it is grown again once there is more room.
+    """
+    begun = room.ends[first_set - 1] if first_set else 0
+    for t in range(first_set, len(sets)):
+        n_candidates, n_seen, n_done = room.tally[0], room.tally[1], room.tally[2]
+        end = _extend_into(rules, arrays, known, labels, spans, sets[t], begun, room)
+        if end < 0:
+            room.tally[0], room.tally[1], room.tally[2] = n_candidates, n_seen, n_done
+            return t, -end
+        room.ends[t] = begun = end
+    return len(sets), 0

@@ -14,7 +14,7 @@ from emsco._kernels.compiler import helper, kernel
 
 
 @helper()
-def _hash(key):
+def hash_words(key):
     """FNV-1a over words, then mixed so that the low bits depend on all."""
     h = np.uint64(14695981039346656037)
     for word in key:
@@ -27,7 +27,7 @@ def _hash(key):
 def _find(index, keys, key):
     """Slot of a key, or -1; and where the search ended, which is where a new key belongs."""
     mask = np.uint64(len(index) - 1)
-    place = _hash(key) & mask
+    place = hash_words(key) & mask
     while index[place] >= 0:
         slot = index[place]
         same = True

@@ -24,7 +24,7 @@ from emsco._base.typing import (
 )
 from emsco._kernels.bits import lowest_bit
 from emsco._kernels.compiler import helper, kernel
-from emsco._kernels.judging import find_likeliest
+from emsco._kernels.judgement import find_likeliest
 
 MOST_LEAVES = 32
 _EVERY = np.uint32(0xFFFFFFFF)

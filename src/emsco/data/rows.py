@@ -14,7 +14,7 @@ import numpy as np
 from emsco._base.text import some, what_was_meant
 from emsco._base.typing import AnyArray, FloatArray, Kind
 from emsco._base.workers import by_parts
-from emsco._kernels.judging import count_unusable
+from emsco._kernels.judgement import count_unusable
 from emsco.errors import DataError, EMSCOWarning, Hint, Remedy, Row
 
 NUMBERS = (float, Real, np.bool_, Decimal)  # types of a single number

@@ -46,7 +46,7 @@ from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.journal import Journal
 from emsco.search.finishing import Refinement
 from emsco.search.loop import SearchResult, StopReason
-from emsco.search.planning import duration
+from emsco.search.plan import duration
 from emsco.search.settings import SearchSettings, search_kind
 
 

@@ -16,7 +16,7 @@ from emsco.fitting.fit import Fitted, fit_rows
 from emsco.fitting.settings import cv_of_sample, n_screened
 from emsco.models.choice import ModelChoice
 from emsco.search.loop import Stop
-from emsco.search.planning import duration
+from emsco.search.plan import duration
 
 _ROWS = 1_000  # rows to measure on
 _GENERATIONS = 4

@@ -34,7 +34,7 @@ from emsco.front.rules import DELAY_LIMITS
 from emsco.models.backends import CPU, check_device
 from emsco.models.recipe import AUTO, FAMILIES
 from emsco.scoring.journal import stored_seed
-from emsco.search.planning import check_provable
+from emsco.search.plan import check_provable
 from emsco.search.settings import search_kind
 
 SCREENED_ROWS = 20_000  # that "auto" searches on: docs/how/scale.md

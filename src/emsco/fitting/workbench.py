@@ -39,7 +39,7 @@ from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
 from emsco.scoring.scored_rows import ScoredRows
-from emsco.scoring.scores import Limits
+from emsco.scoring.scores import CostLimits
 from emsco.search.finishing import (
     MOST_SUBSETS,
     Refinement,
@@ -49,7 +49,7 @@ from emsco.search.finishing import (
     spread_order,
 )
 from emsco.search.loop import SearchResult
-from emsco.search.planning import SearchPlan, plan_search
+from emsco.search.plan import SearchPlan, plan_search
 from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
 from emsco.search.settings import SearchSettings
@@ -127,7 +127,7 @@ class Workbench:
             grid,
             max_stages,
             journal,
-            Limits(
+            CostLimits(
                 rules.max_mean_cost,
                 rules.max_worst_cost,
                 rules.max_mean_delay,

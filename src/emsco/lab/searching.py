@@ -23,7 +23,7 @@ from emsco.errors import DataError, InterruptedWarning
 from emsco.fitting import Workbench
 from emsco.scoring.pareto import best_balanced_first, fittest_of, knee_of
 from emsco.search.loop import SearchResult
-from emsco.search.planning import SearchPlan
+from emsco.search.plan import SearchPlan
 from emsco.search.settings import SearchSettings
 
 RULES = ("fittest", "balanced")

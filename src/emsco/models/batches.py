@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco._kernels.judging import decide_rows, decide_rows_many, probabilities_of
+from emsco._kernels.judgement import decide_rows, decide_rows_many, probabilities_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

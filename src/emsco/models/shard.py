@@ -16,7 +16,7 @@ import numpy as np
 
 from emsco._base.leaves import LEAF, n_leaves_of, split_by_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray
-from emsco._kernels.judging import judge_rows, judge_rows_many
+from emsco._kernels.judgement import judge_rows, judge_rows_many
 from emsco._kernels.logistic import BLOCK, add_terms, add_terms_many
 from emsco.models.batches import ModelBatch, Models, orthonormal_basis
 from emsco.models.bits import BitBank, Bits, Layout

@@ -11,7 +11,7 @@ import numpy as np
 
 from emsco._base.arrays import locked_copy
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco._kernels.judging import confidence_of
+from emsco._kernels.judgement import confidence_of
 from emsco.models.batches import Models
 from emsco.models.calibration import Calibrator
 from emsco.models.scaling import Scaling

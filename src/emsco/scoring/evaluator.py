@@ -26,7 +26,7 @@ from emsco.designs.chromosomes import (
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import SubsetBank
 from emsco.scoring.journal import Journal
-from emsco.scoring.scores import Limits, Scores
+from emsco.scoring.scores import CostLimits, Scores
 
 
 class Evaluator:
@@ -44,7 +44,7 @@ class Evaluator:
         Most stages of a design.
     journal : Journal or None
         Keeps counts on disk. Designs found there are not counted again.
-    limits : Limits or None
+    limits : CostLimits or None
         Limits on costs and delays. Designs above them are not feasible.
     per_row : float
         Units that a scored row of weight 1 counts in `Scores.n_rows`.
@@ -61,7 +61,7 @@ class Evaluator:
         min_confidence: float | FloatArray | ThresholdGrid,
         max_stages: int,
         journal: Journal | None = None,
-        limits: Limits | None = None,
+        limits: CostLimits | None = None,
         per_row: float = 1.0,
         metric: str = "accuracy",
         prices: ScoredPrices | None = None,
@@ -76,7 +76,7 @@ class Evaluator:
             least = np.full(bank.engine.n_classes, min_confidence, dtype=np.float64)
             min_confidence = ThresholdGrid.single(least)
         self.grid = min_confidence
-        self.limits = limits or Limits()
+        self.limits = limits or CostLimits()
         self.per_row = per_row
         self.metric = metric
         self._journal = journal
@@ -143,7 +143,7 @@ class Evaluator:
             by_class = counts[:, :, n_ahead - self.bank.n_counted : n_ahead].swapaxes(0, 1)
         spent, paid = self._costs[:, claim.slots]
         excess = None
-        if self.limits != Limits():
+        if self.limits != CostLimits():
             excess = self._excess(spent, paid) + self._late(designs, exits)
         costs = spent, self.units.per_one, excess
         return Scores(self.bank.n_rows, exits, correct_exits, *costs, by_class)

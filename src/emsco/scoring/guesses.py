@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from emsco._base.typing import IntArray, SingleArray
-from emsco._kernels.judging import guess_margins
+from emsco._kernels.judgement import guess_margins
 
 _SQUARES = 16  # squares of neighbours that a guess is the mean of
 

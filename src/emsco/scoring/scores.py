@@ -18,7 +18,7 @@ _ROUNDING = 1e-9  # relative; a cost this close above a limit is still within it
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CostLimits:
     """Limits on the cost and the delay of a design.
 
     Parameters
@@ -35,9 +35,9 @@ class Limits:
 
     Examples
     --------
-    >>> str(Limits(mean=20, worst=110.5))
+    >>> str(CostLimits(mean=20, worst=110.5))
     'a mean cost of at most 20 and a worst-case cost of at most 110.5'
-    >>> str(Limits(worst_delay=2))
+    >>> str(CostLimits(worst_delay=2))
     'a worst-case delay of at most 2'
     """
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, SmallIntArray
 from emsco.scoring.pareto import SAME_COST
+from emsco.scoring.scores import Scores
 
 Counts: TypeAlias = IntArray | SmallIntArray
 
@@ -26,19 +27,25 @@ def slack_of(costs: FloatArray | IntArray) -> float:
 
 def allowances(
     n_rows: int,
-    shift: int,
     most_spent: float,
     accepted: Counts,
     wrong: Counts,
     spent: Counts | FloatArray,
+    known: Scores | None = None,
 ) -> FloatArray:
     """Least cost of these designs at no less coverage and accuracy, by line and column.
 
     No design may cost more than `most_spent`. Line u and column v stand for u 2ˢ accepted rows,
-    v 2ˢ of them wrong, with the `shift` s. A design counts at a place only if it is no worse than
+    v 2ˢ of them wrong, with the shift s. A design counts at a place only if it is no worse than
     the place itself. The kernels round the counts that they look up to a better place, so they
-    never give up a chain that no design beats.
+    never give up a chain that no design beats. Feasible designs of `known` count as well.
     """
+    if known is not None:
+        known = known[known.feasible]
+        accepted = np.concatenate([accepted, known.accepted])
+        wrong = np.concatenate([wrong, known.accepted - known.correct])
+        spent = np.concatenate([spent, known.spent])
+    shift = shift_of(n_rows)
     n_lines = (n_rows >> shift) + 2
     least = np.full((n_lines, n_lines), most_spent)
     lines = np.arange(n_lines, dtype=np.int64) << shift
@@ -50,3 +57,12 @@ def allowances(
         np.minimum.at(least, (reached, -(-fewest >> shift)), s)
     # A design that beats a place also beats those with more wrong rows on the same line.
     return np.minimum.accumulate(least, axis=1)
+
+
+def allowances_of_point(front: Scores, point: int, most_spent: float) -> FloatArray:
+    """Allowances that leave only the chains which may end in the objectives of one point."""
+    wrong = front.accepted - front.correct
+    least = allowances(front.n_rows, most_spent, front.accepted, wrong, front.spent)
+    lines = np.arange(len(least)) << shift_of(front.n_rows)
+    matches = (lines[:, None] >= front.accepted[point]) & (lines <= wrong[point])
+    return np.where(matches, np.minimum(least, float(front.spent[point])), -np.inf)

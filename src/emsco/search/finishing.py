@@ -30,7 +30,7 @@ from emsco.errors import InterruptedWarning
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
-from emsco.search.linking import linked_front
+from emsco.search.links import linked_front
 from emsco.search.loop import SearchResult, Stop, StopReason
 
 MOST_RUNNERS_UP = 1000

@@ -1,32 +1,18 @@
-"""The problem that a search is given, and the interface for watching its progress."""
+"""The problem that a search is given, and limits that no design of it can keep."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
-from numpy.random import Generator
+import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.typing import FloatArray
+from emsco.designs.space import DesignSpace
+from emsco.errors import Hint, NoSuchDesign, Remedy
 from emsco.scoring.evaluator import Evaluator
-from emsco.search.evolution import EvolutionSearch
-from emsco.search.exact.front import ExactProgress
-from emsco.search.linking import Linker, chains_between
-from emsco.search.loop import SearchRecord, SearchResult, run_search
-from emsco.search.settings import SearchSettings
-
-
-class Watcher(Protocol):
-    """Receives progress updates from a search."""
-
-    def begin(self, what: str, total: int) -> None:
-        """Note that a phase of `total` steps begins."""
-
-    def generation(self, record: SearchRecord) -> None:
-        """Note that a generation is complete."""
-
-    def exact(self, progress: ExactProgress) -> None:
-        """Note how far an exact search is."""
+from emsco.scoring.pareto import SAME_COST
+from emsco.search.loop import SearchResult
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,30 +44,64 @@ class Problem:
         """Number of features."""
         return len(self.costs)
 
+    def check_limits(self, designs: DesignSpace) -> None:
+        """Refuse a limit that every design of a space exceeds."""
+        limits, total = self.evaluator.limits, self.evaluator.costs.total
+        if limits.worst is not None and not designs.allow_exclusion and total > limits.most_paid():
+            raise refused(
+                "constraints['max_worst_cost']",
+                f"be at least {total:g}, because every design buys all features in the end",
+                limits.worst,
+                got=f"{limits.worst:g}",
+                hint=Hint(Remedy.ALLOW_EXCLUSION),
+            )
+        cheapest = self.costs.min() if designs.first is None else self.costs[designs.first]
+        least = float(cheapest) + self.evaluator.costs.evaluation
+        why = "the cost of the cheapest first stage"
+        _check_limit("max_mean_cost", limits.mean, limits.most_spent(1), least, why)
+        _check_limit("max_worst_cost", limits.worst, limits.most_paid(), least, why)
+        if limits.has_delays:
+            self._check_delays(designs)
 
-def new_evolution(problem: Problem, settings: SearchSettings, rng: Generator) -> EvolutionSearch:
-    """Start an evolution on a problem."""
-    evaluator = problem.evaluator
-    return EvolutionSearch(
-        problem.costs,
-        settings,
-        rng,
-        evaluator.costs.total,
-        evaluator.per_row,
-        evaluator.grid,
-    )
+    def _check_delays(self, designs: DesignSpace) -> None:
+        """Refuse a limit on delays that every design of a space exceeds."""
+        limits, delays = self.evaluator.limits, self.evaluator.costs.delays
+        soonest = float(delays.min() if designs.first is None else delays[designs.first])
+        for name, limit in (
+            ("max_mean_delay", limits.mean_delay),
+            ("max_worst_delay", limits.worst_delay),
+        ):
+            _check_limit(name, limit, limit, soonest, "the delay of the fastest first stage")
+        if not designs.allow_exclusion:
+            why = "the slowest delay, as every design buys all features in the end"
+            worst = limits.worst_delay
+            _check_limit("max_worst_delay", worst, worst, float(delays.max()), why)
+
+    def check_result(self, result: SearchResult) -> None:
+        """Refuse designs above the limits."""
+        scores, evaluator = result.scores, self.evaluator
+        if scores.feasible.all():  # a search keeps others only while it has none of these
+            return
+        nearest = int(np.argmin(scores.beyond))
+        one = slice(nearest, nearest + 1)
+        worst = evaluator.worst_costs(result.designs[one])[0]
+        waits = ""
+        if evaluator.limits.has_delays:
+            mean_delay, worst_delay = evaluator.delays(result.designs[one], scores.exits[one])
+            waits = (
+                f", a mean delay of {mean_delay[0]:g} and a worst-case delay of {worst_delay[0]:g}"
+            )
+        raise NoSuchDesign(
+            f"a design must have {evaluator.limits}, but the nearest found has a mean cost of "
+            f"{scores.cost[nearest]:g} and a worst-case cost of {worst:g}{waits}; "
+            f"{result.stop_reason}."
+        )
 
 
-def evolve(
-    search: EvolutionSearch,
-    problem: Problem,
-    settings: SearchSettings,
-    time_limit: float | None,
-    watcher: Watcher,
-) -> SearchResult:
-    """Run an evolution to its end; chains of its subsets are made between generations."""
-    evaluator, between = problem.evaluator, None
-    if evaluator.metric == "accuracy":
-        linker = Linker(evaluator, settings.space(problem.n_features, evaluator.grid))
-        between = chains_between(search, evaluator, linker)
-    return run_search(search, evaluator, time_limit, watcher.generation, between)
+def _check_limit(
+    name: str, limit: float | None, most: float | None, least: float, why: str
+) -> None:
+    """Refuse a limit if no design has less than `least`; `most` is the limit with room to round."""
+    if limit is not None and most is not None and least * (1 - SAME_COST) > most:
+        rule = f"be at least {least:g}, {why}"
+        raise refused(f"constraints[{name!r}]", rule, limit, got=f"{limit:g}")

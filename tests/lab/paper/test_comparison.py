@@ -144,7 +144,7 @@ def test_an_exact_search_out_of_reach_is_left_out_with_the_reason(small, monkeyp
     job = next(job for job in result.results if job.method == "exact")
     settings = SearchSettings(2, 0.1, generations=1)
     banks = SplitBanks(split_parts(small_set(), 0, 0))
-    monkeypatch.setattr("emsco.search.planning._MOST_FEATURES", 4)
+    monkeypatch.setattr("emsco.search.plan._MOST_FEATURES", 4)
     left = methods.repeat_search(banks, "exact", settings, 0.75, [[0]])
     assert "fit 31 models for 5 features" in left.note
     noted = replace(result, results={**result.results, job: left})

@@ -14,12 +14,13 @@ from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask, tie_groups
-from emsco.scoring.scores import Limits
+from emsco.scoring.scores import CostLimits
+from emsco.search.allowances import shift_of
 from emsco.search.exact import walk
-from emsco.search.exact.front import TimeLimitError, find_front
-from emsco.search.exact.landscape import Landscape
-from emsco.search.exact.terrain import Terrain
-from emsco.search.exact.walk import TerrainTies, walk_front
+from emsco.search.exact.chains import find_front
+from emsco.search.exact.front import ExactTies, TimeLimitError
+from emsco.search.exact.spaces import SingleThresholdSpace, ThresholdSpace
+from emsco.search.exact.walk import tied_designs, walk_front
 
 
 def found_ones(found):
@@ -31,7 +32,7 @@ def found_ones(found):
 
 def assert_whole(case, **options):
     """Check that the search finds what scoring every design finds, and settles all of them."""
-    found = walk_front(Terrain.from_evaluator(case.evaluator, case.space), **options)
+    found = walk_front(ThresholdSpace.from_evaluator(case.evaluator, case.space), **options)
     assert found_ones(found) == {ties[0]: len(ties) for ties in case.front()}
     assert found.n_settled == len(case.every_design()) == case.space.size
     assert found.stopped is None
@@ -60,42 +61,42 @@ class TestFront:
 
     def test_knowing_the_front_before_saves_work_and_changes_nothing(self, hard, whole):
         known = hard.evaluator.score(whole.designs)
-        helped = walk_front(Terrain.from_evaluator(hard.evaluator, hard.space), known)
+        helped = walk_front(ThresholdSpace.from_evaluator(hard.evaluator, hard.space), known)
         assert found_ones(helped) == found_ones(whole)
         assert helped.n_transitions < whole.n_transitions
 
     @pytest.mark.parametrize("n_lines", [1, 4, 30])
     def test_a_coarse_table_of_allowances_changes_nothing(self, monkeypatch, hard, whole, n_lines):
         monkeypatch.setattr("emsco.search.allowances._LINES", n_lines)
-        terrain = Terrain.from_evaluator(hard.evaluator, hard.space)
-        assert terrain.rules(apart=False).shift > 0
-        assert found_ones(walk_front(terrain)) == found_ones(whole)
+        space = ThresholdSpace.from_evaluator(hard.evaluator, hard.space)
+        assert shift_of(space.n_rows) > 0
+        assert found_ones(walk_front(space)) == found_ones(whole)
 
     @pytest.mark.parametrize(("budget", "room", "at_once"), [(1, 1, 1), (50, 4, 3), (7, 4096, 40)])
     def test_short_rounds_change_nothing(self, monkeypatch, hard, whole, budget, room, at_once):
         for name, value in (("_BUDGET", budget), ("_ROOM", room), ("_AT_ONCE", at_once)):
             monkeypatch.setattr(walk, name, value)
-        found = walk_front(Terrain.from_evaluator(hard.evaluator, hard.space), n_jobs=2)
+        found = walk_front(ThresholdSpace.from_evaluator(hard.evaluator, hard.space), n_jobs=2)
         assert found_ones(found) == found_ones(whole)
         assert found.n_settled == whole.n_settled
 
     def test_threads_do_the_same_work(self, hard):
-        terrain = Terrain.from_evaluator(hard.evaluator, hard.space)
-        one, two = (walk_front(terrain, n_jobs=n_jobs) for n_jobs in (1, 2))
+        space = ThresholdSpace.from_evaluator(hard.evaluator, hard.space)
+        one, two = (walk_front(space, n_jobs=n_jobs) for n_jobs in (1, 2))
         assert one.n_transitions == two.n_transitions
         assert one.designs.tolist() == two.designs.tolist()
 
     def test_nothing_is_found_where_nothing_is_within_the_limits(self):
         case = varied(3)
-        terrain = Terrain.from_evaluator(case.evaluator, case.space)
-        found = walk_front(replace(terrain, most_paid=-1.0))
+        space = ThresholdSpace.from_evaluator(case.evaluator, case.space)
+        found = walk_front(replace(space, most_paid=-1.0))
         assert (len(found.designs), found.n_settled) == (0, case.space.size)
 
 
 @pytest.fixture(scope="module")
 def hard():
     space = {"n_features": 4, "max_stages": 3, "allow_exclusion": True, "first": None}
-    return varied(7, GRIDS[1], limits=Limits(), **space)
+    return varied(7, GRIDS[1], limits=CostLimits(), **space)
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +108,11 @@ class TestTies:
     def test_are_what_scoring_every_design_finds(self):
         for seed in range(500, 518):
             case = varied(seed)
-            terrain = Terrain.from_evaluator(case.evaluator, case.space)
-            found = walk_front(terrain)
+            space = ThresholdSpace.from_evaluator(case.evaluator, case.space)
+            found = walk_front(space)
             expected = {ties[0]: ties for ties in case.front()}
             scores = case.evaluator.score(found.designs) if len(found.designs) else None
-            source = TerrainTies(terrain, found.designs, scores, found.n_tied)
+            source = ExactTies(tied_designs, space, found.designs, scores, found.n_tied, 0)
             for point, design in enumerate(map(tuple, found.designs.tolist())):
                 ties = [tuple(one.tolist()) for one in source(point)]
                 assert ties[0] == design
@@ -119,10 +120,10 @@ class TestTies:
 
     def test_come_one_by_one(self, monkeypatch, hard, whole):
         monkeypatch.setattr(walk, "_ROOM", 1)
-        terrain = Terrain.from_evaluator(hard.evaluator, hard.space)
+        space = ThresholdSpace.from_evaluator(hard.evaluator, hard.space)
         scores = hard.evaluator.score(whole.designs)
         point = int(whole.n_tied.argmax())
-        ties = TerrainTies(terrain, whole.designs, scores, whole.n_tied)(point)
+        ties = ExactTies(tied_designs, space, whole.designs, scores, whole.n_tied, 0)(point)
         first, second = next(ties), next(ties)
         assert first.tolist() == whole.designs[point].tolist() != second.tolist()
 
@@ -144,8 +145,8 @@ class TestStopping:
     @pytest.mark.parametrize("error", [TimeLimitError(2.0), KeyboardInterrupt()], ids=str)
     def test_keeps_what_is_known(self, monkeypatch, hard, n_calls, error):
         monkeypatch.setattr(walk, "_BUDGET", 5)
-        terrain = Terrain.from_evaluator(hard.evaluator, hard.space)
-        found = walk_front(terrain, report=StopAfter(n_calls, error))
+        space = ThresholdSpace.from_evaluator(hard.evaluator, hard.space)
+        found = walk_front(space, report=StopAfter(n_calls, error))
         assert found.stopped.is_interrupted == isinstance(error, KeyboardInterrupt)
         assert 0 < found.n_settled < hard.space.size
         scores = hard.evaluator.score(found.designs)
@@ -155,7 +156,7 @@ class TestStopping:
     def test_progress_is_told_from_the_first_round_to_the_last(self, monkeypatch, hard):
         monkeypatch.setattr(walk, "_BUDGET", 5)
         steps = []
-        walk_front(Terrain.from_evaluator(hard.evaluator, hard.space), report=steps.append)
+        walk_front(ThresholdSpace.from_evaluator(hard.evaluator, hard.space), report=steps.append)
         done = [step.done for step in steps]
         assert done == sorted(done)
         assert {step.n_sizes for step in steps} == {100}
@@ -169,9 +170,9 @@ class TestPaperSets:
         one, space = pima.evaluator, DesignSpace(8, 4, allow_exclusion)
         grid = ThresholdGrid(np.full((2, 2), 0.65), (0,), (1,))
         twice = Evaluator(one.bank, one.costs, grid, 4)
-        found = walk_front(Terrain.from_evaluator(twice, space), n_jobs=2)
+        found = walk_front(ThresholdSpace.from_evaluator(twice, space), n_jobs=2)
         designs = stages_of(found.designs).tolist()
-        expected = find_front(Landscape.from_evaluator(one, space))
+        expected = find_front(SingleThresholdSpace.from_evaluator(one, space))
         assert dict(zip(map(tuple, designs), found.n_tied.tolist(), strict=True)) == found_ones(
             expected
         )

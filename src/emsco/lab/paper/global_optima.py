@@ -31,8 +31,8 @@ from emsco.lab.paper.published import SETTINGS
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch
-from emsco.search.exact.front import find_front
-from emsco.search.exact.landscape import Landscape
+from emsco.search.exact.chains import find_front
+from emsco.search.exact.spaces import SingleThresholdSpace
 from emsco.search.paper import PaperLoop
 from emsco.search.settings import SearchSettings
 
@@ -305,7 +305,7 @@ def _evaluator(name: str, max_stages: int, seed: int) -> Evaluator:
 def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
     evaluator = _evaluator(name, max_stages, seed)
     space = DesignSpace(evaluator.bank.n_features, max_stages)
-    landscape = Landscape.from_evaluator(evaluator, space)
+    landscape = SingleThresholdSpace.from_evaluator(evaluator, space)
     started = perf_counter()
     front = find_front(landscape, n_jobs=n_jobs)
     if front.stopped is not None:

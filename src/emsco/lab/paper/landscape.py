@@ -31,7 +31,7 @@ from emsco.plotting.figures import (
 )
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
-from emsco.search.exact.landscape import Landscape
+from emsco.search.exact.spaces import SingleThresholdSpace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,12 +83,12 @@ class Tally:
         return self.correct / np.maximum(self.accepted, 1)
 
 
-def tally_of(landscape: Landscape, per_one: int = 1, n_jobs: int = 1) -> Tally:
+def tally_of(landscape: SingleThresholdSpace, per_one: int = 1, n_jobs: int = 1) -> Tally:
     """Count every design of a landscape, for plain rows and whole costs.
 
     Parameters
     ----------
-    landscape : Landscape
+    landscape : SingleThresholdSpace
         Without weights, missing values, exclusion, limits and evaluation costs.
     per_one : int
         Number of its units of cost in a cost of 1.
@@ -120,7 +120,9 @@ def tally_of(landscape: Landscape, per_one: int = 1, n_jobs: int = 1) -> Tally:
     )
 
 
-def _tally_part(landscape: Landscape, firsts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _tally_part(
+    landscape: SingleThresholdSpace, firsts: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
     most = landscape.max_stages - 1
     rows = np.zeros((most + 1, landscape.accepts.shape[1]), dtype=np.uint64)
     rows[0] = pack(np.ones(landscape.n_rows, dtype=np.bool_))
@@ -133,7 +135,7 @@ def _tally_part(landscape: Landscape, firsts: IntArray) -> tuple[IntArray, IntAr
     return sums
 
 
-def _tally_one(landscape: Landscape) -> tuple[IntArray, IntArray, IntArray]:
+def _tally_one(landscape: SingleThresholdSpace) -> tuple[IntArray, IntArray, IntArray]:
     """Count the one design of a single stage."""
     sums = _empty_sums(landscape.n_rows)
     pair = (
@@ -256,7 +258,9 @@ def reproduce_landscape(
     rows = TrainingData.from_table(data.X, data.y, None, data.costs, "refuse")
     bench = Workbench.from_split(rows, (train, scored))
     evaluator = bench.evaluator(max_stages, threshold_of(data))
-    landscape = Landscape.from_evaluator(evaluator, DesignSpace(data.X.shape[1], max_stages))
+    landscape = SingleThresholdSpace.from_evaluator(
+        evaluator, DesignSpace(data.X.shape[1], max_stages)
+    )
     started = perf_counter()
     tally = tally_of(landscape, evaluator.units.per_one, effective_n_jobs(n_jobs))
     seconds = perf_counter() - started

@@ -1,4 +1,7 @@
-"""Chains of subsets as labels, grown from small subsets to large ones in threads."""
+"""Find the whole front of a space with one threshold: chains of subsets as labels, in threads.
+
+`emsco._kernels.chains` explains labels.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,28 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from emsco._base.typing import AnyArray, FloatArray, IntArray
-from emsco._kernels.chains import NO_PLACE, NO_ROOM, Candidates, Labels, Rules, Space, extend_chains
+from emsco._base.typing import AnyArray, FloatArray, IntArray, StageArray
+from emsco._kernels.chains import (
+    NO_PLACE,
+    NO_ROOM,
+    Candidates,
+    Labels,
+    Room,
+    Rules,
+    extend_chains,
+)
+from emsco.designs.chromosomes import NEVER
 from emsco.errors import MemoryLimitError
-from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Scores
-from emsco.search.allowances import Counts, allowances, shift_of
-from emsco.search.exact.landscape import Landscape
+from emsco.search.allowances import allowances, allowances_of_point, shift_of
+from emsco.search.exact.front import (
+    ExactFront,
+    ExactProgress,
+    ExactReport,
+    first_of_vectors,
+    run_steps,
+)
+from emsco.search.exact.spaces import SingleThresholdSpace
 
 Columns = TypeVar("Columns", Labels, Candidates)
 _CHUNK = 4_000_000  # transitions of one task
@@ -30,14 +48,64 @@ _DTYPES = {
 }
 
 
-class ChainPool:
-    """Grows chains of subsets and keeps those that may lead to the front, as labels.
-
-    `emsco._kernels.chains` explains labels.
+def find_front(
+    space: SingleThresholdSpace,
+    known: Scores | None = None,
+    memory_limit: int = 2**30,
+    n_jobs: int = 1,
+    report: ExactReport | None = None,
+) -> ExactFront:
+    """Find every non-dominated objective vector of a space, within its cost limits.
 
     Parameters
     ----------
-    landscape : Landscape
+    space : SingleThresholdSpace
+    known : Scores, optional
+        Designs scored before, by any search. Everything they dominate is skipped, which saves
+        time and never changes the result.
+    memory_limit : int
+        Bytes for labels of chains.
+    n_jobs : int
+        Threads.
+    report : callable, optional
+        Called after every part of the work. It may raise `TimeLimitError`.
+    """
+    pool = ChainPool(space, memory_limit, n_jobs)
+    stopped = run_steps(_grow_all(pool, known), report)
+    found = pool.reduced_candidates()
+    found = _rows(found, found.spent <= space.most_spent)
+    front = ExactFront(
+        designs=space.designs_of(found.code),
+        n_tied=found.n_tied,
+        n_settled=pool.n_settled,
+        n_labels=pool.n_labels,
+        n_transitions=pool.n_transitions,
+        stopped=stopped,
+    )
+    if space.fitted is None:
+        front.check_whole(space.n_designs)
+    return front
+
+
+def _grow_all(pool: ChainPool, known: Scores | None) -> Iterator[ExactProgress]:
+    """Grow chains into the subsets of one size after the other."""
+    space = pool.space
+    for size in pool.sizes:
+        # The designs found so far rule out more chains of the next size.
+        found = pool.reduced_candidates()
+        allowed = allowances(
+            space.n_rows, space.most_spent, found.accepted, found.wrong, found.spent, known
+        )
+        for share in pool.grow(size, allowed):
+            yield ExactProgress(size - 1 + share, len(pool.sizes), pool.n_settled, pool.n_labels)
+
+
+class ChainPool:
+    """Grows chains of subsets and keeps those that may lead to the front, as labels.
+
+    Parameters
+    ----------
+    space : SingleThresholdSpace
     memory_limit : int
         Bytes for labels.
     n_jobs : int
@@ -52,7 +120,7 @@ class ChainPool:
     labels, n_labels, spans
         Columns of labels, labels in use, and the first and last label of each subset.
     candidates : list
-        Designs that may be on the front, since the list was last emptied.
+        Designs that may be on the front.
     n_settled : int
         Designs settled so far, one by one or many at once.
     n_transitions : int
@@ -60,67 +128,68 @@ class ChainPool:
     """
 
     def __init__(
-        self, landscape: Landscape, memory_limit: int, n_jobs: int = 1, keep_all: bool = False
+        self,
+        space: SingleThresholdSpace,
+        memory_limit: int,
+        n_jobs: int = 1,
+        keep_all: bool = False,
     ) -> None:
-        n_words = landscape.accepts.shape[1]
-        self._landscape = landscape
-        self._n_jobs = n_jobs
+        stages_cost = space.evaluation > 0 and bool(np.isfinite(space.most_paid))
+        self.space = space
         self.rules = Rules(
-            n_rows=landscape.n_rows,
-            max_stages=landscape.max_stages,
-            tail=landscape.tail,
-            evaluation=float(landscape.evaluation),
-            most_paid=float(landscape.most_paid),
-            binding=self._binding(),
-            slack=landscape.slack,
-            shift=shift_of(landscape.n_rows),
+            n_rows=space.n_rows,
+            max_stages=space.max_stages,
+            tail=space.tail,
+            evaluation=float(space.evaluation),
+            most_paid=float(space.most_paid),
+            binding=stages_cost or space.max_stages < space.n_features,
+            slack=space.slack,
+            shift=shift_of(space.n_rows),
             keep_all=keep_all,
         )
-        size = sum(column.nbytes for column in _empty(Labels, 1, n_words))
-        self.labels = _empty(Labels, max(1, memory_limit // size), n_words)
+        size = sum(column.nbytes for column in _empty(Labels, 1, space.n_words))
+        self.labels = _empty(Labels, max(1, memory_limit // size), space.n_words)
         self.n_labels = 1
-        self.spans: IntArray = np.zeros((2**landscape.n_features, 2), dtype=np.int64)
-        self.n_settled = landscape.tail
+        self.spans: IntArray = np.zeros((2**space.n_features, 2), dtype=np.int64)
+        self.n_settled = space.tail
         self.n_transitions = 0
         self.candidates = [self._plant()]
+        self._n_jobs = n_jobs
         self._workspaces: SimpleQueue[_Workspace] = SimpleQueue()
         for _ in range(n_jobs):
-            self._workspaces.put(_Workspace(n_words))
+            self._workspaces.put(_Workspace(space.n_words))
 
     @property
-    def shift(self) -> int:
-        """Allowances have a line and a column for every 2 ** shift rows."""
-        return int(self.rules.shift)
-
-    def _binding(self) -> bool:
-        """Whether the number of stages can matter before a chain runs out of features."""
-        landscape = self._landscape
-        stages_cost = landscape.evaluation > 0 and bool(np.isfinite(landscape.most_paid))
-        return stages_cost or landscape.max_stages < landscape.n_features
+    def sizes(self) -> range:
+        """Sizes of the subsets that chains can grow into, in the order in which they must."""
+        tail = self.space.tail
+        largest = self.space.n_features - tail if self.space.max_stages > tail else 0
+        return range(1, largest + 1)
 
     def _plant(self) -> Candidates:
         """Set the empty chain as the first label; return its tail, the one-stage design."""
-        space, labels = self._landscape.space, self.labels
+        arrays, labels = self.space.arrays, self.labels
         for column in labels:
             column[0] = 0
-        labels.undecided[0] = space.reach[0]
-        labels.n_open[0] = self._landscape.count(space.reach[0])
+        labels.undecided[0] = arrays.reach[0]
+        labels.n_open[0] = self.space.count(arrays.reach[0])
         labels.allowed[0] = np.inf
         labels.n_tied[0] = 1
         self.spans[0] = 0, 1
-        paid = space.cost[-1] + self.rules.evaluation
+        paid = arrays.cost[-1] + self.rules.evaluation
         one = _empty(Candidates, self.rules.tail if paid <= self.rules.most_paid else 0)
-        rows = space.accepts[-1] & ~space.missing[space.missing_mask]
-        one.accepted[:] = self._landscape.count(rows)
-        one.wrong[:] = self._landscape.count(rows & space.errs[-1])
-        one.spent[:] = paid * self._landscape.n_rows
+        rows = arrays.accepts[-1] & ~arrays.missing[arrays.missing_mask]
+        one.accepted[:] = self.space.count(rows)
+        one.wrong[:] = self.space.count(rows & arrays.errs[-1])
+        one.spent[:] = paid * self.space.n_rows
         one.stages[:], one.n_tied[:], one.code[:] = 1, 1, 0
         return one
 
-    def allowances(self, accepted: Counts, wrong: Counts, spent: Counts | FloatArray) -> FloatArray:
-        """Most that designs may cost, given these ones and the cost limit of the landscape."""
-        limits = self._landscape.n_rows, self.shift, self._landscape.most_spent
-        return allowances(*limits, accepted, wrong, spent)
+    def reduced_candidates(self) -> Candidates:
+        """Keep the non-dominated candidates, one per objective vector, and return them."""
+        if len(self.candidates) > 1:
+            self.candidates = [_reduced(self.candidates, self.rules)]
+        return self.candidates[0]
 
     def grow(self, size: int, allowances: FloatArray) -> Iterator[float]:
         """Grow all chains into the subsets of `size` features, and yield the share done.
@@ -142,18 +211,18 @@ class ChainPool:
 
     def _sets(self, size: int) -> tuple[IntArray, IntArray]:
         """Subsets of a size, and the number of labels and subsets that each must examine."""
-        n_features = self._landscape.n_features
+        n_features, first = self.space.n_features, self.space.design_space.first
         counts = self.spans[:, 1] - self.spans[:, 0]
         # Sum over all subsets of each subset, one feature at a time.
         for i in range(n_features):
             pairs = counts.reshape(2 ** (n_features - 1 - i), 2, 2**i)
             pairs[:, 1] += pairs[:, 0]
         every = np.arange(2**n_features)
-        first = self._landscape.design_space.first
-        needed = 0 if first is None else 1 << first
-        wanted = (np.bitwise_count(every) == size) & (every & needed == needed)
-        if self._landscape.fitted is not None:
-            wanted &= self._landscape.fitted
+        wanted = np.bitwise_count(every) == size
+        if first is not None:
+            wanted &= every >> first & 1 == 1
+        if self.space.fitted is not None:
+            wanted &= self.space.fitted
         sets = every[wanted]
         return sets, counts[sets] + 2**size
 
@@ -170,7 +239,7 @@ class ChainPool:
         def grow(some: IntArray) -> _Grown:
             workspace = self._workspaces.get()
             try:
-                return workspace.grow(self, self.rules, self._landscape.space, allowances, some)
+                return workspace.grow(self, some, allowances)
             finally:
                 self._workspaces.put(workspace)
 
@@ -228,19 +297,32 @@ class _Workspace:
         self._fresh = _empty(Labels, 0, n_words)
         self._make_room(_ROOM)
 
-    def grow(
-        self, pool: ChainPool, rules: Rules, space: Space, allowances: FloatArray, sets: IntArray
-    ) -> _Grown:
+    def grow(self, pool: ChainPool, sets: IntArray, allowances: FloatArray) -> _Grown:
         """Grow the pool's chains into each of the sets."""
         ends = np.zeros(len(sets), dtype=np.int64)
         tally = np.zeros(3, dtype=np.int64)
         scratch = np.zeros((6, self._n_words), dtype=np.uint64)
-        at = 0
-        while at < len(sets):
-            at, lack = extend_chains(
-                rules, space, allowances, pool.labels, pool.spans, sets, at, self._fresh, ends,
-                self._candidates, self._index, self._after, tally, scratch,
-            )  # fmt: skip
+        n_done = 0
+        while n_done < len(sets):
+            room = Room(
+                fresh=self._fresh,
+                ends=ends,
+                candidates=self._candidates,
+                states=self._states,
+                after=self._after,
+                tally=tally,
+                scratch=scratch,
+            )
+            n_done, lack = extend_chains(
+                pool.rules,
+                pool.space.arrays,
+                allowances,
+                pool.labels,
+                pool.spans,
+                sets,
+                n_done,
+                room,
+            )
             if lack == NO_ROOM:
                 if len(self._fresh.n_tied) > len(pool.labels.n_tied):
                     raise MemoryLimitError(_TOO_MANY.format(pool.n_labels))
@@ -252,15 +334,25 @@ class _Workspace:
             sets=sets,
             ends=ends,
             labels=_rows(self._fresh, slice(ends[-1])),
-            candidates=reduced([_rows(self._candidates, slice(n_candidates))], rules),
+            candidates=_reduced([_rows(self._candidates, slice(n_candidates))], pool.rules),
             n_transitions=n_transitions,
             n_settled=n_settled,
         )
 
     def _make_room(self, n_labels: int) -> None:
         self._fresh = _enlarged(self._fresh, n_labels, self._n_words)
-        self._index: IntArray = np.empty(max(256, 8 * n_labels), dtype=np.int64)
+        self._states: IntArray = np.empty(max(256, 8 * n_labels), dtype=np.int64)
         self._after: IntArray = np.empty(n_labels, dtype=np.int64)
+
+
+def _reduced(parts: list[Candidates], rules: Rules) -> Candidates:
+    """Keep the non-dominated candidates, one per objective vector: the simplest, all counted."""
+    every = Candidates._make(np.concatenate(column) for column in zip(*parts, strict=True))
+    every = _rows(every, np.lexsort((every.code, every.stages)))
+    first, n_tied = first_of_vectors(
+        rules.n_rows, every.accepted, every.wrong, every.spent, rules.slack, every.n_tied
+    )
+    return _rows(every, first)._replace(n_tied=n_tied)
 
 
 def _empty(kind: type[Columns], n: int, n_words: int = 0) -> Columns:
@@ -274,25 +366,7 @@ def _empty(kind: type[Columns], n: int, n_words: int = 0) -> Columns:
     return kind(**room)
 
 
-def reduced(parts: list[Candidates], rules: Rules) -> Candidates:
-    """Keep the non-dominated candidates, one per objective vector: the simplest, all counted."""
-    found = Candidates._make(np.concatenate(column) for column in zip(*parts, strict=True))
-    if not len(found.n_tied):
-        return found
-    found = _rows(found, np.lexsort((found.code, found.stages)))
-    accepted = found.accepted.astype(np.int64)
-    correct = accepted - found.wrong
-    spent = found.spent if rules.slack else found.spent.astype(np.int64)
-    scores = Scores(rules.n_rows, accepted[:, None], correct[:, None], spent)
-    kept = np.flatnonzero(front_mask(scores))
-    found = _rows(found, kept)
-    _, first, group = np.unique(tie_groups(scores[kept]), return_index=True, return_inverse=True)
-    n_tied = np.zeros(len(first), dtype=np.int64)
-    np.add.at(n_tied, group.reshape(-1), found.n_tied)
-    return _rows(found, first)._replace(n_tied=n_tied)
-
-
-def _rows(columns: Columns, which: slice | IntArray) -> Columns:
+def _rows(columns: Columns, which: slice | AnyArray) -> Columns:
     """Copy some rows of labels or candidates."""
     return type(columns)._make(column[which].copy() for column in columns)
 
@@ -304,3 +378,88 @@ def _enlarged(columns: Columns, n: int, n_words: int = 0) -> Columns:
     for column, old in pairs:
         column[: len(old)] = old
     return grown
+
+
+def tied_designs(
+    space: SingleThresholdSpace, front: Scores, point: int, memory_limit: int
+) -> Iterator[StageArray]:
+    """Iterate over all designs with the objectives of a point of the front.
+
+    Chains are grown forward, but only those that can still reach the objectives. Then each design
+    is followed back, stage by stage, through labels that match exactly.
+    """
+    pool = ChainPool(space, memory_limit, keep_all=True)
+    allowed = allowances_of_point(front, point, space.most_spent)
+    for size in pool.sizes:
+        for _ in pool.grow(size, allowed):
+            pool.candidates.clear()
+    yield from _WalkBack(pool, front, point).designs()
+
+
+class _WalkBack:
+    """Walks back from the objectives of a point through the chains that end in them."""
+
+    def __init__(self, pool: ChainPool, front: Scores, point: int) -> None:
+        self._space = pool.space
+        self._accepted = int(front.accepted[point])
+        self._wrong = self._accepted - int(front.correct[point])
+        self._spent = float(front.spent[point])
+        self._stages_matter = bool(pool.rules.binding)
+        self._labels = Labels._make(column[: pool.n_labels] for column in pool.labels)
+        lengths = pool.spans[:, 1] - pool.spans[:, 0]
+        begins = np.argsort(pool.spans[:, 0] + (lengths == 0) * len(pool.labels.n_tied))
+        self._subset = np.repeat(begins, lengths[begins])  # of each label
+
+    def designs(self) -> Iterator[StageArray]:
+        """Iterate over all designs with the objectives."""
+        if self._space.tail:
+            yield from self._before((len(self._space.accepts) - 1,), None)
+            return
+        labels = self._labels
+        ends = (labels.accepted == self._accepted) & (labels.wrong == self._wrong)
+        ends &= np.abs(labels.spent - self._spent) <= self._space.slack * self._spent
+        ends[0] = False  # the empty chain is not a design
+        for label in np.flatnonzero(ends).tolist():
+            yield from self._before((int(self._subset[label]),), label)
+
+    def _before(self, chain: tuple[int, ...], label: int | None) -> Iterator[StageArray]:
+        """Designs whose last subsets are `chain`; `label` belongs to its first one.
+
+        None is the label of the full set.
+        """
+        for earlier in self._predecessors(chain[0], label).tolist():
+            if earlier == 0:  # the empty chain
+                yield self._design(chain)
+            else:
+                yield from self._before((int(self._subset[earlier]), *chain), earlier)
+
+    def _predecessors(self, subset: int, label: int | None) -> IntArray:
+        """Labels from which one more stage leads exactly to this subset and label."""
+        space, arrays, labels = self._space, self._space.arrays, self._labels
+        step = arrays.cost[subset] - arrays.cost[self._subset] + space.evaluation
+        spent = labels.spent + (space.n_rows - labels.accepted) * step
+        wanted = self._spent if label is None else labels.spent[label]
+        matches = (self._subset & ~subset == 0) & (self._subset != subset)
+        matches &= np.abs(spent - wanted) <= space.slack * self._spent
+        if label is not None and self._stages_matter:
+            matches &= labels.stages + 1 == labels.stages[label]
+        earlier = np.flatnonzero(matches)
+        leaves = arrays.accepts[subset] & ~space.kept_from(subset ^ self._subset[earlier])
+        leaving = labels.undecided[earlier] & leaves
+        accepted = labels.accepted[earlier] + space.count(leaving)
+        wrong = labels.wrong[earlier] + space.count(leaving & arrays.errs[subset])
+        if label is None:
+            same = (accepted == self._accepted) & (wrong == self._wrong)
+        else:
+            rows = labels.undecided[earlier] & ~leaves & arrays.reach[subset]
+            same = (accepted == labels.accepted[label]) & (wrong == labels.wrong[label])
+            same &= (rows == labels.undecided[label]).all(axis=1)
+        fitting: IntArray = earlier[same]
+        return fitting
+
+    def _design(self, chain: tuple[int, ...]) -> StageArray:
+        """Genes of a chain of subsets: a feature's stage is the first subset that has it."""
+        features = np.arange(self._space.n_features)
+        known = np.array(chain)[:, None] >> features & 1
+        stages: StageArray = np.where(known.any(axis=0), known.argmax(axis=0), NEVER)
+        return stages.astype(np.int16)

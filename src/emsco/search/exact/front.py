@@ -1,18 +1,19 @@
-"""Find the whole front: every non-dominated objective vector of a space, with its ties."""
+"""The front that an exact search finds, how far it has come, and designs that tie with a point."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, StageArray
-from emsco._kernels.chains import Candidates
 from emsco.errors import MemoryLimitError
+from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Scores
-from emsco.search.exact.chains import ChainPool, reduced
-from emsco.search.exact.landscape import Landscape
+from emsco.search.allowances import Counts
 from emsco.search.loop import Stop, StopReason
 
 
@@ -47,6 +48,9 @@ class ExactProgress:
     n_labels: int
 
 
+ExactReport: TypeAlias = Callable[[ExactProgress], None]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactFront:
     """The non-dominated objective vectors of a space of designs.
@@ -72,83 +76,83 @@ class ExactFront:
     n_transitions: int
     stopped: StopReason | None
 
+    def check_whole(self, n_designs: int) -> None:
+        """Raise if a search that was not stopped has left a design out.
 
-def find_front(
-    landscape: Landscape,
-    known: Scores | None = None,
-    memory_limit: int = 2**30,
-    n_jobs: int = 1,
-    report: Callable[[ExactProgress], None] | None = None,
-) -> ExactFront:
-    """Find every non-dominated objective vector of a landscape, within its cost limits.
+        Each design is settled once: it is scored, beaten, or part of a chain that was given up.
+        """
+        if self.stopped is None and self.n_settled != n_designs:
+            raise RuntimeError(f"{self.n_settled} of {n_designs} designs are settled.")
+
+
+def run_steps(steps: Iterator[ExactProgress], report: ExactReport | None) -> StopReason | None:
+    """Go through the steps of a search; return why it stopped early, or None."""
+    try:
+        with closing(steps):  # type: ignore[type-var]
+            for progress in steps:
+                if report:
+                    report(progress)
+    except TimeLimitError as limit:
+        return StopReason(Stop.TIME_LIMIT, seconds=limit.seconds)
+    except MemoryLimitError as limit:
+        return StopReason(Stop.MEMORY_LIMIT, detail=str(limit))
+    except KeyboardInterrupt:
+        return StopReason(Stop.INTERRUPTED)
+    return None
+
+
+def first_of_vectors(
+    n_rows: int, accepted: Counts, wrong: Counts, spent: FloatArray, slack: float, n_tied: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Positions of the first design of each non-dominated objective vector, and its ties' number.
+
+    `n_tied` has the number of designs that each of these stands for.
+    """
+    if not len(spent):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    accepted = accepted.astype(np.int64)
+    correct = accepted - wrong
+    cost = spent if slack else spent.astype(np.int64)
+    scores = Scores(n_rows, accepted[:, None], correct[:, None], cost)
+    kept = np.flatnonzero(front_mask(scores))
+    _, first, group = np.unique(tie_groups(scores[kept]), return_index=True, return_inverse=True)
+    counts = np.zeros(len(first), dtype=np.int64)
+    np.add.at(counts, group.reshape(-1), n_tied[kept])
+    return kept[first], counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactTies:
+    """Finds every design with the objectives of a point, when you ask for them.
 
     Parameters
     ----------
-    landscape : Landscape
-    known : Scores, optional
-        Designs scored before, by any search. Everything they dominate is skipped, which saves
-        time and never changes the result.
+    find : callable
+        Finds them: `chains.tied_designs` or `walk.tied_designs`.
+    space : SingleThresholdSpace or ThresholdSpace
+    designs, scores, n_tied
+        The simplest design of each point, its scores, and the number of designs that tie.
     memory_limit : int
-        Bytes for labels of chains.
-    n_jobs : int
-        Threads.
-    report : callable, optional
-        Called after every part of the work. It may raise `TimeLimitError`.
+        Bytes for finding them.
     """
-    pool = ChainPool(landscape, memory_limit, n_jobs)
-    stopped: StopReason | None = None
-    found = _merge(pool, None)
-    largest = landscape.n_features - landscape.tail if landscape.max_stages > landscape.tail else 0
-    sizes = range(1, largest + 1)
-    try:
-        for size in sizes:
-            # The designs found so far rule out more chains of the next size.
-            allowances = _allowances(pool, found, known)
-            for share in pool.grow(size, allowances):
-                if report:
-                    done = ExactProgress(
-                        size - 1 + share, len(sizes), pool.n_settled, pool.n_labels
-                    )
-                    report(done)
-            found = _merge(pool, found)
-    except TimeLimitError as limit:
-        stopped = StopReason(Stop.TIME_LIMIT, seconds=limit.seconds)
-    except MemoryLimitError as limit:
-        stopped = StopReason(Stop.MEMORY_LIMIT, detail=str(limit))
-    except KeyboardInterrupt:
-        stopped = StopReason(Stop.INTERRUPTED)
-    found = _merge(pool, found)
-    found = Candidates._make(column[found.spent <= landscape.most_spent] for column in found)
-    # Each design is settled once: it is scored, beaten, or part of a chain that was given up.
-    is_whole = stopped is None and landscape.fitted is None
-    if is_whole and pool.n_settled != landscape.n_designs:
-        raise RuntimeError(f"{pool.n_settled} of {landscape.n_designs} designs are settled.")
-    return ExactFront(
-        designs=landscape.designs_of(found.code),
-        n_tied=found.n_tied,
-        n_settled=pool.n_settled,
-        n_labels=pool.n_labels,
-        n_transitions=pool.n_transitions,
-        stopped=stopped,
-    )
 
+    find: Callable[[Any, Scores, int, int], Iterator[StageArray]]
+    space: Any
+    designs: StageArray
+    scores: Scores
+    n_tied: IntArray
+    memory_limit: int
 
-def _merge(pool: ChainPool, found: Candidates | None) -> Candidates:
-    """Move the pool's candidates to those found so far, and keep one per vector."""
-    if found is not None and not pool.candidates:
-        return found
-    merged = reduced([*([] if found is None else [found]), *pool.candidates], pool.rules)
-    pool.candidates.clear()
-    return merged
-
-
-def _allowances(pool: ChainPool, found: Candidates, known: Scores | None) -> FloatArray:
-    """Most that designs may cost, given the candidates found and the scores known before."""
-    if known is None:
-        return pool.allowances(found.accepted, found.wrong, found.spent)
-    known = known[known.feasible]
-    return pool.allowances(
-        np.concatenate([found.accepted, known.accepted]),
-        np.concatenate([found.wrong, known.accepted - known.correct]),
-        np.concatenate([found.spent, known.spent]),
-    )
+    def __call__(self, point: int) -> Iterator[StageArray]:
+        """Iterate over the designs that tie with the point at a position, the simplest first."""
+        simplest = self.designs[point]
+        yield simplest
+        if self.n_tied[point] == 1:
+            return
+        seen = {simplest.tobytes()}
+        for design in self.find(self.space, self.scores, point, self.memory_limit):
+            if design.tobytes() not in seen:
+                yield design
+            # Chains whose costs differ by rounding may lead to the same design.
+            if self.space.slack:
+                seen.add(design.tobytes())

@@ -15,11 +15,11 @@ from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import Limits, Scores
-from emsco.search import linking
-from emsco.search.exact.front import find_front
-from emsco.search.exact.landscape import Landscape
-from emsco.search.linking import Linker, chains_between, linked_front
+from emsco.scoring.scores import CostLimits, Scores
+from emsco.search import links
+from emsco.search.exact.chains import find_front
+from emsco.search.exact.spaces import SingleThresholdSpace
+from emsco.search.links import Linker, chains_between, linked_front
 
 EVERY = 31  # the number of the subset of all five features
 WIDE = 500  # chains of a subset: none is given up for lack of room
@@ -111,7 +111,9 @@ def test_a_single_stage_is_all_features_or_the_best_of_the_subsets(allow_exclusi
 
 
 @pytest.mark.parametrize(
-    "limits", [Limits(mean=6.0), Limits(worst=9.0), Limits(mean=5.0, worst=12.0)], ids=str
+    "limits",
+    [CostLimits(mean=6.0), CostLimits(worst=9.0), CostLimits(mean=5.0, worst=12.0)],
+    ids=str,
 )
 @pytest.mark.parametrize("costs", [(1, 2, 3, 4, 5), (np.pi, 2 / 3, 3, 1 / 7, 5)])
 @pytest.mark.parametrize("evaluation", [0.0, 0.5])
@@ -143,7 +145,7 @@ def test_a_sample_of_the_rows_finds_chains_nearly_as_good(monkeypatch, weights, 
     evaluator = bench_of(2, weights, gaps, FOLDS * 4).evaluator(2, grid_of())
     space, words = DesignSpace(5, 2, allow_exclusion=True), some_words(1)
     whole = linked_front(evaluator, space, words, width=WIDE)
-    monkeypatch.setattr(linking, "_MOST_WORDS", evaluator.bank.n_words // 2)
+    monkeypatch.setattr(links, "_MOST_WORDS", evaluator.bank.n_words // 2)
     known = evaluator.score(whole[:1])
     found = linked_front(evaluator, space, words, known, width=WIDE)
     genes = every_chain(evaluator, space, words)
@@ -163,7 +165,11 @@ def test_rows_of_a_sample_of_bits_are_counted_by_weight():
 
 def test_nothing_is_found_where_nothing_is_within_the_limits():
     evaluator = Evaluator(
-        bench_of().bank, FeatureCosts.from_array([1] * 5), grid_of(), 2, limits=Limits(worst=4.0)
+        bench_of().bank,
+        FeatureCosts.from_array([1] * 5),
+        grid_of(),
+        2,
+        limits=CostLimits(worst=4.0),
     )
     found = linked_front(evaluator, DesignSpace(5, 2), some_words(0), width=WIDE)
     assert found.shape == (0, 5)
@@ -241,7 +247,9 @@ def test_with_one_threshold_and_all_subsets_fitted_chains_are_the_exact_front(we
     evaluator.score(np.array(every_design(5, 3, first=first), dtype=np.int16))
     linker, at_once = linker_of(evaluator, 3, first=first), np.zeros((1, 5), dtype=np.int16)
     found = linker.link(evaluator.subsets, evaluator.score(at_once))
-    exact = find_front(Landscape.from_evaluator(bench.evaluator(3, single()), linker.space))
+    exact = find_front(
+        SingleThresholdSpace.from_evaluator(bench.evaluator(3, single()), linker.space)
+    )
     wanted = set(vectors(evaluator.score(exact.designs)))
     assert set(vectors(evaluator.score(found))) == wanted
     assert linker.space.holds(found).all()
@@ -290,7 +298,7 @@ def test_a_guess_does_not_depend_on_guesses_before():
 def test_few_new_subsets_are_fitted_after_a_guess(monkeypatch):
     linker, others, front = guessing_case()
     whole = linker.guess(others, front)
-    monkeypatch.setattr(linking, "_MOST_NEW", 2)
+    monkeypatch.setattr(links, "_MOST_NEW", 2)
     found = linker.guess(others, front)
     new = {number for design in found.tolist() for number in numbers_of(design)} & {
         *others.tolist()
@@ -314,7 +322,7 @@ def test_without_a_subset_that_is_not_fitted_nothing_is_guessed():
 
 
 def test_fewer_subsets_are_linked_where_there_are_more_rows_or_levels(monkeypatch):
-    monkeypatch.setattr(linking, "_WORK", 1e6)
+    monkeypatch.setattr(links, "_WORK", 1e6)
     few = linker_of(bench_of().evaluator(3, single()), 3).most_subsets
     levels = linker_of(bench_of().evaluator(3, grid_of()), 3).most_subsets
     rows = linker_of(bench_of(splits=FOLDS * 3).evaluator(3, single()), 3).most_subsets

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.brute import pack, unpack
 
-from emsco._kernels.linking import Subsets, fill_reach
+from emsco._kernels.links import Subsets, fill_reach
 
 
 @pytest.mark.parametrize("n_rows", [5, 64, 150])

@@ -1,4 +1,4 @@
-"""Landscapes: the bits of every subset and the bounds on larger ones, by definition."""
+"""Spaces of designs: bits of every subset and bounds on larger ones, by definition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.brute import (
 )
 
 from emsco.designs.space import DesignSpace, count_designs
-from emsco.search.exact.landscape import Landscape
+from emsco.search.exact.spaces import SingleThresholdSpace, totals
 
 instances = st.builds(
     Instance.random,
@@ -52,7 +52,7 @@ class TestBounds:
     @on_instances
     @given(instances)
     def test_reach_is_what_some_larger_subset_accepts(self, instance):
-        reach = unpack(instance.landscape().space.reach, instance.n_rows)
+        reach = unpack(instance.landscape().arrays.reach, instance.n_rows)
         for subset in range(len(reach)):
             later = [instance.accepts[s] for s in supersets(subset, instance.n_features)]
             assert reach[subset].tolist() == np.any([0 * reach[0], *later], axis=0).tolist()
@@ -60,7 +60,7 @@ class TestBounds:
     @on_instances
     @given(instances)
     def test_doomed_rows_end_up_accepted_and_are_right_in_no_larger_subset(self, instance):
-        doomed = unpack(instance.landscape().space.doomed, instance.n_rows)
+        doomed = unpack(instance.landscape().arrays.doomed, instance.n_rows)
         for subset in range(len(doomed) - 1):
             later = [instance.correct[s] for s in supersets(subset, instance.n_features)]
             expected = instance.accepts[-1] & ~np.any(later, axis=0)
@@ -69,7 +69,7 @@ class TestBounds:
     @on_instances
     @given(instances)
     def test_levels_never_say_more_than_a_row_must_pay(self, instance):
-        space = instance.landscape().space
+        space = instance.landscape().arrays
         expensive = unpack(space.expensive, instance.n_rows)
         assert (space.rises > 0).all()
         for subset in range(len(expensive)):
@@ -80,7 +80,7 @@ class TestBounds:
     @on_instances
     @given(instances)
     def test_a_row_is_dear_at_every_level_that_it_must_pay(self, instance):
-        space = instance.landscape().space
+        space = instance.landscape().arrays
         expensive = unpack(space.expensive, instance.n_rows)
         levels = np.cumsum(space.rises) + instance.landscape().slack
         for subset in range(len(expensive)):
@@ -90,7 +90,7 @@ class TestBounds:
 
     def test_levels_tell_rows_apart(self):
         instance = Instance.random(5, 1, 130, 0.05, (1, 2, 4, 8, 16))
-        expensive = unpack(instance.landscape().space.expensive, 130)
+        expensive = unpack(instance.landscape().arrays.expensive, 130)
         counts = expensive.sum(axis=(0, 2)).tolist()
         assert 3 <= len(counts) <= 6
         assert counts == sorted(set(counts), reverse=True)
@@ -99,8 +99,8 @@ class TestBounds:
     @pytest.mark.parametrize("block", [1, 2**6, 2**9])
     def test_levels_that_are_found_block_by_block_are_bounds_too(self, monkeypatch, block):
         instance = Instance.random(5, 1, 130, 0.05, (1, 2, 4, 8, 16))
-        monkeypatch.setattr("emsco.search.exact.landscape._BLOCK", block)
-        space = instance.landscape().space
+        monkeypatch.setattr("emsco.search.exact.spaces._BLOCK", block)
+        space = instance.landscape().arrays
         expensive = unpack(space.expensive, 130)
         assert expensive[..., 128:].any()
         for subset in range(32):
@@ -110,7 +110,7 @@ class TestBounds:
 
     @pytest.mark.parametrize("density", [0.0, 1.0])
     def test_bounds_of_the_full_set_are_empty(self, density):
-        space = Instance.random(4, 2, 70, density).landscape().space
+        space = Instance.random(4, 2, 70, density).landscape().arrays
         assert not space.reach[-1].any()
         assert not space.expensive[-1].any()
 
@@ -119,7 +119,7 @@ class TestSubsets:
     @on_instances
     @given(instances)
     def test_a_subset_errs_on_rows_that_it_accepts_and_gets_wrong(self, instance):
-        errs = unpack(instance.landscape().space.errs, instance.n_rows)
+        errs = unpack(instance.landscape().arrays.errs, instance.n_rows)
         assert (errs == (instance.accepts & ~instance.correct)).all()
 
     @pytest.mark.parametrize("holed", [(), (0,), (1, 3), (0, 1, 2, 3, 4)])
@@ -133,18 +133,16 @@ class TestSubsets:
             assert kept_from[bought].tolist() == missing[features].any(axis=0).tolist()
 
     def test_without_gaps_their_table_has_a_single_line(self):
-        assert Instance.random(5, 2, 70, 0.5).landscape().space.missing.shape == (1, 2)
+        assert Instance.random(5, 2, 70, 0.5).landscape().arrays.missing.shape == (1, 2)
 
     @pytest.mark.parametrize("costs", [FREE_AND_EXPENSIVE, BROKEN], ids=["whole", "broken"])
     def test_a_subset_costs_what_its_features_cost(self, costs):
         instance = Instance.random(5, 2, 3, 0.5, costs)
         expected = [float(cost_of(instance, subset)) for subset in range(32)]
-        np.testing.assert_allclose(instance.landscape().space.cost, expected, rtol=1e-14)
+        np.testing.assert_allclose(instance.landscape().arrays.cost, expected, rtol=1e-14)
 
     def test_totals_sum_over_the_features_of_each_subset(self):
-        landscape = Instance.random(3, 2, 3, 0.5).landscape()
-        totals = landscape.totals(np.array([1, 10, 100]))
-        assert totals.tolist() == [0, 1, 10, 11, 100, 101, 110, 111]
+        assert totals(np.array([1, 10, 100])).tolist() == [0, 1, 10, 11, 100, 101, 110, 111]
 
 
 class TestNumbers:
@@ -158,17 +156,19 @@ class TestNumbers:
 
     def test_places_number_chromosomes_with_the_subset_at_stage_1(self):
         landscape = Instance.random(4, 3, 3, 0.5).landscape()
-        designs = landscape.designs_of(landscape.space.place)
+        designs = landscape.designs_of(landscape.arrays.place)
         assert designs.tolist() == [[s >> i & 1 for i in range(4)] for s in range(16)]
 
     @pytest.mark.thorough
     def test_many_features_in_few_stages_overflow_nothing(self):
         bits = np.zeros((2**19, 1), dtype=np.uint64)
-        landscape = Landscape(bits, bits, np.ones(19, dtype=np.int64), 3, DesignSpace(19, 2))
-        assert landscape.space.ways.max() == 2**19 - 1
+        landscape = SingleThresholdSpace(
+            bits, bits, np.ones(19, dtype=np.int64), 3, DesignSpace(19, 2)
+        )
+        assert landscape.arrays.ways.max() == 2**19 - 1
 
     def test_ways_count_designs_of_what_is_left(self):
-        ways = Instance.random(5, 3, 3, 0.5).landscape().space.ways
+        ways = Instance.random(5, 3, 3, 0.5).landscape().arrays.ways
         for n_left in range(1, 6):
             for n_stages in range(1, 4):
                 assert ways[n_left, n_stages] == len(every_design(n_left, n_stages))

@@ -1,7 +1,7 @@
 """Chains of subsets whose models are fitted, with a threshold for each stage.
 
 A *label* is a chain with its thresholds: the rows still undecided, the rows accepted and wrong, and
-what was spent. Chains grow from small subsets to large ones, as in `chaining`. Here the subsets are
+what was spent. Chains grow from small subsets to large ones, as in `chains`. Here the subsets are
 a list, each has bits for several thresholds (*levels*), and only some labels of a subset are kept.
 A label is dropped if another one of its subset is at least as good in accepted rows, wrong rows,
 cost and stages; of too many, those that come nearest to the front stay. So the result is a good
@@ -183,19 +183,19 @@ def link_subsets(
     tries: IntArray,
     known: FloatArray,
     chains: Chains,
-    found: IntArray,
-    found_spent: FloatArray,
+    ends: IntArray,
+    ends_spent: FloatArray,
     blocked: WordArray,
     leaves: IntArray,
 ) -> tuple[int, int]:
     """Grow chains through all subsets; return how many labels and designs there are.
 
-    `found` gets the designs that no known one beats: accepted, wrong, label before the last stage,
-    subset · levels + level of the last stage; `found_spent` what they cost. There may be more of
+    `ends` gets the designs that no known one beats: accepted, wrong, label before the last stage,
+    subset · levels + level of the last stage; `ends_spent` what they cost. There may be more of
     them than it has room for. `known`, the allowances, takes note of them. `tries` are levels of a
     last stage with which labels are judged. `blocked` and `leaves` are room to work in.
 
-    One long loop on purpose, as in `chaining`.
+    One long loop on purpose, as in `chains`.
     """
     n_subsets, n_levels, n_words = subsets.accepts.shape
     full = n_subsets - 1
@@ -203,7 +203,7 @@ def link_subsets(
     rows, counts, is_plain = chains.undecided, chains.counts, rules.is_plain
     for w in range(n_words):
         rows[0, w] = reach[n_subsets, w]
-    n_labels, n_found = 1, 0
+    n_labels, n_ends = 1, 0
     lacks_nothing = len(subsets.missing) == 0
     for t in range(n_subsets):
         begun = n_labels
@@ -250,13 +250,13 @@ def link_subsets(
                     allowed = allowance(known, accepted, wrong, rules.shift)
                     behind = min(behind, spent - allowed)
                     if allowed >= spent * (1.0 - rules.slack):
-                        if n_found < len(found):
-                            found[n_found, 0] = accepted
-                            found[n_found, 1] = wrong
-                            found[n_found, 2] = q
-                            found[n_found, 3] = t * n_levels + level
-                            found_spent[n_found] = spent
-                        n_found += 1
+                        if n_ends < len(ends):
+                            ends[n_ends, 0] = accepted
+                            ends[n_ends, 1] = wrong
+                            ends[n_ends, 2] = q
+                            ends[n_ends, 3] = t * n_levels + level
+                            ends_spent[n_ends] = spent
+                        n_ends += 1
                         _note(known, accepted, wrong, spent, rules.shift)
                 for level in range(n_levels if goes_on else 0):
                     # A stage that nobody leaves at is worse than none, unless values are missing:
@@ -303,4 +303,4 @@ def link_subsets(
                         n_labels = _keep_nearest(chains, begun, n_labels, rules.width)
         n_labels = _keep_nearest(chains, begun, n_labels, rules.width)
         chains.spans[t, 0], chains.spans[t, 1] = begun, n_labels
-    return n_labels, n_found
+    return n_labels, n_ends

@@ -20,10 +20,11 @@ from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import Limits, Scores
-from emsco.search import planning, proving
-from emsco.search.exact.landscape import Landscape
-from emsco.search.planning import SearchPlan, duration, exact_seconds, plan_search, readable
+from emsco.scoring.scores import CostLimits, Scores
+from emsco.search import plan
+from emsco.search.exact import proof
+from emsco.search.exact.spaces import SingleThresholdSpace
+from emsco.search.plan import SearchPlan, duration, exact_seconds, plan_search, readable
 from emsco.search.problem import Problem
 from emsco.search.settings import SearchSettings
 
@@ -41,7 +42,7 @@ def problem_of(
     bank = SimpleNamespace(n_rows=100, n_words=2)
     costs = SimpleNamespace(evaluation=0.0, total=float(n_features))
     evaluator = SimpleNamespace(
-        bank=bank, limits=Limits(), costs=costs, metric="accuracy", grid=grid, prices=None
+        bank=bank, limits=CostLimits(), costs=costs, metric="accuracy", grid=grid, prices=None
     )
     seconds = n_train * n_features * 6e-9  # as logistic regressions take
     return Problem(evaluator, np.ones(n_features), seconds, capacity, memory_limit, n_jobs)
@@ -99,7 +100,7 @@ def every_design(n_features, max_stages) -> np.ndarray:
 def clock(monkeypatch):
     """A clock that advances by one second each time exact search reads it."""
     seconds = count(100.0)
-    monkeypatch.setattr(proving, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr(proof, "perf_counter", lambda: next(seconds))
 
 
 # The choice
@@ -149,7 +150,7 @@ def test_auto_is_evolution_if_exact_would_take_long_and_notes_how_long():
 @pytest.mark.parametrize(("spared", "kind"), [(0.0, "exact"), (1e-9, "evolution")])
 def test_auto_is_exact_up_to_the_seconds_it_may_take(monkeypatch, spared, kind):
     seconds = exact_seconds(problem_of(12), DesignSpace(12, 4))
-    monkeypatch.setattr(planning, "_SECONDS", seconds - spared)
+    monkeypatch.setattr(plan, "_SECONDS", seconds - spared)
     assert plan_search("auto", problem_of(12), settings_of(4)).kind == kind
 
 
@@ -196,7 +197,7 @@ def test_subsets_past_the_memory_are_an_obstacle():
 
 
 def test_bits_past_the_memory_are_an_obstacle():
-    n_bytes = Landscape.n_bytes(8, 2)
+    n_bytes = SingleThresholdSpace.n_bytes(8, 2)
     enough, less = (problem_of(8, memory_limit=limit) for limit in (n_bytes, n_bytes - 1))
     assert plan_search("exact", enough, settings_of(4)).kind == "exact"
     obstacle = f"keep {n_bytes:,} bytes of bits where memory_limit is {n_bytes - 1:,}"
@@ -386,7 +387,7 @@ def test_the_note_follows_the_reason_to_stop(problem):
 
 def test_large_spaces_are_warmed_up_and_give_the_same_front(problem, monkeypatch):
     cold, watcher = run(problem), Watcher()
-    monkeypatch.setattr(proving, "_LARGE", 0)
+    monkeypatch.setattr(proof, "_LARGE", 0)
     warm = run(problem, watcher=watcher)
     assert watcher.began == [("first designs", 4), ("exact", 5)]
     assert [record.generation for record in warm.records] == [0, 1, 2, 3, 4, 5]
@@ -453,7 +454,7 @@ def test_a_time_limit_ends_exact_search_with_what_is_known(problem, clock, time_
 
 
 def test_a_time_limit_during_the_first_designs_leaves_nothing_proven(problem, monkeypatch):
-    monkeypatch.setattr(proving, "_LARGE", 0)
+    monkeypatch.setattr(proof, "_LARGE", 0)
     result = run(problem, time_limit=1e-9)
     check_unproven(problem, result)
     assert len(result.records) == 1
@@ -513,7 +514,7 @@ def limited(problem, small_problem):
         split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
         costs = replace(FeatureCosts.from_array(problem.costs), evaluation=evaluation)
         bank = logistic_bank([split], 6)
-        evaluator = Evaluator(bank, costs, 0.6, 3, limits=Limits(**limits))
+        evaluator = Evaluator(bank, costs, 0.6, 3, limits=CostLimits(**limits))
         return replace(problem, evaluator=evaluator)
 
     return make

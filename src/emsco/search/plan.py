@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
 from numpy.random import Generator
 
 from emsco._base.checks import refused
 from emsco._base.objectives import metric_name
 from emsco.designs.space import DesignSpace
-from emsco.errors import Hint, NoSuchDesign, Parameter, Remedy
-from emsco.scoring.pareto import SAME_COST
-from emsco.search.exact.landscape import Landscape
-from emsco.search.exact.terrain import Terrain
+from emsco.errors import Parameter
+from emsco.search.exact.proof import prove_front
+from emsco.search.exact.spaces import SingleThresholdSpace, ThresholdSpace
+from emsco.search.links import evolve, start_evolution
 from emsco.search.loop import SearchResult, Stop, run_search
 from emsco.search.paper import PaperLoop
-from emsco.search.problem import Problem, Watcher, evolve, new_evolution
-from emsco.search.proving import prove_front
+from emsco.search.problem import Problem
+from emsco.search.progress import SearchProgress
 from emsco.search.settings import SearchSettings
 
 # Seconds on one core, good to a factor of a few: benchmarks/search.py, landscapes and every.
@@ -32,6 +31,9 @@ _GROWTH = 4.5  # factor of kinds of chains per feature, with any number of stage
 _DAY = 86_400.0
 _MOST_FEATURES = 30
 _MOST_WEIGHT = 2**31
+_SECONDS = 10.0  # most that "auto" spends on exact search
+_MOMENT = 3.0  # seconds; a shorter search needs no forecast
+_FEW_FITS = 1023  # models that "auto" fits for a proof, even if the time of a fit is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,12 @@ class Reach:
     @classmethod
     def from_problem(cls, problem: Problem, space: DesignSpace) -> Reach:
         """Estimate the reach of exact search on a problem."""
-        own = exact_seconds(problem, space), _obstacle(problem, space)
-        return cls(space.size, *own, not problem.evaluator.grid.is_single)
+        return cls(
+            n_designs=space.size,
+            seconds=exact_seconds(problem, space),
+            obstacle=_obstacle(problem, space),
+            has_thresholds=not problem.evaluator.grid.is_single,
+        )
 
     @property
     def is_possible(self) -> bool:
@@ -124,11 +130,11 @@ def _obstacle(problem: Problem, space: DesignSpace) -> str:
     if n_subsets > problem.capacity:
         return f"keep {n_subsets:,} models where memory_limit holds {problem.capacity:,}"
     grid, n_words = problem.evaluator.grid, problem.evaluator.bank.n_words
-    n_bytes = Landscape.n_bytes(n_features, n_words)
+    n_bytes = SingleThresholdSpace.n_bytes(n_features, n_words)
     has_codes = (space.max_stages + space.allow_exclusion) ** (n_features + 1) < 2**62
     if not grid.is_single:
-        n_bytes = Terrain.n_bytes(n_features, grid.n_levels, n_words)
-        has_codes = Terrain.has_codes(n_features, space.deepest, grid.n_levels)
+        n_bytes = ThresholdSpace.n_bytes(n_features, grid.n_levels, n_words)
+        has_codes = ThresholdSpace.has_codes(n_features, space.deepest, grid.n_levels)
         has_codes &= space.size < 2**62
     if n_bytes > problem.memory_limit:
         return f"keep {n_bytes:,} bytes of bits where memory_limit is {problem.memory_limit:,}"
@@ -157,11 +163,6 @@ def duration(seconds: float) -> str:
     return "about 1 second" if round(seconds) == 1 else f"about {seconds:.0f} seconds"
 
 
-_SECONDS = 10.0  # most that "auto" spends on exact search
-_MOMENT = 3.0  # seconds; a shorter search needs no forecast
-_FEW_FITS = 1023  # models that "auto" fits for a proof, even if the time of a fit is unknown
-
-
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
     """The search to run, and words about it.
@@ -186,7 +187,7 @@ class SearchPlan:
         problem: Problem,
         rng: Generator,
         time_limit: float | None,
-        watcher: Watcher,
+        progress: SearchProgress,
         whole_limit: float | None = None,
     ) -> SearchResult:
         """Run the search to its end, the time limit or Ctrl-C.
@@ -199,25 +200,25 @@ class SearchPlan:
             If no design found is within the limits.
         """
         if self.kind == "exact":
-            result = prove_front(problem, self.settings, rng, time_limit, watcher)
+            result = prove_front(problem, self.settings, rng, time_limit, progress)
         else:
-            watcher.begin(self.kind, self.settings.generations)
-            result = self._run_generations(problem, rng, time_limit, watcher)
+            progress.begin(self.kind, self.settings.generations)
+            result = self._run_generations(problem, rng, time_limit, progress)
         if whole_limit is not None and result.stop_reason.cause is Stop.TIME_LIMIT:
             reason = replace(result.stop_reason, seconds=whole_limit)
             result = replace(result, stop_reason=reason)
-        _check_found(problem, result)
+        problem.check_result(result)
         return replace(result, stop_reason=replace(result.stop_reason, note=self.note))
 
     def _run_generations(
-        self, problem: Problem, rng: Generator, time_limit: float | None, watcher: Watcher
+        self, problem: Problem, rng: Generator, time_limit: float | None, progress: SearchProgress
     ) -> SearchResult:
         if self.kind == "evolution":
-            search = new_evolution(problem, self.settings, rng)
-            return evolve(search, problem, self.settings, time_limit, watcher)
+            search = start_evolution(problem, self.settings, rng)
+            return evolve(search, problem, self.settings, time_limit, progress)
         smallest = problem.evaluator.costs.smallest
         paper = PaperLoop(problem.n_features, smallest, self.settings, rng)
-        return run_search(paper, problem.evaluator, time_limit, watcher.generation)
+        return run_search(paper, problem.evaluator, time_limit, progress.generation)
 
 
 def plan_search(
@@ -233,7 +234,7 @@ def plan_search(
     metric = problem.evaluator.metric
     check_provable(search, metric, has_delays=problem.evaluator.limits.has_delays)
     designs = settings.space(problem.n_features, problem.evaluator.grid)
-    _check_limits(problem, designs)
+    problem.check_limits(designs)
     if search in ("evolution", "paper"):
         return SearchPlan(search, settings)
     if metric != "accuracy":
@@ -304,72 +305,3 @@ def _too_many_fits(problem: Problem, reach: Reach) -> str:
     if not reach.is_possible:
         return reach.note
     return f"exact search would fit {n_subsets:,} models" if n_subsets > _FEW_FITS else ""
-
-
-def _check_limits(problem: Problem, designs: DesignSpace) -> None:
-    """Refuse a limit that every design exceeds."""
-    limits, costs = problem.evaluator.limits, problem.costs
-    total = problem.evaluator.costs.total
-    if limits.worst is not None and not designs.allow_exclusion and total > limits.most_paid():
-        raise refused(
-            "constraints['max_worst_cost']",
-            f"be at least {total:g}, because every design buys all features in the end",
-            limits.worst,
-            got=f"{limits.worst:g}",
-            hint=Hint(Remedy.ALLOW_EXCLUSION),
-        )
-    cheapest = costs.min() if designs.first is None else costs[designs.first]
-    least = float(cheapest) + problem.evaluator.costs.evaluation
-    for name, limit, most in (
-        ("max_mean_cost", limits.mean, limits.most_spent(1)),
-        ("max_worst_cost", limits.worst, limits.most_paid()),
-    ):
-        if limit is not None and least * (1 - SAME_COST) > most:
-            raise refused(
-                f"constraints[{name!r}]",
-                f"be at least {least:g}, the cost of the cheapest first stage",
-                limit,
-                got=f"{limit:g}",
-            )
-    if limits.has_delays:
-        _check_delays(problem, designs)
-
-
-def _check_delays(problem: Problem, designs: DesignSpace) -> None:
-    """Refuse a limit on delays that every design exceeds."""
-    limits, delays = problem.evaluator.limits, problem.evaluator.costs.delays
-    soonest = float(delays.min() if designs.first is None else delays[designs.first])
-    slowest = 0.0 if designs.allow_exclusion else float(delays.max())
-    first = "the delay of the fastest first stage"
-    for name, limit, least, why in (
-        ("max_mean_delay", limits.mean_delay, soonest, first),
-        ("max_worst_delay", limits.worst_delay, soonest, first),
-        (
-            "max_worst_delay",
-            limits.worst_delay,
-            slowest,
-            "the slowest delay, as every design buys all features in the end",
-        ),
-    ):
-        if limit is not None and least * (1 - SAME_COST) > limit:
-            raise refused(
-                f"constraints[{name!r}]", f"be at least {least:g}, {why}", limit, got=f"{limit:g}"
-            )
-
-
-def _check_found(problem: Problem, result: SearchResult) -> None:
-    """Refuse designs above the limits."""
-    if result.scores.feasible.all():  # a search keeps others only while it has none of these
-        return
-    nearest = int(np.argmin(result.scores.beyond))
-    mean = result.scores.cost[nearest]
-    evaluator, one = problem.evaluator, slice(nearest, nearest + 1)
-    worst = evaluator.worst_costs(result.designs[one])[0]
-    waits = ""
-    if evaluator.limits.has_delays:
-        delays = evaluator.delays(result.designs[one], result.scores.exits[one])
-        waits = f", a mean delay of {delays[0][0]:g} and a worst-case delay of {delays[1][0]:g}"
-    raise NoSuchDesign(
-        f"a design must have {evaluator.limits}, but the nearest found has a mean cost of "
-        f"{mean:g} and a worst-case cost of {worst:g}{waits}; {result.stop_reason}."
-    )

@@ -1,4 +1,7 @@
-"""The best chains of subsets that are fitted already: no design is scored one by one for them."""
+"""The best chains of subsets that are fitted already, which an evolution is given now and then.
+
+No design is scored one by one for them.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.random import Generator
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
-from emsco._kernels.linking import SPARE, Chains, LinkRules, Subsets, fill_reach, link_subsets
+from emsco._kernels.links import SPARE, Chains, LinkRules, Subsets, fill_reach, link_subsets
 from emsco.designs.chromosomes import (
     NEVER,
     stage_counts,
@@ -21,12 +25,16 @@ from emsco.designs.chromosomes import (
 from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.guesses import KnownMargins
-from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Scores
 from emsco.search.allowances import allowances, shift_of, slack_of
 from emsco.search.evolution import MOST_FEATURES, EvolutionSearch
-from emsco.search.exact.front import find_front
-from emsco.search.exact.landscape import Landscape
+from emsco.search.exact.chains import find_front
+from emsco.search.exact.front import first_of_vectors
+from emsco.search.exact.spaces import SingleThresholdSpace
+from emsco.search.loop import SearchResult, run_search
+from emsco.search.problem import Problem
+from emsco.search.progress import SearchProgress
+from emsco.search.settings import SearchSettings
 
 _WIDTH = 8  # labels of a subset
 _WORK = 5e7  # words that a step may look at, if one pair of subsets in seven is nested
@@ -37,6 +45,29 @@ _MOST_NEW = 100  # new subsets that one step may have fitted
 _MARGIN_BYTES = 2**28
 _EXACT_WORK = 2e7  # subsets times features times words of rows; takes some seconds
 _EXACT_BYTES = 2**29  # labels of an exact step
+
+
+def start_evolution(problem: Problem, settings: SearchSettings, rng: Generator) -> EvolutionSearch:
+    """Start an evolution on a problem."""
+    evaluator = problem.evaluator
+    return EvolutionSearch(
+        problem.costs, settings, rng, evaluator.costs.total, evaluator.per_row, evaluator.grid
+    )
+
+
+def evolve(
+    search: EvolutionSearch,
+    problem: Problem,
+    settings: SearchSettings,
+    time_limit: float | None,
+    progress: SearchProgress,
+) -> SearchResult:
+    """Run an evolution to its end; chains of its subsets are made between generations."""
+    evaluator, between = problem.evaluator, None
+    if evaluator.metric == "accuracy":
+        linker = Linker(evaluator, settings.space(problem.n_features, evaluator.grid))
+        between = chains_between(search, evaluator, linker)
+    return run_search(search, evaluator, time_limit, progress.generation, between)
 
 
 def chains_between(
@@ -53,8 +84,8 @@ def chains_between(
             guessed = linker.guess(search.nearest(), front)
             return np.concatenate([linker.link(subsets, front), guessed])
 
-        found = evaluator.made_after(search.generation, make)
-        search.take_chains(found, evaluator.score(found) if len(found) else None)
+        chains = evaluator.made_after(search.generation, make)
+        search.take_chains(chains, evaluator.score(chains) if len(chains) else None)
 
     return between
 
@@ -84,7 +115,7 @@ class Linker:
         is_small = n_features <= MOST_FEATURES
         can_be = is_small and not self.space.allow_exclusion and self.evaluator.grid.is_single
         work = 2**n_features * n_features * bank.n_words
-        n_bytes = Landscape.n_bytes(n_features, bank.n_words) if can_be else 0
+        n_bytes = SingleThresholdSpace.n_bytes(n_features, bank.n_words) if can_be else 0
         self._is_exact = can_be and work <= _EXACT_WORK and n_bytes <= _EXACT_BYTES
         if self._is_exact and 2**n_features * bank.n_words * 64 * 4 <= _MARGIN_BYTES:
             self._margins = KnownMargins(n_features, bank.n_words * 64)
@@ -101,10 +132,10 @@ class Linker:
 
         Designs that one of `front` beats are left out.
         """
-        found = self._link_all(front)
-        if found is None:
-            found = linked_front(self.evaluator, self.space, subsets, front)
-        return found
+        designs = self._link_all(front)
+        if designs is None:
+            designs = linked_front(self.evaluator, self.space, subsets, front)
+        return designs
 
     def guess(self, near: IntArray, front: Scores) -> StageArray:
         """Return designs that promise to be on the front, with subsets that are not fitted.
@@ -120,10 +151,10 @@ class Linker:
             self._margins.add(lacking, bank.margins(_words(lacking)))
         numbers, margins = self._margins.guess(near)
         bits = bank.guessed_bits(margins, self.evaluator.thresholds)
-        found = self._link_all(front, numbers, bits)
-        if found is None:
+        designs = self._link_all(front, numbers, bits)
+        if designs is None:
             return np.zeros((0, self.space.n_features), dtype=np.int16)
-        return _with_few_new(found, numbers)
+        return _with_few_new(designs, numbers)
 
     @property
     def _fitted(self) -> IntArray:
@@ -138,13 +169,13 @@ class Linker:
         """Return the front of all chains of all subsets; None if it is too much to look at."""
         if not self._is_exact:
             return None
-        own = self._fitted, guessed, guessed_bits
-        found = find_front(
-            Landscape.of_subsets(self.evaluator, self.space, *own), front, _EXACT_BYTES
+        subsets = SingleThresholdSpace.of_subsets(
+            self.evaluator, self.space, self._fitted, guessed, guessed_bits
         )
-        if found.stopped is not None and found.stopped.is_interrupted:
+        linked = find_front(subsets, front, _EXACT_BYTES)
+        if linked.stopped is not None and linked.stopped.is_interrupted:
             raise KeyboardInterrupt
-        return found.designs if found.stopped is None else None
+        return linked.designs if linked.stopped is None else None
 
 
 def _words(numbers: IntArray) -> WordArray:
@@ -158,8 +189,8 @@ def _with_few_new(designs: StageArray, new: IntArray) -> StageArray:
     stages, wanted, kept = stages_of(designs), set(new.tolist()), []
     words = subset_words(stages, int(stage_counts(stages).max()))[:, :, 0]
     fresh: set[int] = set()
-    for i, own in enumerate(words.astype(np.int64).tolist()):
-        mine = wanted.intersection(own)
+    for i, numbers in enumerate(words.astype(np.int64).tolist()):
+        mine = wanted.intersection(numbers)
         if mine and len(fresh | mine) <= _MOST_NEW:
             fresh |= mine
             kept.append(i)
@@ -183,7 +214,8 @@ def linked_front(
     places, n_rows = evaluator.bank.sampled_words(_MOST_WORDS)
     subsets = _subsets(evaluator, words, places)
     fill_reach(subsets)
-    early, last = (np.isin(np.arange(grid.n_levels), own) for own in (grid.early, grid.last))
+    early = np.isin(np.arange(grid.n_levels), grid.early)
+    last = np.isin(np.arange(grid.n_levels), grid.last)
     rules = LinkRules(
         n_rows=n_rows,
         max_stages=space.max_stages,
@@ -195,33 +227,44 @@ def linked_front(
         width=width,
         is_plain=bool((subsets.weights == 1).all()) and not len(subsets.missing),
     )
-    known = _known(evaluator, front, n_rows)
-    chains = _chains(len(subsets.cost), width, subsets.accepts.shape[2])
-    found, spent = np.empty((_ROOM, 4), dtype=np.int64), np.empty(_ROOM)
-    scratch = np.empty(subsets.accepts.shape[2], dtype=np.uint64)
-    tries = np.array(sorted({grid.last[0], grid.last[-1]}), dtype=np.int64)
-    room = scratch, np.zeros((grid.n_levels, 2), dtype=np.int64)
-    _, n_found = link_subsets(
-        rules, subsets, early, last, tries, known, chains, found, spent, *room
+    n_words = subsets.accepts.shape[2]
+    chains = _chains(len(subsets.cost), width, n_words)
+    ends, spent = np.empty((_ROOM, 4), dtype=np.int64), np.empty(_ROOM)
+    _, n_ends = link_subsets(
+        rules,
+        subsets,
+        early,
+        last,
+        tries=np.array(sorted({grid.last[0], grid.last[-1]}), dtype=np.int64),
+        known=_known(evaluator, front, n_rows),
+        chains=chains,
+        ends=ends,
+        ends_spent=spent,
+        blocked=np.empty(n_words, dtype=np.uint64),
+        leaves=np.zeros((grid.n_levels, 2), dtype=np.int64),
     )
-    n_found = min(n_found, _ROOM)
-    best = _best(found[:n_found], spent[:n_found], chains, n_rows, bool(rules.slack))
+    ends, spent = ends[:n_ends], spent[:n_ends]
+    # Of designs with the same objectives, one with fewest stages stands for all.
+    order = np.argsort(chains.counts[ends[:, 2], 2], kind="stable")
+    accepted, wrong = ends[order, 0], ends[order, 1]
+    first, _ = first_of_vectors(
+        n_rows, accepted, wrong, spent[order], rules.slack, np.ones_like(accepted)
+    )
     members = subsets_of_words(subsets.members, space.n_features)
-    return _designs(found[best], chains, members, grid.n_levels)
+    return _designs(ends[order[first]], chains, members, grid.n_levels)
 
 
 def _known(evaluator: Evaluator, front: Scores | None, n_rows: int) -> FloatArray:
     """Return the allowances on so many rows that follow from a front and the cost limit."""
     share, none = n_rows / evaluator.bank.n_rows, np.zeros(0, dtype=np.int64)
-    limits = n_rows, shift_of(n_rows), share * evaluator.most_spent
-    if front is None:
-        return allowances(*limits, none, none, none)
+    most_spent = share * evaluator.most_spent
+    if front is None or share == 1:
+        return allowances(n_rows, most_spent, none, none, none, front)
     front = front[front.feasible]
-    if share == 1:
-        return allowances(*limits, front.accepted, front.accepted - front.correct, front.spent)
     accepted = np.floor(share * front.accepted).astype(np.int64)
     correct = np.floor(share * front.correct).astype(np.int64)
-    return allowances(*limits, accepted, accepted - correct, share * front.spent.astype(np.float64))
+    spent = share * front.spent.astype(np.float64)
+    return allowances(n_rows, most_spent, accepted, accepted - correct, spent)
 
 
 def _subsets(evaluator: Evaluator, words: WordArray, places: IntArray) -> Subsets:
@@ -258,28 +301,12 @@ def _chains(n_subsets: int, width: int, n_words: int) -> Chains:
     return chains
 
 
-def _best(
-    found: IntArray, spent: FloatArray, chains: Chains, n_rows: int, has_fractions: bool
-) -> IntArray:
-    """Positions of the non-dominated designs, the one with fewest stages for each vector."""
-    if not len(found):
-        return np.zeros(0, dtype=np.int64)
-    order = np.argsort(chains.counts[found[:, 2], 2], kind="stable")
-    accepted, wrong = found[order, 0], found[order, 1]
-    cost = spent[order] if has_fractions else spent[order].astype(np.int64)
-    scores = Scores(n_rows, accepted[:, None], (accepted - wrong)[:, None], cost)
-    kept = np.flatnonzero(front_mask(scores))
-    first = np.unique(tie_groups(scores[kept]), return_index=True)[1]
-    best: IntArray = order[kept[first]]
-    return best
-
-
-def _designs(found: IntArray, chains: Chains, subsets: BoolArray, n_levels: int) -> StageArray:
+def _designs(ends: IntArray, chains: Chains, subsets: BoolArray, n_levels: int) -> StageArray:
     """Follow each design back to its first stage; return their genes."""
-    stages = np.full((len(found), subsets.shape[1]), NEVER, dtype=np.int16)
-    depth = chains.counts[found[:, 2], 2] + 1
-    levels = np.zeros((len(found), int(depth.max(initial=1))), dtype=np.int64)
-    for i, (element, label) in enumerate(found[:, [3, 2]].tolist()):
+    stages = np.full((len(ends), subsets.shape[1]), NEVER, dtype=np.int16)
+    depth = chains.counts[ends[:, 2], 2] + 1
+    levels = np.zeros((len(ends), int(depth.max(initial=1))), dtype=np.int64)
+    for i, (element, label) in enumerate(ends[:, [3, 2]].tolist()):
         for stage in range(int(depth[i]) - 1, -1, -1):
             subset, levels[i, stage] = divmod(element, n_levels)
             stages[i, subsets[subset]] = stage
