@@ -1,21 +1,19 @@
 """Size of the explorer's page, and its speed while you drag a limit.
 
-python benchmarks/explorer.py [--designs 10000] [--features 30] [--classes 2]
+python benchmarks explorer [--designs 10000] [--features 30] [--classes 2]
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
-import platform
-import sys
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from timing import CORES, SEED
+from browser import open_browser
+from common import SEED
 
 from emsco import FeatureCosts, ParetoFront, ParetoPoint
 from emsco.designs.chromosomes import compress
@@ -23,9 +21,6 @@ from emsco.front.references import references_of
 from emsco.scoring.scores import Scores
 from emsco.stats.by_class import ByClass
 from emsco.stats.expected import Estimate, Expected, share_estimate
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
-from browser import open_browser
 
 N_ROWS, MAX_STAGES = 2000, 5
 DRAG = """
@@ -116,11 +111,7 @@ def main() -> None:
             times = np.array(browser.execute_async_script(DRAG))
         finally:
             browser.quit()
-    print(f"{datetime.date.today()}, {CORES} cores ({platform.machine()}), seed {SEED}")
+    print(f"seed {SEED}")
     print(f"{options.designs:,} designs of {options.features} features: {len(page) / 1e6:.1f} MB")
     print(f"made in {made:.1f} s, opened in {opened:.1f} s")
     print(f"a limit dragged: {np.median(times):.0f} ms a step, at most {times.max():.0f} ms")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Learning curves: when which stage model pays, by the number of rows to fit on.
 
-python benchmarks/learning_curves.py --out curves [--sets interactions,thyroid] [--rows 250,500,…]
+python benchmarks learning_curves --out curves [--sets interactions,thyroid] [--rows 250,500,…]
     [--families logistic,spline,boosting,auto] [--splits 2] [--generations 30] [--jobs 2]
 
 Everyone is answered. Columns are the accuracy on test rows, in %, of the most accurate design
@@ -20,7 +20,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from bakeoff_sets import drawn_rows
+from bakeoff import drawn_rows
 from sklearn.model_selection import train_test_split
 
 from emsco._base.documents import write_text
@@ -189,7 +189,3 @@ def main() -> None:
     write_text(asked.out / "curves.md", text + "\n")
     for name in asked.sets.split(","):
         save_figure(draw(curves, name, methods), asked.out / f"curves_{name}")
-
-
-if __name__ == "__main__":
-    main()

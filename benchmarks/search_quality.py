@@ -5,19 +5,22 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
-from exact_speed import dataset, evaluator
+from common import CORES, SEED, dataset, evaluator, load_table
 from joblib import Parallel, delayed
-from quality import FrontQuality
-from rival_searches import GSEMO, NSGA2, RandomSearch
-from tables import load
-from timing import CORES, SEED
+from numpy.random import Generator
 
 from emsco import EMSCOClassifier
+from emsco._base.typing import FloatArray, StageArray
+from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.costs import FeatureCosts
+from emsco.designs.chromosomes import compress, design_keys
 from emsco.designs.space import DesignSpace, default_max_stages
 from emsco.designs.thresholds import auto_min_confidence
+from emsco.errors import ParameterError
 from emsco.fitting import Workbench
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.evaluator import Evaluator
@@ -27,9 +30,255 @@ from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.chains import find_front
 from emsco.search.exact.spaces import SingleThresholdSpace
 from emsco.search.links import Linker, chains_between
-from emsco.search.loop import Search
+from emsco.search.loop import Search, Stop, StopReason
+from emsco.search.operators import initial_population, mutate, random_designs, recombine
 from emsco.search.paper import PaperLoop
 from emsco.search.settings import SearchSettings
+
+_REFERENCE = np.ones(3)
+
+
+def losses(scores: Scores, total_cost: float) -> FloatArray:
+    """1 - coverage, 1 - accuracy and cost / cost of everything; lower is better."""
+    columns = [1 - scores.coverage, 1 - scores.accuracy, scores.cost / total_cost]
+    return np.column_stack(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontQuality:
+    """Quality figures of a set of designs, in the unit cube of `losses`, reference point (1, 1, 1).
+
+    Attributes
+    ----------
+    share : float
+        Share of the true front's objective vectors in the set.
+    hypervolume : float
+        Volume that the set dominates.
+    hypervolume_ratio : float
+        Hypervolume divided by the true front's.
+    igd_plus, epsilon : float
+        Inverted generational distance (IGD+) to the true front, and the additive epsilon.
+
+    All but `hypervolume` are NaN if the true front is not known.
+    """
+
+    share: float
+    hypervolume: float
+    hypervolume_ratio: float
+    igd_plus: float
+    epsilon: float
+
+    @classmethod
+    def from_scores(cls, found: Scores, total_cost: float, truth: Scores | None = None) -> Self:
+        """Measure `found`, and compare it with the true front if that is known."""
+        import moocore
+
+        points = losses(found, total_cost)
+        volume = float(moocore.hypervolume(points, ref=_REFERENCE))
+        if truth is None:
+            return cls(np.nan, volume, np.nan, np.nan, np.nan)
+        target = losses(truth, total_cost)
+        whole = float(moocore.hypervolume(target, ref=_REFERENCE))
+        return cls(
+            share=share_of_front(found, truth),
+            hypervolume=volume,
+            hypervolume_ratio=volume / whole,
+            igd_plus=float(moocore.igd_plus(points, ref=target)),
+            epsilon=float(moocore.epsilon_additive(points, ref=target)),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def share_of_front(found: Scores, truth: Scores) -> float:
+    """Share of the objective vectors of `truth` that are in `found`, compared exactly."""
+    wanted, had = vectors(truth), vectors(found)
+    return len(wanted & had) / len(wanted)
+
+
+def vectors(scores: Scores) -> set[tuple[int, int, float]]:
+    """Distinct (accepted, correct, spent) triples."""
+    columns = (scores.accepted, scores.correct, scores.spent)
+    return set(zip(*(column.tolist() for column in columns), strict=True))
+
+
+_STAGE_BIAS = 2.0
+
+
+class _ArchivingSearch:
+    """Base of the rivals: an archive of all scored designs, and no end of their own.
+
+    `total_cost` is the cost of everything, by default the sum of `costs`.
+    """
+
+    def __init__(
+        self,
+        costs: FloatArray,
+        max_stages: int,
+        rng: Generator,
+        total_cost: float | None = None,
+    ) -> None:
+        self.generation = -1
+        self.stop_reason: StopReason | None = None
+        self._total_cost = float(costs.sum()) if total_cost is None else total_cost
+        self.archive = Archive(len(costs), self._total_cost)
+        self._n_features = len(costs)
+        self._max_stages = max_stages
+        self._space = DesignSpace(len(costs), max_stages)
+        self._rng = rng
+        self._asked: StageArray = self.archive.designs
+        self._seen = Slots(UNBOUNDED, n_words=-(-len(costs) // 4))
+        self._front: tuple[StageArray, Scores] | None = None
+
+    @property
+    def front(self) -> tuple[StageArray, Scores]:
+        """The simplest design of each non-dominated objective vector, best balanced first."""
+        if self._front is None:
+            self._front = self.archive.front()
+        return self._front
+
+    def tell(self, scores: Scores) -> None:
+        """Take the scores of the designs last asked for, some of which may be old."""
+        if not scores.feasible.all():
+            raise ParameterError(
+                'search must be "exact", "evolution" or "paper" if costs are limited, '
+                f"got {type(self).__name__}."
+            )
+        with self._seen.claim(design_keys(self._asked)) as claim:
+            new = claim.new_places
+        if new.size:
+            self.archive.add(self._asked[new], scores[new])
+            self._front = None
+        self.generation += 1
+
+    def _start(self, n_designs: int) -> StageArray:
+        if min(self._n_features, self._max_stages) == 1:
+            return np.zeros((n_designs, self._n_features), dtype=np.int16)
+        return initial_population(n_designs, self._space, _STAGE_BIAS, self._rng)
+
+
+class RandomSearch(_ArchivingSearch):
+    """Draws designs with uniform genes and a uniform number of stages."""
+
+    def __init__(
+        self,
+        costs: FloatArray,
+        max_stages: int,
+        rng: Generator,
+        batch: int = 300,
+        total_cost: float | None = None,
+    ) -> None:
+        super().__init__(costs, max_stages, rng, total_cost)
+        self._batch = batch
+
+    def ask(self) -> StageArray:
+        """Draw the next random designs."""
+        self._asked = random_designs(self._batch, self._space, self._rng)
+        return self._asked
+
+
+class GSEMO(_ArchivingSearch):
+    """Picks members of the archive, redraws each gene with probability 1/n, keeps the front.
+
+    `batch` children are bred before their scores are known; 1 is the algorithm as published.
+    """
+
+    def __init__(
+        self,
+        costs: FloatArray,
+        max_stages: int,
+        rng: Generator,
+        batch: int = 10,
+        total_cost: float | None = None,
+    ) -> None:
+        super().__init__(costs, max_stages, rng, total_cost)
+        self._batch = batch
+
+    def ask(self) -> StageArray:
+        """Draw a random design first, then mutants of the archive's members."""
+        if self.generation < 0:
+            self._asked = self._start(1)
+            return self._asked
+        members, _ = self.front
+        parents = members[self._rng.integers(len(members), size=self._batch)]
+        redrawn = self._rng.random(parents.shape) < 1 / self._n_features
+        highest = np.minimum(parents.max(axis=1, keepdims=True) + 1, self._max_stages - 1)
+        genes = self._rng.integers(0, highest + 1, size=parents.shape)
+        self._asked = compress(np.where(redrawn, genes, parents))
+        return self._asked
+
+
+class NSGA2(_ArchivingSearch):
+    """NSGA-II of pymoo, with the paper's recombination and mutation."""
+
+    def __init__(
+        self,
+        costs: FloatArray,
+        max_stages: int,
+        rng: Generator,
+        population_size: int = 300,
+        total_cost: float | None = None,
+    ) -> None:
+        super().__init__(costs, max_stages, rng, total_cost)
+        self._algorithm = self._set_up(population_size)
+        self._infills: Any = None
+
+    def ask(self) -> StageArray:
+        """Ask pymoo for offspring; if it finds no new ones, stop."""
+        self._infills = self._algorithm.ask()
+        if self._infills is None:
+            self.stop_reason = StopReason(Stop.EXHAUSTED, n_designs=len(self._seen))
+            self._asked = self._asked[:0]
+        else:
+            self._asked = self._infills.get("X").astype(np.int16)
+        return self._asked
+
+    def tell(self, scores: Scores) -> None:
+        """Hand the objectives to pymoo, which minimises."""
+        if self._infills is None:
+            return
+        objectives = [-scores.coverage, -scores.accuracy, scores.cost / self._total_cost]
+        self._infills.set("F", np.column_stack(objectives))
+        self._infills.apply(lambda one: one.evaluated.update({"F"}))
+        self._algorithm.tell(infills=self._infills)
+        super().tell(scores)
+
+    def _set_up(self, population_size: int) -> Any:
+        from pymoo.algorithms.moo import nsga2
+        from pymoo.core.crossover import Crossover
+        from pymoo.core.mutation import Mutation
+        from pymoo.core.problem import Problem
+
+        search = self
+
+        class Recombination(Crossover):  # type: ignore[misc]  # pymoo has no types
+            def __init__(self) -> None:
+                super().__init__(2, 1, prob=1.0)
+
+            def _do(self, _problem: Any, X: Any, **_: Any) -> Any:
+                first, second = X.astype(np.int16)
+                return recombine(first, second, 0.8, search._rng)[None]
+
+        class BetaBinomial(Mutation):  # type: ignore[misc]
+            def _do(self, _problem: Any, X: Any, **_: Any) -> Any:
+                rate = 1 / search._n_features
+                stages = compress(X.astype(np.int16))
+                return mutate(stages, rate, _STAGE_BIAS, search._space, search._rng)
+
+        algorithm = nsga2.NSGA2(
+            pop_size=population_size,
+            sampling=self._start(population_size),
+            crossover=Recombination(),
+            mutation=BetaBinomial(prob=1.0),
+            eliminate_duplicates=True,
+            seed=int(self._rng.integers(2**31)),
+        )
+        space = Problem(n_var=self._n_features, n_obj=3, xl=0, xu=self._max_stages - 1, vtype=int)
+        algorithm.setup(space, termination=("n_gen", 2**31))
+        return algorithm
+
 
 BUDGET = 45_000  # the paper's 300 × 150
 MARKS = (1_000, 2_000, 5_000, 10_000, 20_000, 45_000)
@@ -95,7 +344,7 @@ def follow(search: Search, scorer: Evaluator, total_cost: float) -> dict[int, Sc
 
 def thyroid(family: str, max_stages: int) -> Evaluator:
     """Open an evaluator of the thyroid table with stages of a family; a third of it is scored."""
-    table = load("thyroid", SEED)
+    table = load_table("thyroid", SEED)
     classifier = EMSCOClassifier(table.costs)
     rows = classifier._check_data(table.X, table.y, None)
     order = np.random.default_rng(SEED).permutation(len(rows.labels))

@@ -1,6 +1,6 @@
 """How many cases a second `emsco serve` opens, feeds and decides, and how long a case waits.
 
-    python benchmarks/service.py               about a minute on two cores
+    python benchmarks service               about a minute on two cores
 
 The service runs in a process of its own; clients run in this one, on keep-alive connections, and
 use both cores together with it. Every answer waits for the disk (SQLite, synchronous=FULL).
@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -29,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from timing import CORES, SEED
+from common import SEED
 
 from emsco import EMSCOClassifier
 
@@ -197,12 +195,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=5_000, help="cases of each kind")
     parser.add_argument("--clients", type=int, default=64, help="connections at a time")
     options = parser.parse_args()
-    where = f"{platform.machine()}, {CORES} cores, Python {platform.python_version()}"
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
-    print(f"{datetime.date.today()}, {where}, seed {SEED}, load before {load}")
+    print(f"seed {SEED}, load before {load}")
     with tempfile.TemporaryDirectory() as folder:
         report(Path(folder), options.cases, options.clients)
-
-
-if __name__ == "__main__":
-    main()

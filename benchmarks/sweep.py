@@ -1,17 +1,17 @@
 """The authors' sweep: 9 thresholds × 10 repeats × 150 generations on 2,000 × 15 training rows.
 
-python benchmarks/sweep.py [paper|evolution] [processes]
+python benchmarks sweep [paper|evolution] [processes]
 
 Their script needs some 20 seconds per generation, three days in all.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from time import perf_counter, process_time
 
 import numpy as np
-from subsets import all_subsets
+from engine import all_subsets
 
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting import Workbench
@@ -46,8 +46,11 @@ def report_parts(parts: Parts) -> None:
 
 
 def main() -> None:
-    search = sys.argv[1] if len(sys.argv) > 1 else "paper"
-    n_jobs = int(sys.argv[2]) if len(sys.argv) > 2 else -1
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("search", nargs="?", choices=("paper", "evolution"), default="paper")
+    parser.add_argument("processes", nargs="?", type=int, default=-1)
+    asked = parser.parse_args()
+    search, n_jobs = asked.search, asked.processes
     parts = parts_of_benchmark()
     sweep_thresholds(parts, [0.75], runs=1, search=search, generations=1)  # kernels compiled
     report_parts(parts)
@@ -58,7 +61,3 @@ def main() -> None:
     each = searching / len(result.repeats)
     print(f"search: {len(result.repeats)} searches, {searching:.1f} CPU s, {each:.2f} each")
     print(f"sweep ({search}): {seconds:.1f} s, {searching + own:.1f} CPU s")
-
-
-if __name__ == "__main__":
-    main()

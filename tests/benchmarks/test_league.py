@@ -9,8 +9,7 @@ from functools import partial
 import bakeoff
 import numpy as np
 import pytest
-from bakeoff import Plan, reports_of
-from league import League
+from bakeoff import League, Plan, reports_of
 from support.contests import FirstColumns, made_answers, made_contest, small_set
 
 from emsco.lab import contests, datasets

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from monitoring import DELTA, KINDS, Gamblers, Kind, delays, false_alarms
 from scipy import stats
+from trust import DELTA, KINDS, Gamblers, Kind, delays, false_alarms
 
 from emsco.cascade import monitor as watching
 from emsco.cascade.monitor import MonitoredPromise
@@ -17,7 +17,7 @@ def watched(kind):
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_many_monitors_side_by_side_are_the_one_that_users_have(kind, monkeypatch):
-    monkeypatch.setattr("monitoring.MOST_STARTS", 5)
+    monkeypatch.setattr("trust.MOST_STARTS", 5)
     monkeypatch.setattr(watching, "MOST_STARTS", 5)
     rng, one = np.random.default_rng(1), watched(kind)
     gamblers = Gamblers(kind, kind.limit, 3)

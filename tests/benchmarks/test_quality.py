@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from quality import FrontQuality, losses, share_of_front
+from search_quality import FrontQuality, losses, share_of_front
 
 from emsco.scoring.scores import Scores
 

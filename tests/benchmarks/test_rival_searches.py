@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rival_searches import GSEMO, NSGA2, RandomSearch
+from search_quality import GSEMO, NSGA2, RandomSearch
 
 from emsco.designs.chromosomes import compress
 from emsco.errors import ParameterError

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from common import generated
 from sklearn.model_selection import train_test_split
 from support.settings import PLAIN
-from tables import generated
 
 from emsco import EMSCOClassifier, FeatureCosts, NoSuchDesign, ParameterError
 from emsco.errors import DataWarning, DeploymentWarning, InterruptedWarning

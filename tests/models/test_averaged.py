@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from common import generated
 from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
@@ -23,7 +24,6 @@ from support.handmade import (
     make_rich_rows,
     make_rows,
 )
-from tables import generated
 
 from emsco import Cascade, EMSCOClassifier, FileError, ParetoFront
 from emsco.app.runs.decide import decide_file

@@ -1,0 +1,69 @@
+"""Measure speed, memory and quality: one command for every figure of the docs.
+
+python benchmarks                    names every benchmark
+python benchmarks NAME [options]     runs one; NAME --help says what it measures
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import sys
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path += [str(ROOT / "tools"), str(ROOT / "tests")]  # the browser, and made-up fronts
+
+# Name: its module and function, and what it measures.
+BENCHMARKS = {
+    "bakeoff": ("bakeoff.main", "EMSCO and its rivals on many sets and splits"),
+    "boosting": ("models.main_boosting", "boosted stages: speed, training, accuracy on subsets"),
+    "calibration": ("models.main_calibration", "where calibration helps"),
+    "certificates": ("trust.main_certificates", "how often certificates are false"),
+    "checkpoint": ("engine.main_checkpoint", "the cost of a checkpoint"),
+    "clusters": ("scale.main_clusters", "fits on Dask workers"),
+    "decide_memory": ("deciding.main_decide_memory", "memory of deciding a file"),
+    "deciding": ("deciding.main", "tables, single rows and files decided a second"),
+    "engine": ("engine.main", "fits beside scikit-learn: speed, peak, memory, compiling"),
+    "expected": ("trust.main_expected", "expected figures beside the truth"),
+    "explorer": ("explorer.main", "size and speed of the explorer page"),
+    "families": ("models.main_families", "families of stage models on test rows"),
+    "forest": ("models.main_forest", "forests as stage models"),
+    "gpu": ("scale.main_gpu", "fits and counts on a GPU"),
+    "intervals": ("trust.main_intervals", "how often intervals hold, and how wide they are"),
+    "learning_curves": ("learning_curves.main", "accuracy by number of training rows"),
+    "monitoring": ("trust.main_monitoring", "false alarms, and how soon a drop is noticed"),
+    "multiclass": ("engine.main_multiclass", "fits of many classes beside scikit-learn"),
+    "promises": ("defaults.main_promises", "promised and kept, design by design"),
+    "scoring": ("defaults.main_scoring", "ways to score and refit, on test rows"),
+    "screening": ("scale.main_screening", "searches on a sample beside searches on all rows"),
+    "search": ("search.main", "exact search and the fronts that searches find"),
+    "sense": ("defaults.main_sense", "what the default deploys, on test rows"),
+    "service": ("service.main", "requests a second of the service"),
+    "sizes": ("scale.main_sizes", "time and memory by size of the table"),
+    "sweep": ("sweep.main", "the authors' sweep"),
+    "thresholds": ("defaults.main_thresholds", "a threshold for each stage beside one for all"),
+    "wide": ("scale.main_wide", "a time limit on very many columns"),
+}
+
+
+def main() -> int:
+    """Run the benchmark that the command line names, or list all."""
+    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    if name not in BENCHMARKS:
+        print(__doc__)
+        print(*(f"{name:16} {what}" for name, (_, what) in BENCHMARKS.items()), sep="\n")
+        return 0 if name in ("-h", "--help") else 2
+    module, function = BENCHMARKS[name][0].split(".")
+    sys.argv[:2] = [f"benchmarks {name}"]
+    if not {"-h", "--help"} & set(sys.argv):
+        where = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+        print(f"{datetime.date.today()}, {where}", flush=True)
+    getattr(import_module(module), function)()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
