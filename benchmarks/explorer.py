@@ -16,11 +16,12 @@ from browser import open_browser
 from common import SEED
 
 from emsco import FeatureCosts, ParetoFront, ParetoPoint
+from emsco._base.objectives import Estimate, Expected
 from emsco.designs.chromosomes import compress
 from emsco.front.references import references_of
 from emsco.scoring.scores import Scores
 from emsco.stats.by_class import ByClass
-from emsco.stats.expected import Estimate, Expected, share_estimate
+from emsco.stats.intervals import share_estimate
 
 N_ROWS, MAX_STAGES = 2000, 5
 DRAG = """

@@ -20,11 +20,10 @@ from emsco._base.progress import JobProgress
 from emsco._base.typing import FloatArray, IntArray
 from emsco.cascade.monitor import MOST_STARTS, ROWS_BETWEEN_STARTS
 from emsco.errors import EMSCOWarning
-from emsco.front.certification import check_promises, n_passing
+from emsco.front.certificate.test import check_promises, n_passing
 from emsco.stats.betting import _STAKES, mean_p_value
 from emsco.stats.clusters import effective_rows
-from emsco.stats.expected import share_estimate
-from emsco.stats.intervals import cost_interval, share_intervals
+from emsco.stats.intervals import cost_interval, share_estimate, share_intervals
 from emsco.stats.promises import Promise
 
 ALL = [promise for promises in KINDS.values() for promise in promises]

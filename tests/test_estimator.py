@@ -26,7 +26,7 @@ from support.settings import ONE_THRESHOLD, PAPER_SPACE, PLAIN
 
 from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign, PaperSearch, ParetoFront
 from emsco.errors import DataError, ParameterError
-from emsco.front.rules import is_good_enough, size_of
+from emsco.front.economical import is_good_enough
 from emsco.metrics import make_selective_scorer
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
@@ -489,7 +489,7 @@ def test_a_simplified_point_is_the_last_and_simpler_than_all_that_are_as_good():
     *others, last = front
     assert [point.is_simplified for point in front] == [False] * len(others) + [True]
     good = [point for point in others if is_good_enough(point) and point.cost <= last.cost]
-    assert all(size_of(last) < size_of(point) for point in good)
+    assert all(last.size < point.size for point in good)
     assert list(front.ties(last)) == [last.design]
     assert front.economical() is last
 

@@ -18,7 +18,7 @@ from support.looks import words_of
 
 from emsco import Design, FeatureCosts, ParameterError
 from emsco.errors import DataError
-from emsco.front.records import cascade_picture, front_picture
+from emsco.front.pictures import cascade_picture, front_picture
 from emsco.plotting import (
     CascadePicture,
     Convergence,
@@ -65,7 +65,7 @@ def flow():
 
 
 def test_the_picture_of_a_front_has_the_objectives_of_its_points(front):
-    picture = front_picture(front.points, front.seen, front.costs.total, marked=1)
+    picture = front_picture(front, marked=1)
     (scored,) = picture.series
     assert (scored.name, scored.n_rows) == ("scored", 100)
     for name in ("coverage", "accuracy", "cost"):
@@ -75,18 +75,15 @@ def test_the_picture_of_a_front_has_the_objectives_of_its_points(front):
 
 
 def test_seen_figures_are_a_series_of_their_own(front):
-    scored, seen = front_picture(front.points, front.seen, front.costs.total, on="both").series
+    scored, seen = front_picture(front, on="both").series
     assert (scored.n_rows, seen.n_rows) == (100, 60)
     assert seen.cost.tolist() == [found.cost for found in front.seen]
-    assert (
-        front_picture(front.points, front.seen, front.costs.total, on="seen").series[0].name
-        == "seen"
-    )
+    assert front_picture(front, on="seen").series[0].name == "seen"
 
 
 def test_records_are_locked(front):
     with pytest.raises(ValueError, match="read-only"):
-        front_picture(front.points, front.seen, front.costs.total).series[0].cost[0] = 1
+        front_picture(front).series[0].cost[0] = 1
 
 
 def test_a_front_without_seen_figures_says_how_to_add_them():
@@ -172,7 +169,7 @@ def test_an_unknown_kind_or_a_bad_width_is_refused(front):
 
 
 def test_the_picture_of_a_cascade_has_its_features_costs_and_flow(front):
-    picture = cascade_picture(front.points, None, front.costs, front.min_confidence, 0)
+    picture = cascade_picture(front, 0)
     assert picture.flow == front.flow(0)
     assert picture.features(picture.flow.stages[0]) == ["age (1)", "pulse (2.5)"]
     assert picture.leaving(picture.flow.stages[0]) == [
@@ -190,9 +187,7 @@ def test_the_picture_of_a_cascade_has_its_features_costs_and_flow(front):
 
 
 def test_test_rows_can_flow_through_a_cascade_too(front):
-    picture = cascade_picture(
-        front.points, front.seen, front.costs, front.min_confidence, 1, "seen"
-    )
+    picture = cascade_picture(front, 1, "seen")
     assert picture.flow == Flow.from_evaluation(front.seen[1])
     assert picture.start() == "60 test rows"
 
@@ -501,7 +496,7 @@ def test_a_cascade_is_drawn_with_the_threshold_of_each_stage(width, on):
 
 def test_a_picture_of_one_stage_for_all_says_so():
     front = make_front_of_thresholds((0, 0, 0))
-    picture = cascade_picture(front.points, None, front.costs, 0.8, 0)
+    picture = cascade_picture(front, 0)
     assert picture.conditions() == ["answers all"]
     assert picture.ending() == "without a label"
-    assert cascade_picture(front.points, None, front.costs, 0.8, 1).ending() == "never sure"
+    assert cascade_picture(front, 1).ending() == "never sure"

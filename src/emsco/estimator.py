@@ -30,7 +30,6 @@ from emsco.front import ParetoPoint
 from emsco.front.certificate import Certificate
 from emsco.front.doubts import doubts_about
 from emsco.front.history import Generation
-from emsco.front.promises import with_promises
 from emsco.front.rules import given_error_costs, label_costs_of, one_choice, rule_of
 from emsco.plotting.flow import cascade_boxes
 from emsco.search.settings import PaperSearch, with_paper_search
@@ -401,7 +400,7 @@ class EMSCOClassifier(TableClassifier):
         both = {"error_cost": error_cost, "reject_cost": reject_cost}
         costs = given_error_costs(both) or self._error_costs
         found = cascade.evaluate(rows, y, sample_weight, **column, prices=prices, **costs)
-        return with_promises(found, self.point_)
+        return self.point_.compared_with(found)
 
     def reliability(
         self,

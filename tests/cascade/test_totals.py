@@ -10,7 +10,6 @@ from support.documents import ROWS, TRUTH
 from support.handmade import make_cascade, make_front, with_thresholds
 
 from emsco.errors import ParameterError
-from emsco.front.promises import with_promises
 from emsco.stats.promises import Verdict
 
 MATRIX = np.array([[1.0, 70.0], [900.0, 0.0]])
@@ -68,19 +67,19 @@ def test_a_cascade_that_may_reject_needs_a_cost_of_rejections():
 def test_the_total_stands_beside_what_was_promised():
     cascade, point = make_cascade(), make_front()[0]
     found = cascade.evaluate(ROWS, TRUTH, error_cost=500, reject_cost=40)
-    told = with_promises(found, point).total
+    told = point.compared_with(found).total
     assert told.promised == point.total(500, 40)
     assert told.verdict in Verdict
-    assert f"scored {told.promised.value:.4g}: {told.verdict}" in repr(with_promises(found, point))
+    assert f"scored {told.promised.value:.4g}: {told.verdict}" in repr(point.compared_with(found))
     assert told.to_dict()["verdict"] == str(told.verdict)
     assert told.to_dict()["promised"]["basis"] == "scored"
     names = [line[0].strip() for line in told.lines()]
     assert names == ["total", "features", "errors", "rejections"]
-    assert "rejections" in with_promises(found, point)._repr_html_()
+    assert "rejections" in point.compared_with(found)._repr_html_()
     cheap = replace(point, cost=0.0, coverage=1.0, correct_exits=point.exits)
-    assert with_promises(found, cheap).total.verdict is Verdict.NOT_KEPT
+    assert cheap.compared_with(found).total.verdict is Verdict.NOT_KEPT
 
 
 def test_a_promise_without_a_total_stays_as_it_was():
     found = make_cascade().evaluate(ROWS, TRUTH)
-    assert with_promises(found, make_front()[0]).total is None
+    assert make_front()[0].compared_with(found).total is None

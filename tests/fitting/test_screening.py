@@ -15,7 +15,7 @@ from emsco.fitting import fit
 from emsco.fitting import settings as screening
 from emsco.fitting.fit import Deadline
 from emsco.fitting.settings import n_screened, screened
-from emsco.front import assessment as assessing
+from emsco.front import economical
 from emsco.front.assessment import Assessor
 
 QUICK = {
@@ -201,15 +201,15 @@ class TestTimeLimit:
 
 
 def test_simplifying_a_design_of_many_features_ends_when_time_is_over(monkeypatch):
-    tried, looks, points_of = [], count(), Assessor._points_of
+    tried, looks, judged = [], count(), Assessor.judged
 
     def noted(self, designs, start):
         tried.append(len(designs))
-        return points_of(self, designs, start)
+        return judged(self, designs, start)
 
-    monkeypatch.setattr(Assessor, "_points_of", noted)
-    monkeypatch.setattr(Assessor, "_like_everything", lambda *_: [])
-    monkeypatch.setattr(assessing, "_AT_ONCE", 2)
+    monkeypatch.setattr(Assessor, "judged", noted)
+    monkeypatch.setattr(economical.Simplifier, "_like_everything", lambda *_: None)
+    monkeypatch.setattr(economical, "_AT_ONCE", 2)
     monkeypatch.setattr(Deadline, "is_over", lambda *_: next(looks) >= 3)
     X, _ = table(600, n_features=8)
     EMSCOClassifier(**QUICK | {"max_stages": 1}).fit(X, X.sum(axis=1) > 0)

@@ -6,22 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.handmade import make_front
+from support.handmade import EQUAL, make_front
 
 from emsco.errors import ParameterError
 from emsco.front.rules import (
-    Limits,
-    accurate_of,
+    PointLimits,
     check_preference,
-    economical_of,
+    choose,
     plain_preference,
     preference_in_words,
 )
 from emsco.stats.by_class import ByClass
-from emsco.stats.differences import Comparison, Difference
 
-SAME = Difference(0.0, 0.1)
-EQUAL = Comparison(SAME, SAME, SAME, (SAME, SAME), (SAME, SAME))
+COSTS = make_front().costs
 
 
 @pytest.fixture
@@ -49,29 +46,6 @@ def point():
 )
 def test_a_rule_says_why_it_chose_a_point(point, rule, words):
     assert preference_in_words(rule, point) == words
-
-
-def test_the_economical_rule_says_if_every_design_is_worse_than_everything(point):
-    behind = replace(EQUAL, coverage=Difference(-0.5, 0.1))
-    words = preference_in_words("economical", replace(point, versus_everything=behind))
-    assert words.startswith("the one that falls least short of buying everything, since all do")
-
-
-def test_a_simplified_design_is_not_said_to_be_worse_within_what_chance_explains(point):
-    behind = replace(EQUAL, coverage=Difference(-0.12, 0.1))
-    simple = replace(point, versus_everything=behind, is_simplified=True)
-    words = preference_in_words("economical", simple)
-    assert words.startswith("the simplest of the cheap ones that are not worse than buying every")
-    assert words.endswith("by more than chance (economical)")
-    worse = replace(simple, versus_everything=replace(EQUAL, coverage=Difference(-0.5, 0.1)))
-    assert "falls least short" in preference_in_words("economical", worse)
-
-
-def test_the_economical_rule_prefers_designs_that_beat_the_commonest_class(point):
-    dull = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (40, 0, 0))), cost=1.0)
-    good = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (2, 38, 0))), cost=9.0)
-    assert economical_of([dull, good], 10.0) == 1
-    assert economical_of([dull, dull], 10.0) == 0
 
 
 def scored(point, n_rows, n_correct, confidence, cost=1.0):
@@ -104,11 +78,12 @@ def test_the_accurate_rule_looks_through_luck_on_few_rows_but_not_through_many(p
     for n_rows, best in ((100, 1), (100_000, 0)):
         lucky = scored(point, n_rows, n_rows * 9 // 10, 0.8)
         solid = scored(point, n_rows, n_rows * 88 // 100, 0.88)
-        assert accurate_of([lucky, solid]) == best
+        assert choose("accurate", [lucky, solid], COSTS) == best
 
 
 def test_of_equally_accurate_designs_the_cheapest_is_taken(point):
-    assert accurate_of([scored(point, 100, 90, 0.9, cost) for cost in (3.0, 1.0, 2.0)]) == 1
+    points = [scored(point, 100, 90, 0.9, cost) for cost in (3.0, 1.0, 2.0)]
+    assert choose("accurate", points, COSTS) == 1
 
 
 def test_the_front_has_the_accurate_rule_within_limits():
@@ -120,13 +95,8 @@ def test_the_front_has_the_accurate_rule_within_limits():
 
 def test_a_label_that_is_named_twice_is_one_class(point):
     counted = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (2, 38, 0))))
-    said = Limits(min_recall={1: 0.5, "1": 0.99}).why_none([counted])
+    said = PointLimits(min_recall={1: 0.5, "1": 0.99}).why_none([counted])
     assert said.startswith("None of the 1 designs has recall of 1 at least 0.99 (the best: 0.95)")
-
-
-def test_the_economical_rule_takes_the_knee_where_nobody_compared_designs_with_everything(point):
-    words = preference_in_words("economical", replace(point, versus_everything=None))
-    assert words.startswith("the nearest to the best of all three figures")
 
 
 def front_to_total():

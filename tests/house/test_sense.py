@@ -15,8 +15,7 @@ from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts, NoSuchDesign, ParameterError
 from emsco.errors import DataWarning, DeploymentWarning, InterruptedWarning
-from emsco.front.assessment import Assessor
-from emsco.front.rules import is_good_enough
+from emsco.front.economical import Simplifier, is_good_enough
 from emsco.scoring.scored_rows import ScoredRows
 
 every_share = pytest.mark.parametrize(
@@ -127,8 +126,8 @@ def test_a_rare_class_is_found_by_a_cascade_and_not_only_by_buying_everything(mo
     assert deployed.n_stages > 1
     assert deployed.versus_everything.shortfall <= 1.1
     assert deployed.by_class.recall[1] > 0.3
-    near = Assessor._with_last_of_everything
-    monkeypatch.setattr(Assessor, "_with_last_of_everything", lambda *own: near(*own)[:0])
+    near = Simplifier._near_everything
+    monkeypatch.setattr(Simplifier, "_near_everything", lambda *asked: near(*asked)[:0])
     at_once = clf.fit(X, y).point_  # where nothing is near, it is everything but a few
     assert at_once.n_stages == 1
     assert deployed.cost < 0.6 * at_once.cost

@@ -6,8 +6,7 @@ import pytest
 from support.handmade import make_front
 from support.looks import words_of
 
-from emsco.app.explorer import Explored
-from emsco.front.records import explored_designs
+from emsco.app.explorer.contents import front_contents
 from emsco.plotting.flow import cascade_boxes
 
 
@@ -16,9 +15,7 @@ def slow(front):
 
 
 def data_of(front):
-    designs = explored_designs(front.points, None, front.costs)
-    own = {"proven": True, "title": "it", "deploy": "{number}"}
-    return Explored(designs, [0, 1], front.costs, 0.8, **own).to_dict()
+    return front_contents(front, title="it", deploy="{number}")
 
 
 @pytest.mark.parametrize("width", [3.4, 10.0])

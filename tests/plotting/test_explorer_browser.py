@@ -21,8 +21,8 @@ from support.handmade import (
 from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier, FeatureCosts, ParetoFront
-from emsco.app.explorer import CertifiedDesigns, page_of
-from emsco.front.exploring import explored_front
+from emsco.app.explorer import page_of
+from emsco.app.explorer.contents import front_contents
 from emsco.scoring.scores import Scores
 from emsco.stats.by_class import ByClass
 
@@ -396,9 +396,15 @@ def test_scored_expected_and_seen_figures_each_have_columns_of_their_own(see):
 def test_costs_have_their_unit_limits_start_empty_and_the_certificate_is_told(see):
     rows = make_rows(40)
     front = with_expected(make_front().with_seen(rows, (rows[:, 0] > 0).astype(int)))
-    certified = CertifiedDesigns((0,), ("at least 90 % of <b>labels</b>",), 0.05, 189, "2026-11-16")
-    about = {"title": "Costs", "deploy": "{number}", "deployed": 0, "currency": "€"}
-    driver = see(page=page_of(explored_front(front, **about, certified=certified)))
+    contents = front_contents(front, title="Costs", deploy="{number}", deployed=0, currency="€")
+    contents["certificate"] = {
+        "designs": [0],
+        "promises": ["at least 90 % of <b>labels</b>"],
+        "delta": 0.05,
+        "rows": 189,
+        "date": "2026-11-16",
+    }
+    driver = see(page=page_of(contents))
     boxes = driver.find_elements(By.CSS_SELECTOR, "#limits input[type=number]")
     assert [box.get_attribute("value") for box in boxes] == ["", "", ""]
     set_limit(driver, "accuracy", 99)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from emsco.app.explorer.records import classes_of
+from emsco.app.explorer.contents import classes_of
 from emsco.stats.by_class import ByClass
 
 

@@ -9,7 +9,7 @@ from support.handmade import make_front, make_rows, with_expected
 from support.looks import words_of
 
 from emsco import ParameterError
-from emsco.front.records import front_picture
+from emsco.front.pictures import front_picture
 from emsco.front.references import references_of
 
 
@@ -20,7 +20,7 @@ def front():
 
 
 def recorded(front, marked, on="scored"):
-    return front_picture(front.points, front.seen, front.costs.total, marked, on).expected
+    return front_picture(front, marked, on).expected
 
 
 def lines_of(figure):
@@ -40,7 +40,7 @@ def test_expected_figures_stand_beside_scored_ones_alone(front, on):
 
 
 def test_expected_figures_without_a_marked_point_are_refused(front):
-    picture = front_picture(front.points, None, front.costs.total, 1)
+    picture = front_picture(front, 1)
     with pytest.raises(ParameterError, match="expected must be None if no point is marked, got "):
         replace(picture, marked=None)
 

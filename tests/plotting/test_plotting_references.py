@@ -7,7 +7,7 @@ import pytest
 from support.handmade import make_balanced_front, make_front, make_rows
 from support.looks import words_of
 
-from emsco.front.records import front_picture
+from emsco.front.pictures import front_picture
 from emsco.front.references import references_of
 from emsco.plotting import FrontPicture, FrontSeries, draw_front
 from emsco.plotting.marks import ReferenceMark
@@ -41,10 +41,13 @@ def crosses_of(figure):
 
 
 def test_each_series_has_its_references_by_its_own_metric(front):
-    balanced = replace(make_balanced_front(), seen=front.seen)
-    kinds = front_picture(
-        balanced.points, balanced.seen, 53.5, None, "both", front.references, front.references
-    ).series
+    balanced = replace(
+        make_balanced_front(),
+        seen=front.seen,
+        references=front.references,
+        seen_references=front.references,
+    )
+    kinds = front_picture(balanced, on="both").series
     by_class = front.references[2].by_class
     assert kinds[0].references[2].accuracy == by_class.balanced_accuracy
     assert kinds[1].references[2].accuracy == front.references[2].accuracy
@@ -103,7 +106,8 @@ def test_points_that_are_not_informative_are_hollow_and_in_the_legend(front):
 def test_the_record_knows_which_points_are_not_informative(front):
     useless = ByClass(("no", "yes"), ((60, 0, 0), (40, 0, 0)))
     points = (front[0], replace(front[1], by_class=useless))
-    picture = front_picture(points, front.seen, 53.5, on="both")
+    bare = replace(front, points=points, references=(), seen_references=())
+    picture = front_picture(bare, on="both")
     scored, seen = picture.series
     assert scored.informative.tolist() == [True, False]
     beats = [one.by_class.beats_commonest for one in front.seen]

@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from emsco._base.objectives import Objectives
+from emsco._base.objectives import Estimate, Expected, Objectives
 from emsco.errors import ParameterError
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, plain_costs
-from emsco.stats.expected import Estimate, Expected
 
 LABELS = ("ill", "well")
 COUNTED = ByClass(LABELS, ((30, 5, 15), (2, 40, 8)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from emsco.stats.intervals import cost_interval, normal_interval, share_intervals
+from emsco.stats.intervals import cost_interval, normal_interval, share_estimate, share_intervals
 
 COSTS = np.array([1.0, 4.0, 10.0, 40.0])
 SHARES = np.array([0.5, 0.2, 0.2, 0.1])
@@ -75,3 +75,10 @@ def test_hardly_more_than_one_row_leaves_a_cost_open():
     low, high = cost_interval([0.0, 10.0], [0.6, 0.5])
     assert 0.0 <= low <= high <= 10.0
     assert high - low > 9
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_a_share_lies_in_its_interval(value):
+    found = share_estimate(value, 50)
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert found.high - found.low > 0.05

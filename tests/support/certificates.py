@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from emsco.front.certification import RowResults, check_promises
+from emsco.front.certificate.test import RowResults, check_promises
 from emsco.stats.promises import Promise
 
 LABELS = ("well", "ill")

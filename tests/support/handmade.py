@@ -9,6 +9,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from emsco import Cascade, Decisions, Design, FeatureCosts, ParetoFront
+from emsco._base.objectives import Estimate, Expected
 from emsco.cascade import FrontModels
 from emsco.data.encoding import ColumnCode, Encoding
 from emsco.designs.chromosomes import compress
@@ -18,12 +19,13 @@ from emsco.models.scaling import Scaling
 from emsco.models.stage_models import AveragedModels, LinearModels
 from emsco.scoring.scores import Scores
 from emsco.stats.by_class import ByClass
-from emsco.stats.differences import RowFigures
-from emsco.stats.expected import Estimate, Expected
+from emsco.stats.differences import Comparison, Difference, RowFigures
 
 NAMES = ("age", "pulse", "scan", "biopsy")
 STAGES = (0, 0, 1, 2)  # age, pulse → scan → biopsy
 COSTS = (1, 2.5, 10, 40)
+SAME = Difference(0.0, 0.1)
+EQUAL = Comparison(SAME, SAME, SAME, (SAME, SAME), (SAME, SAME))  # as good as buying everything
 
 
 def make_cascade(

@@ -1,16 +1,17 @@
-"""The three objectives: coverage, accuracy and mean cost."""
+"""The three objectives, coverage, accuracy and mean cost, and estimates of them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from emsco._base.documents import Fields
+from emsco._base.documents import Fields, is_number
 
 LEVEL = 0.95
+NORMAL = 1.96  # standard errors that a 95 % interval reaches to each side
 
 
 class Interval(NamedTuple):
@@ -21,6 +22,8 @@ class Interval(NamedTuple):
 
 
 METRICS = ("accuracy", "balanced_accuracy")  # what the objective "accuracy" can be
+_NAMES = ("coverage", "accuracy", "cost")
+_LARGEST = 1e150  # cost whose square is still a number
 _ROUNDING = 1e-9  # methods add up the same costs in different orders
 
 
@@ -80,6 +83,94 @@ class Objectives:
         )
         differ = [(a, b) for a, b in pairs if not math.isclose(a, b, rel_tol=_ROUNDING)]
         return bool(differ) and all(a > b for a, b in differ)
+
+
+class Estimate(NamedTuple):
+    """A figure and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def error(self) -> float:
+        """Standard error."""
+        return (self.high - self.low) / (2 * NORMAL)
+
+    @property
+    def in_percent(self) -> str:
+        """The value of a share, then the interval."""
+        return f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%})"
+
+    def __str__(self) -> str:
+        """Show the value, then the interval."""
+        return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Coverage, accuracy and cost of a design on new rows, corrected for the choice.
+
+    A design that looks best on the scored rows is partly good and partly lucky. Its scored figures
+    less what luck adds to a choice are its expected figures.
+
+    Attributes
+    ----------
+    coverage, accuracy, cost : Estimate
+        Each with `value`, `low` and `high`; accuracy is that of the front's metric.
+    """
+
+    coverage: Estimate
+    accuracy: Estimate
+    cost: Estimate
+
+    @property
+    def figures(self) -> Objectives:
+        """The three values, without their intervals."""
+        return Objectives(self.coverage.value, self.accuracy.value, self.cost.value)
+
+    def __str__(self) -> str:
+        """Put all three into words."""
+        shares = (f"{name} {getattr(self, name).in_percent}" for name in _NAMES[:2])
+        return f"{', '.join(shares)}, cost {self.cost}"
+
+    def balanced(self, total_cost: float) -> tuple[float, float]:
+        """Return the balanced score and its standard error; `total_cost` is that of everything."""
+        saved, per_one = 1 - self.cost.value / (total_cost or 1.0), 1 / (total_cost or 1.0)
+        score = float(
+            balanced_length(self.coverage.value, self.accuracy.value, self.cost.value, total_cost)
+        )
+        slopes = (
+            self.coverage.value * self.coverage.error,
+            self.accuracy.value * self.accuracy.error,
+            saved * per_one * self.cost.error,
+        )
+        return score, math.sqrt(sum(slope**2 for slope in slopes)) / (score or 1.0)
+
+    def to_lists(self) -> dict[str, list[float]]:
+        """Return plain values: value, low and high of each figure."""
+        return {name: list(getattr(self, name)) for name in _NAMES}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read the values that `to_lists` gave from a file and check them."""
+        return cls(*(_estimate(fields, name) for name in _NAMES))
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return plain values with their names, for a reader."""
+        return {name: getattr(self, name)._asdict() for name in _NAMES}
+
+
+def _estimate(fields: Fields, name: str) -> Estimate:
+    numbers = fields.items(name)
+    if len(numbers) != 3 or not all(map(is_number, numbers)):
+        fields.refuse(name, "three numbers", numbers)
+    value, low, high = map(float, numbers)
+    if not 0 <= low <= value <= high:
+        fields.refuse(name, "a value between its limits", numbers)
+    if high > (most := _LARGEST if name == "cost" else 1):
+        fields.refuse(name, f"at most {most:g}", numbers)
+    return Estimate(value, low, high)
 
 
 def metric_name(metric: str) -> str:

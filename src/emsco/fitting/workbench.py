@@ -30,9 +30,10 @@ from emsco.designs.thresholds import MinConfidence, ThresholdGrid, by_class, in_
 from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
 from emsco.fitting.settings import check_refit
 from emsco.front import ParetoFront, ParetoPoint
-from emsco.front.assessment import Assessor
-from emsco.front.expected import Expecter
-from emsco.front.rules import Preference, economical_of
+from emsco.front.assessment import Assessor, JudgedDesign
+from emsco.front.economical import Simplifier, economical_of
+from emsco.front.expected import OptimismCorrection
+from emsco.front.rules import Preference
 from emsco.front.ties import NamedDesigns
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
@@ -408,8 +409,8 @@ class Workbench:
         try:
             others = designs if result.scored is None else result.scored
             others = runners_up(designs, others, evaluator, space, all_fitted=result.proven)
-            expecter = Expecter(rows, evaluator, self.data.costs.total, of_rows)
-            return expecter.on(front, designs, others, prefer, report, is_over)
+            correction = OptimismCorrection(rows, evaluator, self.data.costs.total, of_rows)
+            return correction.corrected(front, designs, others, prefer, report, is_over)
         except KeyboardInterrupt:
             _warn("Fit interrupted; the front is kept without expected figures.")
             return front
@@ -430,12 +431,16 @@ class Workbench:
         assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
         points = assessor.assessed(front.points, designs, report)
         if prefer == "economical":
-            may_fit = self.bank.engine.seconds_per_fit() is not None
-            exclusion = settings.allow_exclusion
+            simplifier = Simplifier(
+                assessor,
+                may_leave_out=settings.allow_exclusion,
+                may_fit=self.bank.engine.seconds_per_fit() is not None,
+                is_over=is_over,
+            )
             scored = designs if result.scored is None else result.scored
-            simple = assessor.simplified(points, designs, scored, exclusion, may_fit, is_over)
+            simple = simplifier.simplified(points, designs, scored)
             if simple is not None:
-                points, designs = _joined(points, designs, *simple)
+                points, designs = _joined(points, designs, simple)
             deployed = economical_of(points, data.costs.total)
             points[deployed] = replace(points[deployed], shortlisted=True)
         commonest = int(np.bincount(data.labels, data.weights).argmax())
@@ -479,13 +484,13 @@ def _warn(message: str) -> None:
 
 
 def _joined(
-    points: list[ParetoPoint], designs: StageArray, simple: ParetoPoint, design: StageArray
+    points: list[ParetoPoint], designs: StageArray, simple: JudgedDesign
 ) -> tuple[list[ParetoPoint], StageArray]:
     """Mark a point as simplified, or add it as the last one; return points and their designs."""
     for i, point in enumerate(points):
-        if point.design == simple.design:
+        if point.design == simple.point.design:
             return [*points[:i], replace(point, is_simplified=True), *points[i + 1 :]], designs
-    return [*points, simple], np.concatenate([designs, design[None]])
+    return [*points, simple.point], np.concatenate([designs, simple.genes[None]])
 
 
 def _scored_groups(groups: Any, splits: list[Split]) -> IntArray:

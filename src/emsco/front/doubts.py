@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from emsco._base.text import whole
 from emsco.errors import DeploymentWarning, Hint, Part, Remedy
+from emsco.front.economical import is_good_enough
+from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
-from emsco.front.rules import is_good_enough
-from emsco.front.shape import FrontShape
 
 _MOST = 0.5  # of a class
 _NEXT_TO_NONE = 0.05  # of the rows
 
 
 def doubts_about(
-    front: FrontShape,
+    front: ParetoFront,
     point: ParetoPoint,
     name: str = "the deployed design",
     *,

@@ -1,35 +1,195 @@
-"""Expected figures of the points of a front: their scored figures, less the luck of the choice."""
+"""Expected figures of the points of a front: their scored figures, corrected for the choice.
+
+A design that looks best on the scored rows is partly good and partly lucky. How much luck adds is
+measured by choosing again and again. A *bag* is a sample of the scored rows, drawn with
+replacement; about a third of the rows stay outside. In each bag the choice of a point is made
+again, among all designs that are nearly as good. The chosen design looks better inside the bag than
+on the rows outside, by the luck of the choice. That difference is taken off the scored figures.
+
+`Bags` draws the samples, `BagFigures` has the figures of all designs inside and outside of each,
+`ChoiceRules` chooses in each, and `OptimismCorrection` puts them together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 
-from emsco._base.objectives import balanced_length
-from emsco._base.typing import FloatArray, IntArray, Report, StageArray
+from emsco._base.objectives import NORMAL, Estimate, Expected, balanced_length
+from emsco._base.typing import FloatArray, IntArray, Report, SingleArray, StageArray
 from emsco._base.workers import slices
 from emsco.designs.chromosomes import stage_counts, stages_of
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
-from emsco.front.points import FrontPoints
-from emsco.front.rules import DELAY_LIMITS, Preference, error_costs_of, given_error_costs, limits_of
+from emsco.front.rules import (
+    DELAY_LIMITS,
+    Preference,
+    error_costs_of,
+    given_error_costs,
+    limits_in,
+)
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import knee_of
 from emsco.scoring.scored_rows import ScoredRows
-from emsco.stats.bags import BagFigures, Bags, RowShares
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts
-from emsco.stats.expected import NORMAL, Estimate, Expected, share_estimate
+from emsco.stats.intervals import share_estimate
 
+_MOST_BAGS, _FEWEST_BAGS = 100, 20
+_BAGGED_ROWS = 400_000  # rows of all bags together, above the fewest bags
+_WORK = 1e9  # rows of all bags, times designs
+_FEWEST_DESIGNS = 20  # beside the points
+_MOST_UNITS = 50_000  # rows, or blocks of rows where there are more
+_AT_ONCE, _CELLS = 64, 2e7  # designs at a time, and rows times designs
+# Models of different folds share rows, so accuracy varies more than rows do by themselves.
+_FOLDS = 1.2
+_ROUNDING = 1e-12  # of sums of squares
 _NAMED = ("one_standard_error", "knee", "balanced")  # whose choice follows from three figures
-UNFOLLOWED = {"min_recall", *DELAY_LIMITS}  # limits on other figures
+_UNFOLLOWED = {"min_recall", *DELAY_LIMITS}  # limits on figures that bags do not have
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Bags:
+    """Weights of the rows inside and outside each bag.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (2, n_bags, n_rows)
+        Inside, then outside, with rows sorted by class.
+    order : ndarray of shape (n_rows,)
+        Rows by class.
+    ends : ndarray of shape (n_classes + 1,)
+        Where each class begins and ends in `order`.
+    """
+
+    weights: SingleArray
+    order: IntArray
+    ends: IntArray
+
+    @classmethod
+    def draw(
+        cls,
+        truth: IntArray,
+        weights: FloatArray,
+        groups: IntArray | None,
+        n_bags: int,
+        n_classes: int,
+        rng: Generator,
+    ) -> Self:
+        """Draw bags of rows; rows of a group come together, as often as it is drawn.
+
+        `truth`, `weights` and `groups` have an entry per row; groups count from 0.
+        """
+        of_row = np.arange(len(truth)) if groups is None else groups
+        n_units = int(of_row.max()) + 1
+        drawn = rng.multinomial(n_units, np.full(n_units, 1 / n_units), n_bags)[:, of_row]
+        order = np.argsort(truth, kind="stable")
+        both = np.stack([drawn, drawn == 0])[:, :, order] * weights[order]
+        ends = np.searchsorted(truth[order], np.arange(n_classes + 1))
+        return cls(both.astype(np.float32), order, ends)
+
+    @property
+    def n_bags(self) -> int:
+        """Number of bags."""
+        return int(self.weights.shape[1])
+
+
+@dataclass(slots=True, eq=False)
+class BagFigures:
+    """Figures of designs inside and outside each bag; designs are added part by part.
+
+    Arrays have the shape (2, n_bags, n_designs): inside, then outside.
+
+    Attributes
+    ----------
+    bags : Bags
+    is_balanced : bool
+        Whether accuracy is the mean over the classes.
+    coverage, accuracy, cost : ndarray
+    """
+
+    bags: Bags
+    is_balanced: bool = False
+    _parts: list[tuple[SingleArray, SingleArray, SingleArray]] = field(default_factory=list)
+    _answered: SingleArray = field(init=False)
+    _correct: SingleArray = field(init=False)
+    coverage: SingleArray = field(init=False)
+    accuracy: SingleArray = field(init=False)
+    cost: SingleArray = field(init=False)
+
+    def add(self, answered: SingleArray, correct: SingleArray, spent: SingleArray) -> None:
+        """Add some designs, by what they do with each row in the order of the bags.
+
+        Arrays have the shape (n_designs, n_rows): the share of a row's decisions that are answers,
+        that of correct ones, and the mean cost.
+        """
+        weighted = self.bags.weights @ spent.T
+        self._parts.append((self._by_class(answered), self._by_class(correct), weighted))
+
+    def close(self) -> None:
+        """Compute the figures of all designs added."""
+        self._answered, self._correct, spent = (
+            np.concatenate(parts, axis=-1) for parts in zip(*self._parts, strict=True)
+        )
+        self._parts = []
+        total = np.maximum(self.bags.weights.sum(axis=2), 1e-12)[:, :, None]
+        self.cost = spent / total
+        self.coverage = self._answered.sum(axis=0) / total
+        self.accuracy = self._accuracy(self._correct, self._answered)
+
+    def luck(self, chosen: IntArray) -> FloatArray:
+        """Return what luck adds to coverage, accuracy and cost of the design chosen in each bag.
+
+        Counts are added up over bags before they are divided: a few rows outside may all be
+        rejected.
+        """
+        at = np.arange(self.bags.n_bags), chosen
+        counts = [part[(..., *at)].sum(axis=-1) for part in (self._correct, self._answered)]
+        figures = [
+            self.coverage[(slice(None), *at)].mean(axis=1),
+            self._accuracy(*counts),
+            self.cost[(slice(None), *at)].mean(axis=1),
+        ]
+        return np.array([float(inside - outside) for inside, outside in figures])
+
+    def best_beside(self, design: int) -> IntArray:
+        """Choose the most accurate in each bag of those that cost no more and cover no less."""
+        coverage, accuracy, cost = self.coverage[0], self.accuracy[0], self.cost[0]
+        may_be = (cost <= cost[:, [design]] + 1e-6) & (coverage >= coverage[:, [design]] - 1e-6)
+        chosen: IntArray = np.where(may_be, accuracy, -1.0).argmax(axis=1)
+        return chosen
+
+    def inside_by_class(self) -> tuple[SingleArray, SingleArray, SingleArray]:
+        """Shares of all rows inside each bag that are correct, wrong and rejected, by true class.
+
+        Each has the shape (n_classes, n_bags, n_designs).
+        """
+        weights, ends = self.bags.weights[0], self.bags.ends
+        rows = np.stack([weights[:, a:b].sum(axis=1) for a, b in pairwise(ends)])[:, :, None]
+        total = np.maximum(weights.sum(axis=1), 1e-12)[:, None]
+        answered, correct = self._answered[:, 0], self._correct[:, 0]
+        return correct / total, (answered - correct) / total, (rows - answered) / total
+
+    def _by_class(self, shares: SingleArray) -> SingleArray:
+        """Weight of the rows of each class: (n_classes, 2, n_bags, n_designs)."""
+        weights, ends = self.bags.weights, self.bags.ends
+        return np.stack([weights[:, :, a:b] @ shares[:, a:b].T for a, b in pairwise(ends)])
+
+    def _accuracy(self, correct: SingleArray, answered: SingleArray) -> SingleArray:
+        if not self.is_balanced:
+            correct, answered = correct.sum(axis=0, keepdims=True), answered.sum(axis=0)[None]
+        shares = correct / np.where(answered > 0, answered, 1)
+        accuracy: SingleArray = shares.mean(axis=0)
+        return accuracy
+
+
+@dataclass(frozen=True, eq=False)
 class ChoiceRules:
     """Follows rules in each bag.
 
@@ -46,23 +206,28 @@ class ChoiceRules:
     sizes: IntArray
     total_cost: float
 
-    def followed(self, front: FrontPoints, prefer: Preference | None) -> dict[int, IntArray]:
+    def followed(self, front: ParetoFront, prefer: Preference | None) -> dict[int, IntArray]:
         """Return what rules choose in each bag, by the position of the point they choose here.
 
         Of two rules that choose the same point, `prefer` counts, or the later one. A point that
         `prefer` deploys by a rule that cannot be followed is left out. Costs of errors are
         followed by `cheapest`.
         """
-        found = {front.position(front.prefer(name)): self._named(name, front) for name in _NAMED}
+        choices = {
+            front.position(front.one_standard_error()): self._simple(front),
+            front.position(front.knee()): self._knees(),
+            front.position(front.balanced()): self._balanced({}),
+        }
         if prefer is None or prefer in _NAMED or given_error_costs(prefer):
-            return found
+            return choices
         if not isinstance(prefer, dict):
-            found.pop(front.position(front.prefer(prefer)), None)
-        elif (prefer.get("rule") or "balanced") == "balanced" and not UNFOLLOWED & prefer.keys():
-            limits = {name: limit for name, limit in prefer.items() if name != "rule"}
-            if front.within(**limits):
-                found[front.position(front.select(**limits))] = self._balanced(limits)
-        return found
+            choices.pop(front.position(front.prefer(prefer)), None)
+            return choices
+        limits = limits_in(prefer)
+        is_balanced = (prefer.get("rule") or "balanced") == "balanced"
+        if is_balanced and not _UNFOLLOWED & limits.keys() and front.within(**limits):
+            choices[front.position(front.select(**limits))] = self._balanced(limits)
+        return choices
 
     def cheapest(self, costs: ErrorCosts, limits: Mapping[str, Any], by_class: ByClass) -> IntArray:
         """Choose the design with the lowest total within limits; the nearest to them if none is.
@@ -79,22 +244,10 @@ class ChoiceRules:
         total = self._inside[2] + sum(np.tensordot(cost, one, 1) for one, cost in by_kind)
         beyond = self._beyond(limits)
         far = total.max(axis=1, keepdims=True) + 1 + beyond
-        found: IntArray = np.where(beyond > 0, far, total).argmin(axis=1)
-        return found
+        chosen: IntArray = np.where(beyond > 0, far, total).argmin(axis=1)
+        return chosen
 
-    def _named(self, name: str, front: FrontPoints) -> IntArray:
-        if name == "balanced":
-            return self._balanced({})
-        if name == "knee":
-            return self._knees()
-        best = front.position(max(front, key=lambda point: self._expected(point)[0]))
-        return self._simple(self._expected(front[best])[1])
-
-    def _expected(self, point: Any) -> tuple[float, float]:
-        score: tuple[float, float] = point.expected.balanced(self.total_cost or 1.0)
-        return score
-
-    @property
+    @cached_property
     def _inside(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coverage, accuracy and cost in each bag, (n_bags, n_designs)."""
         figures = self.figures.coverage, self.figures.accuracy, self.figures.cost
@@ -109,43 +262,45 @@ class ChoiceRules:
     def _balanced(self, limits: Mapping[str, Any]) -> IntArray:
         """Choose the best balanced design within limits; the nearest to them if none is."""
         beyond = self._beyond(limits)
-        found: IntArray = np.where(beyond > 0, -beyond, self._scores).argmax(axis=1)
-        return found
+        chosen: IntArray = np.where(beyond > 0, -beyond, self._scores).argmax(axis=1)
+        return chosen
 
     def _beyond(self, limits: Mapping[str, Any]) -> FloatArray:
         """How far each design is outside the limits in each bag; 0 within them."""
         coverage, accuracy, cost = self._inside
-        found: FloatArray = (
+        max_cost = limits.get("max_cost")
+        beyond: FloatArray = (
             np.maximum(0, (limits.get("min_coverage") or 0.0) - coverage)
             + np.maximum(0, (limits.get("min_accuracy") or 0.0) - accuracy)
-            + np.maximum(0, cost - _most(limits)) / (self.total_cost or 1.0)
+            + np.maximum(0, cost - (np.inf if max_cost is None else float(max_cost)))
+            / (self.total_cost or 1.0)
         )
-        return found
+        return beyond
 
-    def _simple(self, error: float) -> IntArray:
-        """Choose the simplest design whose score is at most a standard error below the best."""
+    def _simple(self, front: ParetoFront) -> IntArray:
+        """Choose the simplest design whose score is at most a standard error below the best.
+
+        The error is that of the best expected point of the front.
+        """
+        expected = [point.expected for point in front if point.expected is not None]
+        _, error = max(
+            (one.balanced(self.total_cost or 1.0) for one in expected), key=lambda score: score[0]
+        )
         scores = self._scores
         near = scores >= scores.max(axis=1, keepdims=True) - error
-        found: IntArray = np.where(near, self.sizes, len(self.sizes)).argmin(axis=1)
-        return found
+        chosen: IntArray = np.where(near, self.sizes, len(self.sizes)).argmin(axis=1)
+        return chosen
 
     def _knees(self) -> IntArray:
         """Choose the knee of the designs that no other beats."""
         from moocore import is_nondominated
 
-        coverage, accuracy, cost = self._inside
-        found = []
-        for own in zip(coverage, accuracy, cost, strict=True):
-            front = np.flatnonzero(
-                is_nondominated(np.column_stack([*own[:2], -own[2]]), maximise=True)
-            )
-            found.append(front[knee_of(*(one[front] for one in own))])
-        return np.array(found)
-
-
-def _most(limits: Mapping[str, Any]) -> float:
-    most = limits.get("max_cost")
-    return np.inf if most is None else float(most)
+        knees = []
+        for coverage, accuracy, cost in zip(*self._inside, strict=True):
+            objectives = np.column_stack([coverage, accuracy, -cost])
+            front = np.flatnonzero(is_nondominated(objectives, maximise=True))
+            knees.append(front[knee_of(coverage[front], accuracy[front], cost[front])])
+        return np.array(knees)
 
 
 def sizes_of(designs: StageArray) -> IntArray:
@@ -162,19 +317,8 @@ def sizes_of(designs: StageArray) -> IntArray:
     return ranks
 
 
-_MOST_BAGS, _FEWEST_BAGS = 100, 20
-_BAGGED_ROWS = 400_000  # rows of all bags together, above the fewest bags
-_WORK = 1e9  # rows of all bags, times designs
-_FEWEST_DESIGNS = 20  # beside the points
-_MOST_UNITS = 50_000  # rows, or blocks of rows where there are more
-_AT_ONCE, _CELLS = 64, 2e7  # designs at a time, and rows times designs
-# Models of different folds share rows, so accuracy varies more than rows do by themselves.
-_FOLDS = 1.2
-_ROUNDING = 1e-12  # of sums of squares
-
-
 @dataclass(frozen=True, eq=False)
-class Expecter:
+class OptimismCorrection:
     """Estimates what new rows will show of the points of a front.
 
     In many samples of the scored rows, *bags*, the choice of a point is made again, among all
@@ -198,7 +342,7 @@ class Expecter:
     total_cost: float
     groups: IntArray | None = None
 
-    def on(
+    def corrected(
         self,
         front: ParetoFront,
         designs: StageArray,
@@ -229,20 +373,27 @@ class Expecter:
         """
         tried = np.concatenate([designs, others[: self._n_others]])
         figures, errors, n_tried = self._bagged(tried, len(front), report, is_over)
-        tried = tried[:n_tried]
-        n_rows = self._n_rows
 
-        def corrected(i: int, chosen: IntArray) -> ParetoPoint:
-            luck = figures.luck(chosen)
-            return replace(front[i], expected=_corrected(front[i], luck, errors[i], n_rows))
+        def correct(front: ParetoFront, choices: Mapping[int, IntArray]) -> ParetoFront:
+            """Take the luck of the choice in each bag off the points at some positions."""
+            points = list(front.points)
+            for i, chosen in choices.items():
+                luck = figures.luck(chosen)
+                expected = _expected(points[i], luck, errors[i], self._n_rows)
+                points[i] = replace(points[i], expected=expected)
+            return replace(front, points=tuple(points))
 
-        points = [corrected(i, figures.best_beside(i)) for i in range(len(front))]
-        front = replace(front, points=tuple(points))
-        rules = ChoiceRules(figures, sizes_of(tried), self.total_cost)
-        for i, choice in rules.followed(front, prefer).items():
-            points[i] = corrected(i, choice)
-        front = replace(front, points=tuple(points))
-        return _cheapest_corrected(front, prefer, rules, corrected)
+        front = correct(front, {i: figures.best_beside(i) for i in range(len(front))})
+        rules = ChoiceRules(figures, sizes_of(tried[:n_tried]), self.total_cost)
+        front = correct(front, rules.followed(front, prefer))
+
+        # Of costs of errors, the luck of the lowest total is taken off the point that has it. Then
+        # another point may have the lowest total, so this is repeated until it has been corrected.
+        choice, done = _cheapest_choice(front, prefer, rules), set[int]()
+        while choice is not None and (i := front.position(front.find(prefer))) not in done:
+            done.add(i)
+            front = correct(front, {i: choice})
+        return front
 
     def _bagged(
         self,
@@ -263,12 +414,12 @@ class Expecter:
                 tried = tried[: part.start]
                 break
             paid = self.evaluator.costs_after(tried[part])
-            shares = RowShares(*self.rows.shares(tried[part], paid, places))
-            figures.add(shares)
-            n_own = min(n_points - part.start, len(shares.spent))
+            answered, correct, spent = self.rows.shares(tried[part], paid, places)
+            figures.add(answered, correct, spent)
             _ = self._sorted_weights  # once, before threads ask for it
-            own = range(max(0, n_own))
-            errors += self.rows.workers.map(partial(self._errors, shares), own)
+            points = range(max(0, min(n_points - part.start, len(spent))))
+            measure = partial(self._errors, answered, correct, spent)
+            errors += self.rows.workers.map(measure, points)
             if report:
                 report(min(part.stop, len(tried)), len(tried))
         figures.close()
@@ -289,9 +440,9 @@ class Expecter:
         truth[self.rows.rows] = self.rows.truth
         n_units = 0
         for k in range(self.rows.n_classes):
-            own = np.flatnonzero(truth == k)
-            n_blocks = -(-len(own) * _MOST_UNITS // self._n_rows)
-            units[own] = n_units + np.arange(len(own)) % max(1, n_blocks)
+            of_class = np.flatnonzero(truth == k)
+            n_blocks = -(-len(of_class) * _MOST_UNITS // self._n_rows)
+            units[of_class] = n_units + np.arange(len(of_class)) % max(1, n_blocks)
             n_units += n_blocks
         return units
 
@@ -319,28 +470,26 @@ class Expecter:
     def _bags(self) -> Bags:
         n_bags = int(np.clip(_BAGGED_ROWS // self._n_rows, _FEWEST_BAGS, _MOST_BAGS))
         rng = np.random.default_rng(self._n_rows)
-        own = self._truth, self._weights, self.groups
-        return Bags.draw(*own, n_bags, self.rows.n_classes, rng)
+        return Bags.draw(self._truth, self._weights, self.groups, n_bags, self.rows.n_classes, rng)
 
     @property
     def _n_others(self) -> int:
         work = self._bags.n_bags * self._n_rows
         return max(_FEWEST_DESIGNS, int(_WORK / work))
 
-    def _errors(self, shares: RowShares, i: int) -> FloatArray:
-        """Standard errors of coverage, accuracy and cost of one of the designs.
-
-        Rows are in the order of the bags.
-        """
+    def _errors(
+        self, answered: SingleArray, correct: SingleArray, spent: SingleArray, i: int
+    ) -> FloatArray:
+        """Standard errors of coverage, accuracy and cost of one design, as `BagFigures.add`."""
         weights = self._sorted_weights
-        coverage = self._error(shares.answered[i] * weights, weights)
-        cost = self._error(shares.spent[i] * weights, weights)
-        correct, answered = shares.correct[i] * weights, shares.answered[i] * weights
+        n_answered, n_correct = answered[i] * weights, correct[i] * weights
+        coverage = self._error(n_answered, weights)
+        cost = self._error(spent[i] * weights, weights)
         if self.evaluator.metric == "accuracy":
-            return np.array([coverage, self._error(correct, answered), cost])
+            return np.array([coverage, self._error(n_correct, n_answered), cost])
         n_classes = self.rows.n_classes
         of_class = [self._truth[self._bags.order] == k for k in range(n_classes)]
-        by_class = [self._error(correct * own, answered * own) for own in of_class]
+        by_class = [self._error(n_correct * members, n_answered * members) for members in of_class]
         return np.array([coverage, float(np.linalg.norm(by_class)) / n_classes, cost])
 
     def _error(self, part: FloatArray, whole: FloatArray) -> float:
@@ -350,38 +499,26 @@ class Expecter:
         if self.groups is not None:
             influence = np.bincount(self.groups[self._bags.order], (part - ratio * whole) / total)
             return float(np.linalg.norm(influence))
-        own = float(part @ part)
-        squares = own - 2 * ratio * float(part @ whole) + ratio**2 * float(whole @ whole)
-        return float(np.sqrt(squares)) / total if squares > _ROUNDING * own else 0.0
+        of_part = float(part @ part)
+        squares = of_part - 2 * ratio * float(part @ whole) + ratio**2 * float(whole @ whole)
+        return float(np.sqrt(squares)) / total if squares > _ROUNDING * of_part else 0.0
 
 
-def _cheapest_corrected(
-    front: ParetoFront,
-    prefer: Preference | None,
-    rules: ChoiceRules,
-    corrected: Callable[[int, IntArray], ParetoPoint],
-) -> ParetoFront:
-    """Take the luck of the lowest total off the point that has it.
-
-    Then another point may have the lowest total, so this is repeated until it has been corrected.
-    """
+def _cheapest_choice(
+    front: ParetoFront, prefer: Preference | None, rules: ChoiceRules
+) -> IntArray | None:
+    """Return the design with the lowest total in each bag; None if `prefer` has no costs."""
     parts = [point.by_class for point in front if point.by_class is not None]
-    if not given_error_costs(prefer) or not isinstance(prefer, dict) or not parts:
-        return front
-    costs = error_costs_of(prefer, parts[0].labels, may_reject=False)
-    limits = limits_of(prefer)
-    if costs is None or UNFOLLOWED & limits.keys() or not front.within(**limits):
-        return front
-    choice, done = rules.cheapest(costs, limits, ByClass.joined(parts)), set[int]()
-    while (i := front.position(front.prefer(prefer))) not in done:
-        done.add(i)
-        points = [corrected(j, choice) if j == i else one for j, one in enumerate(front)]
-        front = replace(front, points=tuple(points))
-    return front
+    if not isinstance(prefer, dict) or not parts:
+        return None
+    costs, limits = error_costs_of(prefer, parts[0].labels, may_reject=False), limits_in(prefer)
+    if costs is None or _UNFOLLOWED & limits.keys() or not front.within(**limits):
+        return None
+    return rules.cheapest(costs, limits, ByClass.joined(parts))
 
 
-def _corrected(point: ParetoPoint, luck: FloatArray, errors: FloatArray, n_rows: int) -> Expected:
-    """Take the luck off scored figures, and put an interval around each."""
+def _expected(point: ParetoPoint, luck: FloatArray, errors: FloatArray, n_rows: int) -> Expected:
+    """Take the luck off the scored figures of a point, and put an interval around each."""
     figures = np.array([point.coverage, point.accuracy, point.cost])
     most = np.array([errors[0], np.inf, errors[2]])  # a cost that never varies is no luck
     coverage, accuracy, cost = (figures - np.clip(luck, -most, most)).tolist()

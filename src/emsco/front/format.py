@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import mul
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emsco._base.documents import Fields
 from emsco._base.objectives import METRICS
@@ -17,8 +17,10 @@ from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference, references_from_dicts
-from emsco.front.shape import FrontShape
 from emsco.models.stage_models import StageModels
+
+if TYPE_CHECKING:
+    from emsco.front.pareto_front import ParetoFront
 
 _ROUNDING = 1e-9  # sums of weights are added up in different orders
 
@@ -107,7 +109,7 @@ def _are_close(one: float, other: float) -> bool:
 _REFERENCES = ("references", "seen_references")
 
 
-def front_to_dict(front: FrontShape, models: FrontModels) -> dict[str, Any]:
+def front_to_dict(front: ParetoFront, models: FrontModels) -> dict[str, Any]:
     """Convert a front and its models to plain values."""
     every = () if models.everything is None else (models.everything,)
     names, fitted = front.costs.names, (*models.of_points, *every)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from emsco._base.checks import check_whole, refused
 from emsco._base.documents import PathLike, read_document, write_document, write_text
-from emsco._base.typing import IntArray, StageArray
-from emsco.app.explorer import page_of
+from emsco._base.objectives import balanced_length
+from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco._base.wings import open_wing
 from emsco.cascade import Cascade, Evaluation, FrontModels
 from emsco.cascade.format import FORMAT
 from emsco.costs import FeatureCosts
@@ -18,18 +22,22 @@ from emsco.data.frames import to_pandas, to_polars, to_pyarrow
 from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
-from emsco.errors import FileError, ParameterError
-from emsco.front import records
-from emsco.front.certificate import Certificate
-from emsco.front.certifying import certify, check_delta, is_gapless, wanted_order
-from emsco.front.exploring import certified_designs, explored_front
+from emsco.errors import FileError, NoSuchDesign, ParameterError
+from emsco.front.certificate import Certificate, CertificatePlan, certify, plan_certificate
 from emsco.front.format import front_from_dict, front_to_dict
+from emsco.front.pictures import cascade_picture, flow_of, front_picture
 from emsco.front.point import ParetoPoint
-from emsco.front.points import FrontPoints
-from emsco.front.prospects import CertificatePlan, plan_of
 from emsco.front.references import Reference, measure_references
+from emsco.front.rules import (
+    PointLimits,
+    cheapest_of,
+    check_preference,
+    check_rule,
+    choose,
+    error_costs_of,
+)
 from emsco.front.tables import front_columns, front_html, front_text
-from emsco.front.ties import NamedDesigns, NamedTies, tied_designs
+from emsco.front.ties import NamedDesigns, NamedTies
 from emsco.models.stage_models import StageModels
 from emsco.plotting.figures import COLUMN
 from emsco.plotting.flow import Flow
@@ -37,6 +45,7 @@ from emsco.plotting.trade_offs import draw_front
 from emsco.plotting.workflow import draw_cascade
 from emsco.scoring.pareto import TiedDesigns, TieSource
 from emsco.scoring.scores import Scores
+from emsco.stats.error_costs import ErrorCosts, Total
 from emsco.stats.promises import Promise, promises_of
 
 if TYPE_CHECKING:
@@ -48,7 +57,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ParetoFront(FrontPoints):
+class ParetoFront(Sequence[ParetoPoint]):
     """The best trade-offs between coverage, accuracy and cost, best first.
 
     To gain in one of the three, you give up some of another. Figures are *scored*: the rows that
@@ -92,6 +101,8 @@ class ParetoFront(FrontPoints):
     True
     """
 
+    points: tuple[ParetoPoint, ...]
+    costs: FeatureCosts
     min_confidence: MinConfidence
     proven: bool = False
     tied: NamedTies | None = field(default=None, repr=False)
@@ -100,6 +111,16 @@ class ParetoFront(FrontPoints):
     references: tuple[Reference, ...] = field(default=(), repr=False)
     seen_references: tuple[Reference, ...] = field(default=(), repr=False)
     searched: RowPrints | None = field(default=None, repr=False)
+    by_fitness: bool = field(default=False, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Tell the points how long a row has waited after each of their stages."""
+        if self.costs.has_delays:
+            object.__setattr__(self, "points", tuple(map(self._with_delays, self.points)))
+
+    def _with_delays(self, point: ParetoPoint) -> ParetoPoint:
+        delays = tuple(self.costs.waits_after_stages(point.design.subsets()).tolist())
+        return point if point.stage_delays == delays else replace(point, stage_delays=delays)
 
     @classmethod
     def from_scores(
@@ -134,6 +155,207 @@ class ParetoFront(FrontPoints):
         """The metric that the accuracy of its points is: "accuracy" or "balanced_accuracy"."""
         return self.points[0].metric
 
+    @property
+    def labels(self) -> tuple[object, ...] | None:
+        """The classes, of its models or as counted by class; None for a front with neither."""
+        if self.models is not None:
+            return tuple(self.models.classes.tolist())
+        counted = self.points[0].by_class
+        return None if counted is None else counted.labels
+
+    def __len__(self) -> int:
+        """Number of points."""
+        return len(self.points)
+
+    @overload
+    def __getitem__(self, index: int) -> ParetoPoint: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ParetoPoint]: ...
+    def __getitem__(self, index: int | slice) -> ParetoPoint | Sequence[ParetoPoint]:
+        """Return the point at a position; 0 is the best."""
+        return self.points[index]
+
+    def __iter__(self) -> Iterator[ParetoPoint]:
+        """Iterate over the points, best first."""
+        return iter(self.points)
+
+    def position(self, point: ParetoPoint | int) -> int:
+        """Return the position of a point in the front, from 0."""
+        if isinstance(point, Integral):
+            return check_whole("point", point, 0, len(self) - 1)
+        if not isinstance(point, ParetoPoint) or point not in self.points:
+            raise refused("point", "be one of this front, or its position", point)
+        return self.points.index(point)
+
+    def find(self, which: object) -> ParetoPoint:
+        """Return the point that a rule or limits choose, at a position, or one of the front."""
+        if isinstance(which, (str, dict)):
+            return self.prefer(which)
+        if not isinstance(which, Integral) and which not in self.points:
+            raise refused("point", "be one of this front_, its position or a rule", which)
+        return self.points[self.position(which)]  # type: ignore[arg-type]
+
+    def balanced_scores(self) -> FloatArray:
+        """√(coverage² + accuracy² + (1 - cost / cost of all features)²) of each point."""
+        coverage, accuracy, cost = np.array([(p.coverage, p.accuracy, p.cost) for p in self]).T
+        scores: FloatArray = balanced_length(coverage, accuracy, cost, self.costs.total)
+        return scores
+
+    def shortlist(self) -> list[int]:
+        """Return the positions of points that differ from each other in something beyond noise."""
+        return [i for i, point in enumerate(self.points) if point.shortlisted]
+
+    def best_first(self, positions: Sequence[int] | None = None) -> list[int]:
+        """Sort positions of points as `select` prefers them; by default those of all points.
+
+        Points whose labels tell more than the commonest class come first, then those with the best
+        balanced score.
+        """
+        scores = self.balanced_scores()
+        known = range(len(self)) if positions is None else positions
+        return sorted(known, key=lambda i: (not self[i].is_informative, -scores[i]))
+
+    def economical(self) -> ParetoPoint:
+        """Return the cheapest point that is not worse than buying everything at once.
+
+        Not worse means within half a standard error in coverage, accuracy, and the shares of each
+        class that are found and mislabelled. Of the points that cost at most 1 % of everything
+        more than the cheapest, it is the one with fewest stages and features. If every point is
+        worse, it is the one that loses least. A front built by hand returns its knee. See
+        `emsco.front.economical`.
+        """
+        return self._chosen("economical")
+
+    def accurate(self) -> ParetoPoint:
+        """Return the point with the best `steadied_accuracy`; if equal, the cheapest."""
+        return self._chosen("accurate")
+
+    def one_standard_error(self) -> ParetoPoint:
+        """Return the simplest point within one standard error of the best expected one.
+
+        Best is the balanced score of the expected figures. Simple means few stages, then few
+        features, then a low cost.
+        """
+        return self._chosen("one_standard_error")
+
+    def balanced(self) -> ParetoPoint:
+        """Return the point with the best balanced score."""
+        return self._chosen("balanced")
+
+    def knee(self) -> ParetoPoint:
+        """Return the point nearest to the best of all objectives, each scaled to 0..1."""
+        return self._chosen("knee")
+
+    def fittest(self) -> ParetoPoint:
+        """Return the point that the paper would deploy, whichever search found the front.
+
+        It has the largest √(coverage² + accuracy² + (lowest cost / cost)²), with the lowest cost
+        of the front; the paper's search uses that of its population and lists the fittest first.
+        If it is 0, the smallest feature cost above 0 is added to both. Ties go to fewer stages.
+        """
+        return self._chosen("fittest")
+
+    def _chosen(self, rule: str) -> ParetoPoint:
+        return self.points[self.choose_among(rule, range(len(self)))]
+
+    def choose_among(self, rule: str, positions: Sequence[int]) -> int:
+        """Return the one of some positions whose point a rule chooses, such as "knee"."""
+        points = [self.points[i] for i in positions]
+        return positions[choose(rule, points, self.costs, by_fitness=self.by_fitness)]
+
+    def select(
+        self,
+        max_cost: float | None = None,
+        min_accuracy: float | None = None,
+        min_coverage: float | None = None,
+        min_recall: Any = None,
+        rule: str | None = None,
+        *,
+        max_mean_delay: float | None = None,
+        max_worst_delay: float | None = None,
+        error_cost: Any = None,
+        reject_cost: Any = None,
+    ) -> ParetoPoint:
+        """Return the point with the best balanced score among those within the limits.
+
+        Points whose labels are no better than the commonest class come last. With `error_cost`,
+        it is the point with the lowest `ParetoPoint.total`.
+
+        Parameters
+        ----------
+        max_cost : float, optional
+            Highest mean cost of a row.
+        min_accuracy, min_coverage : float, optional
+            Lowest accuracy, by the `metric` of the front, and coverage, from 0 to 1.
+        min_recall : dict, optional
+            Lowest share of a class that must get the correct label, such as ``{"ill": 0.9}``.
+            Rejected rows count as not found.
+        rule : {"balanced", "economical", "accurate", "one_standard_error", "knee", "fittest"}
+            Chooses among the points within the limits; by default "balanced".
+        max_mean_delay, max_worst_delay : float, optional
+            Longest time that a row waits for its features, on average and at worst.
+        error_cost, reject_cost : float, mapping or array-like, optional
+            Costs of an error and of a rejection in the unit of the feature costs, as for
+            `ParetoPoint.total`. They choose instead of a rule.
+
+        Raises
+        ------
+        NoSuchDesign
+            If no point is within the limits; the message says how close the front comes to each.
+        """
+        limits = PointLimits(
+            max_cost, min_accuracy, min_coverage, min_recall, max_mean_delay, max_worst_delay
+        )
+        within = limits.required(self.points)
+        costs = self.error_costs(error_cost, reject_cost)
+        rule = check_rule(rule, has_error_costs=costs is not None)
+        if costs is not None:
+            return self[within[cheapest_of([self[i] for i in within], costs)]]
+        if rule == "balanced":
+            return self[self.best_first(within)[0]]
+        return self[self.choose_among(rule, within)]
+
+    def within(
+        self,
+        max_cost: float | None = None,
+        min_accuracy: float | None = None,
+        min_coverage: float | None = None,
+        min_recall: Any = None,
+        *,
+        max_mean_delay: float | None = None,
+        max_worst_delay: float | None = None,
+    ) -> list[int]:
+        """Return the positions of all points within the limits."""
+        limits = PointLimits(
+            max_cost, min_accuracy, min_coverage, min_recall, max_mean_delay, max_worst_delay
+        )
+        return limits.within(self.points)
+
+    def prefer(self, rule: str | dict[str, Any]) -> ParetoPoint:
+        """Return the point that a rule or limits choose.
+
+        Rules are the methods "economical", "one_standard_error", "accurate", "balanced", "fittest"
+        and "knee". Limits, and costs of errors and rejections, are a dict of the arguments of
+        `select`, such as ``{"error_cost": 500, "reject_cost": 40, "max_cost": 300}``.
+        """
+        check_preference(rule)
+        if isinstance(rule, dict):
+            return self.select(**rule)
+        return self._chosen(rule)
+
+    def totals(self, error_cost: Any, reject_cost: Any = None) -> list[Total]:
+        """Return the total of each point, as `ParetoPoint.total` does."""
+        costs = self.error_costs(error_cost, reject_cost)
+        if costs is None:
+            raise refused("error_cost", "be given", None)
+        return [point.total_with(costs) for point in self.points]
+
+    def error_costs(self, error_cost: Any, reject_cost: Any = None) -> ErrorCosts | None:
+        """Check costs of errors and rejections; None if neither is given."""
+        may_reject = any(point.coverage < 1 for point in self.points)
+        both = {"error_cost": error_cost, "reject_cost": reject_cost}
+        return error_costs_of(both, self.labels, may_reject=may_reject)
+
     def ties(self, point: ParetoPoint | int) -> Iterator[Design]:
         """Iterate over all designs that share a point's objectives, the simplest first.
 
@@ -142,17 +364,28 @@ class ParetoFront(FrontPoints):
         front yields those that its search scored.
         """
         position = self.position(point)
-        return tied_designs(self.points[position], position, self.tied)
+        chosen = self.points[position]
+        joined = chosen.is_simplified and chosen.n_tied == 1  # its search did not return it
+        if self.tied is not None and not joined:
+            return self.tied(position)
+        if chosen.n_tied > 1:
+            raise NoSuchDesign(
+                f"ties must be asked of the front that a search returned, got one from a file, "
+                f"which holds 1 of the {chosen.n_tied:,} designs; search again to list them."
+            )
+        return iter((chosen.design,))
 
     def cascade(self, point: ParetoPoint | int) -> Cascade:
         """Return the cascade of a point, with its fitted models, ready to decide rows."""
         position = self.position(point)
         if self.models is None:
-            ways = "take one from EMSCOClassifier.front_ or ParetoFront.load"
-            missing = f"a cascade needs fitted models, got a front without any; {ways}."
-            raise ParameterError(missing, parameter="models")
-        design, fitted = self.points[position].design, self.models.of_points[position]
-        return self._deployable(self.models, design, fitted)
+            raise ParameterError(
+                "a cascade needs fitted models, got a front without any; take one from "
+                "EMSCOClassifier.front_ or ParetoFront.load.",
+                parameter="models",
+            )
+        design = self.points[position].design
+        return self._deployable(self.models, design, self.models.of_points[position])
 
     def everything(self) -> Cascade:
         """Return the cascade of one stage that buys every feature, for comparison."""
@@ -163,12 +396,13 @@ class ParetoFront(FrontPoints):
         return self._deployable(self.models, design, self.models.everything)
 
     def _deployable(self, models: FrontModels, design: Design, fitted: StageModels) -> Cascade:
-        encoding, classes = models.encoding, models.classes
-        return Cascade(design, self.costs, classes, self.min_confidence, encoding, fitted)
+        return Cascade(
+            design, self.costs, models.classes, self.min_confidence, models.encoding, fitted
+        )
 
     def flow(self, point: ParetoPoint | int) -> Flow:
         """Count the scored rows that reach and leave each stage of a point."""
-        return records.flow_of(self.points[self.position(point)], self.costs)
+        return flow_of(self.points[self.position(point)], self.costs)
 
     def plot(
         self,
@@ -204,9 +438,8 @@ class ParetoFront(FrontPoints):
             Save it with ``figure.savefig("front.svg")``.
         """
         marked = None if mark is None else self.position(mark)
-        points, references = (self.points, self.seen), (self.references, self.seen_references)
-        picture = records.front_picture(*points, self.costs.total, marked, on, *references)
-        return draw_front(replace(picture, currency=currency), kind, width, ax)
+        picture = front_picture(self, marked, on, currency)
+        return draw_front(picture, kind, width, ax)
 
     def plot_cascade(
         self,
@@ -236,9 +469,8 @@ class ParetoFront(FrontPoints):
         Figure
             Save it with ``figure.savefig("cascade.svg")``.
         """
-        shown = self.points, self.seen, self.costs, self.min_confidence
-        picture = records.cascade_picture(*shown, self.position(point), on)
-        return draw_cascade(replace(picture, currency=currency), width, ax)
+        picture = cascade_picture(self, self.position(point), on, currency)
+        return draw_cascade(picture, width, ax)
 
     def with_seen(
         self,
@@ -273,8 +505,8 @@ class ParetoFront(FrontPoints):
         """Measure the references on labelled rows; empty if the front has none."""
         if not self.references:
             return ()
-        rows = X, y, sample_weight, prices
-        return measure_references(self.everything(), self.references[0].label, *rows)
+        commonest = self.references[0].label
+        return measure_references(self.everything(), commonest, X, y, sample_weight, prices)
 
     def certify(
         self,
@@ -372,22 +604,12 @@ class ParetoFront(FrontPoints):
             max_cost=max_cost,
             min_recall=min_recall,
         )
-        gapless = is_gapless(self)
-        wanted = wanted_order(self, order)
-        return plan_of(self, promises, check_delta(delta), chances, wanted, is_gapless=gapless)
+        return plan_certificate(self, promises, delta=delta, chances=chances, order=order)
 
     def promises(self, **limits: Any) -> tuple[Promise, ...]:
         """Check what is to be certified, such as `min_accuracy`, and return each `Promise`."""
         self.costs.check_bounded(limits.get("max_cost"))
         return promises_of(self.labels or (), limits, to_prove=True)
-
-    @property
-    def labels(self) -> tuple[object, ...] | None:
-        """The classes, of its models or as counted by class; None for a front with neither."""
-        if self.models is not None:
-            return tuple(self.models.classes.tolist())
-        counted = self.points[0].by_class
-        return None if counted is None else counted.labels
 
     def save(self, path: PathLike) -> None:
         """Write the front and its models to a JSON file; a failure leaves no partial file."""
@@ -482,17 +704,16 @@ class ParetoFront(FrontPoints):
         str
             The page as HTML.
         """
-        explored = explored_front(
+        page: str = open_wing("explorer").front_page(
             self,
             title=title,
             deploy=deploy,
             deployed=None if deployed is None else self.position(deployed),
-            facts=tuple((facts or {}).items()),
+            facts=facts or {},
             error_costs=self.error_costs(error_cost, reject_cost),
             currency=currency,
-            certified=None if certificate is None else certified_designs(self, certificate),
+            certificate=certificate,
         )
-        page = page_of(explored)
         if path is not None:
             write_text(path, page)
         return page

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from operator import mul
 from typing import Any, Self
 
 from emsco._base.documents import Fields
-from emsco._base.objectives import Objectives
+from emsco._base.objectives import Expected, Interval, Objectives
 from emsco._base.text import counted
 from emsco._base.typing import IntArray
+from emsco.cascade import Evaluation
 from emsco.cascade.outcomes import amount
 from emsco.designs.design import Design
 from emsco.designs.thresholds import plain
@@ -18,7 +19,6 @@ from emsco.scoring.scores import Scores
 from emsco.stats.by_class import ByClass, is_beyond
 from emsco.stats.differences import Comparison
 from emsco.stats.error_costs import ErrorCosts, Total
-from emsco.stats.expected import Expected
 
 _OVERCONFIDENT = 0.03  # above the accuracy of a stage
 _FEWEST = 10  # rows of an exit that tell whether a stage is too sure
@@ -148,6 +148,11 @@ class ParetoPoint(Objectives):
         return self.design.n_stages
 
     @property
+    def size(self) -> tuple[int, int, float]:
+        """Sort key: fewer stages first, then fewer features, then a lower cost."""
+        return self.n_stages, int((self.design.stages >= 0).sum()), self.cost
+
+    @property
     def mean_delay(self) -> float:
         """Mean time that a row waits, rejected rows included; 0 if no feature has a delay."""
         rejected = max(0.0, self.n_rows - sum(self.exits))
@@ -219,12 +224,31 @@ class ParetoPoint(Objectives):
 
         A point without expected figures, or of a front scored by balanced accuracy, promises its
         scored figures. The accuracy is always the share of labels that are correct.
+
+        Examples
+        --------
+        >>> point = ParetoPoint(0.8, 0.9, 2.0, Design([0], ("age",)), 1, 50, (40,), (38,))
+        >>> point.promised
+        ('scored', Objectives(coverage=0.8, accuracy=0.95, cost=2.0))
         """
         if self.expected is not None and self.metric == "accuracy":
             return "expected", self.expected.figures
         labelled = sum(self.exits)
         accuracy = sum(self.correct_exits) / labelled if labelled else 0.0
         return "scored", Objectives(self.coverage, accuracy, self.cost)
+
+    def compared_with(self, seen: Evaluation) -> Evaluation:
+        """Add what the point promised to an evaluation on new rows, and to its total if any."""
+        basis, figures = self.promised
+        ranges = {}
+        if basis == "expected" and self.expected is not None:
+            for name in ("coverage", "accuracy", "cost"):
+                estimate = getattr(self.expected, name)
+                ranges[name] = Interval(estimate.low, estimate.high)
+        compared = replace(seen, promise=seen.against(figures, basis, ranges))
+        if seen.total is None:
+            return compared
+        return compared.with_total(seen.total.costs, self.total_with(seen.total.costs))
 
     def total(self, error_cost: Any, reject_cost: Any = None) -> Total:
         """Return what a row costs on average with its features, errors and rejections.
@@ -249,8 +273,11 @@ class ParetoPoint(Objectives):
         15: features 5, errors 9, rejections 1
         """
         labels = None if self.by_class is None else self.by_class.labels
-        own = {"may_reject": self.coverage < 1}
-        return self.total_with(ErrorCosts.from_parameters(error_cost, reject_cost, labels, **own))
+        return self.total_with(
+            ErrorCosts.from_parameters(
+                error_cost, reject_cost, labels, may_reject=self.coverage < 1
+            )
+        )
 
     def total_with(self, costs: ErrorCosts) -> Total:
         """Return the same for costs that are checked already."""

@@ -81,9 +81,12 @@ class Reference(Objectives):
 
     def total(self, error_cost: Any, reject_cost: Any = None) -> Total:
         """Return what a row costs with its features, errors and rejections; see `ParetoPoint`."""
-        own = {"may_reject": self.coverage < 1}
         labels = self.by_class.labels
-        return self.total_with(ErrorCosts.from_parameters(error_cost, reject_cost, labels, **own))
+        return self.total_with(
+            ErrorCosts.from_parameters(
+                error_cost, reject_cost, labels, may_reject=self.coverage < 1
+            )
+        )
 
     def total_with(self, costs: ErrorCosts) -> Total:
         """Return the same for costs that are checked already."""

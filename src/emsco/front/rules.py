@@ -1,25 +1,33 @@
-"""Rules that choose a point of a front: a rule by name, or limits."""
+"""Rules that choose a point of a front: a rule by name, or limits.
+
+The economical rule, the default of `fit`, has a module of its own: `emsco.front.economical`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeAlias
+from functools import partial
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from emsco._base.checks import check_choice, check_number, is_number, refused
 from emsco._base.objectives import balanced_length, metric_name
 from emsco._base.text import did_you_mean, in_short, some
+from emsco.costs import FeatureCosts
 from emsco.data.labels import of_labels
 from emsco.errors import Hint, NoSuchDesign, Parameter, Remedy
+from emsco.front.economical import economical_of, why_economical
 from emsco.front.point import ParetoPoint
-from emsco.stats.by_class import CHANCE, ByClass
+from emsco.scoring.pareto import fittest_of, knee_of
 from emsco.stats.error_costs import ErrorCosts, plain_costs
 
 Preference: TypeAlias = str | dict[str, Any]
 
-SAME_COST = 0.01  # of the cost of everything: a smaller difference in cost is none
-_RULES = {
+_WHY = {  # each rule, and why it chooses a point
     "economical": "the cheapest that is not worse than buying everything",
     "accurate": "the most accurate",
     "balanced": "the best balance of coverage, accuracy and cost",
@@ -27,86 +35,64 @@ _RULES = {
     "knee": "the nearest to the best of all three figures",
     "one_standard_error": "the simplest within a standard error of the best expected",
 }
-RULES = tuple(_RULES)  # their names
+RULES = tuple(_WHY)
 DELAY_LIMITS = ("max_mean_delay", "max_worst_delay")
 _ROUNDING = 1e-9  # relative; a delay this close above a limit is still within it
 _ERROR_COSTS = ("error_cost", "reject_cost")
-_TOLERATED = 0.5  # standard errors by which a design may fall behind buying everything
 
 
-def is_good_enough(point: ParetoPoint) -> bool:
-    """Whether a point is not worse than buying everything by more than half a standard error.
+def choose(
+    rule: str, points: Sequence[ParetoPoint], costs: FeatureCosts, *, by_fitness: bool = False
+) -> int:
+    """Return the position of the point that a rule chooses.
 
-    Coverage, accuracy, and the shares of each class that are found and mislabelled count.
+    `by_fitness` says that the points are the paper's, the fittest first.
     """
-    versus = point.versus_everything
-    return versus is not None and versus.shortfall <= _TOLERATED
+    columns = np.array([(p.coverage, p.accuracy, p.cost) for p in points]).T.copy()
+    coverage, accuracy, cost = columns[0], columns[1], columns[2]
+    if rule == "economical" and any(point.versus_everything is not None for point in points):
+        return economical_of(points, costs.total)
+    if rule == "accurate":
+        return max(range(len(points)), key=lambda i: (points[i].steadied_accuracy, -points[i].cost))
+    if rule == "balanced":
+        return int(np.argmax(balanced_length(coverage, accuracy, cost, costs.total)))
+    if rule == "fittest":
+        if by_fitness:
+            return 0
+        designs = np.array([point.design.stages for point in points])
+        return fittest_of(designs, coverage, accuracy, cost, costs.smallest)
+    if rule == "one_standard_error":
+        return _one_standard_error(points, costs.total or 1.0)
+    return knee_of(coverage, accuracy, cost)  # also if nobody has compared them with everything
 
 
-def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
-    """Return the position of the cheapest point that is not worse than buying everything.
-
-    Points that beat the commonest class come before others. Of the points that cost next to
-    nothing more, the one with fewest stages and features is returned, or what it was simplified
-    to. If every point is worse, it is the one that loses least against it in anything.
-    """
-    for i, point in enumerate(points):
-        if point.is_simplified:
-            return i
-    good = [i for i, point in enumerate(points) if is_good_enough(point)]
-    if not good:
-        return min(range(len(points)), key=lambda i: (_loss(points[i]), points[i].cost))
-    good = [i for i in good if points[i].is_informative] or good
-    most = min(points[i].cost for i in good) + SAME_COST * total_cost
-    return min((i for i in good if points[i].cost <= most), key=lambda i: size_of(points[i]))
-
-
-def accurate_of(points: Sequence[ParetoPoint]) -> int:
-    """Return the position of the point with the best steadied accuracy; if equal, the cheapest."""
-    return max(range(len(points)), key=lambda i: (points[i].steadied_accuracy, -points[i].cost))
-
-
-def one_standard_error_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
+def _one_standard_error(points: Sequence[ParetoPoint], total_cost: float) -> int:
     """Return the position of the simplest point within one standard error of the best.
 
     The best has the largest balanced score of expected figures, or of scored ones if a point has
     no others. Of points that are as simple, the cheapest is returned.
     """
-    scores = [_balanced(point, total_cost) for point in points]
+
+    def score(point: ParetoPoint) -> tuple[float, float]:
+        if point.expected is not None:
+            return point.expected.balanced(total_cost)
+        return point.balanced(total_cost), 0.0
+
+    scores = [score(point) for point in points]
     best, error = max(scores)
-    near = [i for i, (score, _) in enumerate(scores) if score >= best - error]
+    near = [i for i, (one, _) in enumerate(scores) if one >= best - error]
     informative = [i for i in near if points[i].is_informative]
-    return min(informative or near, key=lambda i: size_of(points[i]))
+    return min(informative or near, key=lambda i: points[i].size)
 
 
 def cheapest_of(points: Sequence[ParetoPoint], costs: ErrorCosts) -> int:
     """Return the position of the point with the lowest total; if equal, the simplest."""
     totals = [point.total_with(costs).value for point in points]
-    return min(range(len(points)), key=lambda i: (totals[i], size_of(points[i])))
-
-
-def _balanced(point: ParetoPoint, total_cost: float) -> tuple[float, float]:
-    """Balanced score of a point, and its standard error; 0 for one without expected figures."""
-    if point.expected is not None:
-        return point.expected.balanced(total_cost)
-    return float(balanced_length(point.coverage, point.accuracy, point.cost, total_cost)), 0.0
-
-
-def _loss(point: ParetoPoint) -> float:
-    return math.inf if point.versus_everything is None else point.versus_everything.loss
-
-
-def _behind(point: ParetoPoint) -> float:
-    return math.inf if point.versus_everything is None else point.versus_everything.shortfall
-
-
-def size_of(point: ParetoPoint) -> tuple[int, int, float]:
-    """Sort key: fewer stages first, then fewer features, then a lower cost."""
-    return point.n_stages, int((point.design.stages >= 0).sum()), point.cost
+    return min(range(len(points)), key=lambda i: (totals[i], points[i].size))
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PointLimits:
     """Limits on the scored figures of a point; None sets no limit.
 
     Attributes
@@ -143,27 +129,19 @@ class Limits:
 
     def within(self, points: Sequence[ParetoPoint]) -> list[int]:
         """Return the positions of the points within the limits."""
-        places, delays = self._places(points), self._delays(points)
-        return [
-            i
-            for i, point in enumerate(points)
-            if (self.max_cost is None or point.cost <= self.max_cost)
-            and (self.min_accuracy is None or point.accuracy >= self.min_accuracy)
-            and (self.min_coverage is None or point.coverage >= self.min_coverage)
-            and all(_recall(point, place) >= least for place, least in places)
-            and all(getattr(point, name) <= most * (1 + _ROUNDING) for name, most in delays.items())
-        ]
+        criteria = self._criteria(points)
+        return [i for i, one in enumerate(points) if all(each.is_met_by(one) for each in criteria)]
 
     def required(self, points: Sequence[ParetoPoint]) -> list[int]:
         """Return the positions of the points within the limits; raise an error if there is none."""
-        found = self.within(points)
-        if not found:
+        within = self.within(points)
+        if not within:
             near = self.nearest(points)
             point = points[near]
             named = f"The nearest is design {near}: {in_short(point, metric_name(point.metric))}. "
             way_out = Hint(Remedy.NEAREST, (str(near),))
             raise NoSuchDesign(f"{self.why_none(points)} {named}", way_out, ".")
-        return found
+        return within
 
     def nearest(self, points: Sequence[ParetoPoint]) -> int:
         """Return the position of the point that misses the limits by least.
@@ -171,59 +149,51 @@ class Limits:
         Shares that are missing are added up, and what is too much of a cost or a delay counts as a
         share of the largest one.
         """
-        places = self._places(points)
-        most = {"cost": self.max_cost, **self._delays(points)}
+        criteria = self._criteria(points)
+        largest = [
+            max(map(one.figure, points)) or 1.0 if one.is_ceiling else 1.0 for one in criteria
+        ]
 
-        def missed(point: ParetoPoint) -> float:
-            shares = [
-                (self.min_accuracy or 0.0) - point.accuracy,
-                (self.min_coverage or 0.0) - point.coverage,
-                *(least - _recall(point, place) for place, least in places),
-            ]
-            for name, limit in most.items():
-                largest = max(getattr(one, name) for one in points) or 1.0
-                shares.append(0.0 if limit is None else (getattr(point, name) - limit) / largest)
-            return sum(max(0.0, share) for share in shares)
+        def missed(i: int) -> float:
+            return math.fsum(
+                each.missed_by(points[i]) / scale
+                for each, scale in zip(criteria, largest, strict=True)
+            )
 
-        return min(range(len(points)), key=lambda i: missed(points[i]))
+        return min(range(len(points)), key=missed)
 
     def why_none(self, points: Sequence[ParetoPoint]) -> str:
         """Explain that no point is within the limits, and how close the points come to each."""
-        limits = []
-        if self.max_cost is not None:
-            cheapest = min(p.cost for p in points)
-            limits.append(f"cost at most {self.max_cost:g} (the cheapest: {cheapest:g})")
-        for name in ("accuracy", "coverage"):
-            if (least := getattr(self, f"min_{name}")) is not None:
-                best = max(getattr(p, name) for p in points)
-                said = metric_name(points[0].metric) if name == "accuracy" else name
-                limits.append(f"{said} at least {least:g} (the best: {best:.4g})")
-        for name, most in self._delays(points).items():
-            said, soonest = name.replace("_", " "), min(getattr(p, name) for p in points)
-            limits.append(f"{said} at most {most:g} (the shortest: {soonest:.4g})")
-        for place, least in self._places(points):
-            best = max(_recall(point, place) for point in points)
-            label = _counted(points[0]).labels[place]
-            limits.append(f"recall of {label!r} at least {least:g} (the best: {best:.4g})")
+        limits = [one.in_words(points) for one in self._criteria(points)]
         return f"None of the {len(points)} designs has {' and '.join(limits)}."
 
-    def _delays(self, points: Sequence[ParetoPoint]) -> dict[str, float]:
-        """Limit of each delay of a point that has one, by its name."""
-        given = {name: limit for name in DELAY_LIMITS if (limit := getattr(self, name)) is not None}
-        for name, limit in given.items():
-            if not points[0].stage_delays:
-                raise refused(name, "be left out where no feature has a delay", limit)
-        return {name.removeprefix("max_"): limit for name, limit in given.items()}
-
-    def _places(self, points: Sequence[ParetoPoint]) -> list[tuple[int, float]]:
-        """Position of each class that has a limit, and the limit."""
+    def _criteria(self, points: Sequence[ParetoPoint]) -> list[_Criterion]:
+        """List the limits that are set; refuse those about figures that these points lack."""
+        limits = {
+            "cost": self.max_cost,
+            "accuracy": self.min_accuracy,
+            "coverage": self.min_coverage,
+            "mean_delay": self.max_mean_delay,
+            "worst_delay": self.max_worst_delay,
+        }
+        criteria = []
+        for name, limit in limits.items():
+            if limit is None:
+                continue
+            if name.endswith("delay") and not points[0].stage_delays:
+                raise refused(f"max_{name}", "be left out where no feature has a delay", limit)
+            title = metric_name(points[0].metric if name == "accuracy" else name)
+            criteria.append(_Criterion(title, limit, attrgetter(name)))
         if not self.min_recall:
-            return []
+            return criteria
         if points[0].by_class is None:
-            raise refused(
-                "min_recall", "be left out for a front without results by class", self.min_recall
-            )
-        return self.places(_counted(points[0]).labels)
+            rule = "be left out for a front without results by class"
+            raise refused("min_recall", rule, self.min_recall)
+        labels = points[0].by_class.labels
+        return criteria + [
+            _Criterion(f"recall of {labels[place]!r}", limit, partial(_recall, place))
+            for place, limit in self.places(labels)
+        ]
 
     def places(self, classes: Sequence[object]) -> list[tuple[int, float]]:
         """Return the position of each class with a limit, and the limit; refuse other labels."""
@@ -236,14 +206,44 @@ class Limits:
         return places
 
 
-def _counted(point: ParetoPoint) -> ByClass:
+class _Criterion(NamedTuple):
+    """One limit on a figure of points."""
+
+    title: str
+    limit: float
+    figure: Callable[[ParetoPoint], float]
+
+    @property
+    def is_ceiling(self) -> bool:
+        """Whether figures above the limit miss it."""
+        return self.title in ("cost", "mean delay", "worst delay")
+
+    def is_met_by(self, point: ParetoPoint) -> bool:
+        """Whether a point is within the limit; a delay may round above it."""
+        if not self.is_ceiling:
+            return self.figure(point) >= self.limit
+        slack = 0.0 if self.title == "cost" else _ROUNDING
+        return self.figure(point) <= self.limit * (1 + slack)
+
+    def missed_by(self, point: ParetoPoint) -> float:
+        """How far a point is beyond the limit; 0 within it."""
+        beyond = self.figure(point) - self.limit
+        return max(0.0, beyond if self.is_ceiling else -beyond)
+
+    def in_words(self, points: Sequence[ParetoPoint]) -> str:
+        """Say the limit, and how close some points come to it."""
+        figures = [self.figure(point) for point in points]
+        if self.title == "cost":
+            return f"cost at most {self.limit:g} (the cheapest: {min(figures):g})"
+        if self.is_ceiling:
+            return f"{self.title} at most {self.limit:g} (the shortest: {min(figures):.4g})"
+        return f"{self.title} at least {self.limit:g} (the best: {max(figures):.4g})"
+
+
+def _recall(place: int, point: ParetoPoint) -> float:
     if point.by_class is None:
         raise AssertionError("all points have results by class, or none")
-    return point.by_class
-
-
-def _recall(point: ParetoPoint, place: int) -> float:
-    return float(_counted(point).recall[place])
+    return float(point.by_class.recall[place])
 
 
 def check_preference(
@@ -255,23 +255,23 @@ def check_preference(
     reject rows, so that costs of errors need one of rejections too.
     """
     if isinstance(rule, dict):
-        known = [*(field.name for field in fields(Limits)), "rule", *_ERROR_COSTS]
+        known = [*(field.name for field in fields(PointLimits)), "rule", *_ERROR_COSTS]
         if unknown := [name for name in rule if name not in known]:
             raise refused(
                 "prefer", f"name limits out of {', '.join(known)}", rule, got=repr(unknown[0])
             )
-        limits = Limits(**limits_of(rule))
+        limits = PointLimits(**limits_in(rule))
         check_rule(rule.get("rule"), has_error_costs=bool(given_error_costs(rule)))
         if classes is not None:
             limits.places(classes)
             error_costs_of(rule, classes, may_reject=may_reject)
-    elif not isinstance(rule, str) or rule not in _RULES:
-        listed = ", ".join(f'"{name}"' for name in _RULES)
-        hint = did_you_mean(rule, _RULES) if isinstance(rule, str) else ""
+    elif not isinstance(rule, str) or rule not in _WHY:
+        listed = ", ".join(f'"{name}"' for name in _WHY)
+        hint = did_you_mean(rule, _WHY) if isinstance(rule, str) else ""
         raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule, hint=hint)
 
 
-def limits_of(rule: Mapping[str, Any]) -> dict[str, Any]:
+def limits_in(rule: Mapping[str, Any]) -> dict[str, Any]:
     """Return the limits of a preference, without its rule and its costs."""
     return {name: limit for name, limit in rule.items() if name not in ("rule", *_ERROR_COSTS)}
 
@@ -287,8 +287,11 @@ def error_costs_of(
 ) -> ErrorCosts | None:
     """Check the costs of errors and rejections that a preference has; None if it has none."""
     given = given_error_costs(rule)
-    both = given.get("error_cost"), given.get("reject_cost")
-    return ErrorCosts.if_given(*both, labels, may_reject=may_reject)
+    if not given:
+        return None
+    return ErrorCosts.from_parameters(
+        given.get("error_cost"), given.get("reject_cost"), labels, may_reject=may_reject
+    )
 
 
 def label_costs_of(*rules: object) -> Any:
@@ -351,20 +354,13 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     'the best balance of coverage, accuracy and cost within your limits (balanced)'
     """
     if (given := given_error_costs(rule)) and not isinstance(rule, str):
-        within = " within your limits" if limits_of(rule) else ""
+        within = " within your limits" if limits_in(rule) else ""
         return f"the lowest {point.promised[0]} total{within} with {_in_words(given, point)}"
-    if not isinstance(rule, str) and limits_of(rule):
+    if not isinstance(rule, str) and limits_in(rule):
         name = rule_of(rule)
-        return f"{_RULES[name]} within your limits ({name})"
+        return f"{_WHY[name]} within your limits ({name})"
     rule = str(rule_of(rule))
-    why = _RULES[rule]
     if rule == "economical" and point.versus_everything is None:
-        rule, why = "knee", _RULES["knee"]  # nobody has compared it with buying everything
-    elif rule == "economical" and point.n_stages == 1 and not point.design.left_out:
-        why = "everything at once, since every cascade falls short of it in something"
-    elif rule == "economical" and point.is_simplified and _behind(point) <= CHANCE:
-        cheap = "the simplest of the cheap ones that are not worse than buying everything"
-        why = f"{cheap} by more than chance"
-    elif rule == "economical" and not is_good_enough(point):
-        why = "the one that falls least short of buying everything, since all do"
+        rule = "knee"  # nobody has compared it with buying everything
+    why = why_economical(point) if rule == "economical" else _WHY[rule]
     return f"{why} ({rule})"

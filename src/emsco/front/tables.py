@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emsco._base.objectives import Objectives, metric_brief, metric_name
 from emsco._base.text import aligned, counted, in_short, listed, objective_lines, shorten, whole
@@ -11,8 +11,10 @@ from emsco.data.frames import Columns
 from emsco.designs.thresholds import thresholds_in_words
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
-from emsco.front.shape import FrontShape
 from emsco.plotting.notebook import Dot, fragment, note, scatter, table
+
+if TYPE_CHECKING:
+    from emsco.front.pareto_front import ParetoFront
 
 NO_BETTER = "≈"  # marks a design that tells no more than the commonest class
 _OBJECTIVES = ("coverage", "accuracy", "cost")
@@ -26,7 +28,7 @@ def no_better(references: Sequence[Reference]) -> str:
     return f"{NO_BETTER} no better than {than}, or only by chance"
 
 
-def front_text(front: FrontShape) -> str:
+def front_text(front: ParetoFront) -> str:
     """List the first points of the shortlist, one line each, and the references below."""
     points, shortlist = front.points, front.shortlist()
     proof = ", proven" if front.proven else ""
@@ -57,7 +59,7 @@ def front_text(front: FrontShape) -> str:
     return "\n".join(lines)
 
 
-def front_columns(front: FrontShape) -> Columns:
+def front_columns(front: ParetoFront) -> Columns:
     """Collect one row per point: scored and seen figures, and the stage that buys each feature.
 
     If a design has thresholds of its own, a column has them as text, as in "0.9 → 0.75".
@@ -115,7 +117,7 @@ def _assessed(points: Sequence[ParetoPoint]) -> dict[str, Any]:
     }
 
 
-def front_html(front: FrontShape) -> str:
+def front_html(front: ParetoFront) -> str:
     """Show the shortlist and the references as a table, and all points as a picture."""
     points, seen = front.points, front.seen
     shown = front.shortlist()[:_HTML_LINES]
@@ -141,7 +143,7 @@ def front_html(front: FrontShape) -> str:
     )
 
 
-def _html_lines(front: FrontShape, shown: Sequence[int]) -> list[tuple[str, ...]]:
+def _html_lines(front: ParetoFront, shown: Sequence[int]) -> list[tuple[str, ...]]:
     """Cells of some points, and of the references below them."""
     points, references = [front.points[i] for i in shown], front.references
     own: list[tuple[str, ...]] = [
@@ -168,13 +170,13 @@ def _html_lines(front: FrontShape, shown: Sequence[int]) -> list[tuple[str, ...]
     ]
 
 
-def delay_cells(front: FrontShape, shown: Sequence[int]) -> list[str]:
+def delay_cells(front: ParetoFront, shown: Sequence[int]) -> list[str]:
     """Mean delay of some points, and of the references below them, as text."""
     points = [front.points[i].mean_delay for i in shown]
     return aligned([*points, *(one.delay(front.costs) for one in front.references)])
 
 
-def _html_notes(front: FrontShape, shown: Sequence[int]) -> str:
+def _html_notes(front: ParetoFront, shown: Sequence[int]) -> str:
     n_all, n_shortlisted = len(front.points), len(front.shortlist())
     notes = []
     if n_shortlisted < n_all:
@@ -198,6 +200,6 @@ def _figures(found: Objectives, has_expected: bool) -> str:
     return f"{found.coverage:8.3f}  {found.accuracy:8.3f}{more}  {found.cost:9.6g}"
 
 
-def _title(name: str, front: FrontShape) -> str:
+def _title(name: str, front: ParetoFront) -> str:
     """Heading of a scored figure; the accuracy goes by the name of its metric."""
     return metric_name(front.metric) if name == "accuracy" else name

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from emsco._base.checks import refused
 from emsco._base.objectives import Objectives
-from emsco.stats.by_class import ByClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +18,9 @@ class ReferenceMark(Objectives):
     ----------
     title : str
         The reference in a few words, such as "everything".
-    correct : float or None
-        Share of labels that are correct, where the accuracy is another metric.
-    by_class : ByClass or None
-        How rows of each class were labelled, if counted.
     """
 
     title: str
-    correct: float | None = None
-    by_class: ByClass | None = None
 
 
 _LONGEST = 12  # characters

@@ -10,7 +10,7 @@ import numpy as np
 
 from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_choice, refused
-from emsco._base.objectives import metric_brief, metric_name
+from emsco._base.objectives import Expected, metric_brief, metric_name
 from emsco._base.text import counted, shorten
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.errors import Parameter, ParameterError
@@ -28,7 +28,6 @@ from emsco.plotting.figures import (
     soften,
 )
 from emsco.plotting.marks import ReferenceMark, check_currency
-from emsco.stats.expected import Expected
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

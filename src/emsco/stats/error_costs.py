@@ -11,13 +11,12 @@ import numpy as np
 
 from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_number, is_number, refused
-from emsco._base.objectives import Interval, Objectives
+from emsco._base.objectives import NORMAL, Expected, Interval, Objectives
 from emsco._base.text import did_you_mean, some
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.data.labels import of_labels
 from emsco.errors import Parameter
 from emsco.stats.by_class import ByClass
-from emsco.stats.expected import NORMAL, Expected
 
 _ERROR, _REJECT = "error_cost", "reject_cost"
 _EITHER = (False, True)  # stand for the classes where nobody has counted them

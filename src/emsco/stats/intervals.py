@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.objectives import LEVEL, Interval
+from emsco._base.objectives import LEVEL, NORMAL, Estimate, Interval
 from emsco._base.typing import FloatArray
 
 _STEP = 0.05
@@ -37,6 +37,21 @@ def share_intervals(
     high = betaincinv(hits + 1, np.where(every, 1.0, misses), 1 - tail)
     ends = np.round(np.where(none, 0.0, low), 10), np.round(np.where(every, 1.0, high), 10)
     return tuple(map(Interval, *(np.atleast_1d(end).tolist() for end in ends)))
+
+
+def share_estimate(value: float, n_rows: float) -> Estimate:
+    """Return a share with Wilson's interval, as if it was counted on so many rows.
+
+    Examples
+    --------
+    >>> print(share_estimate(0.9, 100))
+    0.9 (0.826 to 0.945)
+    """
+    value, n = min(max(value, 0.0), 1.0), max(n_rows, 1.0)
+    z = NORMAL**2 / n
+    centre = (value + z / 2) / (1 + z)
+    half = math.sqrt(z * value * (1 - value) + z * z / 4) / (1 + z)
+    return Estimate(value, min(value, max(0.0, centre - half)), max(value, min(1.0, centre + half)))
 
 
 def cost_interval(costs: ArrayLike, counts: ArrayLike, level: float = LEVEL) -> Interval:

@@ -11,14 +11,14 @@ from scipy import stats
 from emsco._base.typing import FloatArray, IntArray
 
 
-def p_value(n_hits: int, n_rows: int, least: float) -> float:
+def share_p_value(n_hits: int, n_rows: int, least: float) -> float:
     """How likely so many hits or more are if the true share is `least`, or below it.
 
     A small value is evidence that the share is above `least`. Without rows it is 1.
 
     Examples
     --------
-    >>> round(p_value(97, 100, 0.9), 4)
+    >>> round(share_p_value(97, 100, 0.9), 4)
     0.0078
     """
     from scipy.special import bdtr  # only here, since deciding does without SciPy

@@ -7,7 +7,7 @@ from support.commands import refuses
 
 from emsco._base.text import in_short
 from emsco.front import ParetoFront
-from emsco.front.rules import Limits
+from emsco.front.rules import PointLimits
 
 
 def test_front_lists_the_designs_within_limits(typed, run):
@@ -69,7 +69,7 @@ def test_front_and_choose_say_how_near_the_front_comes_to_limits(typed, run):
         f"None of the {len(found)} designs has cost at most 0.5 (the cheapest: {cheapest:g}) and "
         f"accuracy at least 0.99 (the best: {best:.4g}). The nearest is design {{}}: "
     )
-    near = Limits(max_cost=0.5, min_accuracy=0.99).nearest(found.points)
+    near = PointLimits(max_cost=0.5, min_accuracy=0.99).nearest(found.points)
     words = f"{words.format(near)}{in_short(found[near])}. Loosen a limit, or deploy that design "
     words += f"with emsco choose RUN {near}."
     limits = ("--max-cost", 0.5, "--min-accuracy", 0.99)

@@ -19,7 +19,6 @@ from emsco.app.files.sources import FitFiles
 from emsco.app.runs.evaluate import evaluate_run
 from emsco.app.runs.fit import fit_files
 from emsco.errors import DataError
-from emsco.front.promises import promise_of, promised_by
 
 NAMES = ["age", "panel", "scan"]
 
@@ -85,18 +84,18 @@ def test_the_promise_is_that_of_the_design_evaluated(clinic):
     for number in (clinic.run.chosen, len(clinic.run.front) - 1):
         found = evaluate_run(clinic.run, clinic.folder / "new.csv", point=number).new
         point = clinic.run.front[number]
-        assert found.promise == promise_of(found, point)
+        assert found.promise == point.compared_with(found).promise
         assert found.promise.basis == "expected"
         assert found.promise.cost.promise.limit == point.expected.cost.value
 
 
 def test_a_point_without_expected_figures_promises_its_scored_ones(clinic):
     point = replace(clinic.run.point, expected=None)
-    assert promised_by(point) == ("scored", point.objectives)
+    assert point.promised == ("scored", point.objectives)
     balanced = replace(clinic.run.point, metric="balanced_accuracy", accuracy=0.5)
-    assert promised_by(balanced) == ("scored", point.objectives)
+    assert balanced.promised == ("scored", point.objectives)
     nothing = replace(point, exits=(0, 0), correct_exits=(0, 0), coverage=0.0)
-    assert promised_by(nothing)[1].accuracy == 0
+    assert nothing.promised[1].accuracy == 0
 
 
 def test_what_cannot_be_used_is_refused_with_a_sentence(clinic):
@@ -138,7 +137,7 @@ def test_the_classifier_knows_what_its_point_promised(clinic):
     clf = EMSCOClassifier(min_confidence=0.8, max_stages=2, search="exact", **PLAIN)
     clf.fit(rows[NAMES], rows["state"])
     found = clf.evaluate(clinic.new, clinic.new["state"], by="ward", groups="patient")
-    assert found.promise == promise_of(found, clf.point_)
+    assert found.promise == clf.point_.compared_with(found).promise
     text, html = repr(found), found._repr_html_()
     for one in found.promise.promises:
         assert f": {one.verdict}" in text

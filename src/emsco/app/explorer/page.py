@@ -14,8 +14,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from emsco.app.explorer.records import Explored
+from emsco.app.explorer.contents import front_contents
 from emsco.errors import not_installed
+from emsco.front import ParetoFront
 
 _SCRIPTS = (
     "words.js",
@@ -34,16 +35,21 @@ _SPECS = ("scatter", "spending")
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
-def page_of(explored: Explored) -> str:
-    """Return the whole page as HTML."""
+def front_page(front: ParetoFront, **about: Any) -> str:
+    """Return the page of a front as HTML; `about` are the parameters of `front_contents`."""
+    return page_of(front_contents(front, **about))
+
+
+def page_of(contents: dict[str, Any]) -> str:
+    """Return the page with these contents as HTML."""
     theme, library, script, style = _text("theme.js"), _library(), _script(), _text("page.css")
     specs = {name: json.loads(_text(f"{name}.json")) for name in _SPECS}
     parts = {
         "policy": _policy(theme, library, script, style=style),
-        "title": _markup(explored.title),
+        "title": _markup(contents["title"]),
         "theme": theme,
         "style": style,
-        "data": _data({**explored.to_dict(), "specs": specs}),
+        "data": _data({**contents, "specs": specs}),
         "library": library,
         "script": script,
     }
@@ -65,8 +71,8 @@ def _library() -> str:
     check_vega()
     import vl_convert
 
-    found: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return _closed(found)
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return _closed(bundle)
 
 
 @cache

@@ -15,7 +15,7 @@ from emsco.cascade import Cascade
 from emsco.data.row_prints import RowPrints
 from emsco.errors import DataError, FileError, Parameter
 from emsco.front import Certificate
-from emsco.front.certifying import certify
+from emsco.front.certificate import certify
 from emsco.stats.promises import promises_from_fields
 
 _SPENT_FORMAT = 1

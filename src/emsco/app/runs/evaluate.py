@@ -22,7 +22,6 @@ from emsco.data.row_prints import Lookup
 from emsco.data.rows import column_weights
 from emsco.errors import DataError, DataWarning, Parameter, Part, Row
 from emsco.front import ParetoFront
-from emsco.front.promises import with_promises
 from emsco.front.references import Reference, references_from_decisions
 
 
@@ -124,7 +123,7 @@ def evaluate_run(
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
     _warn_of_seen(lookup, n_rows, path)
-    new = with_promises(_new(tally, path, weights).with_total(costs), run.front[number])
+    new = run.front[number].compared_with(_new(tally, path, weights).with_total(costs))
     whole = tuple(map(Reference.joined, zip(*references, strict=True)))
     return RunEvaluation(run, number, new, whole)
 

@@ -12,7 +12,7 @@ from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.app.runs.run import Run
 from emsco.errors import Parameter
-from emsco.front.records import ON
+from emsco.front.pictures import ON
 from emsco.plotting import (
     COLUMN,
     CostClasses,

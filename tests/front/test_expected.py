@@ -1,4 +1,4 @@
-"""Expected figures of a front, from a fit to files, tables and plots."""
+"""Expected figures: what luck adds to a choice, and what a fit makes of it."""
 
 from dataclasses import replace
 
@@ -7,10 +7,13 @@ import pandas as pd
 import pytest
 
 from emsco import EMSCOClassifier, ParetoFront
+from emsco._base.objectives import Estimate, Expected
 from emsco.errors import ParameterError
 from emsco.front import expected as expecting
-from emsco.front.rules import one_standard_error_of
-from emsco.stats.expected import Estimate, Expected
+from emsco.front.expected import BagFigures, Bags, ChoiceRules
+from emsco.front.rules import choose
+from emsco.stats.by_class import ByClass
+from emsco.stats.error_costs import ErrorCosts
 
 pytestmark = pytest.mark.usefixtures("all_bags")
 
@@ -24,6 +27,155 @@ SETTINGS = {
     "cv": 3,
     "random_state": 0,
 }
+
+
+# Bags
+
+
+def _bags(truth, groups=None, n_bags=50, weights=None):
+    weights = np.ones(len(truth)) if weights is None else weights
+    return Bags.draw(truth, weights, groups, n_bags, 2, np.random.default_rng(0))
+
+
+def _figures(correct, truth, answered=None, spent=None, **settings):
+    n_designs, n_rows = correct.shape
+    figures = BagFigures(_bags(truth, **settings))
+    answered = np.ones_like(correct) if answered is None else answered
+    spent = np.ones((n_designs, n_rows)) if spent is None else spent
+    for part in (slice(0, n_designs // 2), slice(n_designs // 2, None)):
+        every = (one[part].astype(np.float32) for one in (answered, correct, spent))
+        shares = (one[:, figures.bags.order] for one in every)
+        figures.add(*shares)
+    figures.close()
+    return figures
+
+
+def test_the_luck_of_choosing_among_equals_is_found():
+    """Of many designs that are right by a coin, the best on few rows is only lucky."""
+    rng = np.random.default_rng(0)
+    scored, luck = [], []
+    for _ in range(40):
+        correct = rng.random((200, 100)) < 0.7
+        figures = _figures(correct, rng.integers(0, 2, 100))
+        scored.append(correct.mean(axis=1).max())
+        luck.append(figures.luck(figures.accuracy[0].argmax(axis=1))[1])
+    optimism = np.mean(scored) - 0.7
+    assert optimism <= np.mean(luck) <= 1.4 * optimism  # rather too much than too little
+
+
+def test_a_design_without_rivals_has_no_luck():
+    rng = np.random.default_rng(1)
+    figures = _figures(rng.random((1, 400)) < 0.8, rng.integers(0, 2, 400), n_bags=400)
+    assert figures.luck(np.zeros(400, dtype=int)) == pytest.approx([0, 0, 0], abs=0.01)
+
+
+def test_counts_inside_and_outside_are_those_of_the_rows():
+    rng = np.random.default_rng(2)
+    truth, correct = rng.integers(0, 2, 30), rng.random((3, 30)) < 0.6
+    answered = correct | (rng.random((3, 30)) < 0.5)
+    figures = _figures(correct, truth, answered=answered)
+    weights = np.zeros_like(figures.bags.weights)
+    weights[:, :, figures.bags.order] = figures.bags.weights
+    given, right = weights @ answered.T, weights @ correct.T
+    assert figures.coverage == pytest.approx(given / weights.sum(axis=2)[:, :, None])
+    assert figures.accuracy == pytest.approx(right / np.where(given > 0, given, 1))
+
+
+def test_a_row_is_inside_a_bag_or_outside():
+    bags = _bags(np.array([0, 1, 1, 0, 1]))
+    inside, outside = bags.weights
+    assert ((inside > 0) != (outside > 0)).all()
+    assert (inside.sum(axis=1) == 5).all()
+
+
+def test_rows_of_a_group_come_together():
+    truth, groups = np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 1, 1, 2, 2])
+    bags = _bags(truth, groups)
+    inside = np.zeros_like(bags.weights[0])
+    inside[:, bags.order] = bags.weights[0]
+    assert (inside[:, ::2] == inside[:, 1::2]).all()
+
+
+def test_the_choice_beside_a_design_is_no_dearer_and_covers_no_less():
+    rng = np.random.default_rng(3)
+    answered = rng.random((20, 60)) < 0.8
+    correct, spent = answered & (rng.random((20, 60)) < 0.7), rng.random((20, 60))
+    figures = _figures(correct, rng.integers(0, 2, 60), answered=answered, spent=spent)
+    chosen, bags = figures.best_beside(4), np.arange(50)
+    assert (figures.cost[0][bags, chosen] <= figures.cost[0][:, 4] + 1e-6).all()
+    assert (figures.coverage[0][bags, chosen] >= figures.coverage[0][:, 4] - 1e-6).all()
+    assert (figures.accuracy[0][bags, chosen] >= figures.accuracy[0][:, 4]).all()
+
+
+def test_balanced_accuracy_is_the_mean_over_classes():
+    truth = np.array([0] * 8 + [1] * 2)
+    figures = BagFigures(_bags(truth), is_balanced=True)
+    shares = np.ones((1, 10), dtype=np.float32)
+    figures.add(shares, (truth == 0)[None].astype(np.float32), shares)
+    figures.close()
+    assert set(figures.accuracy[0].ravel().round(6).tolist()) <= {0.0, 0.5}
+
+
+# Rules that are followed in each bag
+
+N_ROWS, N_DESIGNS, N_BAGS = 40, 6, 9
+COSTS = ErrorCosts.from_parameters([[1, 90], [30, 0]], {"ill": 20, "well": 5}, ("ill", "well"))
+COUNTED = ByClass(("ill", "well"), ((10, 3, 2), (4, 15, 6)))
+
+
+@pytest.fixture(scope="module")
+def decided():
+    """Truth, what designs do with each row, and the figures of all bags."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, N_ROWS)
+    answered = (rng.random((N_DESIGNS, N_ROWS)) < 0.7).astype(np.float32)
+    correct = answered * (rng.random((N_DESIGNS, N_ROWS)) < 0.8)
+    shares = answered, correct.astype(np.float32), rng.random((N_DESIGNS, N_ROWS)) * 9
+    bags = Bags.draw(truth, np.ones(N_ROWS), None, N_BAGS, 2, rng)
+    figures = BagFigures(bags)
+    figures.add(*(one[:, bags.order] for one in shares))
+    figures.close()
+    return truth, shares, figures
+
+
+def totals_of(truth, shares, bags):
+    """The total of each design in each bag, row by row."""
+    answered, correct, spent = shares
+    wrong = COSTS.wrong_by_class(COUNTED)[truth]
+    cost = (
+        spent
+        + correct * np.diagonal(COSTS.of_labels)[truth]
+        + (answered - correct) * wrong
+        + (1 - answered) * COSTS.costs[truth, -1]
+    )
+    weights = bags.weights[0][:, np.argsort(bags.order)]
+    return weights @ cost.T / weights.sum(axis=1, keepdims=True)
+
+
+def test_each_bag_has_the_lowest_total_of_its_rows(decided):
+    truth, shares, figures = decided
+    rules = ChoiceRules(figures, np.arange(N_DESIGNS), 9.0)
+    totals = totals_of(truth, shares, figures.bags)
+    assert rules.cheapest(COSTS, {}, COUNTED).tolist() == totals.argmin(axis=1).tolist()
+
+
+def test_limits_hold_in_each_bag_where_a_design_is_within_them(decided):
+    truth, shares, figures = decided
+    rules = ChoiceRules(figures, np.arange(N_DESIGNS), 9.0)
+    totals, coverage = totals_of(truth, shares, figures.bags), figures.coverage[0]
+    chosen = rules.cheapest(COSTS, {"min_coverage": 0.71}, COUNTED)
+    for bag, i in enumerate(chosen):
+        within = np.flatnonzero(coverage[bag] >= 0.71)
+        best = coverage[bag].argmax() if not len(within) else within[totals[bag, within].argmin()]
+        assert i == best
+
+
+def test_shares_by_class_add_up_to_all_rows(decided):
+    parts = decided[2].inside_by_class()
+    np.testing.assert_allclose(sum(part.sum(axis=0) for part in parts), 1, rtol=1e-5)
+
+
+# Fits
 
 
 def _rows(n=160, seed=0):
@@ -147,8 +299,8 @@ def _point(front, n_stages, score, error=0.05, cost=1.0):
 def test_one_standard_error_takes_the_simplest_that_is_nearly_the_best(clf):
     best = _point(clf.front_, 2, 0.9)
     simple, poor = _point(clf.front_, 1, 0.88), _point(clf.front_, 1, 0.7, cost=0.1)
-    assert one_standard_error_of([best, poor, simple], 10.0) == 2
-    assert one_standard_error_of([best, poor], 10.0) == 0
+    assert choose("one_standard_error", [best, poor, simple], clf.front_.costs) == 2
+    assert choose("one_standard_error", [best, poor], clf.front_.costs) == 0
 
 
 def test_one_standard_error_is_a_rule_to_deploy_by():

@@ -11,10 +11,10 @@ from support.handmade import make_assessed_front, make_front, make_front_of_thre
 
 from emsco import Certificate, DataError, EMSCOError, FileError, Monitor, ParameterError, Promise
 from emsco._base.documents import document_text
+from emsco._base.objectives import Estimate, Expected
 from emsco.data.row_prints import RowPrints
-from emsco.front.certificate import FORMAT
-from emsco.front.certification import Prospect, rows_for_chances
-from emsco.stats.expected import Estimate, Expected
+from emsco.front.certificate.plan import Prospect, rows_for_chances
+from emsco.front.certificate.record import FORMAT
 
 ROWS = make_rows(400, seed=3)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,63 +13,31 @@ from numpy.typing import ArrayLike
 from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray
-from emsco.cascade import Cascade, FrontModels
+from emsco.cascade import Cascade
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.row_prints import RowPrints, digest_of_rows
 from emsco.data.weights import check_weights
-from emsco.designs.thresholds import answers_all
 from emsco.errors import DataError, Parameter, Part, Row
-from emsco.front.certificate import Certificate, DesignTest, TestedRows
-from emsco.front.certification import RowResults, check_promises, fewest_rows
-from emsco.front.point import ParetoPoint
-from emsco.front.points import FrontPoints
-from emsco.front.prospects import order_of, rows_for_nearest
+from emsco.front.certificate.plan import (
+    answers_everyone,
+    check_delta,
+    order_of,
+    rows_for_nearest,
+    wanted_order,
+)
+from emsco.front.certificate.record import Certificate, DesignTest, TestedRows
+from emsco.front.certificate.test import RowResults, check_promises, fewest_rows
 from emsco.front.rules import RULES
-from emsco.front.shape import FrontShape
 from emsco.stats.promises import Promise
+
+if TYPE_CHECKING:
+    from emsco.front.pareto_front import ParetoFront
 
 _FEW = 3  # rows that a message names
 
 
-class Certifiable(FrontShape, Protocol):
-    """A front with fitted models."""
-
-    @property
-    def models(self) -> FrontModels | None:
-        """Fitted models of every point."""
-
-    def cascade(self, point: ParetoPoint | int) -> Cascade:
-        """Return the cascade of a point."""
-
-    def position(self, point: ParetoPoint | int) -> int:
-        """Return the position of a point."""
-
-    def balanced_scores(self) -> FloatArray:
-        """Return the balanced score of each point."""
-
-
-class _Rows(NamedTuple):
-    """Labelled rows to test on, in a drawn order."""
-
-    inputs: FloatArray
-    truth: IntArray
-    weights: FloatArray | None
-    about: TestedRows
-    all_inputs: FloatArray  # also of rows that were not drawn, as they came
-
-
-def check_delta(delta: object) -> float:
-    """Return the level of a certificate, if it is one."""
-    return check_number("delta", delta, 0, 1, "()")
-
-
-def is_gapless(front: Certifiable) -> bool:
-    """Whether no stage is skipped for a missing value, so that a last stage can answer all."""
-    return front.models is None or front.models.encoding.gaps != "skip"
-
-
 def certify(
-    front: Certifiable,
+    front: ParetoFront,
     X: ArrayLike,
     y: ArrayLike,
     promises: Sequence[Promise],
@@ -87,38 +56,54 @@ def certify(
 
     Messages call the table `what` and count its rows from `first_row`.
     """
-    first = front.cascade(0)  # refuses a front without models
-    level, rule = check_delta(delta), check_choice("prefer", prefer, RULES)
-    rows = _read(first, X, y, groups, sample_weight, max_weight, random_state, first_row)
-    _refuse_seen(front.searched, rows.all_inputs, what, first_row)
-    if groups is None:
-        _refuse_repeated(front.searched, rows.all_inputs, what, first_row)
-    numbers = wanted_order(front, order)
-    numbers = numbers or order_of(front, promises, is_gapless=is_gapless(front))
-    _refuse_too_few(front, promises, rows, level, numbers, what)
+    cascade = front.cascade(0)  # refuses a front without models
+    delta, rule = check_delta(delta), check_choice("prefer", prefer, RULES)
+    rows = _read(cascade, X, y, groups, sample_weight, max_weight, random_state, first_row)
+    if front.searched is not None:
+        _refuse_seen(front.searched, rows.all_inputs, what, first_row)
+        if groups is None:
+            _refuse_repeated(front.searched, rows.all_inputs, what, first_row)
+    numbers = wanted_order(front, order) or order_of(front, promises)
+    _refuse_too_few(front, promises, rows, delta, numbers, what)
+
+    # Each design is tested at the whole level, until the first that fails.
     tests: list[DesignTest] = []
-    for test in _tests(front, numbers, promises, rows, level):
+    for test in _tests(front, numbers, promises, rows, delta):
         tests.append(test)
-        if test.p_value > level:
+        if test.p_value > delta:
             break
-    passed = [test.number for test in tests if test.p_value <= level]
-    nearest, needed = None, None
-    if not passed:
-        others = _tests(front, numbers[len(tests) :], promises, rows, level)
+    passed = [test.number for test in tests if test.p_value <= delta]
+
+    nearest, rows_needed = None, None
+    if not passed:  # the rows are spent, so the others may be looked at, but not certified
+        others = _tests(front, numbers[len(tests) :], promises, rows, delta)
         nearest = min([*tests, *others], key=lambda test: test.p_value)
-        needed = _rows_needed(front, nearest, rows, level)
+        if rows.weights is None:  # nobody plans for weighted rows
+            n_rows = len(rows.truth)
+            rows_needed = rows_for_nearest(front, nearest.point, nearest.checks, n_rows, delta)
     return Certificate(
         tuple(promises),
-        level,
-        tuple(first.classes.tolist()),
+        delta,
+        tuple(cascade.classes.tolist()),
         numbers,
         tuple(tests),
         _best_first(front, passed, rule),
         rows.about,
         date.today().isoformat(),
         nearest,
-        needed,
+        rows_needed,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Labelled rows to test on, in a drawn order."""
+
+    inputs: FloatArray
+    truth: IntArray
+    weights: FloatArray | None
+    about: TestedRows
+    all_inputs: FloatArray  # also of rows that were not drawn, as they came
 
 
 def _read(
@@ -142,8 +127,9 @@ def _read(
     drawn = _draw(groups, len(inputs), rng, first_row)
     digest = digest_of_rows(inputs, truth, *([] if weights is None else [weights]))
     about = TestedRows(len(inputs), len(drawn), digest, seed, groups is not None, most)
-    own = None if weights is None else weights[drawn]
-    return _Rows(inputs[drawn], truth[drawn], own, about, inputs)
+    return _Rows(
+        inputs[drawn], truth[drawn], None if weights is None else weights[drawn], about, inputs
+    )
 
 
 def _check_weights(
@@ -175,9 +161,9 @@ def _check_weights(
     return weights, most
 
 
-def _refuse_seen(searched: RowPrints | None, inputs: FloatArray, what: str, first_row: int) -> None:
+def _refuse_seen(searched: RowPrints, inputs: FloatArray, what: str, first_row: int) -> None:
     """Refuse rows that the search has seen."""
-    seen = np.empty(0, dtype=np.int64) if searched is None else searched.seen_again(inputs)
+    seen = searched.seen_again(inputs)
     if not seen.size:
         return
     n_rows = counted(len(inputs), "row")
@@ -200,11 +186,9 @@ def _some_rows(rows: IntArray) -> tuple[Part, ...]:
     return (*shown, f" and {len(rows) - _FEW:,} more") if len(rows) > _FEW else tuple(shown)
 
 
-def _refuse_repeated(
-    searched: RowPrints | None, inputs: FloatArray, what: str, first_row: int
-) -> None:
+def _refuse_repeated(searched: RowPrints, inputs: FloatArray, what: str, first_row: int) -> None:
     """Refuse rows that come twice: they would count as twice the evidence."""
-    again = np.empty(0, dtype=np.int64) if searched is None else searched.repeated(inputs)
+    again = searched.repeated(inputs)
     if again.size:
         raise DataError(
             f"{what} must hold every row once, got {counted(len(again), 'row')} again (",
@@ -237,18 +221,8 @@ def _draw(
     return drawn[np.sort(first)]
 
 
-def wanted_order(front: Certifiable, order: Any) -> tuple[int, ...]:
-    """Return positions of the designs that the user wants tested, each once; empty if none."""
-    if order is None:
-        return ()
-    given = [order] if np.ndim(order) == 0 or isinstance(order, ParetoPoint) else list(order)
-    if not given:
-        raise refused("order", "name at least one design", order)
-    return tuple(dict.fromkeys(front.position(one) for one in given))
-
-
 def _refuse_too_few(
-    front: Certifiable,
+    front: ParetoFront,
     promises: Sequence[Promise],
     rows: _Rows,
     delta: float,
@@ -257,29 +231,24 @@ def _refuse_too_few(
 ) -> None:
     """Refuse rows of which even a design without an error needs more; they are not spent."""
     for promise in promises:
-        if promise.kind == "coverage" and any(_answers_all(front, i) for i in numbers):
+        if promise.kind == "coverage" and any(answers_everyone(front, front[i]) for i in numbers):
             continue
-        least = fewest_rows(promise, delta, by_betting=rows.weights is not None)
+        fewest = fewest_rows(promise, delta, by_betting=rows.weights is not None)
         there, of = len(rows.truth), ""
         if promise.kind == "recall":
             place = front.cascade(0).classes.tolist().index(promise.label)
             there, of = int((rows.truth == place).sum()), f" of class {promise.label!r}"
-        if there < least:
+        if there < fewest:
             unit = "group" if rows.about.grouped else "row"
             raise DataError(
-                f"{what} must have at least {counted(least, unit)}{of} for {promise} at ",
+                f"{what} must have at least {counted(fewest, unit)}{of} for {promise} at ",
                 Parameter("delta"),
                 f" {delta:g}, even if every row is as promised, got {there:,}.",
             )
 
 
-def _answers_all(front: Certifiable, number: int) -> bool:
-    last = front.points[number].design.thresholds_or(front.min_confidence)[-1]
-    return is_gapless(front) and answers_all(last)
-
-
 def _tests(
-    front: Certifiable,
+    front: ParetoFront,
     numbers: Sequence[int],
     promises: Sequence[Promise],
     rows: _Rows,
@@ -290,35 +259,22 @@ def _tests(
         cascade = front.cascade(number)
         decisions = cascade.decide_rows(rows.inputs)
         results = RowResults(
-            tuple(cascade.classes.tolist()),
-            rows.truth,
-            decisions.given(cascade.classes),
-            decisions.cost,
-            float(cascade.stage_costs[-1]),
-            _answers_all(front, number),
+            labels=tuple(cascade.classes.tolist()),
+            truth=rows.truth,
+            given=decisions.given(cascade.classes),
+            cost=decisions.cost,
+            worst_cost=float(cascade.stage_costs[-1]),
+            answers_all=answers_everyone(front, front[number]),
         )
-        checks = check_promises(
-            promises, results, delta, rows.weights, rows.about.max_weight or 1.0
-        )
-        yield DesignTest(number, cascade.stages.identity, front.points[number], checks)
+        max_weight = rows.about.max_weight or 1.0
+        checks = check_promises(promises, results, delta, rows.weights, max_weight)
+        yield DesignTest(number, cascade.stages.identity, front[number], checks)
 
 
-def _rows_needed(front: Certifiable, nearest: DesignTest, rows: _Rows, delta: float) -> int | None:
-    """Return the fresh rows that the nearest design takes; nobody plans for weighted rows."""
-    if rows.weights is not None:
-        return None
-    return rows_for_nearest(front, nearest.point, nearest.checks, len(rows.truth), delta)
-
-
-def _best_first(front: Certifiable, passed: list[int], rule: str) -> tuple[int, ...]:
+def _best_first(front: ParetoFront, passed: list[int], rule: str) -> tuple[int, ...]:
     """Sort positions: the one that the rule prefers, then by the balanced score."""
-    if not passed:
-        return ()
-    scores = front.balanced_scores()
-    order = sorted(passed, key=lambda i: (front.points[i].is_informative, scores[i]), reverse=True)
-    if rule != "balanced":
-        part = tuple(front.points[i] for i in order)
-        best = FrontPoints(part, front.costs, by_fitness=front.by_fitness).prefer(rule)
-        first = order[part.index(best)]
-        order = [first, *(i for i in order if i != first)]
+    order = front.best_first(passed)
+    if passed and rule != "balanced":
+        best = front.choose_among(rule, order)
+        order = [best, *(i for i in order if i != best)]
     return tuple(order)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from support.certificates import ACCURACY, COSTS, COVERAGE, PAYING, draw
 
-from emsco.front.certification import Prospect, chances, check_promises, rows_for_chances
+from emsco.front.certificate.plan import Prospect, chances, rows_for_chances
+from emsco.front.certificate.test import check_promises
 from emsco.stats.promises import Promise
 from emsco.stats.tests import power
 

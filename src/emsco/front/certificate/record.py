@@ -14,7 +14,7 @@ from emsco._base.text import counted, listed, shorten
 from emsco.cascade import Cascade
 from emsco.designs.design import Design
 from emsco.errors import EMSCOError, FileError
-from emsco.front.certification import CheckedPromise, n_passing
+from emsco.front.certificate.test import CheckedPromise, n_passing
 from emsco.front.format import check_point
 from emsco.front.point import ParetoPoint
 from emsco.stats.promises import Promise, promises_from_fields
@@ -257,24 +257,22 @@ class Certificate:
 
 
 def _certified_lines(certificate: Certificate) -> list[str]:
-    best = certificate._test(certificate.best_first[0])
+    best, *others = (certificate._test(number) for number in certificate.best_first)
+    is_best = f", the best of {len(others) + 1:,} that passed" if others else ""
     lines = [
-        f"Certificate of {certificate.date} for design {best.number}{_best_of(certificate)}",
+        f"Certificate of {certificate.date} for design {best.number}{is_best}",
         f"  {best.point.design!r}",
         "Promised, for new rows that come as these did:",
         *_check_lines(best),
-        f"The chance that a design is certified by mistake is at most {_percent(certificate)}.",
+        f"The chance that a design is certified by mistake is at most "
+        f"{100 * certificate.delta:.4g} %.",
         f"Tested on {certificate.rows} none of which is known from the search.",
     ]
-    if len(certificate.best_first) > 1:
-        others = listed([str(number) for number in certificate.best_first[1:]], _MOST_NUMBERS)
-        lines.append(f"Also certified: {others}.")
-    return [*lines, _order_line(certificate), *_VOID, _digest_line(best, certificate)]
-
-
-def _best_of(certificate: Certificate) -> str:
-    n_passed = len(certificate.best_first)
-    return f", the best of {n_passed:,} that passed" if n_passed > 1 else ""
+    if others:
+        numbers = listed([str(other.number) for other in others], _MOST_NUMBERS)
+        lines.append(f"Also certified: {numbers}.")
+    digests = f"Cascade {_brief(best.cascade)}, rows {_brief(certificate.rows.digest)}"
+    return [*lines, _order_line(certificate), *_VOID, digests]
 
 
 def _failed_lines(certificate: Certificate) -> list[str]:
@@ -292,63 +290,43 @@ def _failed_lines(certificate: Certificate) -> list[str]:
             f"  {nearest.point.design!r}",
             *_check_lines(nearest),
         ]
-    return [
-        *lines,
-        f"Tested on {certificate.rows} which are spent now.",
-        _order_line(certificate),
-        _fresh_line(certificate, nearest),
-    ]
-
-
-def _fresh_line(certificate: Certificate, nearest: DesignTest) -> str:
-    """Say how many fresh rows it takes."""
+    lines += [f"Tested on {certificate.rows} which are spent now.", _order_line(certificate)]
     if certificate.rows.max_weight is not None:
-        return "How many fresh rows it takes is not known for weighted rows."
-    if certificate.rows_needed is None:
-        return "As far as these rows can tell, no number of fresh rows would do."
-    unit = "group" if certificate.rows.grouped else "row"
-    fresh = counted(certificate.rows_needed, f"fresh {unit}")
-    return f"Design {nearest.number} alone would take about {fresh} for a chance of 80 %."
+        lines.append("How many fresh rows it takes is not known for weighted rows.")
+    elif certificate.rows_needed is None:
+        lines.append("As far as these rows can tell, no number of fresh rows would do.")
+    else:
+        unit = "group" if certificate.rows.grouped else "row"
+        fresh = counted(certificate.rows_needed, f"fresh {unit}")
+        alone = f"Design {nearest.number} alone would take about {fresh} for a chance of 80 %."
+        lines.append(alone)
+    return lines
 
 
 def _check_lines(test: DesignTest) -> list[str]:
     """One line for each promise: the promise, what was seen, and the p-value."""
-    cells = [(check.promise.sentence, _seen(check), _evidence(check)) for check in test.checks]
+    cells = []
+    for check in test.checks:
+        seen = f"seen {check.seen:.4g}"
+        if check.n_kept is not None:
+            seen = f"seen {check.seen:.1%} ({check.n_kept:,} of {check.n_rows:,})"
+        evidence = f"p = {_p(check.p_value)}".replace("= <", "<")
+        evidence = "always so" if check.is_certain else evidence
+        cells.append((check.promise.sentence, seen, evidence))
     widths = [max(len(line[i]) for line in cells) for i in range(2)]
     return [f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in cells]
-
-
-def _seen(check: CheckedPromise) -> str:
-    if check.n_kept is None:
-        return f"seen {check.seen:.4g}"
-    return f"seen {check.seen:.1%} ({check.n_kept:,} of {check.n_rows:,})"
-
-
-def _evidence(check: CheckedPromise) -> str:
-    return "always so" if check.is_certain else f"p = {_p(check.p_value)}".replace("= <", "<")
 
 
 def _p(value: float) -> str:
     return f"{value:.2g}" if value >= 0.0001 else "< 0.0001"
 
 
-def _percent(certificate: Certificate) -> str:
-    return f"{100 * certificate.delta:.4g} %"
-
-
 def _order_line(certificate: Certificate) -> str:
-    numbers = listed([str(number) for number in certificate.order], _MOST_NUMBERS)
-    n = len(certificate.tests)
     if len(certificate.order) == 1:
         return "No other design was tested; it was named before these rows were looked at."
-    return (
-        f"{counted(n, 'design')} tested, in an order fixed before these rows were looked at: "
-        f"{numbers}."
-    )
-
-
-def _digest_line(test: DesignTest, certificate: Certificate) -> str:
-    return f"Cascade {_brief(test.cascade)}, rows {_brief(certificate.rows.digest)}"
+    numbers = listed([str(number) for number in certificate.order], _MOST_NUMBERS)
+    n_tested = counted(len(certificate.tests), "design")
+    return f"{n_tested} tested, in an order fixed before these rows were looked at: {numbers}."
 
 
 def _brief(digest: str) -> str:
@@ -357,7 +335,7 @@ def _brief(digest: str) -> str:
 
 def _test_to_dict(test: DesignTest, labels: Sequence[object]) -> dict[str, Any]:
     design = test.point.design
-    own = [
+    thresholds = [
         [one[label] for label in labels] if isinstance(one, Mapping) else one
         for one in design.thresholds or ()
     ]
@@ -365,7 +343,7 @@ def _test_to_dict(test: DesignTest, labels: Sequence[object]) -> dict[str, Any]:
         "number": test.number,
         "cascade": test.cascade,
         "stages": design.stages.tolist(),
-        "thresholds": own or None,
+        "thresholds": thresholds or None,
         "scored": test.point.scores_to_dict(),
         "checks": [check.to_dict() for check in test.checks],
     }
@@ -436,10 +414,11 @@ def _read_test(
 
 def _read_design(fields: Fields, labels: Sequence[object], names: tuple[str, ...]) -> Design:
     stages = fields.wholes("stages", len(names), -1, len(names) - 1)
-    own = fields.get("thresholds")
+    by_stage = fields.get("thresholds")
     try:
-        thresholds = own and tuple(
-            dict(zip(labels, one, strict=True)) if isinstance(one, list) else one for one in own
+        thresholds = by_stage and tuple(
+            dict(zip(labels, one, strict=True)) if isinstance(one, list) else one
+            for one in by_stage
         )
         return Design(stages, names, thresholds or None)  # type: ignore[arg-type]
     except (EMSCOError, TypeError, ValueError) as error:
@@ -447,6 +426,6 @@ def _read_design(fields: Fields, labels: Sequence[object], names: tuple[str, ...
 
 
 def _digest(fields: Fields, name: str) -> str:
-    if not re.fullmatch(rf"{DIGEST}[0-9a-f]{{64}}", found := fields.text(name)):
-        fields.refuse(name, f"a digest that begins with {DIGEST}", found)
-    return found
+    if not re.fullmatch(rf"{DIGEST}[0-9a-f]{{64}}", digest := fields.text(name)):
+        fields.refuse(name, f"a digest that begins with {DIGEST}", digest)
+    return digest

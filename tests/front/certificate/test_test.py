@@ -6,17 +6,11 @@ import numpy as np
 import pytest
 from support.certificates import KINDS, draw, false_rate
 
-from emsco.front.certification import (
-    Counted,
-    RowResults,
-    check_promises,
-    fewest_rows,
-    n_passing,
-    scored_p_value,
-)
+from emsco.front.certificate.plan import Counted, scored_p_value
+from emsco.front.certificate.test import RowResults, check_promises, fewest_rows, n_passing
 from emsco.stats.betting import mean_p_value, mean_p_values
 from emsco.stats.promises import Promise
-from emsco.stats.tests import p_value
+from emsco.stats.tests import share_p_value
 
 DELTA, N_SETS = 0.05, 600  # benchmarks/certificates.py has 10,000
 MOST = DELTA + 3 * math.sqrt(DELTA * (1 - DELTA) / N_SETS)
@@ -54,7 +48,7 @@ def test_a_design_after_a_good_one_is_no_more_often_certified_by_mistake():
     promise = Promise("accuracy", 0.9)
     wrong = 0
     for kept in np.random.default_rng(4).binomial(200, [0.98, 0.9, 0.9], (N_SETS, 3)).tolist():
-        wrong += n_passing((p_value(n, 200, promise.limit) for n in kept), DELTA) > 1
+        wrong += n_passing((share_p_value(n, 200, promise.limit) for n in kept), DELTA) > 1
     assert wrong / N_SETS <= MOST
 
 
@@ -94,7 +88,7 @@ def test_each_promise_counts_the_rows_that_it_is_about():
     checks = check_promises(promises, results, DELTA)
     counts = [(one.n_kept, one.n_rows) for one in checks]
     assert counts == [(3, 5), (2, 3), (5, 6), (1, 3), (None, 6)]
-    exact = [p_value(kept, n, 0.5) for kept, n in counts[:-1]]
+    exact = [share_p_value(kept, n, 0.5) for kept, n in counts[:-1]]
     assert [one.p_value for one in checks[:-1]] == exact
     assert checks[-1].seen == 2.0
     assert checks[-1].p_value == mean_p_value(np.full(6, 0.5), 0.75, DELTA)
@@ -143,16 +137,18 @@ def test_a_larger_bound_on_weights_weakens_the_evidence():
 def test_with_one_row_less_than_the_fewest_no_design_can_pass(limit):
     promise = Promise("accuracy", limit)
     least = fewest_rows(promise, DELTA)
-    assert p_value(least, least, limit) <= DELTA < p_value(least - 1, least - 1, limit)
+    assert share_p_value(least, least, limit) <= DELTA < share_p_value(least - 1, least - 1, limit)
     by_betting = fewest_rows(promise, DELTA, by_betting=True)
     assert mean_p_value(np.zeros(by_betting - 1), 1 - limit, DELTA) > DELTA
 
 
 def test_whole_counts_on_scored_rows_have_the_exact_p_value():
     promise = Promise("recall", 0.8, "ill")
-    assert scored_p_value(promise, Counted(50, 46), 1.0) == pytest.approx(p_value(46, 50, 0.8))
+    assert scored_p_value(promise, Counted(50, 46), 1.0) == pytest.approx(
+        share_p_value(46, 50, 0.8)
+    )
     between = scored_p_value(promise, Counted(50, 45.5), 1.0)
-    assert p_value(46, 50, 0.8) < between < p_value(45, 50, 0.8)
+    assert share_p_value(46, 50, 0.8) < between < share_p_value(45, 50, 0.8)
     assert scored_p_value(promise, Counted(50, 0), 1.0) == 1.0
 
 
@@ -193,7 +189,7 @@ def test_an_accuracy_of_one_label_and_a_recall_agree_with_mapie():
             own.append(check.p_value)
             counts.append((check.n_kept, check.n_rows))
         theirs = controller.p_values[:, 0]
-        one_more = [p_value(n_kept - 1, n_rows, limit) for n_kept, n_rows in counts]
+        one_more = [share_p_value(n_kept - 1, n_rows, limit) for n_kept, n_rows in counts]
         assert (np.array(own) <= theirs + 1e-12).all()
         assert (theirs <= np.array(one_more) + 1e-12).all()
         assert np.isclose(own, theirs).sum() >= 2

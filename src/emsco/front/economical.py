@@ -1,0 +1,250 @@
+"""The economical rule, which `fit` deploys a design by unless it is told otherwise.
+
+The yardstick is to buy everything at once: one stage, all features, the same confidence. A design
+is compared with it row by row, in coverage, accuracy, and the shares of each class that are found
+and mislabelled (`ParetoPoint.versus_everything`). Then the rule decides in three steps:
+
+1. *Choose* (`economical_of`). A point is good enough if it is behind the yardstick in none of these
+   figures by more than half a standard error. The cheapest of those wins; among points that cost
+   next to nothing more, the one with fewest stages and features.
+2. *Start again* if no point is good enough, as happens where a class is rare: a front knows nothing
+   of classes, so designs that give up on the rare one beat all others on it. The start is then the
+   yardstick itself, or a cascade that ends as it does and is behind it in nothing.
+3. *Simplify* (`Simplifier`). Stages are merged and features left out as long as nothing changes by
+   more than about one row. Only a fit can do this, since it takes the scored rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from emsco._base.typing import StageArray
+from emsco._base.workers import slices
+from emsco.designs.chromosomes import compress, stages_of
+from emsco.designs.thresholds import inherit_levels
+from emsco.front.assessment import Assessor, JudgedDesign
+from emsco.front.point import ParetoPoint
+from emsco.stats.by_class import CHANCE
+
+# Standard errors by which a point may be behind the yardstick. A design that is just as good is
+# behind in some figure by chance, so 0 would refuse nearly all. Chosen out of 0 to 2 on public and
+# generated tables, which `docs/findings.md` names.
+_TOLERATED = 0.5
+# A difference in cost is none below this share of the cost of everything: saving a hundredth is not
+# worth another stage or feature.
+_SAME_COST = 0.01
+# Standard errors by which a simpler design may be behind the one it started from. If two designs
+# label n rows differently, and all of them worse, the difference is √n standard errors: one row
+# makes 1.0, two make 1.4. So 1.1 allows for one row and refuses two.
+_ONE_ROW = 1.1
+# Simpler designs that are judged before the time is looked at.
+_AT_ONCE = 16
+# Where no point is good enough: rows times designs that are scored by counts, and that one look
+# judges row by row. Both keep within seconds, however many rows there are.
+_SCORED_CELLS, _FEWEST_SCORED, _MOST_SCORED = 4 * 10**7, 100, 2000
+_JUDGED_CELLS, _FEWEST_JUDGED, _MOST_JUDGED = 2 * 10**7, 8, 64
+# Each look narrows the costs down to the gap between two judged designs; four looks of 8 to 64
+# designs tell thousands of designs apart.
+_LOOKS = 4
+
+
+def is_good_enough(point: ParetoPoint) -> bool:
+    """Whether a point is not worse than buying everything by more than half a standard error.
+
+    Coverage, accuracy, and the shares of each class that are found and mislabelled count.
+    """
+    versus = point.versus_everything
+    return versus is not None and versus.shortfall <= _TOLERATED
+
+
+def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
+    """Return the position of the cheapest point that is not worse than buying everything.
+
+    A point that the rule was simplified to has been chosen already. Points that beat the commonest
+    class come before others. Of the points that cost next to nothing more than the cheapest, the
+    one with fewest stages and features is returned. If every point is worse, it is the one that
+    loses least in any figure.
+    """
+    for i, point in enumerate(points):
+        if point.is_simplified:
+            return i
+    good = [i for i, point in enumerate(points) if is_good_enough(point)]
+    if not good:
+        return min(range(len(points)), key=lambda i: (_loss(points[i]), points[i].cost))
+    good = [i for i in good if points[i].is_informative] or good
+    max_cost = min(points[i].cost for i in good) + _SAME_COST * total_cost
+    return min((i for i in good if points[i].cost <= max_cost), key=lambda i: points[i].size)
+
+
+def _loss(point: ParetoPoint) -> float:
+    return math.inf if point.versus_everything is None else point.versus_everything.loss
+
+
+def why_economical(point: ParetoPoint) -> str:
+    """Say in words why the rule chose a point that was compared with buying everything."""
+    shortfall = math.inf if point.versus_everything is None else point.versus_everything.shortfall
+    if point.n_stages == 1 and not point.design.left_out:
+        return "everything at once, since every cascade falls short of it in something"
+    if point.is_simplified and shortfall <= CHANCE:
+        cheap = "the simplest of the cheap ones that are not worse than buying everything"
+        return f"{cheap} by more than chance"
+    if not is_good_enough(point):
+        return "the one that falls least short of buying everything, since all do"
+    return "the cheapest that is not worse than buying everything"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simplifier:
+    """Simplifies the economical design as long as nothing changes by more than about one row.
+
+    Attributes
+    ----------
+    assessor : Assessor
+    may_leave_out : bool
+        Whether a design may leave features out, so that its last stage may be dropped.
+    may_fit : bool
+        Whether there is time for new fits, which designs without single features take.
+    is_over : callable
+        Tells when the time is over: then a design is as simple as it gets.
+    """
+
+    assessor: Assessor
+    may_leave_out: bool
+    may_fit: bool
+    is_over: Callable[[], bool]
+
+    def simplified(
+        self, points: Sequence[ParetoPoint], designs: StageArray, scored: StageArray
+    ) -> JudgedDesign | None:
+        """Simplify the economical one of some points; None if there is nothing to simplify.
+
+        If no point is good enough, the start is to buy everything at once, or a cascade of stages
+        that were `scored` and is as good, whichever becomes cheaper.
+        """
+        place = economical_of(points, self.assessor.costs.total)
+        starts = [designs[place]]
+        if not is_good_enough(points[place]):
+            if not self.assessor.can_buy_everything:
+                return None  # within the limits, nothing may be lost on top
+            starts = [self.assessor.all_at_once]
+            if not self.is_over() and (like := self._like_everything(scored)) is not None:
+                starts.append(like)
+        simpler = [one for start in starts if (one := self._simpler(start)) is not None]
+        if not simpler:
+            return None  # the bank refuses even these designs
+        best = min(simpler, key=lambda one: one.point.cost)
+        if np.array_equal(best.genes, designs[place]):
+            return None
+        return replace(best, point=replace(best.point, is_simplified=True))
+
+    def _simpler(self, start: StageArray) -> JudgedDesign | None:
+        """Simplify one design step by step; None if the bank refuses it.
+
+        Every step is compared with the start, so that small changes do not add up. It must cost
+        next to nothing more, and still beat the commonest class if the design before it does.
+        """
+        figures = self.assessor.figures_of(start)
+        best = next(self.assessor.judged(start[None], figures), None)
+        if best is None:
+            return None
+        max_cost = best.point.cost + _SAME_COST * self.assessor.costs.total
+        while not self.is_over():
+            fewer = _variants(
+                stages_of(best.genes),
+                may_leave_out=self.may_leave_out,
+                may_fit=self.may_fit,
+                first=self.assessor.blocks.first,
+            )
+            variants = inherit_levels(fewer, best.genes[None], self.assessor.evaluator.grid)
+            passed = [
+                one
+                for part in slices(len(variants), _AT_ONCE)
+                if not self.is_over()
+                for one in self.assessor.judged(variants[part], figures)
+                if one.shortfall <= _ONE_ROW
+                and one.point.cost <= max_cost
+                and one.point.size < best.point.size
+                and one.point.is_informative >= best.point.is_informative
+            ]
+            if not passed:
+                break
+            best = min(passed, key=lambda one: one.point.size)
+        return best
+
+    def _like_everything(self, scored: StageArray) -> StageArray | None:
+        """Find a cheap cascade that ends as buying everything does and is behind it in nothing.
+
+        Judging designs row by row takes long, and the cheapest good one is wanted. So each look
+        judges designs spread evenly over the costs, and the next look those below the cheapest
+        that is as good.
+        """
+        near = self._near_everything(scored)
+        n_rows = len(self.assessor.rows.truth)
+        n_judged = int(np.clip(_JUDGED_CELLS // n_rows, _FEWEST_JUDGED, _MOST_JUDGED))
+        best = None
+        for _ in range(_LOOKS):
+            if not len(near):
+                break
+            places = np.unique(np.linspace(0, len(near) - 1, n_judged).astype(np.int64))
+            judged = self.assessor.judged(near[places], self.assessor.everything)
+            cheapest = next((one.genes for one in judged if _is_as_good(one.point)), None)
+            if cheapest is None:
+                break
+            best = cheapest
+            near = near[: int(np.flatnonzero((near == best).all(axis=1))[0])]
+        return best
+
+    def _near_everything(self, scored: StageArray) -> StageArray:
+        """Designs near buying everything in coverage and accuracy, the cheapest first.
+
+        Their stages are those of designs that a search has `scored`; all stages before the last
+        have one threshold, and the last has that of buying everything.
+        """
+        evaluator, grid = self.assessor.evaluator, self.assessor.evaluator.grid
+        everything = evaluator.score(self.assessor.all_at_once[None])
+        stages = np.unique(stages_of(scored), axis=0)
+        n_rows = len(self.assessor.rows.truth)
+        most = int(np.clip(_SCORED_CELLS // n_rows, _FEWEST_SCORED, _MOST_SCORED))
+        stages = np.random.default_rng(0).permutation(stages)[:most]
+        tried = np.concatenate([grid.complete(stages, early) for early in grid.early])
+        tried = np.unique(tried, axis=0)
+        scores = evaluator.score(tried)
+        is_near = scores.feasible & (scores.cost < everything.cost[0])
+        is_near &= scores.errors_behind(everything) <= 1  # a cheap sieve before rows are judged
+        near: StageArray = tried[is_near][np.argsort(scores.cost[is_near], kind="stable")]
+        return near
+
+
+def _is_as_good(point: ParetoPoint) -> bool:
+    """Whether a point falls behind buying everything in nothing.
+
+    Of so many designs that are tried, one is half a standard error better by luck: the tolerance of
+    `is_good_enough` would let it pass.
+    """
+    versus = point.versus_everything
+    return versus is not None and versus.shortfall <= 0 and point.is_informative
+
+
+def _variants(
+    stages: StageArray, *, may_leave_out: bool, may_fit: bool, first: int | None
+) -> StageArray:
+    """Simpler designs next to one: two stages merged, the last dropped, a feature left out.
+
+    The block `first` has to be bought at the start, so it stays.
+    """
+    last = int(stages.max())
+    variants = [np.where(stages > j, stages - 1, stages) for j in range(last)]
+    if may_leave_out and last > 0:
+        variants.append(np.where(stages == last, -1, stages))
+    if may_leave_out and may_fit:
+        bought = np.flatnonzero(stages >= 0)
+        places = np.arange(len(stages))
+        may_go = [i for i in bought if i != first and len(bought) > 1]
+        variants += [compress(np.where(places == i, -1, stages)) for i in may_go]
+    if not variants:
+        return stages[None][:0]
+    return np.unique(np.array(variants, dtype=stages.dtype), axis=0)

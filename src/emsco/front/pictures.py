@@ -1,0 +1,118 @@
+"""Plain records of a front, ready for the functions that draw plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from emsco._base.checks import check_choice, refused
+from emsco.cascade import Evaluation
+from emsco.costs import FeatureCosts
+from emsco.designs.thresholds import rule_in_words
+from emsco.errors import Hint, Remedy
+from emsco.front.point import ParetoPoint
+from emsco.front.references import Reference
+from emsco.plotting.flow import Flow
+from emsco.plotting.marks import ReferenceMark
+from emsco.plotting.trade_offs import FrontPicture, FrontSeries
+from emsco.plotting.workflow import CascadePicture
+
+if TYPE_CHECKING:
+    from emsco.front.pareto_front import ParetoFront
+
+ON = ("scored", "seen", "expected", "both")
+
+
+def flow_of(point: ParetoPoint, costs: FeatureCosts) -> Flow:
+    """Count the scored rows that reach and leave each stage of a point.
+
+    A row that several splits have scored counts once: its counts are means over the splits.
+    """
+    n_rows, exits, correct = point.n_rows, point.exits, point.correct_exits
+    if (often := point.times_scored) > 1:
+        n_rows = n_rows / often
+        exits, correct = (tuple(n / often for n in counts) for counts in (exits, correct))
+    mean_cost = point.cost if costs.prices else None
+    return Flow.from_design(point.design, costs, n_rows, exits, correct, mean_cost)
+
+
+def front_picture(
+    front: ParetoFront,
+    marked: int | None = None,
+    on: str = "scored",
+    currency: str | None = None,
+) -> FrontPicture:
+    """Record every point with its scored, expected or seen figures, or with scored and seen ones.
+
+    `marked` is the position of a point to ring; beside its scored figures alone, its expected ones
+    are recorded too. Points that are not informative are recorded as such: scored figures by the
+    scored rows, seen figures by the test rows.
+    """
+    check_choice("on", on, ON)
+    points = front.points
+    informative = [point.is_informative for point in points]
+    n_scored = points[0].n_rows / points[0].times_scored
+    series = []
+    if on == "expected":
+        figures = [point.expected.figures for point in points if point.expected is not None]
+        if len(figures) < len(points):
+            raise refused("on", "be 'scored' for a front without expected figures", on)
+        series.append(FrontSeries.from_points("expected", n_scored, figures, informative))
+    if on in ("scored", "both"):
+        marks = reference_marks(front.references, front.metric)
+        series.append(FrontSeries.from_points("scored", n_scored, points, informative, marks))
+    if on in ("seen", "both"):
+        evaluations = _seen_figures(front, on)
+        informative = [one.by_class.beats_commonest for one in evaluations]
+        marks = reference_marks(front.seen_references)
+        n_seen = evaluations[0].n_rows
+        series.append(FrontSeries.from_points("seen", n_seen, evaluations, informative, marks))
+    return FrontPicture(
+        tuple(series),
+        np.array([point.n_stages for point in points]),
+        front.costs.total,
+        marked,
+        front.metric,
+        expected=None if marked is None or on != "scored" else points[marked].expected,
+        currency=currency,
+    )
+
+
+def cascade_picture(
+    front: ParetoFront, which: int, on: str = "scored", currency: str | None = None
+) -> CascadePicture:
+    """Record the stages of a point and the scored or test rows that flow through them."""
+    check_choice("on", on, ON[:2])
+    costs, design = front.costs, front[which].design
+    if on == "seen":
+        flow = Flow.from_evaluation(_seen_figures(front, on)[which], design.thresholds)
+    else:
+        flow = flow_of(front[which], costs)
+    return CascadePicture(
+        flow,
+        dict(zip(costs.names, costs.costs.tolist(), strict=True)),
+        rule_in_words(design.thresholds_or(front.min_confidence)[0]),
+        "test" if on == "seen" else "scored",
+        costs.total,
+        costs.fees,
+        currency=currency,
+    )
+
+
+def reference_marks(
+    references: Sequence[Reference], metric: str = "accuracy"
+) -> tuple[ReferenceMark, ...]:
+    """Record references with the accuracy that `metric` names."""
+    return tuple(
+        ReferenceMark(**asdict(one.scored_by(metric)), title=one.title) for one in references
+    )
+
+
+def _seen_figures(front: ParetoFront, on: str) -> Sequence[Evaluation]:
+    if front.seen is None:
+        rule = "be 'scored' for a front without seen figures"
+        raise refused("on", rule, on, hint=Hint(Remedy.SEEN))
+    return front.seen

@@ -1,0 +1,40 @@
+"""Estimates of the objectives: their words, their errors and their files."""
+
+import numpy as np
+import pytest
+
+from emsco._base.documents import Fields
+from emsco._base.objectives import Estimate, Expected
+from emsco.errors import FileError
+
+SOME = Expected(Estimate(0.9, 0.85, 0.94), Estimate(0.8, 0.7, 0.88), Estimate(5, 4, 6))
+
+
+def test_the_standard_error_of_a_balanced_score_follows_from_intervals():
+    rng = np.random.default_rng(4)
+    draws = [
+        rng.normal(one.value, one.error, 20_000)
+        for one in (SOME.coverage, SOME.accuracy, SOME.cost)
+    ]
+    lengths = np.sqrt(draws[0] ** 2 + draws[1] ** 2 + (1 - draws[2] / 20) ** 2)
+    score, error = SOME.balanced(20.0)
+    assert score == pytest.approx(lengths.mean(), abs=0.01)
+    assert error == pytest.approx(lengths.std(), rel=0.05)
+
+
+def test_expected_figures_survive_a_file():
+    fields = Fields(SOME.to_lists(), "front.json")
+    assert Expected.from_fields(fields) == SOME
+
+
+@pytest.mark.parametrize("bad", [[0.9, 0.95, 1.0], [0.9, 0.8], [0.9, 0.8, "high"], [0.9, -1, 1]])
+def test_a_value_outside_its_interval_is_refused(bad):
+    fields = Fields({**SOME.to_lists(), "coverage": bad}, "front.json")
+    with pytest.raises(FileError, match="'coverage' must be"):
+        Expected.from_fields(fields)
+
+
+def test_expected_figures_are_put_into_words():
+    assert str(SOME) == (
+        "coverage 90.0% (85.0% to 94.0%), accuracy 80.0% (70.0% to 88.0%), cost 5 (4 to 6)"
+    )

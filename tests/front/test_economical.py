@@ -1,0 +1,46 @@
+"""The economical rule: which point it takes, and the words for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.handmade import EQUAL, make_front
+
+from emsco.front.economical import economical_of
+from emsco.front.rules import preference_in_words
+from emsco.stats.by_class import ByClass
+from emsco.stats.differences import Difference
+
+
+@pytest.fixture
+def point():
+    return replace(make_front()[0], versus_everything=EQUAL)
+
+
+def test_the_economical_rule_says_if_every_design_is_worse_than_everything(point):
+    behind = replace(EQUAL, coverage=Difference(-0.5, 0.1))
+    words = preference_in_words("economical", replace(point, versus_everything=behind))
+    assert words.startswith("the one that falls least short of buying everything, since all do")
+
+
+def test_a_simplified_design_is_not_said_to_be_worse_within_what_chance_explains(point):
+    behind = replace(EQUAL, coverage=Difference(-0.12, 0.1))
+    simple = replace(point, versus_everything=behind, is_simplified=True)
+    words = preference_in_words("economical", simple)
+    assert words.startswith("the simplest of the cheap ones that are not worse than buying every")
+    assert words.endswith("by more than chance (economical)")
+    worse = replace(simple, versus_everything=replace(EQUAL, coverage=Difference(-0.5, 0.1)))
+    assert "falls least short" in preference_in_words("economical", worse)
+
+
+def test_the_economical_rule_prefers_designs_that_beat_the_commonest_class(point):
+    dull = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (40, 0, 0))), cost=1.0)
+    good = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (2, 38, 0))), cost=9.0)
+    assert economical_of([dull, good], 10.0) == 1
+    assert economical_of([dull, dull], 10.0) == 0
+
+
+def test_the_economical_rule_takes_the_knee_where_nobody_compared_designs_with_everything(point):
+    words = preference_in_words("economical", replace(point, versus_everything=None))
+    assert words.startswith("the nearest to the best of all three figures")
