@@ -20,7 +20,9 @@ def front():
     rng = np.random.default_rng(0)
     ill = rng.random(400) < 0.25
     X = rng.normal(size=(400, 4)) + ill[:, None] * np.array([0.2, 0.4, 0.8, 1.2])
-    classifier = EMSCOClassifier([1, 2, 10, 40], 0.8, search="exact", random_state=0, **PLAIN)
+    classifier = EMSCOClassifier(
+        [1, 2, 10, 40], min_confidence=0.8, search="exact", random_state=0, **PLAIN
+    )
     return classifier.fit(X, np.where(ill, "ill", "well")).front_
 
 
