@@ -257,7 +257,7 @@ def test_rows_pay_their_own_prices_and_wait_for_what_comes_late(tmp_path):
 
 
 def test_the_requests_of_the_guide_are_answered(tmp_path):
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "service.md").read_text("utf-8")
+    guide = (Path(__file__).parents[3] / "docs" / "guides" / "serving.md").read_text("utf-8")
     lines = re.findall(r"^curl (?!-H)(.*) localhost:8000(/\S*)$", guide, flags=re.MULTILINE)
     assert len(lines) >= 10
     with serving(CASCADE, tmp_path / "guide.sqlite") as service:
