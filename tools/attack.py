@@ -31,7 +31,7 @@ from collections import Counter
 from itertools import groupby
 from pathlib import Path
 
-from attacks.apart import Plan, run_apart, work
+from attacks.trials import Plan, run_apart, work
 
 MOST = 300  # characters of a damage, and of a reason
 ENDS = ("refused", "same", "other", "escape")

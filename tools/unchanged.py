@@ -6,7 +6,7 @@ python tools/unchanged.py list                 the names of all cases
 
 Record once before the change and once after it; PYTHONPATH chooses the version. Recordings only use
 the public API and the command line, and load files before comparing them. So modules may move and
-formats may change. `tools/recordings/names.py` lists renamed fields.
+formats may change. `tools/recordings.facts.py` lists renamed fields.
 EMSCO_DATA adds cases on the sets of the paper.
 """
 
@@ -38,10 +38,8 @@ Case = Callable[[Path], dict[str, Any]]
 
 def all_cases() -> dict[str, Case]:
     """All cases by name; each receives an empty folder."""
-    from recordings.commands import COMMANDS
-    from recordings.fits import FITS, record_fit
-    from recordings.refusals import record_refusals
-    from recordings.rivals import RIVALS, record_rival
+    from recordings.commands import COMMANDS, record_refusals
+    from recordings.fits import FITS, RIVALS, record_fit, record_rival
 
     fits: dict[str, Case] = {name: partial(record_fit, fit) for name, fit in FITS.items()}
     rivals: dict[str, Case] = {name: partial(record_rival, one) for name, one in RIVALS.items()}

@@ -3,12 +3,10 @@ import json
 import numpy as np
 import pytest
 import unchanged
-from recordings import names
 from recordings.commands import COMMANDS
 from recordings.comparing import compare_facts
-from recordings.fits import FITS
-from recordings.plain import parse_json, plain
-from recordings.rivals import RIVALS
+from recordings.facts import named, parse_json, plain
+from recordings.fits import FITS, RIVALS
 
 QUICK = "threshold-out-of-reach"
 
@@ -63,9 +61,9 @@ def test_an_attribute_is_found_by_its_earlier_or_later_name():
     class Later:
         correct_exits = (1, 2)
 
-    assert names.named(Earlier(), "correct_exits") == names.named(Later(), "hits") == (1, 2)
+    assert named(Earlier(), "correct_exits") == named(Later(), "hits") == (1, 2)
     with pytest.raises(AttributeError, match="Later has none of exits"):
-        names.named(Later(), "exits")
+        named(Later(), "exits")
 
 
 def test_two_fields_of_one_name_are_refused():

@@ -6,12 +6,10 @@ import os
 import sys
 
 import pytest
-from attacks import apart
-from attacks.kinds import KINDS, NonsenseError
-from attacks.samples import make_samples
+from attacks.kinds import KINDS, NonsenseError, make_samples
 from attacks.service import attack_services
 from attacks.sources import try_sources
-from attacks.trials import try_kind, warm_up
+from attacks.trials import Plan, run_apart, try_kind, warm_up
 
 from emsco.errors import FileError
 
@@ -134,8 +132,8 @@ def test_a_crash_is_an_escape_and_the_next_trials_go_on(tmp_path, monkeypatch):
         "        print(json.dumps(dict(kind=kind, number=i, end='same', damage='')), flush=True)\n"
         "    first = plan['first']\n"
     )
-    monkeypatch.setattr(apart, "_COMMAND", script)
-    trials = list(apart.run_apart(apart.Plan(("x", "y"), 0, 0, 3), tmp_path))
+    monkeypatch.setattr("attacks.trials._COMMAND", script)
+    trials = list(run_apart(Plan(("x", "y"), 0, 0, 3), tmp_path))
     found = [(one.kind, one.number, one.end) for one in trials]
     ends = [(0, "same"), (1, "escape"), (2, "same")]
     assert found == [(kind, *rest) for kind in "xy" for rest in ends]

@@ -14,7 +14,9 @@ import resource
 import shutil
 import signal
 import sys
+import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +25,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Disturbed", "fill_disks", "kill_fits", "race_fits", "vary_fits", "write_rows"]
+import emsco.app.cli.application
+import emsco.app.cli.fit  # noqa: F401
+from emsco.app.files.sources import FitFiles
+from emsco.app.runs.fit import fit_files
 
 _FILE = "journal.sqlite"
 _PATIENCE = 300  # seconds for any fit
@@ -138,11 +143,11 @@ class _EscapeError(Exception):
 
 @cache
 def _processes() -> Any:
-    """Return what starts processes, all of them forked from one that `attacks.warmed` has made."""
+    """Return what starts processes, all of them forked from one that `attacks.fits` has made."""
     here = str(Path(__file__).resolve().parent.parent)
     os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["attacks.warmed"])
+    context.set_forkserver_preload(["attacks.fits"])
     return context
 
 
@@ -239,3 +244,20 @@ class _Bench:
         if code:
             raise _EscapeError(f"exit code {code}: {words[-400:]}")
         return (out / "front.json").read_bytes()
+
+
+with tempfile.TemporaryDirectory(prefix="emsco-attack-") as name, warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    write_rows(Path(name) / "data.csv")
+    fit_files(
+        FitFiles("sick", Path(name) / "data.csv"),
+        Path(name) / "out",
+        search="evolution",
+        estimator="logistic",
+        generations=2,
+        population_size=16,
+        max_stages=3,
+        min_confidence=0.8,
+        cv=0.33,
+        n_jobs=1,  # a process with threads must not be forked
+    )

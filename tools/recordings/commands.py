@@ -2,19 +2,96 @@
 
 from __future__ import annotations
 
+import csv
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from emsco import Cascade
-from recordings.facts import Facts, decision_facts, file_facts
-from recordings.plain import plain
-from recordings.shell import Shell, read_columns
-from recordings.tables import Table, cancer, has_archive, made, measures, mixed, wine
+import emsco
+from emsco import Cascade, EMSCOClassifier, FeatureCosts, ParetoFront
+from recordings.facts import (
+    Facts,
+    Table,
+    cancer,
+    decision_facts,
+    file_facts,
+    has_archive,
+    made,
+    measures,
+    mixed,
+    parse_json,
+    plain,
+    wine,
+)
 
-__all__ = ["COMMANDS", "Command"]
+# Top-level keys of JSON that describe the call and not its result.
+_ABOUT = {"run", "out", "data", "of", "settings", "versions", "files", "experiment"}
+_ABOUT |= {"cv", "n_splits"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Runs commands of emsco in a folder.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the commands run, and where their files are.
+    """
+
+    folder: Path
+
+    def run(self, *arguments: object, code: int = 0) -> str:
+        """Run a command and return its output; refuse any other exit code."""
+        done = self._start(*arguments)
+        printed, complaint = done.communicate()
+        if done.returncode != code:
+            raise RuntimeError(f"emsco {arguments} ended with {done.returncode}: {complaint}")
+        return printed
+
+    def json(self, *arguments: object) -> Any:
+        """Run a command with --json, and return the result without facts about the call."""
+        found = parse_json(self.run(*arguments, "--json"))
+        return {key: value for key, value in found.items() if key not in _ABOUT}
+
+    def kill_once_there(self, path: str, *arguments: object, patience: float = 300.0) -> int:
+        """Start a command, kill it once a path exists, and return its exit code."""
+        started, deadline = self._start(*arguments), time.monotonic() + patience
+        while started.poll() is None and time.monotonic() < deadline:
+            if (self.folder / path).exists():
+                time.sleep(0.2)
+                started.kill()
+                break
+            time.sleep(0.02)
+        started.communicate()
+        return started.returncode
+
+    def _start(self, *arguments: object) -> subprocess.Popen[str]:
+        package = str(Path(emsco.__file__).resolve().parent.parent)  # the very emsco imported here
+        return subprocess.Popen(
+            [sys.executable, "-m", "emsco", *map(str, arguments)],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": package, "PYTHONIOENCODING": "utf-8"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+
+def read_columns(path: Path) -> dict[str, list[str]]:
+    """Read the cells of a CSV file by column, as text, which holds every digit."""
+    with path.open(encoding="utf-8", newline="") as file:
+        names, *rows = csv.reader(file)
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
 
 Command = Callable[[Path], Facts]
 
@@ -248,3 +325,78 @@ COMMANDS: dict[str, Command] = {
     "command-reproduce-costs": _reproduce("costs"),
     **(_PAPER if has_archive() else {}),
 }
+
+
+Call = Callable[[], object]
+_FEW: dict[str, Any] = {"generations": 1, "population_size": 10, "random_state": 0, "cv": 1 / 3}
+
+
+def record_refusals(folder: Path) -> Facts:
+    """Record the class of every error and its ancestors; its sentence may change."""
+    clf = EMSCOClassifier(max_stages=2, **_FEW).fit(cancer(5).X, cancer(5).y)
+    calls = {**_fits(folder), **_uses(clf, folder)}
+    return {name: _error(call, folder) for name, call in calls.items()}
+
+
+def _error(call: Call, folder: Path) -> Facts:
+    try:
+        call()
+    except Exception as error:  # record any class
+        ancestors = [one.__name__ for one in type(error).__mro__ if one.__name__[0] != "_"]
+        return {"classes": ancestors, "message": str(error).replace(str(folder), "FOLDER")}
+    return {"classes": None}
+
+
+def _fits(folder: Path) -> dict[str, Call]:
+    """Calls of `fit` that must be refused."""
+    table = cancer(5)
+    holes = np.where(np.arange(table.X.size).reshape(table.X.shape) == 7, np.nan, table.X)
+
+    def fit(X: Any = table.X, y: Any = table.y, **settings: Any) -> Call:
+        return lambda: EMSCOClassifier(**{**_FEW, **settings}).fit(X, y)
+
+    def checkpoint_of_another() -> None:
+        fit(checkpoint=folder / "checkpoint")()
+        fit(checkpoint=folder / "checkpoint", generations=2)()
+
+    return {
+        "threshold": fit(min_confidence=1.5),
+        "threshold-of-unknown-class": fit(min_confidence={0: 0.9, 7: 0.9}),
+        "search": fit(search="best"),
+        "stages": fit(max_stages=0),
+        "costs-below-zero": fit(costs=[1, 1, -1, 1, 1]),
+        "costs-of-unknown-columns": fit(X=wine(3).X, y=wine(3).y, costs={"colour": 1}),
+        "costs-in-two-groups": lambda: FeatureCosts.from_mapping(
+            {"a": 1, "b": 1}, ["x"], {"a": ["x"], "b": ["x"]}
+        ),
+        "missing-value": fit(X=holes),
+        "one-class": fit(y=np.zeros(len(table.y))),
+        "exact-out-of-reach": fit(X=cancer(30).X, search="exact"),
+        "little-memory": fit(memory_limit="1KB"),
+        "limits": fit(prefer={"min_accuracy": 1.0, "max_cost": 0.001}),
+        "rules": fit(constraints={"max_worst_cost": 0.5}),
+        "other-checkpoint": checkpoint_of_another,
+    }
+
+
+def _uses(clf: EMSCOClassifier, folder: Path) -> dict[str, Call]:
+    """Calls that use a fitted classifier and its files, and must be refused."""
+    table = cancer(5)
+    (folder / "text.json").write_text("no cascade", encoding="utf-8")
+    clf.cascade_.save(folder / "cascade.json")
+
+    def resume_another() -> None:
+        other = EMSCOClassifier(max_stages=1, **_FEW).fit(table.X, table.y).cascade_
+        clf.cascade_.resume(other.open().to_json())
+
+    return {
+        "no-file": lambda: Cascade.load(folder / "nothing.json"),
+        "no-cascade": lambda: Cascade.load(folder / "text.json"),
+        "cascade-for-front": lambda: ParetoFront.load(folder / "cascade.json"),
+        "too-few-columns": lambda: clf.decide(table.X[:, :3]),
+        "unknown-label": lambda: clf.evaluate(table.X, table.y + 5),
+        "value-not-needed": lambda: clf.cascade_.open().give({"colour": 1}),
+        "case-of-another": resume_another,
+        "budget": lambda: clf.cascade_.open(budget=-1),
+        "point": lambda: clf.choose(1000),
+    }

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from recordings.names import ALIASES, IGNORED, WORDING
-
-__all__ = ["CaseComparison", "Difference", "compare_facts"]
+from recordings.facts import ALIASES, IGNORED, WORDING
 
 _LONGEST = 60
 _RECORDED = "recorded"

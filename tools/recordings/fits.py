@@ -16,21 +16,24 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from emsco import EMSCOClassifier, FeatureCosts, PaperSearch
+from emsco.lab import rivals as baselines
 from emsco.metrics import make_selective_scorer
-from recordings.facts import Facts, classifier_facts
-from recordings.tables import (
+from recordings.facts import (
+    Facts,
     Table,
     archived,
     cancer,
+    classifier_facts,
+    decision_facts,
     digits,
+    evaluation_facts,
     has_archive,
     made,
     measures,
     mixed,
+    plain,
     wine,
 )
-
-__all__ = ["FITS", "Fit", "record_fit"]
 
 # Every setting whose default might change some day.
 _PLAIN: dict[str, Any] = {
@@ -315,4 +318,94 @@ FITS: dict[str, Fit] = {
     **_MODELS,
     **_RESUMED,
     **(_ARCHIVED if has_archive() else {}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A fit of a rival: its class, its rows and settings, and a grid if it is tuned as well."""
+
+    name: str
+    table: Callable[[], Table]
+    settings: dict[str, Any] = field(default_factory=dict)
+    grid: tuple[dict[str, Any], ...] = ()
+
+
+def record_rival(rival: Rival, _folder: Path) -> Facts:
+    """Fit a rival, and record its decisions and purchases; then tune it."""
+    table = rival.table()
+    new = getattr(baselines, rival.name)(**rival.settings)
+    fitted = new.fit(table.X, table.y, table.weights)
+    return {
+        "decisions": decision_facts(fitted.decide(table.X)),
+        "predict": plain(fitted.predict(table.X)),
+        "predict_proba": plain(fitted.predict_proba(table.X)),
+        "evaluation": evaluation_facts(fitted.evaluate(table.X, table.y, table.weights)),
+        "used": plain(fitted.used_),
+        "model_cost": plain(fitted.model_cost_),
+        "stages": [plain(settings) for settings, _ in fitted.staged()],
+        "tuned": _tuned(rival, table) if rival.grid else None,
+    }
+
+
+def _tuned(rival: Rival, table: Table) -> Facts:
+    """Fit on two thirds of the rows, and choose on the rest."""
+    scored = [i % 3 == 0 for i in range(len(table.y))]
+    fitted = [not here for here in scored]
+    train, val = (table.X[fitted], table.y[fitted]), (table.X[scored], table.y[scored])
+    new = getattr(baselines, rival.name)(**rival.settings)
+    found = baselines.tune(new, train, val, test=val, grid=rival.grid)
+    return {
+        "best": plain(found.best.settings),
+        "decisions": decision_facts(found.rival.decide(table.X)),
+        "trials": [
+            [plain(trial.settings), plain(trial.score), evaluation_facts(trial.evaluation)]
+            for trial in found.trials
+        ],
+    }
+
+
+_RIVAL_COSTS = [1, 5, 2, 8, 3, 1, 13, 4]
+
+RIVALS = {
+    "rival-greedy-miser": Rival(
+        "GreedyMiser",
+        cancer,
+        {"costs": _RIVAL_COSTS, "n_trees": 20, "random_state": 0},
+        ({"penalty": 0.0}, {"penalty": 0.5}),
+    ),
+    "rival-cstc": Rival(
+        "CSTC",
+        cancer,
+        {"costs": _RIVAL_COSTS, "penalty": 0.01, "depth": 2, "max_sweeps": 3, "random_state": 0},
+        ({"penalty": 0.001}, {"penalty": 0.1}),
+    ),
+    "rival-astc": Rival(
+        "ASTC",
+        cancer,
+        {"costs": _RIVAL_COSTS, "budget": 12, "depth": 2, "random_state": 0},
+        ({"budget": 5.0}, {"budget": 20.0}),
+    ),
+    "rival-cact-lasso": Rival(
+        "CaCTLasso",
+        cancer,
+        {"costs": _RIVAL_COSTS, "penalty": 0.5},
+        ({"penalty": 0.0}, {"penalty": 2.0}),
+    ),
+    "rival-cact-lasso-three-classes": Rival("CaCTLasso", wine, {"min_confidence": 0.8}),
+    "rival-cost-ordered": Rival(
+        "CostOrdered", cancer, {"costs": _RIVAL_COSTS, "min_confidence": 0.9, "random_state": 0}
+    ),
+    "rival-cost-ordered-categories": Rival("CostOrdered", mixed, {"random_state": 0}),
+    "rival-boosting": Rival(
+        "CostAwareBoosting",
+        cancer,
+        {"costs": _RIVAL_COSTS, "n_trees": 20, "n_jobs": 1, "random_state": 0},
+        ({"strength": 0.0}, {"strength": 0.1}),
+    ),
+    "rival-boosting-weighted": Rival(
+        "CostAwareBoosting",
+        lambda: wine().weighted(whole=False),
+        {"n_trees": 10, "n_jobs": 1, "random_state": 0},
+    ),
 }
