@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from emsco.app.service import Settings
-from emsco.app.service.cases import Desk
+from emsco.app.service.cases import CaseService
 from emsco.app.service.server import make_server
 from emsco.app.service.store import CaseStore
 
@@ -61,12 +61,13 @@ class Client:
 def serving(cascade, database: Path, settings=None, headers=()):
     """Serve a cascade while the block runs."""
     listening = socket.create_server(("127.0.0.1", 0))
-    desk = Desk(cascade, CaseStore(database, cascade.stages.identity), settings or Settings())
-    server = make_server(desk, "127.0.0.1")
+    store = CaseStore(database, cascade.stages.identity)
+    service = CaseService(cascade, store, settings or Settings())
+    server = make_server(service, "127.0.0.1")
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     client = Client(listening.getsockname()[1], headers)
-    client.desk = desk
+    client.service = service
     try:
         yield client
     finally:

@@ -36,7 +36,7 @@ from emsco.app.runs.fit import fit_files
 from emsco.app.runs.inspect import inspect_file
 from emsco.app.runs.monitor import monitor_file, target_of
 from emsco.app.runs.run import Run
-from emsco.app.service.cases import Desk
+from emsco.app.service.cases import CaseService
 from emsco.app.service.messages import RefusalError
 from emsco.app.service.settings import Settings
 from emsco.app.service.store import CaseStore
@@ -253,13 +253,13 @@ def _cases(folder: Path) -> None:
 
     async def keep() -> None:
         store = CaseStore(folder / "cases.sqlite", cascade.stages.identity)
-        desk = Desk(cascade, store, Settings())
+        service = CaseService(cascade, store, Settings())
         for i in range(4):
-            said = await desk.open({"id": f"c{i}", "prices": {"scan": 31.0}})
+            said = await service.open({"id": f"c{i}", "prices": {"scan": 31.0}})
             for _ in range(i):
                 if said["needs"]:
                     values = dict.fromkeys(said["needs"], 0.2)
-                    said = await desk.give(f"c{i}", {"values": values})
+                    said = await service.give(f"c{i}", {"values": values})
         await store.close()
 
     asyncio.run(keep())
@@ -559,13 +559,13 @@ def _use_cases(folder: Path) -> str:
     async def ask() -> str:
         store = CaseStore(folder / "cases.sqlite", cascade.stages.identity)
         try:
-            desk = Desk(cascade, store, Settings())
-            told = [desk.metrics.text({}), await _settled(store.expire(7.0))]
+            service = CaseService(cascade, store, Settings())
+            told = [service.metrics.text(), await _settled(store.expire(7.0))]
             for case in ("c0", "c1", "c2", "c3"):
                 values = {"values": dict.fromkeys(NAMES, 0.1)}
-                told.append(await _settled(desk.look(case)))
-                told.append(await _settled(desk.give(case, values)))
-                told.append(await _settled(desk.reject(case, {"reason": "x"})))
+                told.append(await _settled(service.look(case)))
+                told.append(await _settled(service.give(case, values)))
+                told.append(await _settled(service.reject(case, {"reason": "x"})))
         finally:
             await store.close()
         return "\n".join(map(str, told))

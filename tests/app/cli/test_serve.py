@@ -25,12 +25,12 @@ def folder(tmp_path):
 def briefly(monkeypatch):
     """Services end as soon as they listen."""
     started = []
-
-    def run(server, listening):
-        started.append(server.config.app)
-        asyncio.run(started[-1]._endpoints.desk.store.close())
-
-    monkeypatch.setattr("emsco.app.service.server._run", run)
+    monkeypatch.setattr(
+        "emsco.app.service.server.make_server", lambda service, _host: started.append(service)
+    )
+    monkeypatch.setattr(
+        "emsco.app.service.server._run", lambda *_: asyncio.run(started[-1].store.close())
+    )
     return started
 
 
@@ -58,7 +58,7 @@ def test_serve_hands_its_options_to_the_service(typed, folder, briefly):
     (folder / "token").write_text("correct-horse-battery\n")
     words = ("--token-file", folder / "token", "--max-body", "2MB", "--rate", "5", "--retain", "7")
     assert typed("serve", folder, "--port", 0, *words, "--host", "0.0.0.0").code == 0
-    settings = briefly[0]._endpoints.desk.settings
+    settings = briefly[0].settings
     assert (settings.token, settings.max_body) == ("correct-horse-battery", 2_000_000)
     assert (settings.rate, settings.retain) == (5, 7)
 
@@ -106,10 +106,10 @@ def test_serve_refuses_cases_of_another_cascade_and_a_database_in_use(typed, fol
 
 
 def test_serve_without_its_packages_says_how_to_get_them(typed, folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fastapi", None)
+    monkeypatch.setitem(sys.modules, "starlette", None)
     refuses(
         typed("serve", folder),
-        "FastAPI and uvicorn must be installed for this: pip install 'emsco[serve]'",
+        "Starlette and uvicorn must be installed for this: pip install 'emsco[serve]'",
     )
 
 

@@ -11,7 +11,7 @@ from support.handmade import make_cascade
 from support.services import serving
 
 from emsco.app.service import Settings, cases
-from emsco.app.service.cases import Desk
+from emsco.app.service.cases import CaseService
 from emsco.app.service.messages import RefusalError
 from emsco.app.service.store import CaseStore, Stored, WriteError
 from emsco.errors import FileError
@@ -36,7 +36,7 @@ def test_cases_go_on_after_a_restart(tmp_path):
         assert {name: service.get("/cases/s")[1][name] for name in sure} == sure
         assert service.post("/cases/w/values", {"values": {"scan": 5.0}})[1]["decided"] is True
         assert service.post("/cases", {"id": "s"})[0] == 409
-        assert (service.desk.n_open, service.desk.n_decided) == (0, 2)
+        assert (service.service.n_open, service.service.n_decided) == (0, 2)
 
 
 def test_writes_that_come_together_go_to_the_disk_together(tmp_path):
@@ -64,11 +64,11 @@ def test_writes_that_come_together_go_to_the_disk_together(tmp_path):
 def test_a_case_that_no_service_has_written_is_refused(tmp_path, change, said):
     async def play():
         store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
-        await Desk(CASCADE, store, Settings()).open({"id": "a"})
+        await CaseService(CASCADE, store, Settings()).open({"id": "a"})
         store._file.execute(f"UPDATE cases SET {change}")
         try:
             with pytest.raises(RefusalError, match=re.escape(said)) as refusal:
-                await Desk(CASCADE, store, Settings()).look("a")
+                await CaseService(CASCADE, store, Settings()).look("a")
         finally:
             await store.close()
         return refusal.value.status
@@ -151,21 +151,25 @@ def test_on_a_full_disk_nothing_is_acknowledged_and_nothing_changes(tmp_path):
     async def play():
         store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
         disk = store._file = FullDisk(store._file)
-        desk = Desk(CASCADE, store, Settings())
-        await desk.open({"id": "a"})
-        before = await desk.look("a")
+        service = CaseService(CASCADE, store, Settings())
+        await service.open({"id": "a"})
+        before = await service.look("a")
         disk.is_full = True
-        for step in (desk.give("a", {"values": UNSURE}), desk.open({"id": "b"}), desk.delete("a")):
-            with pytest.raises(RefusalError, match=r"\(database or disk is full\); ask again") as e:
+        for step in (
+            service.give("a", {"values": UNSURE}),
+            service.open({"id": "b"}),
+            service.delete("a"),
+        ):
+            with pytest.raises(RefusalError, match=r"\(database or disk is full\)\. Retry") as e:
                 await step
             assert e.value.status == 503
         disk.is_full = False
-        assert await desk.look("a") == before
-        with pytest.raises(RefusalError, match="there must be a case 'b', got none"):
-            await desk.look("b")
-        assert (desk.n_open, desk.n_decided) == (1, 0)
-        assert (await desk.give("a", {"values": UNSURE}))["stage"] == 1
-        assert desk.metrics.kept == {"emsco_cases_opened_total": 1}
+        assert await service.look("a") == before
+        with pytest.raises(RefusalError, match="No case 'b'"):
+            await service.look("b")
+        assert (service.n_open, service.n_decided) == (1, 0)
+        assert (await service.give("a", {"values": UNSURE}))["stage"] == 1
+        assert b"emsco_cases_opened_total 1.0" in service.metrics.text()
         await store.close()
 
     asyncio.run(play())
@@ -174,12 +178,12 @@ def test_on_a_full_disk_nothing_is_acknowledged_and_nothing_changes(tmp_path):
 def test_nothing_is_said_about_a_case_before_it_is_on_the_disk(tmp_path):
     async def play():
         store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
-        desk = Desk(CASCADE, store, Settings())
-        opening = asyncio.create_task(desk.open({"id": "a"}))
-        while "a" not in desk._entries:
+        service = CaseService(CASCADE, store, Settings())
+        opening = asyncio.create_task(service.open({"id": "a"}))
+        while "a" not in service._entries:
             await asyncio.sleep(0)
-        pending = desk._entries["a"].saved
-        asks = [asyncio.create_task(one) for one in (desk.look("a"), desk.open({"id": "a"}))]
+        pending = service._entries["a"].saved
+        asks = [asyncio.create_task(one) for one in (service.look("a"), service.open({"id": "a"}))]
         for _ in range(10):
             await asyncio.sleep(0)
             assert pending.done() or not any(one.done() for one in [opening, *asks])
@@ -192,15 +196,15 @@ def test_nothing_is_said_about_a_case_before_it_is_on_the_disk(tmp_path):
 
 
 def test_few_cases_stay_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(cases, "_MOST_AT_HAND", 5)
+    monkeypatch.setattr(cases, "_MAX_AT_HAND", 5)
 
     async def play():
         store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
-        desk = Desk(CASCADE, store, Settings())
+        service = CaseService(CASCADE, store, Settings())
         for i in range(20):
-            await desk.open({"id": f"c{i}"})
-        assert len(desk._entries) <= 6
-        assert (await desk.give("c0", {"values": UNSURE}))["stage"] == 1
+            await service.open({"id": f"c{i}"})
+        assert len(service._entries) <= 6
+        assert (await service.give("c0", {"values": UNSURE}))["stage"] == 1
         await store.close()
 
     asyncio.run(play())
@@ -213,11 +217,11 @@ def test_old_decided_cases_are_deleted_and_open_ones_kept(tmp_path):
         await store.save(stored("new", decided=True, changed=now), {})
         await store.save(stored("old", decided=True, changed=old), {})
         await store.save(stored("open", changed=old), {})
-        desk = Desk(CASCADE, store, Settings(retain=30))
-        await desk.expire()
+        service = CaseService(CASCADE, store, Settings(retain=30))
+        await service.expire()
         found = [await store.find(name) is not None for name in ("new", "old", "open")]
         await store.close()
-        return found, desk.n_open, desk.n_decided
+        return found, service.n_open, service.n_decided
 
     assert asyncio.run(play()) == ([True, False, True], 1, 1)
 
@@ -265,4 +269,4 @@ def test_a_stored_case_that_is_damaged_is_told(tmp_path):
     with serving(CASCADE, tmp_path / "a.sqlite") as service:
         status, said = service.get("/cases/a")
         assert status == 500
-        assert said["error"].startswith("the stored case must be whole: the case must be unchanged")
+        assert said["error"].startswith("The stored case is damaged: the case must be unchanged")

@@ -82,11 +82,12 @@ def serve(
 
         emsco serve heart-run --port 8000
     """
-    from emsco.app.service.server import check_host, check_installed
-    from emsco.app.service.server import serve as serve_cascade
+    from emsco.app.service.settings import check_host, check_installed
     from emsco.cascade import Cascade
 
     check_installed()
+    from emsco.app.service.server import serve as serve_cascade
+
     settings = _settings(access)
     check_host(host, has_token=settings.token is not None, allowed=access.no_token)
     file = cascade_file(run)
@@ -101,8 +102,9 @@ def serve(
             echo(_in_words(run, started))
         sys.stdout.flush()
 
-    desk = serve_cascade(cascade, database, settings, host, port, report)
-    say(f"ended; {counted(desk.n_open, 'open case')} and {desk.n_decided:,} decided in {database}.")
+    service = serve_cascade(cascade, database, settings, host, port, report)
+    cases = f"{counted(service.n_open, 'open case')} and {service.n_decided:,} decided"
+    say(f"ended; {cases} in {database}.")
 
 
 def _settings(access: Access) -> Settings:

@@ -1,6 +1,7 @@
 """The cascade as a small HTTP service: open a case, be told what to buy, get the decision.
 
-`application` and `server` need FastAPI and uvicorn: ``pip install 'emsco[serve]'``.
+All modules but `settings` and `store` need Starlette, uvicorn, pydantic and prometheus_client:
+``pip install 'emsco[serve]'``.
 """
 
 from emsco.app.service.settings import Settings

@@ -1,4 +1,4 @@
-"""The desk: opens cases, takes values, decides, and keeps every step before it answers."""
+"""Open cases, take values, decide, and keep every step before it is answered."""
 
 from __future__ import annotations
 
@@ -6,26 +6,23 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from emsco.app.service.messages import RefusalError, parse_object, plain
-from emsco.app.service.metrics import Metrics, Sums, sample
+from emsco.app.service import messages
+from emsco.app.service.messages import RefusalError, check_fields, finite
+from emsco.app.service.metrics import Metrics, sample
 from emsco.app.service.settings import Settings
-from emsco.app.service.store import CaseStore, Stored, WriteError
+from emsco.app.service.store import CaseStore, Stored, Sums, WriteError
 from emsco.cascade import Cascade, Case
 from emsco.errors import EMSCOError, FileError
 
-_MOST_AT_HAND = 50_000
+_MAX_AT_HAND = 50_000
 _PAUSE_AFTER = 100  # rows that are decided without letting other requests in
-_OPENING = ("id", "budget", "prices", "values", "spent")
-_GIVING = ("values", "spent")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LONGEST_REASON = 500
-
-_Step = Callable[[dict[str, Any]], Awaitable["_Entry"]]
 
 
 @dataclass(slots=True)
@@ -41,10 +38,11 @@ class _Entry:
     is_gone: bool = False
 
 
-class Desk:
+class CaseService:
     """Cases of one cascade: in memory while they are busy, in the store always.
 
-    Every answer about a case waits until what it says is on the disk.
+    Every answer about a case waits until what it says is on the disk. Bodies are plain values, as
+    JSON has them.
 
     Parameters
     ----------
@@ -55,24 +53,37 @@ class Desk:
 
     def __init__(self, cascade: Cascade, store: CaseStore, settings: Settings) -> None:
         self.cascade, self.store, self.settings = cascade, store, settings
-        self.metrics = Metrics(store.counts())
         self.n_open, self.n_decided = store.n_cases()
+        self.metrics = Metrics(self)
         self._entries: dict[str, _Entry] = {}
-        priced = cascade.stages.prices.prices
-        self._price_columns = [(one.feature, one.column) for one in priced if one.column]
-        store.on_commit = self.metrics.kept.add
+        self._price_columns = [
+            (price.feature, price.column) for price in cascade.stages.prices.prices if price.column
+        ]
+        store.on_commit = self.metrics.add
 
-    async def open(self, found: Any) -> dict[str, Any]:
-        """Open a case; say what to buy first."""
-        return await self._kept(await self._open(found))
+    async def describe(self) -> messages.CascadeFacts:
+        """Say what the cascade reads, stage by stage, and what that costs."""
+        return _facts_of(self.cascade)
 
-    async def give(self, case: str, found: Any) -> dict[str, Any]:
-        """Give the values of a stage; say what to buy next, or what was decided."""
-        return await self._kept(await self._give(case, found))
+    async def health(self) -> messages.Health:
+        """Say whether the service can write cases."""
+        if self.store.is_failing:
+            raise RefusalError(503, "The last change could not be written to the disk.")
+        return {"status": "ok"}
 
-    async def reject(self, case: str, found: Any) -> dict[str, Any]:
-        """End a case without a label."""
-        reason = parse_object(found, ("reason",)).get("reason")
+    async def open(self, body: Any) -> messages.CaseState:
+        """Open a case. The answer names its id, what to buy first and what that costs."""
+        return await self._state(await self._open(body))
+
+    async def give(self, case: str, body: Any) -> messages.CaseState:
+        """Give a value for each name that the case needs. The answer is the decision, or what to
+        buy next. Giving the same values again changes nothing.
+        """  # noqa: D205
+        return await self._state(await self._give(case, check_fields(messages.Given, body)))
+
+    async def reject(self, case: str, body: Any) -> messages.CaseState:
+        """End a case without a label, for example if a value cannot be had."""
+        reason: Any = check_fields(messages.Reason, body).reason
         if not isinstance(reason, str) or not 0 < len(reason) <= _LONGEST_REASON:
             rule = f"reason must be text of 1 to {_LONGEST_REASON} characters"
             raise RefusalError(422, f"{rule}, got {type(reason).__name__ if reason else 'none'}.")
@@ -80,58 +91,64 @@ class Desk:
         if not entry.case.needs:
             raise await self._decided(entry)
         entry.case.reject(reason)
-        return await self._kept(self._save(entry, "by hand"))
+        return await self._state(self._save(entry, "by hand"))
 
-    async def look(self, case: str) -> dict[str, Any]:
-        """Say how a case stands, with the values that it was given."""
+    async def look(self, case: str) -> messages.WholeCase:
+        """Say how a case stands, and which values it was given."""
         entry = await self._find(case)
-        more = {"given": dict(entry.case.given), "opened": entry.opened, "changed": entry.changed}
-        return {**await self._kept(entry), **more}
+        given, opened, changed = dict(entry.case.given), entry.opened, entry.changed
+        state = await self._state(entry)
+        return {**state, "given": given, "opened": opened, "changed": changed}
 
-    async def delete(self, case: str) -> dict[str, Any]:
-        """Forget a case."""
+    async def delete(self, case: str) -> messages.Deleted:
+        """Delete a case with its values."""
         entry = await self._find(case)
         entry.is_gone = True
         entry.saved = self.store.delete(case, {"emsco_cases_deleted_total": 1})
-        self._count_states(was_open=bool(entry.case.needs), is_open=False, is_kept=False)
+        if entry.case.needs:
+            self.n_open -= 1
+        else:
+            self.n_decided -= 1
         await self._safe(entry)
         self._entries.pop(case, None)
         return {"id": case, "deleted": True}
 
-    async def open_many(self, found: Any) -> dict[str, Any]:
-        """Open many cases; each is answered on its own."""
-        return await self._many(found, self._open)
+    async def open_many(self, body: Any) -> messages.Cases:
+        """Open many cases. Each has its own answer, in order: a case, or an error with a status."""
+        return await self._many(check_fields(messages.Openings, body).cases, self._open)
 
-    async def give_many(self, found: Any) -> dict[str, Any]:
-        """Give values to many cases; each is answered on its own."""
+    async def give_many(self, body: Any) -> messages.Cases:
+        """Give values to many cases. Each has its own answer, in order."""
 
-        async def give_one(one: dict[str, Any]) -> _Entry:
-            parse_object(one, ("id", *_GIVING), "each case")
-            rest = {name: value for name, value in one.items() if name != "id"}
-            return await self._give(_checked_id(one.get("id")), rest)
+        async def give_one(item: Any) -> _Entry:
+            given = check_fields(messages.GivenTo, item, "each case")
+            return await self._give(_checked_id(given.id), given)
 
-        return await self._many(found, give_one)
+        return await self._many(check_fields(messages.ManyGiven, body).cases, give_one)
 
-    async def decide(self, found: Any) -> dict[str, Any]:
-        """Decide rows whose values are all known, without keeping them."""
-        given = parse_object(found, ("rows", "budget", "prices"))
-        rows, counts = self._listed(given, "rows"), Sums()
-        prices = _prices_by_row(given.get("prices"), len(rows))
-        answers = []
+    async def decide(self, body: Any) -> messages.Decisions:
+        """Decide rows whose values are known. Rows are not kept; a row needs values for the stages
+        that it reaches, and other names in it are ignored.
+        """  # noqa: D205
+        given = check_fields(messages.Rows, body)
+        rows = self._listed("rows", given.rows)
+        prices = _prices_by_row(given.prices, len(rows))
+        answers: list[messages.Decision | messages.Error] = []
+        counts = Sums()
         for i, row in enumerate(rows):
             if i % _PAUSE_AFTER == _PAUSE_AFTER - 1:
                 await asyncio.sleep(0)
             try:
-                case = self._decide_one(row, given.get("budget"), prices(i))
+                case = self._decide_one(row, given.budget, prices(i))
             except (EMSCOError, RefusalError) as error:
                 answers.append({"error": str(error)})
                 counts.add({"emsco_rows_refused_total": 1})
                 continue
-            now = case.decision
-            outcome = "accepted" if now.accepted else "rejected"
-            exit_of = sample("emsco_rows_decided_total", outcome=outcome, stage=now.stage)
-            counts.add({exit_of: 1, "emsco_rows_cost_total": now.cost})
-            answers.append(self._said(case))
+            decision = case.decision
+            outcome = "accepted" if decision.accepted else "rejected"
+            name = sample("emsco_rows_decided_total", outcome=outcome, stage=decision.stage)
+            counts.add({name: 1, "emsco_rows_cost_total": decision.cost})
+            answers.append(self._decision(case))
         self.store.count(counts)
         return {"decisions": answers}
 
@@ -141,81 +158,83 @@ class Desk:
         if not n_old:
             return
         self.n_decided -= n_old
-        for name in [name for name, entry in self._entries.items() if not entry.case.needs]:
-            if (saved := self._entries[name].saved) is None or saved.done():
+        for name, entry in list(self._entries.items()):
+            if not entry.case.needs and (entry.saved is None or entry.saved.done()):
                 del self._entries[name]
 
-    async def _open(self, found: Any) -> _Entry:
-        given = parse_object(found, _OPENING, "a case")
+    async def _open(self, body: Any) -> _Entry:
+        opening = check_fields(messages.Opening, body, "a case")
         if self.n_open >= self.settings.max_open:
-            said = f"at most {self.settings.max_open:,} cases may be open, and they are"
             raise RefusalError(
-                503, f"{said}; decide or delete some.", headers={"retry-after": "60"}
+                503,
+                f"Too many cases: {self.settings.max_open:,} are open. Decide or delete some.",
+                headers={"retry-after": "60"},
             )
-        case = self.cascade.open(given.get("budget"), given.get("prices"))
-        if "values" in given and case.needs:
-            case.give(given["values"], given.get("spent"))
-        elif "spent" in given:
+        case = self.cascade.open(opening.budget, opening.prices)
+        if "values" in opening.model_fields_set and case.needs:
+            values: Any = opening.values
+            case.give(values, opening.spent)
+        elif "spent" in opening.model_fields_set:
             raise RefusalError(422, "spent must come with values, got it alone.")
-        name = _new_id() if given.get("id") is None else _checked_id(given["id"])
-        if given.get("id") is not None and (known := await self._known(name)) is not None:
-            said = f"id must be new, got {name!r}, which is a case already."
-            raise RefusalError(409, said, {"case": await self._kept(known)})
+        if opening.id is None:
+            name = _new_id()
+        else:
+            name = _checked_id(opening.id)
+            if (known := await self._known(name)) is not None:
+                sentence = f"id must be new, got {name!r}, which is a case already."
+                raise RefusalError(409, sentence, {"case": await self._state(known)})
         now = time.time()
         entry = self._entries[name] = _Entry(name, case, -1, now, now)
         self._forget_old()
         return self._save(entry)
 
-    async def _give(self, case: str, found: Any) -> _Entry:
-        given = parse_object(found, _GIVING)
-        if "values" not in given:
-            raise RefusalError(422, "the body must have 'values', got none.")
+    async def _give(self, case: str, given: messages.Given) -> _Entry:
         entry = self._entries.get(case)
         if entry is None or entry.is_gone:
             entry = await self._find(case)
         if not entry.case.needs:
-            if _is_repeated(entry.case, given["values"]):
+            if _is_repeated(entry.case, given.values):
                 return entry
             raise await self._decided(entry)
         try:
-            entry.case.give(given["values"], given.get("spent"))
+            entry.case.give(given.values, given.spent)
         except EMSCOError:
-            if _is_repeated(entry.case, given["values"]):
+            if _is_repeated(entry.case, given.values):
                 return entry
             raise
         return self._save(entry)
 
-    async def _many(self, found: Any, step: _Step) -> dict[str, Any]:
+    async def _many(self, items: Any, step: Callable[[Any], Awaitable[_Entry]]) -> messages.Cases:
+        """Take a step in each case, and answer once all of them are on the disk."""
         ends: list[_Entry | RefusalError] = []
-        for one in self._listed(parse_object(found, ("cases",)), "cases"):
+        for item in self._listed("cases", items):
             try:
-                ends.append(await step(one))
+                ends.append(await step(item))
             except RefusalError as error:
                 ends.append(error)
             except EMSCOError as error:
                 ends.append(RefusalError(422, str(error)))
-        answers = []
+        answers: list[Any] = []
         for end in ends:
             if isinstance(end, RefusalError):
                 answers.append({"error": str(end), "status": end.status, **end.facts})
             else:
-                answers.append(await self._kept(end))
+                answers.append(await self._state(end))
         return {"cases": answers}
 
-    def _listed(self, given: Mapping[str, Any], name: str) -> list[Any]:
-        most, found = self.settings.max_rows, given.get(name)
-        if not isinstance(found, list) or not 0 < len(found) <= most:
-            got = f"{len(found):,}" if isinstance(found, list) else "none"
+    def _listed(self, name: str, items: Any) -> list[Any]:
+        most = self.settings.max_rows
+        if not isinstance(items, list) or not 0 < len(items) <= most:
+            got = f"{len(items):,}" if isinstance(items, list) else "none"
             raise RefusalError(422, f"{name} must be a list of 1 to {most:,} objects, got {got}.")
-        return found
+        return items
 
     def _decide_one(self, row: Any, budget: Any, prices: dict[str, Any]) -> Case:
         """Let a row buy from its own values; names that the cascade does not read are ignored."""
         if not isinstance(row, dict):
             raise RefusalError(422, "each row must be an object of names and values.")
-        own = {name: row[column] for name, column in self._price_columns if column in row}
-        own |= prices
-        case = self.cascade.open(budget, own or None)
+        in_row = {name: row[column] for name, column in self._price_columns if column in row}
+        case = self.cascade.open(budget, {**in_row, **prices} or None)
         while case.needs:
             case.give({name: row[name] for name in case.needs if name in row})
         return case
@@ -223,7 +242,7 @@ class Desk:
     async def _find(self, case: str) -> _Entry:
         entry = await self._known(case)
         if entry is None:
-            raise RefusalError(404, f"there must be a case {case[:64]!r}, got none.")
+            raise RefusalError(404, f"No case {case[:64]!r}.")
         return entry
 
     async def _known(self, case: str) -> _Entry | None:
@@ -243,44 +262,48 @@ class Desk:
             stored.check()
             case = self.cascade.resume(stored.document)
         except FileError as error:
-            raise RefusalError(500, f"the stored case must be whole: {error}") from None
+            raise RefusalError(500, f"The stored case is damaged: {error}") from None
         return _Entry(stored.id, case, stored.version, stored.opened, stored.changed)
 
     def _save(self, entry: _Entry, rejected: str | None = None) -> _Entry:
         """Hand a changed case to the store, with what it adds to the counts."""
-        case, is_new = entry.case, entry.version < 0
+        case, counts = entry.case, Sums()
+        if entry.version < 0:
+            counts.add({"emsco_cases_opened_total": 1})
+            self.n_open += 1
+        is_decided = not case.needs
+        if is_decided:
+            counts.add(self._counts_of(case, rejected))
+            self.n_open -= 1
+            self.n_decided += 1
         entry.version, entry.changed = entry.version + 1, time.time()
-        counts: dict[str, float] = {"emsco_cases_opened_total": 1} if is_new else {}
-        is_open = bool(case.needs)
-        if not is_open:
-            counts |= self._counts_of(case, rejected)
         stored = Stored(
-            entry.id, not is_open, entry.version, entry.opened, entry.changed, case.to_json()
+            id=entry.id,
+            decided=is_decided,
+            version=entry.version,
+            opened=entry.opened,
+            changed=entry.changed,
+            document=case.to_json(),
         )
         entry.saved = self.store.save(stored, counts)
-        self._count_states(was_open=not is_new, is_open=is_open, is_kept=True)
         return entry
 
-    def _count_states(self, *, was_open: bool, is_open: bool, is_kept: bool) -> None:
-        self.n_open += is_open - was_open
-        self.n_decided += (is_kept and not is_open) - (not is_kept and not was_open)
-
     def _counts_of(self, case: Case, rejected: str | None) -> dict[str, float]:
-        now = case.decision
-        if now.accepted:
-            why = sample("emsco_cases_labelled_total", label=now.label)
+        decision = case.decision
+        if decision.accepted:
+            why = sample("emsco_cases_labelled_total", label=decision.label)
         else:
-            kind = "never sure" if now.stage == self.cascade.n_stages else "budget"
+            kind = "never sure" if decision.stage == self.cascade.n_stages else "budget"
             why = sample("emsco_cases_rejected_total", reason=rejected or kind)
-        outcome = "accepted" if now.accepted else "rejected"
-        exit_of = sample("emsco_cases_decided_total", outcome=outcome, stage=now.stage)
-        return {exit_of: 1, why: 1, "emsco_cases_cost_total": now.cost}
+        outcome = "accepted" if decision.accepted else "rejected"
+        name = sample("emsco_cases_decided_total", outcome=outcome, stage=decision.stage)
+        return {name: 1, why: 1, "emsco_cases_cost_total": decision.cost}
 
-    async def _kept(self, entry: _Entry) -> dict[str, Any]:
+    async def _state(self, entry: _Entry) -> messages.CaseState:
         """Say how a case stands, once that is on the disk."""
-        said = {"id": entry.id, **self._said(entry.case)}
+        state: messages.CaseState = {"id": entry.id, **self._decision(entry.case)}
         await self._safe(entry)
-        return said
+        return state
 
     async def _safe(self, entry: _Entry) -> None:
         """Wait until the last change of a case is on the disk; forget one that never gets there."""
@@ -296,39 +319,78 @@ class Desk:
                     self.n_open, self.n_decided = self.store.n_cases()
             raise RefusalError(
                 503,
-                f"the change must be written to the disk, and could not be ({error}); ask again.",
+                f"The change could not be written to the disk ({error}). Retry.",
                 headers={"retry-after": "5"},
             ) from None
 
     async def _decided(self, entry: _Entry) -> RefusalError:
-        said = await self._kept(entry)
-        sentence = f"the case must be open, got a decided one ({said['reason']})."
-        return RefusalError(409, sentence, {"case": said})
+        state = await self._state(entry)
+        return RefusalError(409, f"The case is decided ({state['reason']}).", {"case": state})
 
-    def _said(self, case: Case) -> dict[str, Any]:
-        now = case.decision
-        return {
-            "decided": now.decided,
-            "accepted": now.accepted,
-            "label": now.label,
-            "confidence": plain(now.confidence),
-            "stage": now.stage,
-            "cost": now.cost,
-            "reason": now.reason,
+    def _decision(self, case: Case) -> messages.Decision:
+        decision = case.decision
+        values: messages.Decision = {
+            "decided": decision.decided,
+            "accepted": decision.accepted,
+            "label": decision.label,
+            "confidence": finite(decision.confidence),
+            "stage": decision.stage,
+            "cost": decision.cost,
+            "reason": decision.reason,
             "needs": list(case.needs),
             "next_cost": case.next_cost,
             "warnings": list(case.warnings),
-            **({"delay": now.delay} if self.cascade.stages.delays else {}),
         }
+        if self.cascade.stages.delays:
+            values["delay"] = decision.delay
+        return values
 
     def _forget_old(self) -> None:
         """Keep few cases in memory; those with a write on its way stay."""
-        while len(self._entries) > _MOST_AT_HAND:
+        while len(self._entries) > _MAX_AT_HAND:
             name = next(iter(self._entries))
             entry = self._entries.pop(name)
             if entry.saved is not None and not entry.saved.done():
                 self._entries[name] = entry
                 return
+
+
+def _facts_of(cascade: Cascade) -> messages.CascadeFacts:
+    """Return what clients need to know about a cascade."""
+    stages = cascade.stages
+    codes = {code.name: code for code in cascade.encoding.codes}
+    told: list[messages.StageFacts] = []
+    paid = 0.0
+    for j, cost in enumerate(stages.costs):
+        thresholds = zip(stages.labels, stages.thresholds[j].tolist(), strict=True)
+        stage: messages.StageFacts = {
+            "stage": j + 1,
+            "buys": list(stages.buys[j]),
+            "needs": list(stages.columns[j]),
+            "cost": cost - paid,
+            "cost_so_far": cost,
+            "thresholds": [{"label": label, "confidence": p} for label, p in thresholds],
+        }
+        if stages.delays:
+            stage["delay_so_far"] = finite(stages.delays[j])
+        told.append(stage)
+        paid = cost
+    return {
+        "fingerprint": stages.identity,
+        "labels": list(stages.labels),
+        "stages": told,
+        "columns": {
+            name: {
+                "kind": codes[name].kind,
+                "categories": list(codes[name].categories),
+                "range": codes[name].range,
+            }
+            for names in stages.columns
+            for name in names
+        },
+        "prices_by_row": list(stages.prices.features),
+        "missing_values": cascade.encoding.gaps,
+    }
 
 
 def _new_id() -> str:
@@ -355,7 +417,9 @@ def _prices_by_row(given: Any, n_rows: int) -> Callable[[int], dict[str, Any]]:
             raise RefusalError(422, f"{rule}, got {len(price):,}.")
 
     def of_row(i: int) -> dict[str, Any]:
-        return {name: one[i] if isinstance(one, list) else one for name, one in prices.items()}
+        return {
+            name: price[i] if isinstance(price, list) else price for name, price in prices.items()
+        }
 
     return of_row
 

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
+import logging
 import math
 import time
 from collections.abc import Callable
 from ipaddress import ip_address
 
-from emsco.app.service.messages import RefusalError
-from emsco.app.service.settings import Settings
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_MOST_CLIENTS = 10_000
+from emsco.app.service.messages import RefusalError
+from emsco.app.service.metrics import Metrics
+from emsco.app.service.settings import Settings
+from emsco.errors import EMSCOError
+
+PUBLIC = {"/", "/docs", "/openapi.json", "/health", "/service.css", "/play.js", "/docs.js"}
+# Keys of a request's scope: its body, and the route that answers it.
+BODY, ROUTE = "emsco.body", "emsco.route"
+
+_LOG = logging.getLogger("emsco.app.service")
+_METHODS = {"GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"}
+_MAX_CLIENTS = 10_000
 _LONGEST_WAIT = 3600.0
+_MAX_QUEUED = 2_000
+_MAX_HEAD = 2**16  # bytes of the first line and the headers
+_PATIENCE = 30.0  # seconds for a body to arrive
+_DRAINED = 10  # times the largest body: what is read of a larger one, so that its sender listens
+_HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
 class RateLimit:
@@ -40,7 +59,7 @@ class RateLimit:
         if left < 1:
             self._left[client] = left, now
             return (1 - left) / self._rate
-        if len(self._left) >= _MOST_CLIENTS and client not in self._left:
+        if len(self._left) >= _MAX_CLIENTS and client not in self._left:
             self._forget(now)
         self._left[client] = left - 1, now
         return 0.0
@@ -48,8 +67,8 @@ class RateLimit:
     def _forget(self, now: float) -> None:
         """Forget clients who have all their requests again; if none has, all."""
         full = self._burst / self._rate
-        kept = {one: at for one, at in self._left.items() if now - at[1] < full}
-        self._left = kept if len(kept) < _MOST_CLIENTS else {}
+        kept = {client: state for client, state in self._left.items() if now - state[1] < full}
+        self._left = kept if len(kept) < _MAX_CLIENTS else {}
 
 
 class Gatekeeper:
@@ -59,22 +78,25 @@ class Gatekeeper:
         self._settings, self._own_host = settings, own_host.lower()
         self._limit = RateLimit(settings.rate)
         token = settings.token
-        self._wanted = None if token is None else f"Bearer {token}".encode()
+        self._authorization = None if token is None else f"Bearer {token}".encode()
 
     def admit(self, address: str, headers: dict[bytes, bytes], is_public: bool) -> None:
         """Refuse a request whose client, host or token is not allowed."""
         if self._settings.behind_proxy:
             named = headers.get(b"x-forwarded-for", b"").decode("latin-1")
             address = named.rpartition(",")[2].strip() or address
-        if (seconds := self._limit.wait(_of_client(address))) > 0:
+        if (seconds := self._limit.wait(_client(address))) > 0:
             wait = str(math.ceil(min(seconds, _LONGEST_WAIT)))
-            said = f"a client must send at most {self._settings.rate:g} requests a second, got more"
-            raise RefusalError(429, f"{said}; wait {wait} s.", headers={"retry-after": wait})
-        if self._wanted is None:
+            raise RefusalError(
+                429,
+                f"Too many requests: at most {self._settings.rate:g} a second. Wait {wait} s.",
+                headers={"retry-after": wait},
+            )
+        if self._authorization is None:
             self._check_host(headers.get(b"host", b"").decode("latin-1"))
         elif not is_public:
             given = headers.get(b"authorization", b"")
-            if not hmac.compare_digest(given, self._wanted):
+            if not hmac.compare_digest(given, self._authorization):
                 raise RefusalError(
                     401,
                     "the header Authorization must be 'Bearer' and the token of this service, got "
@@ -98,7 +120,7 @@ class Gatekeeper:
             ) from None
 
 
-def _of_client(address: str) -> str:
+def _client(address: str) -> str:
     """Return what counts as one client: an address, or the network of an IPv6 address."""
     if ":" not in address:
         return address[:45]
@@ -106,3 +128,163 @@ def _of_client(address: str) -> str:
         return ":".join(ip_address(address).exploded.split(":")[:4])
     except ValueError:
         return address[:45]
+
+
+class LimitsMiddleware:
+    """Refuses requests past the limits, hands on the others, and counts all of them.
+
+    Whatever goes wrong, the answer is one sentence.
+
+    Parameters
+    ----------
+    app : ASGI application
+    settings : Settings
+    metrics : Metrics
+    own_host : str
+        Name or address that the service listens on.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: Settings, metrics: Metrics, own_host: str = ""
+    ) -> None:
+        self._app, self._max_body, self._metrics = app, settings.max_body, metrics
+        self._gatekeeper = Gatekeeper(settings, own_host)
+        self._n_queued = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 500
+
+        async def send_noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await send(message)
+
+        scope["app"] = self  # so that routes raise what they refuse
+        self._n_queued += 1
+        try:
+            scope[BODY] = await self._admit(scope, receive)
+            await self._app(scope, receive, send_noting)
+        except Exception as error:
+            answer = _refusal(error, scope).response()
+            await answer(scope, receive, send_noting)
+        finally:
+            self._n_queued -= 1
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        route = scope.get(ROUTE, "other")
+        self._metrics.note(method, route, status, time.perf_counter() - started)
+
+    async def _admit(self, scope: Scope, receive: Receive) -> bytes:
+        """Check the headers of a request, and return its body."""
+        if self._n_queued > _MAX_QUEUED:
+            raise RefusalError(
+                503,
+                f"Server busy: {_MAX_QUEUED:,} requests queued. Retry.",
+                headers={"retry-after": "1"},
+            )
+        headers = dict(scope["headers"])
+        client = scope.get("client")
+        self._gatekeeper.admit(client[0] if client else "", headers, scope["path"] in PUBLIC)
+        body = await self._read(headers, receive)
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        # So that no form of another web page can send a body.
+        if (body or scope["method"] == "POST") and kind != b"application/json":
+            got = kind.decode("latin-1")[:60] or "none"
+            raise RefusalError(415, f"Content-Type must be application/json, got {got}.")
+        return body
+
+    async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+        """Read a body in limited time, unless it is too large."""
+        length = headers.get(b"content-length", b"0")
+        declared = int(length) if length.isdigit() and len(length) < 20 else 0
+        body = b""
+        if declared <= _DRAINED * self._max_body:
+            body, has_more = await _next_part(receive)
+            if has_more:  # most bodies come whole with their head, and need no timer
+                body += await self._rest(receive, len(body))
+        if max(declared, len(body)) > self._max_body:
+            got = f"{declared:,}" if declared else "more"
+            raise RefusalError(
+                413,
+                f"the body must have at most {self._max_body:,} bytes, got {got}.",
+                headers={"connection": "close"},
+            )
+        return body
+
+    async def _rest(self, receive: Receive, n_bytes: int) -> bytes:
+        """Read the rest of a body.
+
+        One that is somewhat too large is read to its end, so that its sender gets to read the
+        answer, but only the first part is kept.
+        """
+        parts, has_more = [], True
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while has_more and n_bytes <= _DRAINED * self._max_body:
+                    part, has_more = await _next_part(receive)
+                    if n_bytes <= self._max_body:
+                        parts.append(part)
+                    n_bytes += len(part)
+        except TimeoutError:
+            raise RefusalError(
+                408,
+                f"The body did not arrive within {_PATIENCE:g} s.",
+                headers={"connection": "close"},
+            ) from None
+        return b"".join(parts)
+
+
+async def _next_part(receive: Receive) -> tuple[bytes, bool]:
+    """Return a part of a body, and whether there is more."""
+    message = await receive()
+    if message["type"] == "http.disconnect":  # its client asks for nothing now
+        raise RefusalError(400, "The body is incomplete.")
+    return message.get("body", b""), message.get("more_body", False)
+
+
+def _refusal(error: Exception, scope: Scope) -> RefusalError:
+    """Say in one sentence what is wrong."""
+    if isinstance(error, RefusalError):
+        return error
+    if isinstance(error, EMSCOError):
+        return RefusalError(422, str(error))
+    if isinstance(error, HTTPException):  # of a route that is not there
+        path = scope["path"][:60]
+        sentence = f"No route {path!r}; see /docs."
+        if error.status_code == 405:
+            sentence = f"{path!r} does not take {scope['method'][:10]}; see /docs."
+        return RefusalError(error.status_code, sentence, headers=error.headers)
+    _LOG.error("a request failed", exc_info=error)
+    return RefusalError(500, "The service failed; its log says why.")
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """HTTP as uvicorn reads it; a head that never ends is refused before it fills memory."""
+
+    _n_bytes: int | None = 0  # of a head that is not complete yet
+
+    def data_received(self, data: bytes) -> None:
+        """Count what belongs to a head."""
+        if self._n_bytes is not None:
+            self._n_bytes += len(data)
+            if self._n_bytes > _MAX_HEAD + len(data):
+                self.send_400_response(
+                    f"the head of a request must have at most {_MAX_HEAD:,} bytes, got more."
+                )
+                return
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        """Note that a body follows."""
+        self._n_bytes = None
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Note that another head follows."""
+        self._n_bytes = 0
+        super().on_message_complete()

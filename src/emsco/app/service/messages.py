@@ -1,16 +1,17 @@
-"""Requests and answers: JSON in, JSON out, and refusals in one sentence."""
+"""Bodies and answers: pydantic checks their fields and documents them; refusals are sentences."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Annotated, Any, NoReturn, NotRequired, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
+from starlette.responses import JSONResponse
+from typing_extensions import TypedDict
 
 from emsco._base.text import brief, some
-
-JSON = "application/json"
 
 
 class RefusalError(Exception):
@@ -28,90 +29,252 @@ class RefusalError(Exception):
         self.facts = dict(facts or {})
         self.headers = dict(headers or {})
 
-    def answer(self) -> Answer:
+    def response(self) -> JSONResponse:
         """Return the error as an answer."""
-        return json_answer({"error": str(self), **self.facts}, self.status, self.headers)
+        return JSONResponse({"error": str(self), **self.facts}, self.status, self.headers)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What a request asks for: the case that its path names, and its body."""
-
-    body: bytes = b""
-    id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What is sent back."""
-
-    body: bytes
-    status: int = 200
-    media: str = JSON
-    headers: dict[str, str] = field(default_factory=dict)
+_ID = Field(description="1 to 64 letters, digits and ._-", examples=["patient-17"])
+_BUDGET = Field(description="Highest cost of the row; by default there is no limit.")
+_PRICES = Field(description="What this row pays for features with prices by row.")
+_PRICES_OF_ROWS = Field(description="Feature → its price for all rows, or a list with one a row.")
+_SPENT = Field(description="What was paid for them, if it was not known before.")
+_VALUES = Field(
+    description="Name → value, exactly for the names in `needs`; null for a missing value.",
+    examples=[{"age": 63, "pulse": 71.5}],
+)
+Values = dict[str, float | str | bool | None]
 
 
-def json_answer(values: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
-    """Return plain values as an answer in JSON."""
-    return Answer(_WRITER.encode(values).encode(), status, JSON, dict(headers or {}))
+# Only names are checked here: the cascade checks values, with sentences of its own.
+class Body(BaseModel):
+    """What a request may say; other fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
-def plain(number: float) -> float | None:
+class Opening(Body):
+    """A new case."""
+
+    id: SkipValidation[Annotated[str | None, _ID]] = None
+    budget: SkipValidation[Annotated[float | None, _BUDGET]] = None
+    prices: SkipValidation[Annotated[dict[str, float] | None, _PRICES]] = None
+    values: SkipValidation[Annotated[Values | None, _VALUES]] = None
+    spent: SkipValidation[Annotated[dict[str, float] | None, _SPENT]] = None
+
+
+class Given(Body):
+    """The values of a stage."""
+
+    values: SkipValidation[Annotated[Values, _VALUES]]
+    spent: SkipValidation[Annotated[dict[str, float] | None, _SPENT]] = None
+
+
+class GivenTo(Given):
+    """The values of a stage of one of many cases."""
+
+    id: SkipValidation[Annotated[str, _ID]]
+
+
+class Reason(Body):
+    """A rejection by hand."""
+
+    reason: SkipValidation[Annotated[str, Field(description="Why the case ends without a label.")]]
+
+
+class Openings(Body):
+    """Many new cases."""
+
+    cases: SkipValidation[list[Opening]]
+
+
+class ManyGiven(Body):
+    """The values of many cases."""
+
+    cases: SkipValidation[list[GivenTo]]
+
+
+class Rows(Body):
+    """Rows to decide at once."""
+
+    rows: SkipValidation[Annotated[list[dict[str, Any]], Field(examples=[[{"age": 63}]])]]
+    budget: SkipValidation[Annotated[float | None, _BUDGET]] = None
+    prices: SkipValidation[Annotated[dict[str, float | list[float]] | None, _PRICES_OF_ROWS]] = None
+
+
+class Decision(TypedDict):
+    """How a row stands."""
+
+    decided: Annotated[bool, Field(description="Whether the case is closed.")]
+    accepted: Annotated[bool, Field(description="Whether it got a label.")]
+    label: Annotated[Any, Field(description="The label; null for an open or rejected case.")]
+    confidence: Annotated[float | None, Field(description="Probability at the last stage.")]
+    stage: Annotated[int, Field(description="Number of stages that have judged the case.")]
+    cost: Annotated[float, Field(description="What the case has cost so far.")]
+    reason: Annotated[
+        str, Field(description="Why it was accepted or rejected, or what it waits for.")
+    ]
+    needs: Annotated[list[str], Field(description="What to buy next; empty once decided.")]
+    next_cost: Annotated[float, Field(description="What that costs.")]
+    warnings: Annotated[
+        list[str],
+        Field(
+            description="Values given so far that are unlike the training rows: numbers outside "
+            "their range, unknown categories. The case takes them all the same.",
+            examples=[["age is 630; in training it was 29 to 77."]],
+        ),
+    ]
+    delay: NotRequired[
+        Annotated[float, Field(description="Time waited so far, if features have delays.")]
+    ]
+
+
+class CaseState(Decision):
+    """How a case stands."""
+
+    id: Annotated[str, _ID]
+
+
+class WholeCase(CaseState):
+    """How a case stands, and what it was given."""
+
+    given: Annotated[dict[str, Any], Field(description="The values given so far.")]
+    opened: Annotated[float, Field(description="Seconds since 1970.")]
+    changed: Annotated[float, Field(description="Seconds since 1970.")]
+
+
+class Error(TypedDict):
+    """A refusal."""
+
+    error: Annotated[str, Field(description="What is wrong, in one sentence.")]
+    status: NotRequired[Annotated[int, Field(description="Of one case of many.")]]
+    case: NotRequired[Annotated[CaseState, Field(description="How the case stands.")]]
+
+
+class Deleted(TypedDict):
+    """A case that is gone."""
+
+    id: Annotated[str, _ID]
+    deleted: bool
+
+
+class Cases(TypedDict):
+    """Answers to many cases, in order."""
+
+    cases: list[CaseState | Error]
+
+
+class Decisions(TypedDict):
+    """Answers to many rows, in order."""
+
+    decisions: list[Decision | Error]
+
+
+class Threshold(TypedDict):
+    """The confidence that accepts a label."""
+
+    label: Any
+    confidence: float
+
+
+class StageFacts(TypedDict):
+    """What a stage buys and costs."""
+
+    stage: int
+    buys: list[str]
+    needs: list[str]
+    cost: float
+    cost_so_far: float
+    thresholds: list[Threshold]
+    delay_so_far: NotRequired[float | None]
+
+
+class ColumnFacts(TypedDict):
+    """What a column held in training."""
+
+    kind: Annotated[str, Field(description="number, truth or category.")]
+    categories: list[str]
+    range: tuple[float, float] | None
+
+
+class CascadeFacts(TypedDict):
+    """What clients need to know about the cascade."""
+
+    fingerprint: Annotated[str, Field(description="Digest of everything that decisions depend on.")]
+    labels: list[Any]
+    stages: list[StageFacts]
+    columns: dict[str, ColumnFacts]
+    prices_by_row: list[str]
+    missing_values: Annotated[str, Field(description="refuse, impute or skip.")]
+
+
+class Health(TypedDict):
+    """Whether the service can write cases."""
+
+    status: str
+
+
+_Body = TypeVar("_Body", bound=Body)
+
+
+def parse_json(body: bytes) -> Any:
+    """Return the values of a JSON body; refuse what is not valid JSON."""
+    if not body:
+        raise RefusalError(400, "The body is empty; send JSON.")
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise RefusalError(400, "The body is not valid UTF-8.") from None
+    try:
+        values = _READER.decode(text)
+        if "\\u" in text:  # may be half a character, which no answer could repeat
+            json.dumps(values, ensure_ascii=False).encode()
+    except RecursionError:
+        raise RefusalError(400, "The body is not valid JSON: nested too deeply.") from None
+    except UnicodeEncodeError:
+        raise RefusalError(400, "The body is not valid Unicode: half a character.") from None
+    except ValueError as error:
+        raise RefusalError(400, f"The body is not valid JSON: {error}.") from None
+    return values
+
+
+def check_fields(kind: type[_Body], values: Any, what: str = "the body") -> _Body:
+    """Return the fields of an object; refuse other fields and missing ones."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+    if first["type"] == "missing":
+        sentence = f"{what} must have {first['loc'][0]!r}, got none."
+    elif first["type"] == "extra_forbidden":
+        known = some(tuple(kind.model_fields))
+        sentence = f"{what} must have no fields but {known}, got {brief(first['loc'][0])}."
+    else:
+        sentence = f"{what} must be a JSON object, got {brief(values)}."
+    raise RefusalError(422, sentence)
+
+
+def finite(number: float) -> float | None:
     """Return a number as JSON has it: None for NaN and infinity.
 
     Examples
     --------
-    >>> plain(0.5), plain(float("nan"))
+    >>> finite(0.5), finite(float("nan"))
     (0.5, None)
     """
     return number if math.isfinite(number) else None
 
 
-def parse_body(body: bytes) -> Any:
-    """Return what the JSON of a request says; refuse what is no JSON, in plain words."""
-    if not body:
-        raise RefusalError(400, "the body must be JSON, got nothing.")
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        raise RefusalError(400, "the body must be JSON in UTF-8, got other bytes.") from None
-    try:
-        found = _READER.decode(text)
-        if "\\u" in text:
-            _WRITER.encode(found).encode()
-    except RecursionError:
-        raise RefusalError(400, "the body must be JSON, got one nested too deeply.") from None
-    except UnicodeEncodeError:
-        raise RefusalError(400, "the body must hold valid Unicode, got half a character.") from None
-    except ValueError as error:
-        raise RefusalError(400, f"the body must be JSON, got a wrong one ({error}).") from None
-    return found
-
-
-def parse_object(found: Any, known: Iterable[str], what: str = "the body") -> dict[str, Any]:
-    """Check that a value is an object with no fields but the known ones."""
-    if not isinstance(found, dict):
-        raise RefusalError(422, f"{what} must be a JSON object, got {brief(found)}.")
-    names = tuple(known)
-    for name in found:
-        if name not in names:
-            raise RefusalError(
-                422, f"{what} must have no fields but {some(names)}, got {brief(name)}."
-            )
-    return found
-
-
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise ValueError("an object has the same name twice")
-    return found
+    return values
 
 
 def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number; a missing value is null")
 
 
-# Made once: json.loads and json.dumps would make one for every request.
+# Made once: json.loads would make one for every request.
 _READER = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_no_constant)
-_WRITER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

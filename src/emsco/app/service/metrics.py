@@ -1,36 +1,48 @@
-"""Counts of cases and requests, in the text format of Prometheus."""
+"""Counts of cases and requests for Prometheus."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING
 
-__all__ = ["FAMILIES", "Metrics", "Sums", "sample"]
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.parser import text_string_to_metric_families
 
-FAMILIES = {
-    "emsco_cases_opened_total": ("counter", "Cases opened."),
-    "emsco_cases_decided_total": ("counter", "Cases decided, by the stage where they ended."),
-    "emsco_cases_labelled_total": ("counter", "Cases accepted, by label."),
-    "emsco_cases_rejected_total": ("counter", "Cases rejected, by the kind of reason."),
-    "emsco_cases_deleted_total": ("counter", "Cases deleted by request."),
-    "emsco_cases_cost_total": ("counter", "Sum of the costs of decided cases."),
-    "emsco_rows_decided_total": ("counter", "Rows decided without a case, by stage."),
-    "emsco_rows_cost_total": ("counter", "Sum of the costs of rows decided without a case."),
-    "emsco_rows_refused_total": ("counter", "Rows that could not be decided."),
-    "emsco_cases_open": ("gauge", "Cases that wait for values."),
-    "emsco_requests_total": ("counter", "Requests since the start, by route and status."),
-    "emsco_request_seconds": ("histogram", "Seconds from a request to its answer."),
-    "emsco_commits_total": ("counter", "Batches written to the disk since the start."),
-    "emsco_commit_failures_total": ("counter", "Batches that could not be written."),
-    "emsco_service_info": ("gauge", "The cascade and the version; always 1."),
-}
+if TYPE_CHECKING:
+    from emsco.app.service.cases import CaseService
+
 _STEPS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+# Counters that the database keeps: what they count, and their labels.
+_KEPT: dict[str, tuple[str, tuple[str, ...]]] = {
+    "emsco_cases_opened_total": ("Cases opened.", ()),
+    "emsco_cases_decided_total": (
+        "Cases decided, by the stage where they ended.",
+        ("outcome", "stage"),
+    ),
+    "emsco_cases_labelled_total": ("Cases accepted, by label.", ("label",)),
+    "emsco_cases_rejected_total": ("Cases rejected, by the kind of reason.", ("reason",)),
+    "emsco_cases_deleted_total": ("Cases deleted by request.", ()),
+    "emsco_cases_cost_total": ("Sum of the costs of decided cases.", ()),
+    "emsco_rows_decided_total": ("Rows decided without a case, by stage.", ("outcome", "stage")),
+    "emsco_rows_cost_total": ("Sum of the costs of rows decided without a case.", ()),
+    "emsco_rows_refused_total": ("Rows that could not be decided.", ()),
+}
+
+disable_created_metrics()  # a time beside every counter helps nobody here
 
 
 @cache
-def sample(family: str, **labels: object) -> str:
-    r"""Name a sample, with its labels escaped.
+def sample(counter: str, **labels: object) -> str:
+    r"""Name a sample as Prometheus and the database do, with its labels escaped.
 
     Examples
     --------
@@ -38,68 +50,8 @@ def sample(family: str, **labels: object) -> str:
     emsco_cases_labelled_total{label="a \"b\""}
     """
     if not labels:
-        return family
-    return f"{family}{{{','.join(f'{name}={_quoted(v)}' for name, v in labels.items())}}}"
-
-
-class Sums(dict[str, float]):
-    """Numbers by name, which are added up.
-
-    Examples
-    --------
-    >>> sums = Sums({"cost": 2.5})
-    >>> sums.add({"cost": 1, "cases": 1})
-    >>> sums
-    {'cost': 3.5, 'cases': 1}
-    """
-
-    def add(self, more: Mapping[str, float]) -> None:
-        """Add each number to that of the same name."""
-        for name, number in more.items():
-            self[name] = self.get(name, 0) + number
-
-
-class Metrics:
-    """What has happened: `kept` is in the database, `seen` since the start only."""
-
-    def __init__(self, kept: Mapping[str, float] | None = None) -> None:
-        self.kept = Sums(kept or {})
-        self.seen = Sums()
-        self._buckets = [0] * (len(_STEPS) + 1)
-        self._seconds = 0.0
-
-    def note(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        self.seen.add({_request(method, route, status): 1})
-        self._buckets[bisect_left(_STEPS, seconds)] += 1
-        self._seconds += seconds
-
-    def text(self, gauges: Mapping[str, float]) -> str:
-        """Write all samples, family by family."""
-        found = {**self.kept, **self.seen, **gauges, **dict(self._histogram())}
-        lines: list[str] = []
-        for family, (kind, words) in FAMILIES.items():
-            own = [name for name in found if _is_of(name, family)]
-            lines += [f"# HELP {family} {words}", f"# TYPE {family} {kind}"] if own else []
-            lines += [f"{name} {_number(found[name])}" for name in own]
-        return "\n".join([*lines, ""])
-
-    def _histogram(self) -> Iterator[tuple[str, float]]:
-        total, family = 0, "emsco_request_seconds"
-        for step, n in zip([*_STEPS, "+Inf"], self._buckets, strict=True):
-            total += n
-            yield sample(f"{family}_bucket", le=step), total
-        yield f"{family}_sum", self._seconds
-        yield f"{family}_count", total
-
-
-def _is_of(name: str, family: str) -> bool:
-    bare = name.partition("{")[0]
-    return bare == family or bare in (f"{family}_bucket", f"{family}_sum", f"{family}_count")
-
-
-def _request(method: str, route: str, status: int) -> str:
-    return f'emsco_requests_total{{method="{method}",route="{route}",status="{status}"}}'
+        return counter
+    return f"{counter}{{{','.join(f'{name}={_quoted(v)}' for name, v in labels.items())}}}"
 
 
 def _quoted(value: object) -> str:
@@ -107,5 +59,91 @@ def _quoted(value: object) -> str:
     return f'"{text}"'
 
 
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(float(value))
+class Metrics:
+    """Everything that a service counts.
+
+    Counts of cases and rows come from the database and go on; those of requests begin anew.
+
+    Parameters
+    ----------
+    service : CaseService
+        With a store that has its counts.
+    """
+
+    def __init__(self, service: CaseService) -> None:
+        self._service = service
+        self._registry = registry = CollectorRegistry()
+        self._counters = {
+            name: Counter(name, words, labels, registry=registry)
+            for name, (words, labels) in _KEPT.items()
+        }
+        self._children: dict[str, Counter | None] = {}  # by name of a sample
+        self._requests = Counter(
+            "emsco_requests_total",
+            "Requests since the start, by route and status.",
+            ("method", "route", "status"),
+            registry=registry,
+        )
+        self._requests_of: dict[tuple[str, str, int], Counter] = {}
+        self._seconds = Histogram(
+            "emsco_request_seconds",
+            "Seconds from a request to its answer.",
+            registry=registry,
+            buckets=_STEPS,
+        )
+        registry.register(self)
+        self.add(service.store.counts())
+
+    def add(self, counts: Mapping[str, float]) -> None:
+        """Count what the database has just kept; `counts` has names of `sample`."""
+        for name, number in counts.items():
+            if name not in self._children:
+                self._children[name] = self._child(name)
+            if (child := self._children[name]) is not None:
+                child.inc(number)
+
+    def note(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        labels = method, route, status
+        if labels not in self._requests_of:  # looking up a label takes as long as counting
+            self._requests_of[labels] = self._requests.labels(*labels)
+        self._requests_of[labels].inc()
+        self._seconds.observe(seconds)
+
+    def text(self) -> bytes:
+        """Write all samples."""
+        text: bytes = generate_latest(self._registry)
+        return text
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what is read when somebody asks."""
+        service, store = self._service, self._service.store
+        yield GaugeMetricFamily(
+            "emsco_cases_open", "Cases that wait for values.", value=service.n_open
+        )
+        yield CounterMetricFamily(
+            "emsco_commits_total",
+            "Batches written to the disk since the start.",
+            value=store.n_commits,
+        )
+        yield CounterMetricFamily(
+            "emsco_commit_failures_total",
+            "Batches that could not be written.",
+            value=store.n_failures,
+        )
+        about = GaugeMetricFamily(
+            "emsco_service_info",
+            "The cascade and the version; always 1.",
+            labels=("cascade", "version"),
+        )
+        about.add_metric((service.cascade.stages.identity, version("emsco")), 1)
+        yield about
+
+    def _child(self, name: str) -> Counter | None:
+        """Return the counter of a sample, whose labels stand in its name; None if it is unknown."""
+        try:
+            ((read,),) = (one.samples for one in text_string_to_metric_families(f"{name} 0\n"))
+            counter = self._counters[read.name]
+            return counter.labels(**read.labels) if read.labels else counter
+        except (IndexError, KeyError, ValueError):  # of another version, or damaged
+            return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import signal
 import socket
@@ -11,17 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+
+import uvicorn
 
 from emsco._base.checks import check_whole, refused
-from emsco.app.service.cases import Desk
+from emsco.app.service.application import make_application
+from emsco.app.service.cases import CaseService
+from emsco.app.service.limits import LimitedProtocol
 from emsco.app.service.settings import Settings
 from emsco.app.service.store import CaseStore
 from emsco.cascade import Cascade
-from emsco.errors import Hint, Remedy, not_installed
-
-if TYPE_CHECKING:
-    import uvicorn
 
 _BACKLOG = 1024
 _GRACE = 5  # seconds for requests to end
@@ -45,29 +43,6 @@ class Started:
     n_decided: int
 
 
-def check_installed() -> None:
-    """Raise an error that says how to install FastAPI and uvicorn, if one is missing."""
-    try:
-        import fastapi  # noqa: F401
-        import httptools  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise not_installed("FastAPI and uvicorn", "'emsco[serve]'") from None
-
-
-def check_host(host: str, *, has_token: bool, allowed: bool) -> None:
-    """Refuse to listen for other machines without a token, unless that is allowed."""
-    if has_token or allowed or host == "localhost":
-        return
-    try:
-        is_own = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_own = False
-    if not is_own:
-        rule = "be an address of this machine alone without a token"
-        raise refused("host", rule, host, hint=Hint(Remedy.TOKEN))
-
-
 def serve(
     cascade: Cascade,
     database: Path,
@@ -75,8 +50,8 @@ def serve(
     host: str,
     port: int,
     report: Callable[[Started], None],
-) -> Desk:
-    """Serve a cascade until a signal ends it; return the desk as it was then.
+) -> CaseService:
+    """Serve a cascade until a signal ends it; return the service as it was then.
 
     Parameters
     ----------
@@ -90,31 +65,25 @@ def serve(
     report : callable
         ``report(started)`` is called once the service listens.
     """
-    check_installed()
     listening = _listen(host, port)
     try:
         store = CaseStore(database, cascade.stages.identity)
-        desk = Desk(cascade, store, settings)
-        server = make_server(desk, host)
+        service = CaseService(cascade, store, settings)
+        server = make_server(service, host)
         _warm_up(cascade)
         number = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
-        report(Started(f"http://{shown}:{number}", database, desk.n_open, desk.n_decided))
+        report(Started(f"http://{shown}:{number}", database, service.n_open, service.n_decided))
         _run(server, listening)
-        return desk
+        return service
     finally:
         listening.close()
 
 
-def make_server(desk: Desk, host: str) -> uvicorn.Server:
-    """Return the server of a desk; its `run` takes a socket."""
-    import uvicorn
-
-    from emsco.app.service.application import make_application
-    from emsco.app.service.protocol import LimitedProtocol
-
+def make_server(service: CaseService, host: str) -> uvicorn.Server:
+    """Return the server of a service; its `run` takes a socket."""
     config = uvicorn.Config(
-        make_application(desk, host),
+        make_application(service, host),
         access_log=False,
         backlog=_BACKLOG,
         date_header=False,

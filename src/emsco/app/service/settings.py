@@ -1,11 +1,13 @@
-"""Settings of the service, each checked."""
+"""Settings of the service, each checked, and what must hold before it starts."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from emsco._base.checks import check_number, check_whole, refused
+from emsco.errors import Hint, Remedy, not_installed
 
 _SHORTEST_TOKEN = 16
 _LARGEST_BODY = 100 * 10**6
@@ -56,3 +58,28 @@ class Settings:
 def _is_token(text: str) -> bool:
     """Tell whether a text fits into a header and is long enough not to be guessed."""
     return len(text) >= _SHORTEST_TOKEN and all("!" <= character <= "~" for character in text)
+
+
+def check_installed() -> None:
+    """Raise an error that says how to install what the service needs, if it is missing."""
+    try:
+        import httptools  # noqa: F401
+        import prometheus_client  # noqa: F401
+        import pydantic  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise not_installed("Starlette and uvicorn", "'emsco[serve]'") from None
+
+
+def check_host(host: str, *, has_token: bool, allowed: bool) -> None:
+    """Refuse to listen for other machines without a token, unless that is allowed."""
+    if has_token or allowed or host == "localhost":
+        return
+    try:
+        is_loopback = ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        rule = "be an address of this machine alone without a token"
+        raise refused("host", rule, host, hint=Hint(Remedy.TOKEN))

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from emsco._base.documents import is_number
 from emsco._base.text import brief, first_line
-from emsco.app.service.metrics import Sums
 from emsco.errors import FileError, Parameter
 
 _APPLICATION = 0x454D5356  # "EMSV", SQLite's mark of the application that owns a file
@@ -79,6 +78,23 @@ class Stored(NamedTuple):
             raise FileError(f"a case must have a version and two times, got {brief(self[2:5])}.")
         if not isinstance(self.document, str):
             raise FileError(f"a case must be text, got {brief(self.document)}.")
+
+
+class Sums(dict[str, float]):
+    """Numbers by name, which are added up.
+
+    Examples
+    --------
+    >>> sums = Sums({"cost": 2.5})
+    >>> sums.add({"cost": 1, "cases": 1})
+    >>> sums
+    {'cost': 3.5, 'cases': 1}
+    """
+
+    def add(self, more: Mapping[str, float]) -> None:
+        """Add each number to that of the same name."""
+        for name, number in more.items():
+            self[name] = self.get(name, 0) + number
 
 
 @dataclass(slots=True)
