@@ -17,7 +17,7 @@ from emsco.designs.chromosomes import compress
 from emsco.errors import ParameterError
 from emsco.models.engine import SplitRows
 from emsco.models.logistic import LogisticFitter
-from emsco.models.shard import LocalShard
+from emsco.models.shard import Shard
 
 N_FEATURES = 6
 TRAIN, HELD_OUT = np.arange(60), np.arange(60, 120)
@@ -84,13 +84,13 @@ class TestFitsOnce:
         assert np.array_equal(tight.kept(every), bank.kept(every))
 
     def test_bits_are_made_once_per_subset_and_threshold(self, monkeypatch, small_problem):
-        bank, chains, made, judge = bank_of(small_problem), some_chains(), [], LocalShard.judge
+        bank, chains, made, judge = bank_of(small_problem), some_chains(), [], Shard.judge
 
         def counting(self, models, slots, thresholds):
             made.extend(slots)
             judge(self, models, slots, thresholds)
 
-        monkeypatch.setattr(LocalShard, "judge", counting)
+        monkeypatch.setattr(Shard, "judge", counting)
         for threshold in (0.7, 0.8, 0.7, 0.8, 0.7):
             bank.count(*chains, sure(threshold))
         assert len(made) == len(set(made)) == 2 * len(chains.keys)
@@ -405,7 +405,7 @@ class TestInterruptions:
             raise MemoryError("no bits")
 
         with monkeypatch.context() as patch:
-            patch.setattr(LocalShard, "judge", failing)
+            patch.setattr(Shard, "judge", failing)
             with pytest.raises(MemoryError, match="no bits"):
                 bank.count(*chains, sure(0.7))
         assert (
@@ -448,7 +448,7 @@ class TestInterruptions:
         for seed in range(20):
             with monkeypatch.context() as patch:
                 patch.setattr(LogisticFitter, "fit", failing)
-                patch.setattr(LocalShard, "judge", failing)  # where there is nothing to fit
+                patch.setattr(Shard, "judge", failing)  # where there is nothing to fit
                 with pytest.raises(MemoryError, match="midway"):
                     bank.count(*some_chains(1, seed=seed), sure(0.9 - seed / 1000))
             chain = some_chains(1, seed=seed + 1)

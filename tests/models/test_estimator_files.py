@@ -34,6 +34,7 @@ from emsco.models.estimator_files import (
     read_estimator,
 )
 from emsco.models.estimators import EstimatorFitter
+from emsco.models.outcome_engine import OutcomeRows
 
 skops = pytest.importorskip("skops.io")
 
@@ -60,9 +61,10 @@ def untrusted(text):
 
 def fitted(prototype, calibration=None):
     rows = np.arange(60)
-    fitter = EstimatorFitter(
-        prototype, X, LABELS, None, rows, rows[:0], 0, 3, calibration=calibration
+    given = OutcomeRows.from_rows(
+        X, LABELS, rows, rows[:0], classes=range(3), calibration=calibration, in_blocks=False
     )
+    fitter = EstimatorFitter(prototype, given)
     return fitter.models(np.array([[True, False, True, True]]))[0]
 
 

@@ -34,17 +34,18 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from emsco.errors import DataError, FileError, ParameterError
-from emsco.models import estimators as outcomes
+from emsco.models import outcome_cache
 from emsco.models.calibration import calibration_split
 from emsco.models.estimator_files import EstimatorModel
 from emsco.models.estimators import (
     EstimatorFitter,
-    OutcomeCache,
     check_estimator_like,
     describe,
     seeded_clone,
     weight_name,
 )
+from emsco.models.outcome_cache import OutcomeCache
+from emsco.models.outcome_engine import OutcomeRows
 
 N_ROWS, N_INPUTS = 90, 4
 TRAIN, SCORED = np.arange(60), np.arange(60, 90)
@@ -71,7 +72,10 @@ def make_rows(n_classes=2, seed=0):
 def make_fitter(prototype, n_classes=2, weights=None, **settings):
     X, labels = make_rows(n_classes)
     given = {"X": X, "labels": labels, "seed": 7, "train": TRAIN, "scored": SCORED, **settings}
-    return EstimatorFitter(prototype, weights=weights, n_classes=n_classes, **given)
+    of_fitter = {name: given.pop(name) for name in ("n_jobs", "cache") if name in given}
+    classes = given.pop("classes", range(n_classes))
+    rows = OutcomeRows.from_rows(weights=weights, classes=classes, in_blocks=False, **given)
+    return EstimatorFitter(prototype, rows, **of_fitter)
 
 
 def whole(sentence):
@@ -327,11 +331,6 @@ def test_votes_have_room_for_doubt_and_scores_hardly_need_any():
         assert model.calibrator.maps[0].certain == room
 
 
-def test_an_unknown_calibration_is_refused():
-    with pytest.raises(ParameterError, match='calibration must be one of "sigmoid", "isotonic"'):
-        make_fitter(GaussianNB(), calibration="platt")
-
-
 # Not a classifier
 
 
@@ -472,7 +471,7 @@ def test_outcomes_of_another_problem_are_not_taken(tmp_path, change):
 
 
 def test_many_writes_leave_one_file_and_lose_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
+    monkeypatch.setattr(outcome_cache, "_SECONDS", 0.0)
     rng = np.random.default_rng(0)
     subsets = np.unique(rng.random((40, 12)) < 0.5, axis=0)
     told = rng.random((len(subsets), 20))
@@ -489,8 +488,8 @@ def test_many_writes_leave_one_file_and_lose_nothing(tmp_path, monkeypatch):
 
 
 def test_two_processes_may_share_a_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
-    monkeypatch.setattr(outcomes, "_KEPT", 1)
+    monkeypatch.setattr(outcome_cache, "_SECONDS", 0.0)
+    monkeypatch.setattr(outcome_cache, "_KEPT", 1)
     first, second = cached(tmp_path), cached(tmp_path)
     expected = make_fitter(GaussianNB()).outcomes(SUBSETS)
     for part in np.array_split(np.arange(len(SUBSETS)), 4):
@@ -501,7 +500,7 @@ def test_two_processes_may_share_a_folder(tmp_path, monkeypatch):
 
 
 def test_what_another_process_has_written_is_known_after_the_next_write(tmp_path, monkeypatch):
-    monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
+    monkeypatch.setattr(outcome_cache, "_SECONDS", 0.0)
     first, second = (OutcomeCache(tmp_path, "a problem", 4, 2, 3) for _ in range(2))
     for cache, subset, won in ((first, SUBSETS[0], 0), (second, SUBSETS[1], 1)):
         cache.add(subset, np.full(2, won, dtype=np.uint8), np.full(2, 0.5))
@@ -511,7 +510,7 @@ def test_what_another_process_has_written_is_known_after_the_next_write(tmp_path
 
 
 def test_outcomes_are_written_while_fits_go_on_and_kept_when_they_fail(tmp_path, monkeypatch):
-    monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
+    monkeypatch.setattr(outcome_cache, "_SECONDS", 0.0)
 
     def stop(done, total):
         if done == 3:
@@ -610,6 +609,7 @@ def test_an_interrupt_leaves_nothing_running(tmp_path):
         import numpy as np
         from sklearn.naive_bayes import GaussianNB
         from emsco.models.estimators import EstimatorFitter
+        from emsco.models.outcome_engine import OutcomeRows
 
         class Slow(GaussianNB):
             def fit(self, X, y):
@@ -618,7 +618,9 @@ def test_an_interrupt_leaves_nothing_running(tmp_path):
 
         X = np.random.default_rng(0).normal(size=(20, 3))
         rows = np.arange(20)
-        fitter = EstimatorFitter(Slow(), X, (rows % 2).astype(np.uint8), None, rows, rows, 0, 2, 2)
+        labels = (rows % 2).astype(np.uint8)
+        given = OutcomeRows.from_rows(X, labels, rows, rows, classes=[0, 1])
+        fitter = EstimatorFitter(Slow(), given, n_jobs=2)
         try:
             fitter.outcomes(np.eye(3, dtype=bool))
         except KeyboardInterrupt:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -41,78 +38,6 @@ def one_stage_each(n):
     """Designs that buy one feature each, their chains of slots, and their numbers of stages."""
     subsets = np.eye(n, dtype=bool)
     return Chains.from_subsets(subsets).designs, np.arange(n)[:, None], np.ones(n, dtype=np.int64)
-
-
-class Wire:
-    """Copies values both ways, and counts the messages."""
-
-    def __init__(self):
-        self.n_messages = 0
-
-    def over(self, *message):
-        self.n_messages += 1
-        return pickle.loads(pickle.dumps(message))
-
-
-class RemoteBits:
-    """Bits that live elsewhere."""
-
-    def __init__(self, local, wire):
-        self._local, self._wire = local, wire
-
-    @property
-    def bytes_per_slot(self):
-        return self._local.bytes_per_slot
-
-    @property
-    def n_words(self):
-        return self._local.n_words
-
-    @property
-    def n_rows(self):
-        return self._local.n_rows
-
-    @property
-    def word_weights(self):
-        return self._local.word_weights
-
-    @property
-    def n_counted(self):
-        return self._local.n_counted
-
-    @property
-    def missing(self):
-        return self._local.missing
-
-    def reserve(self, n_slots):
-        self._local.reserve(*self._wire.over(n_slots))
-
-    def get(self, slots, places=None):
-        return self._wire.over(self._local.get(*self._wire.over(slots, places)))[0]
-
-    def add_counts(self, designs, chains, n_stages, exits, correct_exits):
-        *given, more_exits, more_correct = self._wire.over(
-            designs, chains, n_stages, 0 * exits, 0 * correct_exits
-        )
-        self._local.add_counts(*given, more_exits, more_correct)
-        exits += more_exits
-        correct_exits += more_correct
-
-
-class RemoteShard:
-    """A shard elsewhere: every value passes through a wire."""
-
-    def __init__(self, local):
-        self._local, self.wire, self.leaf = local, Wire(), local.leaf
-        self.bits = RemoteBits(local.bits, self.wire)
-
-    def add_terms(self, batch, live):
-        theirs, live = self.wire.over(batch, live)
-        self._local.add_terms(theirs, live)
-        batch.gradient[live], batch.hessian[live] = theirs.gradient[live], theirs.hessian[live]
-
-    def judge(self, models, slots, thresholds):
-        self._local.judge(*self.wire.over(models, slots, thresholds))
 
 
 class TestCuts:
@@ -177,27 +102,6 @@ class TestCuts:
         assert np.bitwise_count(shard.bits.get(slots)).sum(axis=2).tolist() == counts
 
 
-class TestRemote:
-    def split_of(self, wrap):
-        X, y = problem()
-        train, scored = np.arange(1100), np.arange(1100, 2000)
-        scaling = Scaling.learn(X[train])
-        shards = [wrap(shard) for shard in cut_shards(X, y, train, scored, scaling, 512)]
-        return SplitRows(shards, LogisticFitter(shards, 7, len(train)), scaling, len(train))
-
-    def test_shards_of_another_kind_give_the_same_bits(self):
-        remote, local = self.split_of(RemoteShard), self.split_of(lambda shard: shard)
-        assert coefs_counts_and_bits(remote) == coefs_counts_and_bits(local)
-        assert all(shard.wire.n_messages > 5 for shard in remote.shards)
-
-    def test_kinds_of_shards_can_be_mixed(self):
-        kinds = iter([RemoteShard, lambda shard: shard, RemoteShard])
-        mixed = self.split_of(lambda shard: next(kinds)(shard))
-        assert coefs_counts_and_bits(mixed) == coefs_counts_and_bits(
-            self.split_of(lambda shard: shard)
-        )
-
-
 def problem_of_classes(n_classes=3, n_rows=900, seed=3):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, size=n_rows).astype(np.uint8)
@@ -225,17 +129,16 @@ def classifiers_of(models, scaling):
 
 
 class TestClasses:
-    def test_cuts_and_kinds_of_shards_change_no_bit(self):
+    def test_cuts_change_no_bit(self):
         X, y = problem_of_classes()
         train, scored, found = np.arange(600), np.arange(600, 900), []
         scaling, nested = Scaling.learn(X[train]), np.tri(7, dtype=bool)
-        for rows_per_shard, wrap in [(2**20, iter), (256, iter), (256, partial(map, RemoteShard))]:
-            cut = cut_shards(X, y, train, scored, scaling, rows_per_shard, n_classes=3)
-            shards = list(wrap(cut))
+        for rows_per_shard in (2**20, 256):
+            shards = cut_shards(X, y, train, scored, scaling, rows_per_shard, n_classes=3)
             models = LogisticFitter(shards, 7, 600, n_classes=3).fit(nested)
             bits, *counts = bits_and_counts(shards, models, np.array([0.5, 0.6, 0.7]))
             found.append((models.spread(7).tobytes(), bits.tolist(), counts))
-        assert found[0] == found[1] == found[2]
+        assert found[0] == found[1]
 
     def test_rows_of_a_likely_class_are_held_to_that_classs_threshold(self):
         X, y = problem_of_classes()

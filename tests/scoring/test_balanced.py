@@ -18,7 +18,8 @@ from emsco.errors import CheckpointError, ParameterError
 from emsco.fitting.workbench import Workbench
 from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.bits import Layout
-from emsco.models.engine import OutcomeEngine, SplitRows
+from emsco.models.engine import SplitRows
+from emsco.models.outcome_engine import OutcomeEngine
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import balanced_accuracy_ranks, front_mask, tie_groups
 from emsco.scoring.scores import Scores

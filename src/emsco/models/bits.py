@@ -1,9 +1,13 @@
-"""Bits of scored rows, one set per subset, and the counts that designs get from them."""
+"""Bits of scored rows: where each row's bit stands, two bits per subset, and what designs count.
+
+Margins are the log-odds of a model's answers. The bits at any threshold follow from them, so a
+model that is not fitted can be guessed from the margins of its neighbours.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
@@ -19,6 +23,7 @@ from emsco._base.typing import (
 from emsco._kernels.counts import add_prices, count_exits, count_exits_by_class
 
 WORD = 64
+_SUREST = 1 - 1e-12  # a probability of 1 has no log-odds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,9 +69,9 @@ class Layout:
         counts = np.ones(len(labels), dtype=np.int64) if counts is None else counts
         rows, weights = [], []
         for label in range(n_classes):
-            own = np.flatnonzero(labels == label)
-            places, word_weights = _bits_by_weight(counts[own])
-            rows.append(np.where(places < 0, -1, own[places]))
+            of_class = np.flatnonzero(labels == label)
+            places, word_weights = _bits_by_weight(counts[of_class])
+            rows.append(np.where(places < 0, -1, of_class[places]))
             weights.append(word_weights)
         every, ends = np.concatenate(rows), np.cumsum([0, *map(len, weights)])
         return cls(every, pack(every >= 0), np.concatenate(weights), ends, len(labels))
@@ -124,107 +129,6 @@ def pack(bits: BoolArray) -> WordArray:
     packed = np.packbits(np.pad(bits, padding), axis=-1, bitorder="little")
     words: WordArray = np.ascontiguousarray(packed).view("<u8").astype(np.uint64)
     return words
-
-
-_SUREST = 1 - 1e-12
-
-
-def margins_of(
-    winner: IntArray | LabelArray, confidence: FloatArray, truth: LabelArray, n_classes: int
-) -> SingleArray:
-    """Margins of answers: the likeliest class of each row and its probability."""
-    odds = _beyond_a_guess(confidence, n_classes)
-    margins: SingleArray = np.where(winner == truth, odds, -odds).astype(np.float32)
-    return margins
-
-
-def bits_of_margins(margins: SingleArray, truth: LabelArray, thresholds: FloatArray) -> WordArray:
-    """Accepted and correct rows that follow from margins: (2, n_subsets, n_words).
-
-    `truth` has the class of each row. Which class a wrong label names is not known if there are
-    more than two; then the highest threshold of the others counts.
-    """
-    n_classes = len(thresholds)
-    others = np.array([np.delete(thresholds, c).max() for c in range(n_classes)])
-    own, other = (_beyond_a_guess(least, n_classes) for least in (thresholds, others))
-    correct = (margins > 0) & (margins >= own[truth])
-    accepted = correct | ((margins <= 0) & (-margins >= other[truth]))
-    return np.stack([pack(accepted), pack(correct)])
-
-
-def _beyond_a_guess(confidence: FloatArray, n_classes: int) -> FloatArray:
-    """Log-odds of probabilities, less those of 1 / number of classes."""
-    sure = np.clip(confidence, 0.0, _SUREST)
-    with np.errstate(divide="ignore"):
-        odds: FloatArray = np.log(sure / (1 - sure)) + np.log(n_classes - 1)
-    return odds
-
-
-class Bits(Protocol):
-    """Bits of some scored rows, by slot. `BitBank` explains each method."""
-
-    @property
-    def bytes_per_slot(self) -> int:
-        """Memory of one slot."""
-
-    @property
-    def n_words(self) -> int:
-        """Words of a slot."""
-
-    @property
-    def valid(self) -> WordArray:
-        """Bits that stand for rows, not for padding."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows, or the sum of their weights."""
-
-    @property
-    def word_weights(self) -> IntArray:
-        """Weight of each row of a word, by word."""
-
-    @property
-    def n_counted(self) -> int:
-        """Classes whose rows are also counted apart; 0 if none are."""
-
-    @property
-    def missing(self) -> WordArray:
-        """Rows in which a feature is missing, (n_features, n_words); (0, n_words) if none."""
-
-    def reserve(self, n_slots: int) -> None:
-        """Make room for `n_slots` slots."""
-
-    def get(self, slots: IntArray, places: IntArray | None = None) -> WordArray:
-        """Return the accepted rows and the correct rows of these slots."""
-
-    def put(self, slots: IntArray, accepted: WordArray, correct: WordArray) -> None:
-        """Store bits in slots."""
-
-    def accepted_weight(self, slots: IntArray) -> FloatArray:
-        """Return the weight of the accepted rows of these slots."""
-
-    def add_counts(
-        self,
-        designs: StageArray,
-        chains: IntArray,
-        n_stages: IntArray,
-        exits: IntArray,
-        correct_exits: IntArray,
-    ) -> None:
-        """Add the rows that leave at each stage, and the correct ones among them.
-
-        Columns of the `n_counted` classes, over all stages, come before those of the stages.
-        """
-
-    @property
-    def n_scored(self) -> int:
-        """Number of rows, whatever their weights."""
-
-    def price(self, priced: IntArray, prices: IntArray) -> None:
-        """Let rows pay for some features by prices of their own."""
-
-    def add_prices(self, designs: StageArray, chains: IntArray, spent: IntArray) -> None:
-        """Add what all rows pay for features with prices of their own, by design."""
 
 
 class BitBank:
@@ -295,8 +199,8 @@ class BitBank:
 
     def get(self, slots: IntArray, places: IntArray | None = None) -> WordArray:
         """Copy the bits of these slots, or some words of them: shape (2, n_slots, n_words)."""
-        own = slots if places is None else np.ix_(slots, places)
-        return np.stack([self.accepted[own], self.correct[own]])
+        where = slots if places is None else np.ix_(slots, places)
+        return np.stack([self.accepted[where], self.correct[where]])
 
     def accepted_weight(self, slots: IntArray) -> FloatArray:
         """Return the weight of the accepted rows of these slots."""
@@ -345,6 +249,45 @@ class BitBank:
 
     def add_prices(self, designs: StageArray, chains: IntArray, spent: IntArray) -> None:
         """Add what all rows pay for features with prices of their own, by design."""
-        undecided = np.empty(self.n_words, dtype=np.uint64)
-        own = self.accepted, self.missing, self._prices, self._priced
-        add_prices(*own, designs, chains, spent, undecided)
+        add_prices(
+            self.accepted,
+            self.missing,
+            self._prices,
+            self._priced,
+            designs,
+            chains,
+            spent,
+            np.empty(self.n_words, dtype=np.uint64),
+        )
+
+
+def margins_of(
+    winner: IntArray | LabelArray, confidence: FloatArray, truth: LabelArray, n_classes: int
+) -> SingleArray:
+    """Margins of answers: the likeliest class of each row and its probability."""
+    odds = _beyond_a_guess(confidence, n_classes)
+    margins: SingleArray = np.where(winner == truth, odds, -odds).astype(np.float32)
+    return margins
+
+
+def bits_of_margins(margins: SingleArray, truth: LabelArray, thresholds: FloatArray) -> WordArray:
+    """Accepted and correct rows that follow from margins: (2, n_subsets, n_words).
+
+    `truth` has the class of each row. Which class a wrong label names is not known if there are
+    more than two; then the highest threshold of the others counts.
+    """
+    n_classes = len(thresholds)
+    others = np.array([np.delete(thresholds, c).max() for c in range(n_classes)])
+    if_correct = _beyond_a_guess(thresholds, n_classes)
+    if_wrong = _beyond_a_guess(others, n_classes)
+    correct = (margins > 0) & (margins >= if_correct[truth])
+    accepted = correct | ((margins <= 0) & (-margins >= if_wrong[truth]))
+    return np.stack([pack(accepted), pack(correct)])
+
+
+def _beyond_a_guess(confidence: FloatArray, n_classes: int) -> FloatArray:
+    """Log-odds of probabilities, less those of 1 / number of classes."""
+    sure = np.clip(confidence, 0.0, _SUREST)
+    with np.errstate(divide="ignore"):
+        odds: FloatArray = np.log(sure / (1 - sure)) + np.log(n_classes - 1)
+    return odds

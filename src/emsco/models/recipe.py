@@ -24,13 +24,14 @@ from emsco.models.boosting.stages import BoostedModels, OwnBoosting, SharedBoost
 from emsco.models.boosting.training import BoostingJob, SizeChoice
 from emsco.models.calibration import KINDS
 from emsco.models.choice import ModelChoice, choose_family, choose_penalty, log_losses
-from emsco.models.engine import (
+from emsco.models.engine import Engine, LogisticEngine
+from emsco.models.estimators import EstimatorFitter, check_estimator_like, describe
+from emsco.models.outcome_engine import (
     CalibratedFitter,
-    LogisticEngine,
     OutcomeEngine,
     OutcomeFitter,
+    OutcomeRows,
 )
-from emsco.models.estimators import EstimatorFitter, check_estimator_like, describe
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels, averaged
 
@@ -121,8 +122,16 @@ class StageRecipe:
                 cache,
                 got=repr(str(cache)),
             )
-        given = estimator, calibration, class_weight, memory_limit, n_jobs, seed, cache
-        return cls(*given, device=check_device(device))
+        return cls(
+            estimator=estimator,
+            calibration=calibration,
+            class_weight=class_weight,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
+            seed=seed,
+            cache=cache,
+            device=check_device(device),
+        )
 
     @property
     def is_linear(self) -> bool:
@@ -157,10 +166,10 @@ class StageRecipe:
         if search_with is None:
             few = 2**n_blocks - 1 <= _FEW_SUBSETS
             return self if self.estimator != "boosting" or few else replace(self, shared=True)
-        found = self.of_family(search_with)
-        if found.estimator == "boosting":
-            return replace(found, shared=True)
-        return self if found.estimator == self.estimator else found
+        quicker = self.of_family(search_with)
+        if quicker.estimator == "boosting":
+            return replace(quicker, shared=True)
+        return self if quicker.estimator == self.estimator else quicker
 
     def chosen(
         self,
@@ -182,15 +191,17 @@ class StageRecipe:
         self, data: TrainingData, splits: list[Split], subsets: BoolArray
     ) -> FloatArray:
         """Log loss of each scored row by the model of each subset, (n_subsets, n_rows)."""
-        recipe, found = self.prepared(data, splits), []
+        recipe = self.prepared(data, splits)
+        reads = subsets[:, data.encoding.input_feature]
+        losses = []
         for split in splits:
-            bank = recipe.open_bank(data, [split])
-            reads = subsets[:, data.encoding.input_feature]
-            (models,) = recipe.stage_models(bank, [reads])
-            rows, labels = models.filled(data.rows[split[1]]), data.labels[split[1]]
-            every = range(len(subsets))
-            found.append([log_losses(models.probabilities(rows, j), labels) for j in every])
-        return np.concatenate(found, axis=1)
+            _, scored = split
+            (models,) = recipe.stage_models(recipe.open_bank(data, [split]), [reads])
+            rows, labels = models.filled(data.rows[scored]), data.labels[scored]
+            losses.append(
+                [log_losses(models.probabilities(rows, j), labels) for j in range(len(subsets))]
+            )
+        return np.concatenate(losses, axis=1)
 
     def prepared(self, data: TrainingData, splits: list[Split]) -> StageRecipe:
         """Learn what all stage models share: the knots of splines and their penalty.
@@ -244,19 +255,18 @@ class StageRecipe:
         if members is not None:
             brings = members @ brings
             missing = None if missing is None else missing @ members.T
-        if self.is_linear and self.calibration is None:
-            engine: LogisticEngine | OutcomeEngine = self._logistic(data, splits, missing, by_class)
-        else:
-            engine = self._outcomes(data, splits, missing, by_class)
+        is_plain = self.is_linear and self.calibration is None
+        open_engine = self._logistic_engine if is_plain else self._outcome_engine
+        engine: Engine = open_engine(data, splits, missing, by_class)
         n_jobs = 1 if self.uses_device else self.n_jobs
         return SubsetBank(engine, brings, self.memory_limit, n_jobs)
 
-    def _logistic(
+    def _logistic_engine(
         self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
     ) -> LogisticEngine:
         columns, n_classes = self._columns(data.rows), len(data.classes)
         backend = Backend.of(data.rows, self.device, self.n_jobs)
-        rows = [
+        cut_splits = [
             backend.cut(
                 columns,
                 data.labels,
@@ -272,24 +282,27 @@ class StageRecipe:
             )
             for train, scored in splits
         ]
-        return backend.engine(rows, columns.shape[1], n_classes, basis=self.basis)
+        return backend.engine(cut_splits, columns.shape[1], n_classes, basis=self.basis)
 
     def _columns(self, rows: Any) -> Any:
         """Columns that linear models read."""
         return rows if self.basis is None else self.basis.expand(np.asarray(rows))
 
-    def _outcomes(
+    def _outcome_engine(
         self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
     ) -> OutcomeEngine:
-        kept = [scored for _, scored in splits]
+        n_classes, layouts = len(data.classes), []
+        for _, scored in splits:
+            counts = None if data.units is None else data.units[scored]
+            layouts.append(Layout.from_rows(data.labels[scored], n_classes, counts, by_class))
         fitters = self._outcome_fitters(data, splits)
         shared = [one for one in fitters if isinstance(one, SharedBoosting)]
         return OutcomeEngine(
             fitters,
-            [_layout(data, rows, by_class) for rows in kept],
-            [data.labels[rows] for rows in kept],
-            len(data.classes),
-            None if missing is None else [missing[rows] for rows in kept],
+            layouts,
+            [data.labels[scored] for _, scored in splits],
+            n_classes,
+            None if missing is None else [missing[scored] for _, scored in splits],
             partial(train_together, shared, self.n_jobs) if shared else None,
         )
 
@@ -312,7 +325,11 @@ class StageRecipe:
         if isinstance(engine, LogisticEngine):
             parts = self._logistic_models(bank, engine, designs, average)
         elif isinstance(engine, OutcomeEngine):
-            parts = self._outcome_parts(engine, designs, average, report)
+            fitters = engine.fitters if average else engine.fitters[:1]
+            parts = [
+                self._outcome_models(fitter, designs, report and _share(report, i, len(fitters)))
+                for i, fitter in enumerate(fitters)
+            ]
         else:
             raise AssertionError("there is no other engine")
         return tuple(averaged(models) for models in zip(*parts, strict=True))
@@ -322,93 +339,73 @@ class StageRecipe:
     ) -> list[list[StageModels]]:
         """Models of all designs on the first split, or on each; the bank has most of them."""
         ends = np.cumsum([len(reads) for reads in designs])[:-1]
-        every = engine.coefs(bank.kept_of_inputs(np.concatenate(designs)))
+        of_splits = engine.coefs(bank.kept_of_inputs(np.concatenate(designs)))
         splits = engine.splits if average else engine.splits[:1]
         return [
             [
                 LinearModels(split.scaling, reads, weights, basis=self.basis)
                 for reads, weights in zip(designs, np.split(coefs, ends), strict=True)
             ]
-            for split, coefs in zip(splits, every, strict=False)
-        ]
-
-    def _outcome_parts(
-        self,
-        engine: OutcomeEngine,
-        designs: list[BoolArray],
-        average: bool,
-        report: Report | None,
-    ) -> list[list[StageModels]]:
-        """Models of all designs by the first fitter, or by each."""
-        fitters = engine.fitters if average else engine.fitters[:1]
-        return [
-            self._outcome_models(fitter, designs, report and _share(report, i, len(fitters)))
-            for i, fitter in enumerate(fitters)
+            for split, coefs in zip(splits, of_splits, strict=False)
         ]
 
     def _outcome_models(
         self, fitter: Any, designs: list[BoolArray], report: Report | None
     ) -> list[StageModels]:
-        every = np.concatenate(designs)
-        different, place = np.unique(every, axis=0, return_inverse=True)
-        models = fitter.models(different, report)
-        chosen = iter([models[i] for i in place.reshape(-1)])
-        found: list[StageModels] = []
+        """Models of all designs by one fitter; equal stages are fitted once."""
+        different, place = np.unique(np.concatenate(designs), axis=0, return_inverse=True)
+        fitted = fitter.models(different, report)
+        stages = iter([fitted[i] for i in place.reshape(-1)])
+        models: list[StageModels] = []
         for reads in designs:
-            own = [next(chosen) for _ in reads]
+            of_design = [next(stages) for _ in reads]
             if not self._is_named:
-                found.append(EstimatorModels(tuple(own)))
+                models.append(EstimatorModels(tuple(of_design)))
                 continue
-            fitted, maps = zip(*own, strict=True)
+            weights_or_trees, maps = zip(*of_design, strict=True)
             if self.is_linear:
-                coefs = np.stack(fitted)
-                found.append(LinearModels(fitter.scaling, reads, coefs, maps, self.basis))
+                coefs = np.stack(weights_or_trees)
+                models.append(LinearModels(fitter.scaling, reads, coefs, maps, self.basis))
             else:
-                found.append(BoostedModels(fitted, maps if self.calibration else None))
-        return found
+                calibrators = maps if self.calibration else None
+                models.append(BoostedModels(weights_or_trees, calibrators))
+        return models
 
     def _outcome_fitters(self, data: TrainingData, splits: list[Split]) -> list[OutcomeFitter]:
         columns = np.asarray(self._columns(data.rows))
-        given = [self._rows_of(data, columns, i, *split) for i, split in enumerate(splits)]
-        if self.is_linear:
-            return [CalibratedFitter(**rows, penalty=self.penalty) for rows in given]
-        n_jobs = self.n_jobs
-        if self.estimator != "boosting":
-            more: dict[str, Any] = {
-                "n_classes": len(data.classes),
-                "n_jobs": n_jobs,
-                "cache": self.cache,
-            }
-            return [EstimatorFitter(self.estimator, **rows, **more) for rows in given]
-        feature = data.encoding.input_feature
-        jobs = [BoostingJob.from_rows(**rows, input_feature=feature) for rows in given]
-        size = SizeChoice(jobs[0])  # for all splits
-        if self.shared:
-            return [SharedBoosting(job, size, n_jobs) for job in jobs]
-        return [OwnBoosting(job, size, n_jobs) for job in jobs]
-
-    def _rows_of(
-        self,
-        data: TrainingData,
-        columns: FloatArray,
-        number: int,
-        train: IntArray,
-        scored: IntArray,
-    ) -> dict[str, Any]:
-        """What all fitters of a split are given."""
         if data.weights is not None:  # rows of weight 0 do not count as training rows
-            train = train[data.weights[train] > 0]
-        return {
-            "X": columns,
-            "labels": data.labels,
-            "train": train,
-            "scored": scored,
-            "weights": data.weights,
-            "class_weights": self._class_weights(data, train),
-            "classes": data.classes.tolist(),
-            "calibration": self.calibration,
-            "seed": int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0]),
-        }
+            splits = [(train[data.weights[train] > 0], scored) for train, scored in splits]
+        rows_of_splits = [
+            {
+                "X": columns,
+                "labels": data.labels,
+                "train": train,
+                "scored": scored,
+                "weights": data.weights,
+                "class_weights": self._class_weights(data, train),
+                "classes": data.classes.tolist(),
+                "calibration": self.calibration,
+                "seed": int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0]),
+            }
+            for number, (train, scored) in enumerate(splits)
+        ]
+        if self.is_linear:
+            return [CalibratedFitter(**rows, penalty=self.penalty) for rows in rows_of_splits]
+        if self.estimator != "boosting":
+            return [
+                EstimatorFitter(
+                    self.estimator,
+                    OutcomeRows.from_rows(**rows, in_blocks=False),
+                    self.n_jobs,
+                    self.cache,
+                )
+                for rows in rows_of_splits
+            ]
+        feature = data.encoding.input_feature
+        jobs = [BoostingJob(OutcomeRows.from_rows(**rows), feature) for rows in rows_of_splits]
+        size = SizeChoice(jobs[0])  # for all splits
+        kind = SharedBoosting if self.shared else OwnBoosting
+        return [kind(job, size, self.n_jobs) for job in jobs]
 
     def class_shares(self, data: TrainingData) -> FloatArray:
         """Total weight of each class in the eyes of stage models.
@@ -434,12 +431,6 @@ class StageRecipe:
 def _share(report: Report, number: int, n_jobs: int) -> Report:
     """Report the progress of one of several equal jobs as progress of all."""
     return lambda done, total: report(number * total + done, n_jobs * total)
-
-
-def _layout(data: TrainingData, rows: IntArray, by_class: bool) -> Layout:
-    """Layout of scored rows, class after class or all together."""
-    counts = None if data.units is None else data.units[rows]
-    return Layout.from_rows(data.labels[rows], len(data.classes), counts, by_class)
 
 
 def _check_class_weight(given: Any, classes: AnyArray) -> None:

@@ -1,4 +1,4 @@
-"""Shards hold the rows. A thread, a GPU or a cluster worker only has to implement one.
+"""Shards hold the rows of a split, and sums over leaves of rows are taken shard by shard.
 
 Everything the library computes is a sum over rows. A shard adds the terms of its training rows
 to a batch of models, turns fitted models into bits of its scored rows, and adds the counts of
@@ -10,47 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
 from emsco._base.leaves import LEAF, n_leaves_of, split_by_leaf
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco._kernels.judgement import judge_rows, judge_rows_many
 from emsco._kernels.logistic import BLOCK, add_terms, add_terms_many
 from emsco.models.batches import ModelBatch, Models, orthonormal_basis
-from emsco.models.bits import BitBank, Bits, Layout
+from emsco.models.bits import BitBank, Layout
 from emsco.models.scaling import Scaling
 
 ROWS_PER_SHARD = LEAF  # a multiple of the kernels' block, so that smaller ones have the same sums
 
 
-class Shard(Protocol):
-    """Interface of a back end. `LocalShard` explains each method."""
-
-    @property
-    def leaf(self) -> int:
-        """Number of the leaf that its rows belong to."""
-
-    @property
-    def bits(self) -> Bits:
-        """Bits of its scored rows."""
-
-    def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
-        """Add the gradients of the live models and, if needed, their Hessians."""
-
-    def answers(self, coefs: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Likeliest class of each scored row by models with these weights, and its probability."""
-
-    @property
-    def truth(self) -> LabelArray:
-        """Class of each scored row, in the order of their bits."""
-
-    def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
-        """Store the bits of fitted models, at a threshold for each class, in their slots."""
-
-
-class LocalShard:
+class Shard:
     """Rows in the memory of this process. Every method releases the GIL while it computes.
 
     Parameters
@@ -70,6 +45,13 @@ class LocalShard:
         Whether the bits also count the scored rows of each class.
     leaf : int
         Number of the leaf that the rows belong to.
+
+    Attributes
+    ----------
+    bits : BitBank
+        Bits of the scored rows.
+    truth : ndarray of shape (n_bits,)
+        Class of each scored row, in the order of their bits.
     """
 
     def __init__(
@@ -90,33 +72,44 @@ class LocalShard:
         basis = orthonormal_basis(n_classes)
         targets = train_labels.astype(np.float64) if n_classes == 2 else basis[train_labels].T
         self._double = train_rows, np.ascontiguousarray(targets), weights, basis
-        self._single = _rounded(*self._double)
+        # Early Newton steps of a fit do with float32.
+        rows32, targets32, weights32, basis32 = (one.astype(np.float32) for one in self._double)
+        self._single = rows32, targets32, weights32, basis32
         layout = Layout.from_rows(scored_labels, n_classes, scored_counts, by_class)
         self.bits = BitBank(layout, scored_missing)
         if by_class or scored_counts is not None:
             scored_rows = np.ascontiguousarray(scored_rows[:, layout.rows])
             scored_labels = scored_labels[layout.rows]
         self._scored_rows = scored_rows
-        self._scored_labels = scored_labels
+        self.truth = scored_labels
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
         """Sum each live model's gradient over the training rows, and its Hessian if `curved`."""
         models, n_classes = batch.models, batch.n_classes
         width = models.columns.shape[1]
-        shared = (models.columns, models.sizes, models.coefs, batch.fine, batch.curved, live)
-        sums = batch.gradient, batch.hessian
         n_lines = 2 * n_classes if n_classes > 2 else 2
         work = np.empty((n_lines, BLOCK))
         work32 = np.empty((n_lines + width + 1, BLOCK), dtype=np.float32)
+        sums = (
+            models.columns,
+            models.sizes,
+            models.coefs,
+            batch.fine,
+            batch.curved,
+            live,
+            batch.gradient,
+            batch.hessian,
+            work,
+            work32,
+        )
         if n_classes == 2:
             rows, targets, weights, _ = self._double
             rows32, targets32, weights32, _ = self._single
-            data = rows, targets, weights, rows32, targets32, weights32
-            add_terms(*data, *shared, *sums, work, work32)
+            add_terms(rows, targets, weights, rows32, targets32, weights32, *sums)
         else:
             side = -(-width // 4) * 4
-            scratch = work, work32, np.empty((n_classes, width)), np.zeros((side, side))
-            add_terms_many(self._double, self._single, *shared, *sums, *scratch)
+            scratch = np.empty((n_classes, width)), np.zeros((side, side))
+            add_terms_many(self._double, self._single, *sums, *scratch)
 
     def answers(self, coefs: FloatArray) -> tuple[IntArray, FloatArray]:
         """Likeliest class of each scored row by models with these weights, and its probability.
@@ -130,35 +123,29 @@ class LocalShard:
         logits -= logits.max(axis=1, keepdims=True)
         return logits.argmax(axis=1), 1 / np.exp(logits).sum(axis=1)
 
-    @property
-    def truth(self) -> LabelArray:
-        """Class of each scored row, in the order of their bits."""
-        truth: LabelArray = self._scored_labels
-        return truth
-
     def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
         """Store the rows that each model accepts, and the correct ones, as bits.
 
         A model accepts a row if the probability of its likeliest class reaches the threshold of
         that class. `thresholds` has shape (n_classes,).
         """
-        rows = self._scored_rows, self._scored_labels
-        fitted = models.columns, models.sizes, models.coefs
-        bits = self.bits.valid, self.bits.accepted, self.bits.correct
-        given = *rows, *fitted, slots, thresholds, *bits
+        given = (
+            self._scored_rows,
+            self.truth,
+            models.columns,
+            models.sizes,
+            models.coefs,
+            slots,
+            thresholds,
+            self.bits.valid,
+            self.bits.accepted,
+            self.bits.correct,
+        )
         if len(thresholds) == 2:
             judge_rows(*given, np.empty(64), np.empty(64, dtype=np.uint64))
         else:
             work = np.empty((len(thresholds) + 2, 64))
             judge_rows_many(*given, work, np.empty(64, dtype=np.int64))
-
-
-def _rounded(
-    rows: FloatArray, targets: FloatArray, weights: FloatArray, basis: FloatArray
-) -> tuple[SingleArray, SingleArray, SingleArray, SingleArray]:
-    """Round the training rows to float32, for the early Newton steps of a fit."""
-    single = np.float32
-    return rows.astype(single), targets.astype(single), weights.astype(single), basis.astype(single)
 
 
 def cut_shards(
@@ -174,7 +161,7 @@ def cut_shards(
     counts: IntArray | None = None,
     missing: BoolArray | None = None,
     by_class: bool = False,
-) -> list[LocalShard]:
+) -> list[Shard]:
     """Cut each leaf of one split's rows into shards of at most `rows_per_shard` rows of each kind.
 
     Parameters
@@ -200,20 +187,20 @@ def cut_shards(
     shards = []
     n_leaves = n_leaves_of(len(X))
     leaves = zip(split_by_leaf(train, n_leaves), split_by_leaf(scored, n_leaves), strict=True)
-    for leaf, (own_train, own_scored) in enumerate(leaves):
+    for leaf, (train_of_leaf, scored_of_leaf) in enumerate(leaves):
         if weights is not None:
-            own_train = own_train[weights[own_train] > 0]
-        most = max(len(own_train), len(own_scored))
+            train_of_leaf = train_of_leaf[weights[train_of_leaf] > 0]
+        most = max(len(train_of_leaf), len(scored_of_leaf))
         for start in range(0, max(most, 1), rows_per_shard):
-            own = own_train[start : start + rows_per_shard]
-            seen = own_scored[start : start + rows_per_shard]
-            shard = LocalShard(
-                scaling.columns(X[own]),
-                labels[own],
+            fitted = train_of_leaf[start : start + rows_per_shard]
+            seen = scored_of_leaf[start : start + rows_per_shard]
+            shard = Shard(
+                scaling.columns(X[fitted]),
+                labels[fitted],
                 scaling.columns(X[seen]),
                 labels[seen],
                 n_classes,
-                None if weights is None else weights[own],
+                None if weights is None else weights[fitted],
                 None if counts is None else counts[seen],
                 None if missing is None else missing[seen].T,
                 by_class,
@@ -285,24 +272,24 @@ def merged(nodes: dict[Node, Sums], n_leaves: int) -> dict[Node, Sums]:
             is_last = (number + 1) << level >= n_leaves
             if not is_last and (level, number + 1) not in nodes:
                 continue
-            found = nodes.pop((level, number))
+            sums = nodes.pop((level, number))
             if not is_last:
-                found += nodes.pop((level, number + 1))
-            nodes[level + 1, number // 2] = found
+                sums += nodes.pop((level, number + 1))
+            nodes[level + 1, number // 2] = sums
     return nodes
 
 
 def add_up(shards: Sequence[Shard], batch: ModelBatch, live: IntArray) -> None:
     """Add the sums of all shards to a batch: within a leaf one after the other, then by pairs."""
-    leaves = [list(own) for _, own in groupby(shards, key=lambda shard: shard.leaf)]
+    leaves = [list(alike) for _, alike in groupby(shards, key=lambda shard: shard.leaf)]
     if len(leaves) == 1:
         for shard in shards:
             shard.add_terms(batch, live)
         return
     request, order = Request.from_batch(batch, live)
     nodes: dict[Node, Sums] = {}
-    for number, own in enumerate(leaves):
-        nodes[0, number] = request.over(own)
+    for number, of_leaf in enumerate(leaves):
+        nodes[0, number] = request.over(of_leaf)
         merged(nodes, len(leaves))
     put(batch, order, request.n_curved, nodes.popitem()[1])
 

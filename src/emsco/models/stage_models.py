@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,11 +24,21 @@ if TYPE_CHECKING:
 Judgement = tuple[IntArray, IntArray, FloatArray]
 
 
-class StageModels(Protocol):
+class StageModels(ABC):
     """One model per stage of a design."""
 
+    @abstractmethod
     def __len__(self) -> int:
         """Number of stages."""
+
+    @abstractmethod
+    def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
+        """Class probabilities at one stage, shape (n_rows, n_classes)."""
+
+    @property
+    @abstractmethod
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """Everything that affects judgements, for a digest."""
 
     def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
         """Send rows through stages `first` to `end - 1`, counted from 0.
@@ -38,27 +49,40 @@ class StageModels(Protocol):
         Returns the stage at which each row leaves, or the number of stages if it does not. Also
         returns the likeliest class and its probability at the last stage that saw the row.
         """
+        stage = np.full(len(rows), len(self), dtype=np.int64)
+        winner = np.zeros(len(rows), dtype=np.int64)
+        confidence = np.full(len(rows), np.nan)
+        left = np.arange(len(rows))
+        for j in range(first, end):
+            if not left.size:
+                break
+            shares = self.probabilities(rows[left], j)
+            winner[left] = shares.argmax(axis=1)
+            confidence[left] = shares.max(axis=1)
+            sure = confidence[left] >= thresholds[j, winner[left]]
+            stage[left[sure]] = j
+            left = left[~sure]
+        return stage, winner, confidence
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
         """Likeliest class and its probability, for one row at one stage."""
-
-    def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
-        """Class probabilities at one stage, shape (n_rows, n_classes)."""
+        rows = self.filled(np.array([row], dtype=np.float64))
+        shares = self.probabilities(rows, stage)[0]
+        winner = int(shares.argmax())
+        return winner, float(shares[winner])
 
     def filled(self, rows: FloatArray) -> FloatArray:
-        """Fill missing inputs as the other methods need."""
+        """Fill missing inputs as `judge` and `probabilities` need; most do so themselves."""
+        return rows
 
     @property
     def untrusted_types(self) -> list[str]:
         """Python types that you must trust to read a file with these models."""
-
-    @property
-    def arrays(self) -> tuple[AnyArray, ...]:
-        """Everything that affects judgements, for a digest."""
+        return []
 
 
 @dataclass(frozen=True, eq=False)
-class LinearModels:
+class LinearModels(StageModels):
     """Logistic regressions: weights of standardised inputs, or of splines of them.
 
     Attributes
@@ -94,7 +118,7 @@ class LinearModels:
     def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
         """Send rows through some of the stages, in one kernel unless they are calibrated."""
         if self.calibrators:
-            return judge_by_probabilities(self, rows, first, end, thresholds)
+            return super().judge(rows, first, end, thresholds)
         mean, columns = self.scaling.mean, self._columns(rows)
         return self._models.decide(columns, mean, self._inverse, thresholds, first, end)
 
@@ -105,7 +129,7 @@ class LinearModels:
         to the last bit. For a single row, plain Python is faster than a call of the kernel.
         """
         if not self._is_plain:
-            return judge_one_by_probabilities(self, row, stage)
+            return super().judge_one(row, stage)
         intercept, terms = self._terms[stage]
         logit = intercept
         for i, coef, mean, inverse in terms:
@@ -119,8 +143,8 @@ class LinearModels:
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
         mean, columns = self.scaling.mean, self._columns(rows)
-        found = self._models.probabilities(columns, mean, self._inverse, stage)
-        return self.calibrators[stage].apply(found) if self.calibrators else found
+        shares = self._models.probabilities(columns, mean, self._inverse, stage)
+        return self.calibrators[stage].apply(shares) if self.calibrators else shares
 
     def filled(self, rows: FloatArray) -> FloatArray:
         """Replace missing values by the mean; those of splines are replaced column by column."""
@@ -129,11 +153,6 @@ class LinearModels:
     def _columns(self, rows: FloatArray) -> FloatArray:
         """Columns that the models read, without missing values if they are splines."""
         return rows if self.basis is None else self.scaling.filled(self.basis.expand(rows))
-
-    @property
-    def untrusted_types(self) -> list[str]:
-        """Always empty: weights are plain numbers."""
-        return []
 
     @cached_property
     def _is_plain(self) -> bool:
@@ -172,7 +191,7 @@ class LinearModels:
 
 
 @dataclass(frozen=True, eq=False)
-class EstimatorModels:
+class EstimatorModels(StageModels):
     """Fitted classifiers of the user's, one per stage."""
 
     models: tuple[EstimatorModel, ...]
@@ -181,21 +200,9 @@ class EstimatorModels:
         """Number of stages."""
         return len(self.models)
 
-    def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
-        """Send rows through some of the stages."""
-        return judge_by_probabilities(self, rows, first, end, thresholds)
-
-    def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
-        """Likeliest class and its probability, for one row at one stage."""
-        return judge_one_by_probabilities(self, row, stage)
-
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
         return self.models[stage].probabilities(rows)
-
-    def filled(self, rows: FloatArray) -> FloatArray:
-        """Return the rows unchanged: each model fills missing values itself."""
-        return rows
 
     @property
     def untrusted_types(self) -> list[str]:
@@ -210,38 +217,8 @@ class EstimatorModels:
         return (np.array([model.identity for model in self.models]),)
 
 
-def judge_one_by_probabilities(
-    models: StageModels, row: Sequence[float], stage: int
-) -> tuple[int, float]:
-    """Likeliest class and its probability, for one row at one stage."""
-    rows = models.filled(np.array([row], dtype=np.float64))
-    found = models.probabilities(rows, stage)[0]
-    winner = int(found.argmax())
-    return winner, float(found[winner])
-
-
-def judge_by_probabilities(
-    models: StageModels, rows: FloatArray, first: int, end: int, thresholds: FloatArray
-) -> Judgement:
-    """Judge rows stage by stage; each stage sees the rows that no earlier stage accepted."""
-    stage = np.full(len(rows), len(models), dtype=np.int64)
-    winner = np.zeros(len(rows), dtype=np.int64)
-    confidence = np.full(len(rows), np.nan)
-    left = np.arange(len(rows))
-    for j in range(first, end):
-        if not left.size:
-            break
-        found = models.probabilities(rows[left], j)
-        winner[left] = found.argmax(axis=1)
-        confidence[left] = found.max(axis=1)
-        sure = confidence[left] >= thresholds[j, winner[left]]
-        stage[left[sure]] = j
-        left = left[~sure]
-    return stage, winner, confidence
-
-
 @dataclass(frozen=True, eq=False)
-class AveragedModels:
+class AveragedModels(StageModels):
     """Several models per stage; a stage gives the mean of their class probabilities.
 
     The mean is taken in the order of the parts, row by row, so it has the same bits in any batch.
@@ -259,14 +236,6 @@ class AveragedModels:
         """Number of stages."""
         return len(self.parts[0])
 
-    def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
-        """Send rows through some of the stages."""
-        return judge_by_probabilities(self, rows, first, end, thresholds)
-
-    def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
-        """Likeliest class and its mean probability, for one row at one stage."""
-        return judge_one_by_probabilities(self, row, stage)
-
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Mean class probabilities at one stage, shape (n_rows, n_classes)."""
         rows = rows if self._basis is None else self._basis.expand(rows)
@@ -280,10 +249,6 @@ class AveragedModels:
         for one in others:
             total += one - first
         return first + total / len(self.parts)
-
-    def filled(self, rows: FloatArray) -> FloatArray:
-        """Return the rows unchanged: each part fills missing values its own way."""
-        return rows
 
     @property
     def untrusted_types(self) -> list[str]:

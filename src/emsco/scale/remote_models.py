@@ -2,7 +2,7 @@
 
 Models go to the workers. Gradients and Hessians come back, summed over the leaves that a worker
 holds; so do two bits per scored row and model, and the answers for designs that are judged row by
-row. The arithmetic is that of `LocalShard`, leaf by leaf, so the results have the same bits.
+row. The arithmetic is that of `Shard`, leaf by leaf, so the results have the same bits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from emsco.models.bits import BitBank, Layout, margins_of
 from emsco.models.engine import Answers, LogisticEngine, SplitRows, answers_of, weights_to_fit
 from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling, Spread, squares_about
-from emsco.models.shard import LocalShard, Node, Request, Sums, merged, put
+from emsco.models.shard import Node, Request, Shard, Sums, merged, put
 from emsco.scale.remote import Leaf, RemoteRows, Task
 
 _IN_FLIGHT = 2  # batches of models; while the client steps with one, workers sum up others
@@ -209,15 +209,15 @@ class _SplitOfLeaf:
     by_class: bool
     train: tuple[IntArray, LabelArray, FloatArray | None]
     scored: tuple[IntArray, LabelArray, IntArray | None, BoolArray | None]
-    shard: LocalShard | None = None
+    shard: Shard | None = None
 
-    def over(self, rows: FloatArray, *, train: bool = True, scored: bool = True) -> LocalShard:
+    def over(self, rows: FloatArray, *, train: bool = True, scored: bool = True) -> Shard:
         """Return a shard of the rows to train on, the rows that are scored, or both."""
         if self.shard is not None:
             return self.shard
         own, seen = slice(None if train else 0), slice(None if scored else 0)
         (numbers, labels, weights), (places, truth, counts, missing) = self.train, self.scored
-        return LocalShard(
+        return Shard(
             self.scaling.columns(rows[numbers[own]]),
             labels[own],
             self.scaling.columns(rows[places[seen]]),

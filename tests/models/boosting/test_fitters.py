@@ -15,13 +15,19 @@ from emsco.errors import DataError
 from emsco.models.boosting import training
 from emsco.models.boosting.stages import (
     BoostedModels,
-    BoostingSize,
     OwnBoosting,
     SharedBoosting,
     train_together,
 )
-from emsco.models.boosting.training import BinnedRows, BoostingJob, SizeChoice, blanked
+from emsco.models.boosting.training import (
+    BinnedRows,
+    BoostingJob,
+    BoostingSize,
+    SizeChoice,
+    blanked,
+)
 from emsco.models.boosting.trees import Bins
+from emsco.models.outcome_engine import OutcomeRows
 
 QUICK = BoostingSize(copies=3, rounds=60, leaves=6, learning_rate=0.1, fewest=10, l2=1.0)
 TRAIN, SCORED = np.arange(300), np.arange(300, 400)
@@ -50,10 +56,9 @@ def fitter(kind=SharedBoosting, n_classes=2, X=None, labels=None, **changed):
         "classes": list(range(n_classes)),
         "calibration": None,
         "seed": 0,
-        "input_feature": FEATURES,
     }
     size, n_jobs = changed.pop("size", QUICK), changed.pop("n_jobs", 1)
-    job = BoostingJob.from_rows(**given | changed)
+    job = BoostingJob(OutcomeRows.from_rows(**given | changed), FEATURES)
     return kind(job, SizeChoice(job) if size is None else size, n_jobs)
 
 

@@ -19,6 +19,7 @@ from emsco.lab.rivals.light import dealt
 from emsco.lab.rivals.set_costs import SetCosts
 from emsco.models.boosting.training import BoostingJob, BoostingSize
 from emsco.models.boosting.trees import TreeEnsemble
+from emsco.models.outcome_engine import OutcomeRows
 from emsco.models.scaling import Scaling
 
 _PRICES = (0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 2.0, 5.0, 10.0)  # that tuning tries
@@ -141,9 +142,10 @@ class AACO(CostedClassifier):
         """Train the model that answers for every set of features."""
         classes, feature = list(range(len(self.classes_))), self.encoding_.input_feature
         nobody = train[:0]
-        job = BoostingJob.from_rows(
-            rows, labels, train, nobody, weights, None, classes, None, seed, feature
+        filled = OutcomeRows.from_rows(
+            rows, labels, train, nobody, weights, classes=classes, seed=seed
         )
+        job = BoostingJob(filled, feature)
         leaves = 31 if len(rows) >= _MANY else 16
         return job.shared(BoostingSize(_COPIES, _ROUNDS, leaves, _RATE, _LEAST, _L2))
 

@@ -12,21 +12,13 @@ from emsco._base.workers import Workers, slices
 from emsco.models.boosting.training import BoostedModel, BoostingJob, BoostingSize, SizeChoice
 from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.calibration import Calibrator
-from emsco.models.stage_models import Judgement, judge_by_probabilities, judge_one_by_probabilities
-
-__all__ = [
-    "BoostedModels",
-    "BoostingSize",
-    "OwnBoosting",
-    "SharedBoosting",
-    "SizeChoice",
-    "train_together",
-]
+from emsco.models.outcome_engine import OutcomeFitter
+from emsco.models.stage_models import StageModels
 
 _AT_ONCE = 32  # subsets that a thread answers for in one go
 
 
-class SharedBoosting:
+class SharedBoosting(OutcomeFitter):
     """One boosted model of a split answers for every subset of the features.
 
     It is trained on copies of the training rows in which features are blanked out. Training waits
@@ -44,7 +36,7 @@ class SharedBoosting:
 
     def __init__(self, job: BoostingJob, size: BoostingSize | SizeChoice, n_jobs: int = 1) -> None:
         self.job, self.size = job, size
-        self.n_train, self.n_scored = job.n_train, len(job.scored)
+        self.n_train, self.n_scored = job.n_train, len(job.rows.scored)
         self._workers = Workers(n_jobs)
         self._trained: TreeEnsemble | None = None
         self._codes: dict[str, LabelArray] = {}
@@ -66,9 +58,9 @@ class SharedBoosting:
 
     def put(self, ensemble: TreeEnsemble) -> TreeEnsemble:
         """Take the model that the job has trained, and code the rows for it."""
-        self._codes = {"scored": ensemble.code(self.job.scored)}
-        if self.job.calibrating is not None:
-            self._codes["calibrating"] = ensemble.code(self.job.calibrating.X)
+        self._codes = {"scored": ensemble.code(self.job.rows.scored)}
+        if self.job.rows.calibrating is not None:
+            self._codes["calibrating"] = ensemble.code(self.job.rows.calibrating.X)
         self._trained = ensemble
         return ensemble
 
@@ -83,7 +75,7 @@ class SharedBoosting:
         ensemble, codes = self.ensemble, self._codes["scored"]
 
         def answer(part: slice) -> None:
-            if self.job.calibration is None:
+            if self.job.rows.calibration is None:
                 winner[part], confidence[part] = ensemble.answers(codes, subsets[part])
                 return
             for i, subset in enumerate(subsets[part], start=part.start):
@@ -101,14 +93,11 @@ class SharedBoosting:
         ensemble = self.ensemble
         return [(ensemble.restricted(subset), self._calibrator(subset)) for subset in subsets]
 
-    def close(self) -> None:
-        """Do nothing: this fitter writes no files."""
-
     def _calibrator(self, subset: BoolArray) -> Calibrator | None:
         return self.job.calibrator(self.ensemble, subset, self._codes.get("calibrating"))
 
 
-class OwnBoosting:
+class OwnBoosting(OutcomeFitter):
     """Trains a boosted model of its own for each subset, on the rows of one split, and keeps it.
 
     Parameters are those of `SharedBoosting`.
@@ -116,7 +105,7 @@ class OwnBoosting:
 
     def __init__(self, job: BoostingJob, size: BoostingSize | SizeChoice, n_jobs: int = 1) -> None:
         self.job, self.size = job, size
-        self.n_train, self.n_scored = job.n_train, len(job.scored)
+        self.n_train, self.n_scored = job.n_train, len(job.rows.scored)
         self._workers = Workers(n_jobs)
         self._trained: dict[bytes, BoostedModel] = {}
 
@@ -135,7 +124,7 @@ class OwnBoosting:
         winner = np.empty((len(subsets), self.n_scored), dtype=np.uint8)
         confidence = np.empty(winner.shape)
         for i, (ensemble, calibrator) in enumerate(self.models(subsets, report)):
-            found = _calibrated(ensemble.probabilities(self.job.scored), calibrator)
+            found = _calibrated(ensemble.probabilities(self.job.rows.scored), calibrator)
             winner[i], confidence[i] = found.argmax(axis=1), found.max(axis=1)
         return winner, confidence
 
@@ -152,9 +141,6 @@ class OwnBoosting:
 
             self._workers.run(train, list(new), report)
         return [self._trained[one.tobytes()] for one in subsets]
-
-    def close(self) -> None:
-        """Do nothing: this fitter writes no files."""
 
 
 def _calibrated(found: FloatArray, calibrator: Calibrator | None) -> FloatArray:
@@ -178,7 +164,7 @@ def train_together(
 
 
 @dataclass(frozen=True, eq=False)
-class BoostedModels:
+class BoostedModels(StageModels):
     """Boosted trees, one ensemble per stage.
 
     Attributes
@@ -196,27 +182,10 @@ class BoostedModels:
         """Number of stages."""
         return len(self.ensembles)
 
-    def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
-        """Send rows through some of the stages."""
-        return judge_by_probabilities(self, rows, first, end, thresholds)
-
-    def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
-        """Likeliest class and its probability, for one row at one stage."""
-        return judge_one_by_probabilities(self, row, stage)
-
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
         found = self.ensembles[stage].probabilities(rows)
         return self.calibrators[stage].apply(found) if self.calibrators else found
-
-    def filled(self, rows: FloatArray) -> FloatArray:
-        """Return the rows unchanged: each ensemble fills missing values itself."""
-        return rows
-
-    @property
-    def untrusted_types(self) -> list[str]:
-        """Always empty: trees are plain numbers."""
-        return []
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:

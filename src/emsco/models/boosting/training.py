@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -15,9 +14,8 @@ from emsco._kernels.boosting import BLANK, Growth, Rows, Scratch, Trees, boost
 from emsco._kernels.trees import trace_trees
 from emsco.models.batches import n_outputs_of
 from emsco.models.boosting.trees import MOST_CUTS, Bins, TreeEnsemble
-from emsco.models.calibration import Calibrator, calibration_split
-from emsco.models.estimators import FilledRows, GivenRows
-from emsco.models.scaling import mean_of_known
+from emsco.models.calibration import Calibrator
+from emsco.models.outcome_engine import OutcomeRows
 
 _SHARED_WORK = 30_000_000  # rows, copies, rounds and outputs multiplied: about 10 seconds
 _OWN_WORK = 4_000_000  # about a second
@@ -288,110 +286,63 @@ _TOLERATED = 1.0  # log loss in all rows held out: few rows tell rounds apart po
 
 @dataclass(frozen=True, eq=False)
 class BoostingJob:
-    """Everything that training needs."""
+    """Everything that training needs.
 
-    fitting: FilledRows
-    calibrating: FilledRows | None
-    calibration: str | None
-    scored: FloatArray
-    fill: FloatArray
+    Attributes
+    ----------
+    rows : OutcomeRows
+    input_feature : ndarray of shape (n_inputs,)
+        Feature of each input; inputs of one feature are blanked out together.
+    """
+
+    rows: OutcomeRows
     input_feature: IntArray
-    n_classes: int
-    seed: int
-
-    @classmethod
-    def from_rows(
-        cls,
-        X: FloatArray,
-        labels: LabelArray,
-        train: IntArray,
-        scored: IntArray,
-        weights: FloatArray | None,
-        class_weights: FloatArray | None,
-        classes: Sequence[Any],
-        calibration: str | None,
-        seed: int,
-        input_feature: IntArray,
-    ) -> BoostingJob:
-        """Set rows aside for calibration if asked, and leave out rows of weight 0.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_inputs)
-            NaN is a missing value; the mean of the training rows replaces it.
-        labels : ndarray of shape (n_rows,)
-            Class of each row, from 0.
-        train, scored : ndarray of row numbers
-        weights : ndarray of shape (n_rows,) or None
-        class_weights : ndarray of shape (n_classes,) or None
-            Further weight of each class, in training only.
-        classes : sequence
-        calibration : {"sigmoid", "isotonic"} or None
-            Calibrate every model on a share of the training rows, set aside for it.
-        seed : int
-            Seed of what is blanked out and of the choice of calibration rows.
-        input_feature : ndarray of shape (n_inputs,)
-            Feature of each input; inputs of one feature are blanked out together.
-        """
-        if weights is not None:
-            train = train[weights[train] > 0]
-        own = None if weights is None else weights[train]
-        means = mean_of_known(X[train], own)
-        given = GivenRows(X, labels, weights, fill=np.where(np.isnan(means), 0.0, means))
-        calibrating = None
-        if calibration is not None:
-            train, rest = calibration_split(train, labels, seed=seed, classes=classes)
-            calibrating = given.take(rest)
-        return cls(
-            fitting=given.take(train).weighted(class_weights),
-            calibrating=calibrating,
-            calibration=calibration,
-            scored=given.take(scored).X,
-            fill=given.fill,
-            input_feature=input_feature,
-            n_classes=len(classes),
-            seed=seed,
-        )
 
     @property
     def n_train(self) -> int:
         """Number of training rows, those for calibration included."""
-        return len(self.fitting.X) + (0 if self.calibrating is None else len(self.calibrating.X))
+        aside = self.rows.calibrating
+        return len(self.rows.fitting.X) + (0 if aside is None else len(aside.X))
+
+    @property
+    def n_fitting(self) -> int:
+        """Number of rows to fit on."""
+        return len(self.rows.fitting.X)
 
     def shared(self, size: BoostingSize) -> TreeEnsemble:
         """Train the model that answers for every subset of the features."""
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.rows.seed)
         rows = blanked(self.binned, self.input_feature, size.copies, rng)
-        return train_trees(rows, self.bins, self.n_classes, self.fill, size)
+        return train_trees(rows, self.bins, self.rows.n_classes, self.rows.fill, size)
 
     @cached_property
     def bins(self) -> Bins:
         """Bins of the inputs, by the rows to fit on."""
-        return Bins.learn(self.fitting.X, MOST_CUTS + 1)
+        return Bins.learn(self.rows.fitting.X, MOST_CUTS + 1)
 
     @cached_property
     def binned(self) -> BinnedRows:
         """The rows to fit on, as bins."""
-        rows = self.fitting
+        rows = self.rows.fitting
         return BinnedRows.from_rows(self.bins, rows.X, rows.labels, rows.weights)
 
     def own(self, subset: BoolArray, size: BoostingSize) -> BoostedModel:
         """Train a model for one subset alone, and calibrate it if asked."""
         inputs = np.flatnonzero(subset)
-        rows, bins, fill = self.binned.some(inputs), self.bins.some(inputs), self.fill[inputs]
-        narrow = train_trees(rows, bins, self.n_classes, fill, size)
-        ensemble = narrow.widened(inputs, self.fill).restricted(subset)
+        rows, bins, fill = self.binned.some(inputs), self.bins.some(inputs), self.rows.fill[inputs]
+        narrow = train_trees(rows, bins, self.rows.n_classes, fill, size)
+        ensemble = narrow.widened(inputs, self.rows.fill).restricted(subset)
         return ensemble, self.calibrator(ensemble, subset)
 
     def calibrator(
         self, ensemble: TreeEnsemble, subset: BoolArray, codes: LabelArray | None = None
     ) -> Calibrator | None:
         """Calibrate an ensemble for one subset on the rows set aside, if there are any."""
-        rows = self.calibrating
-        if rows is None or self.calibration is None:
+        rows = self.rows.calibrating
+        if rows is None or self.rows.calibration is None:
             return None
         said = ensemble.shares(ensemble.code(rows.X) if codes is None else codes, subset)
-        return Calibrator.learn(self.calibration, said, rows.labels, rows.weights)
+        return Calibrator.learn(self.rows.calibration, said, rows.labels, rows.weights)
 
 
 class SizeChoice:
@@ -416,14 +367,14 @@ class SizeChoice:
         """Size of the model that answers for every subset."""
         job = self._job
         n_features = len(np.unique(job.input_feature))
-        size = BoostingSize.for_shared(len(job.fitting.X), n_features, job.n_classes)
+        size = BoostingSize.for_shared(job.n_fitting, n_features, job.rows.n_classes)
         losses = []
         for rows, held in self.parts:
-            rng = np.random.default_rng(job.seed)
+            rng = np.random.default_rng(job.rows.seed)
             given = blanked(rows, job.input_feature, size.copies, rng)
             copies = int(np.clip(_HELD // len(held.labels), 2, 64))
             asked = blanked(held, job.input_feature, copies, rng)
-            losses.append(loss_by_round(given, asked, job.bins, job.n_classes, size))
+            losses.append(loss_by_round(given, asked, job.bins, job.rows.n_classes, size))
         return _stopped(size, losses)
 
     def own(self, subset: BoolArray) -> BoostingSize:
@@ -438,22 +389,22 @@ class SizeChoice:
 
     def _chosen(self, inputs: IntArray) -> BoostingSize:
         job = self._job
-        size, bins = BoostingSize.for_own(len(job.fitting.X), job.n_classes), job.bins.some(inputs)
+        size, bins = BoostingSize.for_own(job.n_fitting, job.rows.n_classes), job.bins.some(inputs)
         losses = [
-            loss_by_round(rows.some(inputs), held.some(inputs), bins, job.n_classes, size)
+            loss_by_round(rows.some(inputs), held.some(inputs), bins, job.rows.n_classes, size)
             for rows, held in self.parts
         ]
-        n_held = len(job.fitting.X) * max(len(losses), 1) / _PARTS
+        n_held = job.n_fitting * max(len(losses), 1) / _PARTS
         return _stopped(size, losses, _TOLERATED / n_held)
 
     @property
     def _is_few(self) -> bool:
-        return len(self._job.fitting.X) < _FEW
+        return self._job.n_fitting < _FEW
 
     @cached_property
     def parts(self) -> list[tuple[BinnedRows, BinnedRows]]:
         """Rows to train on and rows held out, class by class."""
-        rows, rng = self._job.binned, np.random.default_rng(self._job.seed)
+        rows, rng = self._job.binned, np.random.default_rng(self._job.rows.seed)
         part = np.empty(len(rows.labels), dtype=np.int64)
         for k in np.unique(rows.labels):
             here = np.flatnonzero(rows.labels == k)

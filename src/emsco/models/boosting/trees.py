@@ -31,8 +31,6 @@ from emsco._kernels.trees import (
 )
 from emsco.models.batches import n_outputs_of
 
-__all__ = ["MOST_CUTS", "MOST_LEAVES", "Bins", "TreeEnsemble"]
-
 _SAMPLE = 200_000  # rows whose quantiles are taken
 
 

@@ -1,0 +1,341 @@
+"""Models of any kind: an engine that keeps their answers, and the rows that they are fitted on.
+
+An *outcome* is the likeliest class of a scored row and its probability. The bits at any threshold
+follow from it, so nothing else of a model needs to be kept during a search.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report, SingleArray
+from emsco.models.batches import Models
+from emsco.models.bits import BitBank, Layout, margins_of, pack
+from emsco.models.calibration import Calibrator, calibration_split
+from emsco.models.engine import Answers, Engine, SplitRows
+from emsco.models.scaling import Scaling, mean_of_known
+
+_AT_ONCE = 256  # calibrated models that are fitted together
+
+
+class OutcomeFitter(ABC):
+    """Fits a model per subset of the inputs, on the training rows of one split."""
+
+    n_train: int
+    n_scored: int
+
+    @abstractmethod
+    def outcomes(self, subsets: BoolArray, report: Report | None = None) -> Any:
+        """Fit each subset; return classes and probabilities, both (n_subsets, n_scored).
+
+        ``report(done, total)`` is called between fits. It may raise to stop fitting.
+        """
+
+    @abstractmethod
+    def models(self, subsets: BoolArray, report: Report | None = None) -> list[Any]:
+        """Fit each subset; return `EstimatorModel`s, or weights or trees with a calibrator."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to write
+        """Write anything that is not written yet."""
+
+
+class OutcomeEngine(Engine):
+    """Fits models of any kind, and keeps their answers for the scored rows.
+
+    An answer is the likeliest class of a row and its probability. The bits at any threshold
+    follow from it.
+
+    Parameters
+    ----------
+    fitters : sequence of OutcomeFitter
+        One per split.
+    layouts : sequence of Layout
+        Layout of each split's scored rows.
+    labels : sequence of ndarray
+        Class of each scored row, by split.
+    n_classes : int
+    missing : sequence of ndarray of shape (n_scored, n_features), or None
+        Missing values of the scored rows, by split.
+    prepare : callable, optional
+        Called as ``prepare(report)`` before each fit; prepares what all fits need.
+    """
+
+    def __init__(
+        self,
+        fitters: Sequence[OutcomeFitter],
+        layouts: Sequence[Layout],
+        labels: Sequence[LabelArray],
+        n_classes: int,
+        missing: Sequence[BoolArray] | None = None,
+        prepare: Callable[[Report | None], None] | None = None,
+    ) -> None:
+        self.fitters = fitters
+        self._prepare = prepare
+        self.n_classes = n_classes
+        self.n_train = sum(one.n_train for one in fitters)
+        self.kept = 2 * sum(one.n_scored for one in fitters)
+        self._layouts, self._labels = layouts, labels
+        self.split_of = range(len(layouts))
+        parts = zip(labels, layouts, strict=True)
+        self.truth = [of_split[layout.rows] for of_split, layout in parts]
+        self.bits = [
+            BitBank(layout, None if missing is None else missing[i].T)
+            for i, layout in enumerate(layouts)
+        ]
+
+    def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
+        """Fit each subset; return classes and probabilities side by side, (n_subsets, kept)."""
+        if self._prepare:
+            self._prepare(report)
+        columns: list[FloatArray] = []
+        for one in self.fitters:
+            winner, confidence = one.outcomes(subsets, report)
+            columns += [winner.astype(np.float64), confidence]
+        return np.concatenate(columns, axis=1)
+
+    def judge(
+        self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
+    ) -> None:
+        """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
+        parts = zip(
+            self.answers(subsets, numbers), self.bits, self._layouts, self._labels, strict=True
+        )
+        for (winner, confidence), bits, layout, labels in parts:
+            sure = confidence >= thresholds[winner]
+            correct = sure & (winner == labels)
+            bits.put(slots, pack(sure[:, layout.rows]), pack(correct[:, layout.rows]))
+
+    def answers(
+        self,
+        subsets: BoolArray,
+        numbers: FloatArray,
+        rows: Any = None,
+        scored: Sequence[IntArray] = (),
+    ) -> list[Answers]:
+        """Answers of fitted models for the scored rows of each split."""
+        del subsets, rows, scored  # `numbers` holds the answers
+        # The classes of a split come first, then its probabilities.
+        ends = np.cumsum(np.repeat([one.n_scored for one in self.fitters], 2))[:-1]
+        parts = iter(np.split(numbers, ends, axis=1))
+        return [(next(parts).astype(np.uint8), next(parts)) for _ in self.fitters]
+
+    def margins(self, numbers: FloatArray) -> list[SingleArray]:
+        """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
+        any_subsets = np.ones((len(numbers), 0), dtype=np.bool_)
+        parts = zip(self.answers(any_subsets, numbers), self._layouts, self.truth, strict=True)
+        return [
+            margins_of(winner[:, layout.rows], confidence[:, layout.rows], truth, self.n_classes)
+            for (winner, confidence), layout, truth in parts
+        ]
+
+    def close(self) -> None:
+        """Have the fitters write their caches to disk."""
+        for one in self.fitters:
+            one.close()
+
+
+class CalibratedFitter(OutcomeFitter):
+    """Fits logistic regressions, and calibrates them on training rows set aside for it.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_inputs)
+    labels : ndarray of shape (n_rows,)
+    train, scored : ndarray
+        Row numbers: `train` to fit and calibrate, `scored` to answer for.
+    weights : ndarray of shape (n_rows,) or None
+        Weight of each row in fitting and calibration.
+    class_weights : ndarray of shape (n_classes,) or None
+        Further weight of each class, in fitting only.
+    classes : sequence
+    calibration : {"sigmoid", "isotonic"}
+    seed : int
+        Seed of the choice of calibration rows.
+    penalty : float
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        labels: LabelArray,
+        train: IntArray,
+        scored: IntArray,
+        weights: FloatArray | None,
+        class_weights: FloatArray | None,
+        classes: Sequence[Any],
+        calibration: str,
+        seed: int,
+        penalty: float = 1.0,
+    ) -> None:
+        fitting, calibrating = calibration_split(train, labels, seed=seed, classes=classes)
+        self.n_train, self.n_scored = len(train), len(scored)
+        self._kind = calibration
+        self._split = SplitRows.cut(
+            X,
+            labels,
+            fitting,
+            fitting[:0],
+            penalty,
+            n_classes=len(classes),
+            weights=weights,
+            class_weights=class_weights,
+        )
+        self._calibrating = self.scaling.filled(X[calibrating])
+        self._truth = labels[calibrating]
+        self._weights = None if weights is None else weights[calibrating]
+        self._scored = self.scaling.filled(X[scored])
+
+    @property
+    def scaling(self) -> Scaling:
+        """Mean and deviation of the inputs."""
+        return self._split.scaling
+
+    def outcomes(
+        self, subsets: BoolArray, report: Report | None = None
+    ) -> tuple[IntArray, FloatArray]:
+        """Fit each subset; return the likeliest class of each scored row and its probability.
+
+        Both have shape (n_subsets, n_scored).
+        """
+        winner = np.empty((len(subsets), self.n_scored), dtype=np.int64)
+        confidence = np.empty(winner.shape)
+        for start in range(0, len(subsets), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            models = self._split.fitter.fit(subsets[part])
+            for m in range(len(models.sizes)):
+                calibrator = self._calibrator(models, m)
+                shares = calibrator.apply(self._probabilities(models, m, self._scored))
+                winner[start + m] = shares.argmax(axis=1)
+                confidence[start + m] = shares.max(axis=1)
+            if report:
+                report(min(start + _AT_ONCE, len(subsets)), len(subsets))
+        return winner, confidence
+
+    def models(
+        self, subsets: BoolArray, report: Report | None = None
+    ) -> list[tuple[FloatArray, Calibrator]]:
+        """Fit each subset; return its weights, (n_outputs, n_inputs + 1), and its calibrator."""
+        del report  # these fits take only a moment
+        models = self._split.fitter.fit(subsets)
+        spread = models.spread(subsets.shape[1]).reshape(len(subsets), -1, subsets.shape[1] + 1)
+        return [(coefs, self._calibrator(models, m)) for m, coefs in enumerate(spread)]
+
+    def _calibrator(self, models: Models, m: int) -> Calibrator:
+        said = self._probabilities(models, m, self._calibrating)
+        return Calibrator.learn(self._kind, said, self._truth, self._weights)
+
+    def _probabilities(self, models: Models, m: int, rows: FloatArray) -> FloatArray:
+        return models.probabilities(rows, self.scaling.mean, self.scaling.inverse, m)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilledRows:
+    """Rows without missing values, with their classes and weights."""
+
+    X: FloatArray
+    labels: IntArray
+    weights: FloatArray | None
+
+    def weighted(self, by_class: FloatArray | None) -> FilledRows:
+        """Multiply the weights of the rows by the weight of their class."""
+        if by_class is None:
+            return self
+        weights = np.ones(len(self.labels)) if self.weights is None else self.weights
+        return replace(self, weights=weights * by_class[self.labels])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutcomeRows:
+    """The rows of one split as trees and classifiers of the user's take them.
+
+    Attributes
+    ----------
+    fitting : FilledRows
+        Rows to fit on, with the weights of their classes.
+    calibrating : FilledRows or None
+        Training rows set aside for calibration.
+    calibration : {"sigmoid", "isotonic"} or None
+    scored : ndarray of shape (n_scored, n_inputs)
+    fill : ndarray of shape (n_inputs,)
+        Value that replaces a missing one: the mean of the training rows, 0 if none is known.
+    n_classes : int
+    seed : int
+        Seed of random models and of the choice of calibration rows.
+    """
+
+    fitting: FilledRows
+    calibrating: FilledRows | None
+    calibration: str | None
+    scored: FloatArray
+    fill: FloatArray
+    n_classes: int
+    seed: int
+
+    @classmethod
+    def from_rows(
+        cls,
+        X: FloatArray,
+        labels: LabelArray,
+        train: IntArray,
+        scored: IntArray,
+        weights: FloatArray | None = None,
+        class_weights: FloatArray | None = None,
+        *,
+        classes: Sequence[Any],
+        calibration: str | None = None,
+        seed: int = 0,
+        in_blocks: bool = True,
+    ) -> Self:
+        """Set rows aside for calibration if asked, leave out rows of weight 0, and fill the rest.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_inputs)
+            NaN is a missing value.
+        labels : ndarray of shape (n_rows,)
+            Class of each row, from 0.
+        train, scored : ndarray of row numbers
+        weights : ndarray of shape (n_rows,) or None
+        class_weights : ndarray of shape (n_classes,) or None
+            Further weight of each class, in fitting only.
+        classes : sequence
+            Names of the classes in messages.
+        calibration : {"sigmoid", "isotonic"} or None
+            Calibrate every model on a share of the training rows, set aside for it.
+        seed : int
+        in_blocks : bool
+            Whether means are added up in blocks of rows; their last bits depend on it.
+        """
+        if weights is not None:
+            train = train[weights[train] > 0]
+        of_train = None if weights is None else weights[train]
+        block = {} if in_blocks else {"block": max(len(train), 1)}
+        means = mean_of_known(X[train], of_train, **block)
+        fill = np.where(np.isnan(means), 0.0, means)
+
+        def filled(numbers: IntArray) -> FilledRows:
+            rows = np.ascontiguousarray(X[numbers])
+            return FilledRows(
+                np.where(np.isnan(rows), fill, rows),
+                labels[numbers].astype(np.int64),
+                None if weights is None else weights[numbers],
+            )
+
+        calibrating = None
+        if calibration is not None:
+            train, rest = calibration_split(train, labels, seed=seed, classes=classes)
+            calibrating = filled(rest)
+        return cls(
+            fitting=filled(train).weighted(class_weights),
+            calibrating=calibrating,
+            calibration=calibration,
+            scored=filled(scored).X,
+            fill=fill,
+            n_classes=len(classes),
+            seed=seed,
+        )
