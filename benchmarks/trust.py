@@ -22,8 +22,7 @@ from emsco.cascade.monitor import MOST_STARTS, ROWS_BETWEEN_STARTS
 from emsco.errors import EMSCOWarning
 from emsco.front.certificate.test import check_promises, n_passing
 from emsco.stats.betting import _STAKES, mean_p_value
-from emsco.stats.clusters import effective_rows
-from emsco.stats.intervals import cost_interval, share_estimate, share_intervals
+from emsco.stats.intervals import cost_interval, effective_rows, share_estimate, share_intervals
 from emsco.stats.promises import Promise
 
 ALL = [promise for promises in KINDS.values() for promise in promises]

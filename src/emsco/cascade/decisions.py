@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from emsco._base.text import counted
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco.data.frames import Columns, like, to_pandas, to_polars, to_pyarrow
+from emsco.data.frames import Columns, Tabular, like
 from emsco.data.labels import positions_of
 from emsco.plotting.notebook import fragment, note, table
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
 
 _FIRST_ROWS = 5  # in a notebook
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decisions:
+class Decisions(Tabular):
     """Labels, rejections, stages and costs of the rows that a cascade decided.
 
     Attributes
@@ -138,18 +133,6 @@ class Decisions:
             f"<div>{table(tuple(shown), rows, ('id', 'label', 'reason'))}"
             f"{note(f'{more:,} more; to_pandas() has all.') if more else ''}</div>",
         )
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas table with one row per decision; labels of rejected rows are missing."""
-        return to_pandas(self.columns())
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return a Polars table with one row per decision; labels of rejected rows are missing."""
-        return to_polars(self.columns())
-
-    def to_pyarrow(self) -> pa.Table:
-        """Return a PyArrow table with one row per decision; labels of rejected rows are missing."""
-        return to_pyarrow(self.columns())
 
     def to_frame(self) -> Any:
         """Return a table of the library that the rows came from: pandas, Polars or PyArrow.

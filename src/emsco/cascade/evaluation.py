@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from emsco.cascade.outcomes import (
     exits_of,
     outcomes_of,
 )
-from emsco.data.frames import Columns, to_pandas, to_polars
+from emsco.data.frames import Columns, Tabular
 from emsco.data.keys import Keys, check_by, without_text
 from emsco.errors import DataError
 from emsco.plotting.classes import ClassTable, class_html, class_notes, class_text
@@ -45,10 +45,6 @@ from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, Total
 from emsco.stats.promises import PromiseReport, SeenTotal
 from emsco.stats.tests import CHANCE, p_values_below
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
 
 MOST_LINES = 20
 _LONGEST = 14
@@ -77,7 +73,7 @@ E = TypeVar("E", bound=_Evaluated)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Subgroups(Mapping[Any, E], Generic[E]):
+class Subgroups(Tabular, Mapping[Any, E], Generic[E]):
     """Evaluation of each subgroup: a mapping from the values of a column to evaluations.
 
     The value None stands for rows without a value. Subgroups of a few rows have wide intervals.
@@ -138,14 +134,6 @@ class Subgroups(Mapping[Any, E], Generic[E]):
             f"By {self.column}, {listed(below, MOST_LINES)} {are} less accurate than the others "
             "beyond chance."
         )
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas table with one row per subgroup."""
-        return to_pandas(self.columns())
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return a Polars table with one row per subgroup."""
-        return to_polars(self.columns())
 
     def columns(self) -> Columns:
         """Return one line per subgroup: its rows, its figures and their intervals."""

@@ -15,8 +15,7 @@ from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.cascade.decisions import Decisions
 from emsco.data.labels import positions_of
 from emsco.stats.by_class import ByClass
-from emsco.stats.clusters import effective_rows
-from emsco.stats.intervals import cost_interval, normal_interval, share_intervals
+from emsco.stats.intervals import cost_interval, effective_rows, normal_interval, share_intervals
 
 _SINGLE = ("coverage", "accuracy", "cost")
 _MANY = ("exits", "recall", "precision")

@@ -19,6 +19,28 @@ Columns: TypeAlias = Mapping[str, Any]
 _MAY_MISS = {"i": "Int64", "u": "Int64", "f": "Float64", "b": "boolean", "O": "object"}
 
 
+class Tabular:
+    """Results that are also a table: `columns` has them by name."""
+
+    __slots__ = ()
+
+    def columns(self) -> Columns:
+        """Return the table as columns by name; what is missing is masked."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `columns` as a pandas table."""
+        return to_pandas(self.columns())
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return `columns` as a Polars table."""
+        return to_polars(self.columns())
+
+    def to_pyarrow(self) -> pa.Table:
+        """Return `columns` as a PyArrow table."""
+        return to_pyarrow(self.columns())
+
+
 def to_pandas(columns: Columns) -> pd.DataFrame:
     """Return columns as a pandas table; masked values are missing."""
     frame: pd.DataFrame = _build(columns, "pandas")

@@ -44,9 +44,10 @@ def doubts_about(
         return (_silent(point, name),) if any(one.coverage for one in front.points) else ()
     if not point.is_informative:
         return (_uninformative(point, references, name),)
-    found = [_rarely_found(point, references, name, weighted=weighted)]
-    found += [] if weighted else [_overconfident(point)]
-    return tuple(one for one in found if one is not None)
+    doubts = [_rarely_found(point, references, name, weighted=weighted)]
+    if not weighted:
+        doubts.append(_overconfident(point))
+    return tuple(one for one in doubts if one is not None)
 
 
 def _silent(point: ParetoPoint, name: str) -> DeploymentWarning:

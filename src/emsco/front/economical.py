@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,9 +27,11 @@ from emsco._base.typing import StageArray
 from emsco._base.workers import slices
 from emsco.designs.chromosomes import compress, stages_of
 from emsco.designs.thresholds import inherit_levels
-from emsco.front.assessment import Assessor, JudgedDesign
 from emsco.front.point import ParetoPoint
 from emsco.stats.by_class import CHANCE
+
+if TYPE_CHECKING:  # to load a front takes no search
+    from emsco.front.assessment import Assessor, JudgedDesign
 
 # Standard errors by which a point may be behind the yardstick. A design that is just as good is
 # behind in some figure by chance, so 0 would refuse nearly all. Chosen out of 0 to 2 on public and

@@ -1,4 +1,8 @@
-"""Convert fronts to plain values for files and back, checking every value that is read."""
+"""The file of a front: convert it to plain values and back, and check every value that is read.
+
+The checksum of a file finds accidents. Beyond that, figures must be those of their counts, so that
+a file with a right checksum and false values is refused too.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +29,121 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-9  # sums of weights are added up in different orders
 
 
-def paid_after_stages(design: Design, costs: FeatureCosts) -> FloatArray | None:
-    """Return the cost of a row after each stage; None if rows pay prices of their own."""
-    return None if costs.prices else costs.after_stages(design.subsets())
+def front_to_dict(front: ParetoFront, models: FrontModels) -> dict[str, Any]:
+    """Convert a front and its models to plain values."""
+    everything = () if models.everything is None else (models.everything,)
+    shared = Shared.from_models(
+        front.costs,
+        models.classes,
+        front.min_confidence,
+        models.encoding,
+        (*models.of_points, *everything),
+    )
+    at_once = Design.everything(front.costs.names)
+    evaluations = front.seen or (None,) * len(front)
+    return {
+        **shared.to_dict(),
+        "metric": front.metric,
+        "proven": front.proven,
+        "by_fitness": front.by_fitness,
+        "references": [one.to_dict() for one in front.references],
+        "seen_references": [one.to_dict() for one in front.seen_references],
+        "searched": front.searched and front.searched.to_dict(),
+        "everything": [
+            stage for fitted in everything for stage in shared.stages_to_dicts(at_once, fitted)
+        ],
+        "points": [
+            {
+                "stages": shared.stages_to_dicts(point.design, fitted),
+                "scored": point.scores_to_dict(),
+                "seen": seen and seen.counts_to_dict(),
+            }
+            for point, fitted, seen in zip(front, models.of_points, evaluations, strict=True)
+        ],
+    }
+
+
+def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
+    """Read the attributes of a front from a file and check them."""
+    shared = Shared.from_dict(fields, trusted)
+    if (metric := fields.text("metric")) not in METRICS:
+        fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
+    points, model_numbers, evaluations = [], [], []
+    labels = shared.classes.tolist()
+    for one in fields.many_fields("points"):
+        design, of_stages = design_from_dicts(one, shared)
+        scored, paid = one.fields("scored"), _paid_after_stages(design, shared.costs)
+        points.append(ParetoPoint.from_fields(scored, design, labels, metric))
+        check_point(scored, points[-1], paid)
+        model_numbers.append(of_stages)
+        if one.get("seen") is not None:
+            seen = one.fields("seen")
+            evaluations.append(Evaluation.from_fields(seen, design.buys, shared.classes))
+            _check_seen(seen, evaluations[-1], paid)
+    _check_points(fields, points, evaluations)
+    models = FrontModels(
+        shared.classes,
+        shared.encoding,
+        StoredModels(shared, tuple(model_numbers)),
+        _everything(fields, shared),
+    )
+    has_searched = fields.values.get("searched") is not None  # older files have none
+    return {
+        "points": tuple(points),
+        "costs": shared.costs,
+        "min_confidence": shared.min_confidence,
+        "proven": fields.flag("proven"),
+        "by_fitness": "by_fitness" in fields.values and fields.flag("by_fitness"),
+        "models": models,
+        "seen": tuple(evaluations) or None,
+        "searched": RowPrints.from_fields(fields.fields("searched")) if has_searched else None,
+        **_references(fields, labels, shared.costs),
+    }
+
+
+def _everything(fields: Fields, shared: Shared) -> StageModels | None:
+    """Read the model that sees every feature, if there is one."""
+    if not fields.items("everything"):
+        return None
+    design, models = stages_from_dicts(fields, shared, "everything")
+    if design != Design.everything(shared.costs.names):
+        fields.refuse("everything", "one stage that buys all features", str(design))
+    return models
+
+
+def _references(
+    fields: Fields, labels: Sequence[object], costs: FeatureCosts
+) -> dict[str, tuple[Reference, ...]]:
+    """Read the references on scored and on test rows, which need the model of everything."""
+    names = ("references", "seen_references")
+    references = {name: references_from_dicts(fields, name, labels) for name in names}
+    for name, known in references.items():
+        for one, written in zip(known, fields.many_fields(name) if known else (), strict=True):
+            _check_reference(written, one, costs)
+    if any(references.values()) and not fields.items("everything"):
+        fields.refuse("everything", "a stage, since there are references", [])
+    if references["seen_references"] and not references["references"]:
+        fields.refuse("seen_references", "empty without 'references'", "3 references")
+    return references
+
+
+def _check_points(
+    fields: Fields, points: Sequence[ParetoPoint], evaluations: Sequence[Evaluation]
+) -> None:
+    """Check what all points have in common."""
+    if evaluations and len(evaluations) < len(points):
+        fields.refuse("points", "evaluated all or none", f"{len(evaluations)} evaluations")
+    judged = sum(point.by_class is not None for point in points)
+    if 0 < judged < len(points):
+        fields.refuse("points", "judged by class all or none", f"{judged} results by class")
+    simplified = [i for i, point in enumerate(points) if point.is_simplified]
+    if len(simplified) > 1:
+        fields.refuse("points", "simplified at most once", f"points {simplified[0]} and more")
+    for kind, measured in (("scored", points), ("seen", evaluations)):
+        n_rows = sorted({one.n_rows for one in measured})
+        if len(n_rows) > 1:
+            got = f"{n_rows[0]:g} and {n_rows[1]:g} rows"
+            fields.refuse("points", f"{kind} on the same rows", got)
 
 
 def check_point(fields: Fields, point: ParetoPoint, paid: FloatArray | None = None) -> None:
@@ -42,7 +158,8 @@ def check_point(fields: Fields, point: ParetoPoint, paid: FloatArray | None = No
         Cost of a row after each stage; without it, the cost is not checked.
     """
     left, correct = math.fsum(point.exits), math.fsum(point.correct_exits)
-    _check_most(fields, "exits", left, point.n_rows)
+    if left > point.n_rows * (1 + _ROUNDING):
+        fields.refuse("exits", f"at most {point.n_rows:.10g} rows together", left)
     _check(fields, "coverage", point.coverage, left / point.n_rows)
     if point.metric == "accuracy":
         _check(fields, "accuracy", point.accuracy, correct / (left or 1))
@@ -52,7 +169,7 @@ def check_point(fields: Fields, point: ParetoPoint, paid: FloatArray | None = No
         _check(fields, "cost", point.cost, spent / point.n_rows)
 
 
-def check_seen(fields: Fields, seen: Evaluation, paid: FloatArray | None) -> None:
+def _check_seen(fields: Fields, seen: Evaluation, paid: FloatArray | None) -> None:
     """Check the figures of an evaluation against its exits, and these against the classes."""
     *stages, rejected = seen.exits
     left = math.fsum(report.n_rows for report in stages)
@@ -78,18 +195,22 @@ def check_seen(fields: Fields, seen: Evaluation, paid: FloatArray | None) -> Non
         _check(fields, "cost", seen.cost, spent / (seen.n_rows or 1))
 
 
-def check_reference(fields: Fields, reference: Reference, costs: FeatureCosts) -> None:
+def _check_reference(fields: Fields, reference: Reference, costs: FeatureCosts) -> None:
     """Check the figures of a reference against its counts by class."""
-    rows, answered = (
-        float(one.sum()) for one in (reference.by_class.rows, reference.by_class.answered)
-    )
-    _check(fields, "coverage", reference.coverage, answered / (rows or 1))
-    _check(fields, "accuracy", reference.accuracy, reference.by_class.accuracy)
-    paid = paid_after_stages(Design.everything(costs.names), costs)
+    by_class = reference.by_class
+    n_rows, answered = float(by_class.rows.sum()), float(by_class.answered.sum())
+    _check(fields, "coverage", reference.coverage, answered / (n_rows or 1))
+    _check(fields, "accuracy", reference.accuracy, by_class.accuracy)
+    paid = _paid_after_stages(Design.everything(costs.names), costs)
     if reference.kind == "commonest":
         _check(fields, "cost", reference.cost, 0.0)
     elif paid is not None:
         _check(fields, "cost", reference.cost, float(paid[-1]))
+
+
+def _paid_after_stages(design: Design, costs: FeatureCosts) -> FloatArray | None:
+    """Return the cost of a row after each stage; None if rows pay prices of their own."""
+    return None if costs.prices else costs.after_stages(design.subsets())
 
 
 def _check(fields: Fields, name: str, figure: float, counted: float) -> None:
@@ -97,150 +218,5 @@ def _check(fields: Fields, name: str, figure: float, counted: float) -> None:
         fields.refuse(name, f"{counted:.10g}, as the counts say", figure)
 
 
-def _check_most(fields: Fields, name: str, total: float, most: float) -> None:
-    if total > most * (1 + _ROUNDING):
-        fields.refuse(name, f"at most {most:.10g} rows together", total)
-
-
 def _are_close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
-
-
-_REFERENCES = ("references", "seen_references")
-
-
-def front_to_dict(front: ParetoFront, models: FrontModels) -> dict[str, Any]:
-    """Convert a front and its models to plain values."""
-    every = () if models.everything is None else (models.everything,)
-    names, fitted = front.costs.names, (*models.of_points, *every)
-    shared = Shared.from_models(
-        front.costs, models.classes, front.min_confidence, models.encoding, fitted
-    )
-    whole = [shared.stages_to_dicts(Design.everything(names), one) for one in every]
-    return {
-        **shared.to_dict(),
-        "metric": front.metric,
-        "proven": front.proven,
-        "by_fitness": front.by_fitness,
-        "references": [one.to_dict() for one in front.references],
-        "seen_references": [one.to_dict() for one in front.seen_references],
-        "searched": front.searched and front.searched.to_dict(),
-        "everything": [stage for stages in whole for stage in stages],
-        "points": _points_to_dicts(front.points, front.seen, models, shared),
-    }
-
-
-def _points_to_dicts(
-    points: Sequence[ParetoPoint],
-    evaluations: Sequence[Evaluation] | None,
-    models: FrontModels,
-    shared: Shared,
-) -> list[dict[str, Any]]:
-    """Convert points to plain values: stages, scored figures and seen figures."""
-    return [
-        {
-            "stages": shared.stages_to_dicts(point.design, fitted),
-            "scored": point.scores_to_dict(),
-            "seen": seen and seen.counts_to_dict(),
-        }
-        for point, fitted, seen in zip(
-            points, models.of_points, evaluations or (None,) * len(points), strict=True
-        )
-    ]
-
-
-def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
-    """Read the attributes of a front from a file and check them."""
-    shared = Shared.from_dict(fields, trusted)
-    metric = _metric_from(fields)
-    points, numbers, evaluations = [], [], []
-    labels = shared.classes.tolist()
-    for one in fields.many_fields("points"):
-        design, of_stages = design_from_dicts(one, shared)
-        scored, paid = one.fields("scored"), paid_after_stages(design, shared.costs)
-        points.append(ParetoPoint.from_fields(scored, design, labels, metric))
-        check_point(scored, points[-1], paid)
-        numbers.append(of_stages)
-        if one.get("seen") is not None:
-            seen = one.fields("seen")
-            evaluations.append(Evaluation.from_fields(seen, design.buys, shared.classes))
-            check_seen(seen, evaluations[-1], paid)
-    if evaluations and len(evaluations) < len(points):
-        fields.refuse("points", "evaluated all or none", f"{len(evaluations)} evaluations")
-    _check_points(fields, points)
-    _check_rows(fields, "scored", {point.n_rows for point in points})
-    _check_rows(fields, "seen", {one.n_rows for one in evaluations})
-    return {
-        "points": tuple(points),
-        "costs": shared.costs,
-        "min_confidence": shared.min_confidence,
-        "proven": fields.flag("proven"),
-        "by_fitness": "by_fitness" in fields.values and fields.flag("by_fitness"),
-        "models": FrontModels(
-            shared.classes,
-            shared.encoding,
-            StoredModels(shared, tuple(numbers)),
-            _everything(fields, shared),
-        ),
-        "seen": tuple(evaluations) or None,
-        "searched": _searched(fields),
-        **_references(fields, labels, shared.costs),
-    }
-
-
-def _searched(fields: Fields) -> RowPrints | None:
-    """Read the fingerprints of the rows of the search; older files have none."""
-    if fields.values.get("searched") is None:
-        return None
-    return RowPrints.from_fields(fields.fields("searched"))
-
-
-def _check_points(fields: Fields, points: Sequence[ParetoPoint]) -> None:
-    """Check what all points have in common."""
-    judged = sum(point.by_class is not None for point in points)
-    if 0 < judged < len(points):
-        fields.refuse("points", "judged by class all or none", f"{judged} results by class")
-    simplified = [i for i, point in enumerate(points) if point.is_simplified]
-    if len(simplified) > 1:
-        fields.refuse("points", "simplified at most once", f"points {simplified[0]} and more")
-
-
-def _check_rows(fields: Fields, name: str, found: set[float]) -> None:
-    """Check that all points were measured on the same rows."""
-    if len(found) > 1:
-        few = sorted(found)[:2]
-        fields.refuse("points", f"{name} on the same rows", f"{few[0]:g} and {few[1]:g} rows")
-
-
-def _references(
-    fields: Fields, labels: Sequence[object], costs: FeatureCosts
-) -> dict[str, tuple[Reference, ...]]:
-    """Read the references on scored and on test rows, which need the model of everything."""
-    found = {name: references_from_dicts(fields, name, labels) for name in _REFERENCES}
-    for name, references in found.items():
-        for one, read in zip(
-            references, fields.many_fields(name) if references else (), strict=True
-        ):
-            check_reference(read, one, costs)
-    if any(found.values()) and not fields.items("everything"):
-        fields.refuse("everything", "a stage, since there are references", [])
-    if found["seen_references"] and not found["references"]:
-        fields.refuse("seen_references", "empty without 'references'", "3 references")
-    return found
-
-
-def _everything(fields: Fields, shared: Shared) -> StageModels | None:
-    """Read the model that sees every feature, if there is one."""
-    if not fields.items("everything"):
-        return None
-    design, models = stages_from_dicts(fields, shared, "everything")
-    if design != Design.everything(shared.costs.names):
-        fields.refuse("everything", "one stage that buys all features", str(design))
-    return models
-
-
-def _metric_from(fields: Fields) -> str:
-    metric = fields.text("metric")
-    if metric not in METRICS:
-        fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
-    return metric

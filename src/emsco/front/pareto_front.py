@@ -18,7 +18,7 @@ from emsco._base.wings import open_wing
 from emsco.cascade import Cascade, Evaluation, FrontModels
 from emsco.cascade.format import FORMAT
 from emsco.costs import FeatureCosts
-from emsco.data.frames import to_pandas, to_polars, to_pyarrow
+from emsco.data.frames import Columns, Tabular
 from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
@@ -49,15 +49,12 @@ from emsco.stats.error_costs import ErrorCosts, Total
 from emsco.stats.promises import Promise, promises_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ParetoFront(Sequence[ParetoPoint]):
+class ParetoFront(Tabular, Sequence[ParetoPoint]):
     """The best trade-offs between coverage, accuracy and cost, best first.
 
     To gain in one of the three, you give up some of another. Figures are *scored*: the rows that
@@ -642,21 +639,13 @@ class ParetoFront(Sequence[ParetoPoint]):
         """Show the first of the shortlist as a table and all points as a picture, for notebooks."""
         return front_html(self)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas table with one row per point.
+    def columns(self) -> Columns:
+        """Return the points as columns by name, for `to_pandas`, `to_polars` and `to_pyarrow`.
 
         A column per feature holds the stage that buys it, from 1; 0 means never. A column per class
         holds its recall on the scored rows; `thresholds` is there if designs have their own.
         """
-        return to_pandas(front_columns(self))
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return a Polars table with one row per point, as `to_pandas` does."""
-        return to_polars(front_columns(self))
-
-    def to_pyarrow(self) -> pa.Table:
-        """Return a PyArrow table with one row per point, as `to_pandas` does."""
-        return to_pyarrow(front_columns(self))
+        return front_columns(self)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dict of plain values per point, with features and counts of each stage."""

@@ -74,10 +74,9 @@ class Reference(Objectives):
 
     def scored_by(self, metric: str) -> Objectives:
         """Return the objectives with the accuracy that `metric` names."""
-        found = self.objectives
         if metric == "accuracy":
-            return found
-        return replace(found, accuracy=self.by_class.balanced_accuracy)
+            return self.objectives
+        return replace(self.objectives, accuracy=self.by_class.balanced_accuracy)
 
     def total(self, error_cost: Any, reject_cost: Any = None) -> Total:
         """Return what a row costs with its features, errors and rejections; see `ParetoPoint`."""
@@ -97,9 +96,8 @@ class Reference(Objectives):
 
         With costs of errors, they have its total.
         """
-        total = {} if costs is None else {"total": self.total_with(costs).to_dict()}
-        own = {"title": self.title, **self.to_dict(), "by_class": self.by_class.to_dict()}
-        return {**own, **total}
+        figures = {"title": self.title, **self.to_dict(), "by_class": self.by_class.to_dict()}
+        return figures if costs is None else {**figures, "total": self.total_with(costs).to_dict()}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""
@@ -200,8 +198,8 @@ def references_from_dicts(
     fields: Fields, name: str, labels: Sequence[object]
 ) -> tuple[Reference, ...]:
     """Read all references from a file, or none."""
-    found = fields.many_fields(name) if fields.items(name) else []
-    if len(found) not in (0, len(_KINDS)):
-        fields.refuse(name, f"{len(_KINDS)} references or none", f"{len(found)}")
-    pairs = zip(found, _KINDS, strict=False)
+    known = fields.many_fields(name) if fields.items(name) else []
+    if len(known) not in (0, len(_KINDS)):
+        fields.refuse(name, f"{len(_KINDS)} references or none", f"{len(known)}")
+    pairs = zip(known, _KINDS, strict=False)
     return tuple(Reference.from_fields(one, kind, labels) for one, kind in pairs)

@@ -59,75 +59,61 @@ def front_text(front: ParetoFront) -> str:
     return "\n".join(lines)
 
 
+def _figures(figures: Objectives, has_expected: bool) -> str:
+    expected = figures.expected if isinstance(figures, ParetoPoint) else None
+    accuracy = f"{expected.accuracy.value:10.3f}" if expected else " " * 10
+    more = accuracy if has_expected else ""
+    return f"{figures.coverage:8.3f}  {figures.accuracy:8.3f}{more}  {figures.cost:9.6g}"
+
+
 def front_columns(front: ParetoFront) -> Columns:
     """Collect one row per point: scored and seen figures, and the stage that buys each feature.
 
     If a design has thresholds of its own, a column has them as text, as in "0.9 → 0.75".
     """
     points, seen = front.points, front.seen
+    has_delays = front.costs.has_delays
     columns: dict[str, Any] = {
-        _title(name, front): [getattr(point, name) for point in points]
+        metric_name(front.metric) if name == "accuracy" else name: [
+            getattr(point, name) for point in points
+        ]
         for name in (*_OBJECTIVES, "n_stages", "n_tied")
     }
-    has_delays = front.costs.has_delays
     if has_delays:
         columns["mean delay"] = [point.mean_delay for point in points]
         columns["worst delay"] = [point.worst_delay for point in points]
-    columns |= _expected(points)
+    expected = [point.expected for point in points if point.expected is not None]
+    if len(expected) == len(points):
+        for name in _OBJECTIVES:
+            estimates = [getattr(one, name) for one in expected]
+            columns[f"expected {name}"] = [one.value for one in estimates]
+            columns[f"expected {name} low"] = [one.low for one in estimates]
+            columns[f"expected {name} high"] = [one.high for one in estimates]
     if seen is not None:
         for name in _OBJECTIVES:
             columns[f"seen {name}"] = [getattr(one, name) for one in seen]
         if has_delays:
             columns["seen mean delay"] = [one.mean_delay for one in seen]
-    if points[0].by_class is not None:
-        columns |= _assessed(points)
+    by_class = [point.by_class for point in points if point.by_class is not None]
+    if by_class:
+        recalls = [one.recall.tolist() for one in by_class]
+        for j, label in enumerate(by_class[0].labels):
+            columns[f"recall of {label}"] = [recall[j] for recall in recalls]
+        columns["informative"] = [point.is_informative for point in points]
+        columns["shortlisted"] = [point.shortlisted for point in points]
     if any(point.design.thresholds for point in points):
-        least = (point.design.thresholds_or(front.min_confidence) for point in points)
-        columns["thresholds"] = [*map(thresholds_in_words, least)]
+        thresholds = (point.design.thresholds_or(front.min_confidence) for point in points)
+        columns["thresholds"] = [*map(thresholds_in_words, thresholds)]
     for i, name in enumerate(front.costs.names):
         columns[f"stage of {name}"] = [int(point.design.stages[i]) + 1 for point in points]
     return columns
 
 
-def _expected(points: Sequence[ParetoPoint]) -> dict[str, Any]:
-    """Collect expected figures and the limits of their intervals, if all points have them."""
-    found = [point.expected for point in points if point.expected is not None]
-    if len(found) < len(points):
-        return {}
-    columns = {}
-    for name in _OBJECTIVES:
-        estimates = [getattr(one, name) for one in found]
-        columns[f"expected {name}"] = [one.value for one in estimates]
-        columns[f"expected {name} low"] = [one.low for one in estimates]
-        columns[f"expected {name} high"] = [one.high for one in estimates]
-    return columns
-
-
-def _assessed(points: Sequence[ParetoPoint]) -> dict[str, Any]:
-    """Collect the recall of each class on scored rows, and what the assessment says."""
-    by_class = [point.by_class for point in points if point.by_class is not None]
-    recalls = [one.recall.tolist() for one in by_class]
-    return {
-        **{
-            f"recall of {label}": [recall[j] for recall in recalls]
-            for j, label in enumerate(by_class[0].labels)
-        },
-        "informative": [point.is_informative for point in points],
-        "shortlisted": [point.shortlisted for point in points],
-    }
-
-
 def front_html(front: ParetoFront) -> str:
     """Show the shortlist and the references as a table, and all points as a picture."""
-    points, seen = front.points, front.seen
-    shown = front.shortlist()[:_HTML_LINES]
-    lines = _html_lines(front, shown)
-    seen_headings = tuple(f"seen {name}" for name in _OBJECTIVES) if seen else ()
-    own_headings = [_title(name, front) for name in _OBJECTIVES]
-    metric = own_headings[1]
-    expected = (f"expected {metric}",) if all(points[i].expected for i in shown) else ()
-    own_headings += ["mean delay"] if front.costs.has_delays else []
-    headings = ("#", *own_headings, *expected, *seen_headings, "buys first", "stages")
+    points, seen, metric = front.points, front.seen, metric_name(front.metric)
+    columns = _html_columns(front, front.shortlist()[:_HTML_LINES])
+    lines = list(zip(*columns.values(), strict=True))
     dots = [
         Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point, metric)}")
         for i, point in enumerate(points)
@@ -135,39 +121,36 @@ def front_html(front: ParetoFront) -> str:
     on_tests = f", seen on {whole(seen[0].n_rows)}" if seen else ""
     proof = "; proven" if front.proven else ""
     return fragment(
-        f"Front of {counted(len(points), 'design')}: "
-        f"scored on {points[0].rows_in_words}"
+        f"Front of {counted(len(points), 'design')}: scored on {points[0].rows_in_words}"
         f"{on_tests}{proof}",
-        f"<div>{table(headings, lines, ('buys first',))}{_html_notes(front, shown)}</div>",
+        f"<div>{table(tuple(columns), lines, ('buys first',))}{_html_notes(front)}</div>",
         scatter(dots, "cost", metric, "coverage"),
     )
 
 
-def _html_lines(front: ParetoFront, shown: Sequence[int]) -> list[tuple[str, ...]]:
-    """Cells of some points, and of the references below them."""
+def _html_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequence[str]]:
+    """Cells of some points, and of the references below them, by heading."""
     points, references = [front.points[i] for i in shown], front.references
-    own: list[tuple[str, ...]] = [
-        *objective_lines([*points, *(one.scored_by(front.metric) for one in references)])
-    ]
+    blanks, metric = [""] * len(references), metric_name(front.metric)
+    marks = ["" if point.is_informative else f" {NO_BETTER}" for point in points]
+    columns: dict[str, Sequence[str]] = {
+        "#": [f"{i}{mark}" for i, mark in zip(shown, marks, strict=True)] + blanks
+    }
+    scored = objective_lines([*points, *(one.scored_by(front.metric) for one in references)])
+    columns |= zip(("coverage", metric, "cost"), zip(*scored, strict=True), strict=True)
     if front.costs.has_delays:
-        waits = delay_cells(front, shown)
-        own = [(*figures, one) for figures, one in zip(own, waits, strict=True)]
-    if all(point.expected for point in points):
-        more = [str(point.expected.accuracy) for point in points if point.expected]
-        pairs = zip(own, [*more, *[""] * len(references)], strict=True)
-        own = [(*figures, expected) for figures, expected in pairs]
-    seen: list[tuple[str, ...]] = [()] * len(own)
+        columns["mean delay"] = delay_cells(front, shown)
+    expected = [str(point.expected.accuracy) for point in points if point.expected]
+    if len(expected) == len(points):
+        columns[f"expected {metric}"] = expected + blanks
     if front.seen:
         on_tests = objective_lines([*(front.seen[i] for i in shown), *front.seen_references])
-        seen = [*on_tests, *[("", "", "")] * (len(own) - len(on_tests))]
-    ends = [
-        (f"{i}{'' if point.is_informative else f' {NO_BETTER}'}", _buys(point), str(point.n_stages))
-        for i, point in zip(shown, points, strict=True)
-    ] + [("", one.title, "") for one in references]
-    return [
-        (name, *figures, *others, buys, n_stages)
-        for (name, buys, n_stages), figures, others in zip(ends, own, seen, strict=True)
-    ]
+        on_tests += [("", "", "")] * (len(scored) - len(on_tests))
+        for name, cells in zip(_OBJECTIVES, zip(*on_tests, strict=True), strict=True):
+            columns[f"seen {name}"] = cells
+    columns["buys first"] = [_buys(point) for point in points] + [one.title for one in references]
+    columns["stages"] = [str(point.n_stages) for point in points] + blanks
+    return columns
 
 
 def delay_cells(front: ParetoFront, shown: Sequence[int]) -> list[str]:
@@ -176,11 +159,11 @@ def delay_cells(front: ParetoFront, shown: Sequence[int]) -> list[str]:
     return aligned([*points, *(one.delay(front.costs) for one in front.references)])
 
 
-def _html_notes(front: ParetoFront, shown: Sequence[int]) -> str:
-    n_all, n_shortlisted = len(front.points), len(front.shortlist())
-    notes = []
-    if n_shortlisted < n_all:
-        notes.append(f"{n_shortlisted:,} of {n_all:,} designs differ beyond noise.")
+def _html_notes(front: ParetoFront) -> str:
+    n_all, shortlist = len(front.points), front.shortlist()
+    shown, notes = shortlist[:_HTML_LINES], []
+    if len(shortlist) < n_all:
+        notes.append(f"{len(shortlist):,} of {n_all:,} designs differ beyond noise.")
     if n_all > len(shown):
         notes.append(f"{n_all - len(shown):,} more; to_pandas() has all.")
     if not all(front.points[i].is_informative for i in shown):
@@ -191,15 +174,3 @@ def _html_notes(front: ParetoFront, shown: Sequence[int]) -> str:
 def _buys(point: ParetoPoint) -> str:
     buys = listed(point.design.features(0), _MOST_NAMES)
     return f"{buys} {point.design.threshold_in_words(0)}".rstrip()
-
-
-def _figures(found: Objectives, has_expected: bool) -> str:
-    expected = found.expected if isinstance(found, ParetoPoint) else None
-    accuracy = f"{expected.accuracy.value:10.3f}" if expected else " " * 10
-    more = accuracy if has_expected else ""
-    return f"{found.coverage:8.3f}  {found.accuracy:8.3f}{more}  {found.cost:9.6g}"
-
-
-def _title(name: str, front: ParetoFront) -> str:
-    """Heading of a scored figure; the accuracy goes by the name of its metric."""
-    return metric_name(front.metric) if name == "accuracy" else name

@@ -1,4 +1,4 @@
-"""Designs over named features, and those that share the objectives of a point."""
+"""Chromosomes of a search as designs over named features, for points and their ties."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from emsco._base.typing import AnyArray, StageArray
 from emsco.designs.chromosomes import stages_of
 from emsco.designs.design import Design
 from emsco.designs.thresholds import ThresholdGrid
-from emsco.errors import NoSuchDesign
-from emsco.front.point import ParetoPoint
 from emsco.scoring.pareto import TieSource
 
 
@@ -34,8 +32,8 @@ class NamedDesigns:
         """Return the design of one chromosome."""
         if self.grid is None or self.grid.is_single or self.classes is None:
             return Design(genes, self.names)
-        own = self.grid.of_design(genes, self.classes)
-        return Design(stages_of(genes), self.names, own)
+        thresholds = self.grid.of_design(genes, self.classes)
+        return Design(stages_of(genes), self.names, thresholds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,16 +46,3 @@ class NamedTies:
     def __call__(self, position: int) -> Iterator[Design]:
         """Iterate over the designs, the simplest first."""
         return map(self.named, self.source(position))
-
-
-def tied_designs(point: ParetoPoint, position: int, source: NamedTies | None) -> Iterator[Design]:
-    """Iterate over the designs that tie with a point; without a source, over the point alone."""
-    added = point.is_simplified and point.n_tied == 1  # its search did not return it
-    if source is None or added:  # built by hand, or loaded from a file
-        if point.n_tied > 1:
-            raise NoSuchDesign(
-                f"ties must be asked of the front that a search returned, got one from a file, "
-                f"which holds 1 of the {point.n_tied:,} designs; search again to list them."
-            )
-        return iter((point.design,))
-    return source(position)

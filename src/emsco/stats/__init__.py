@@ -1,1 +1,1 @@
-"""How far to trust a cascade on new rows: reliability, and risk against coverage."""
+"""Statistics of counts, costs and confidences that know nothing of designs."""

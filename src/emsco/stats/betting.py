@@ -46,8 +46,8 @@ def mean_p_values(values: FloatArray, most: float, delta: float = 0.05) -> Float
     known = np.column_stack([np.full(n_tests, 0.25), spread[:, :-1]])  # before each value
     stake = np.minimum(np.sqrt(2 * np.log(1 / delta) / (n * known)), LARGEST_STAKE / (1 - most))
     capital = np.cumsum(np.log1p(stake * (most - values)), axis=1)
-    found: FloatArray = np.exp(np.minimum(0.0, -capital.max(axis=1)))
-    return found
+    p_values: FloatArray = np.exp(np.minimum(0.0, -capital.max(axis=1)))
+    return p_values
 
 
 def log_capital_below(values: ArrayLike, counts: ArrayLike, mean: float) -> FloatArray:
@@ -67,8 +67,8 @@ def log_capital_below(values: ArrayLike, counts: ArrayLike, mean: float) -> Floa
         return np.zeros(n.shape[:-1])  # no mean is below
     stakes = _STAKES / (1 - mean) if mean < 1 else _STAKES * 1e9
     by_stake = n @ np.log1p(stakes * (mean - x)[:, None])
-    found: FloatArray = log_sum_exp(by_stake) - np.log(len(stakes))
-    return found
+    capital: FloatArray = log_sum_exp(by_stake) - np.log(len(stakes))
+    return capital
 
 
 def log_capital_above(values: ArrayLike, counts: ArrayLike, mean: float) -> FloatArray:

@@ -5,24 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from emsco._base.documents import Fields
 from emsco._base.typing import FloatArray, IntArray, LabelArray
-from emsco.data.frames import Columns, to_pandas, to_polars
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
+from emsco.data.frames import Columns, Tabular
 
 CHANCE = 1.645  # standard errors that chance exceeds once in 20
 _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class ByClass:
+class ByClass(Tabular):
     """Confusion matrix with a column for rejected rows, and the shares that follow from it.
 
     Arrays have one entry per class, in the order of `labels`. A share of nothing is 0.
@@ -38,10 +34,10 @@ class ByClass:
     Examples
     --------
     >>> truth, given = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 2, 1, 0])
-    >>> found = ByClass.from_labels(("well", "ill"), truth, given)
-    >>> found.counts
+    >>> by_class = ByClass.from_labels(("well", "ill"), truth, given)
+    >>> by_class.counts
     ((2, 0, 1), (1, 1, 0))
-    >>> found.recall.tolist(), found.commonest, found.commonest_share
+    >>> by_class.recall.tolist(), by_class.commonest, by_class.commonest_share
     ([0.6666666666666666, 0.5], 'well', 0.6)
     """
 
@@ -106,20 +102,20 @@ class ByClass:
     @property
     def rows(self) -> FloatArray:
         """Rows of each class."""
-        found: FloatArray = self._counts.sum(axis=1)
-        return found
+        counts: FloatArray = self._counts.sum(axis=1)
+        return counts
 
     @property
     def answered(self) -> FloatArray:
         """Rows of each class that got a label, right or wrong."""
-        found: FloatArray = self._counts[:, :-1].sum(axis=1)
-        return found
+        counts: FloatArray = self._counts[:, :-1].sum(axis=1)
+        return counts
 
     @property
     def given(self) -> FloatArray:
         """Rows that got each label."""
-        found: FloatArray = self._counts[:, :-1].sum(axis=0)
-        return found
+        counts: FloatArray = self._counts[:, :-1].sum(axis=0)
+        return counts
 
     @property
     def correct(self) -> FloatArray:
@@ -187,14 +183,6 @@ class ByClass:
         half_a_row = 0.5 / (n * float(answered[there].min()))  # rows come one by one
         return mean - 1 / n - half_a_row > CHANCE * error
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas table with one row per class."""
-        return to_pandas(self.columns())
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return a Polars table with one row per class."""
-        return to_polars(self.columns())
-
     def columns(self) -> Columns:
         """Return one line per class: its rows, its shares, and the confusion matrix."""
         counts = np.array(self.counts)  # whole numbers stay whole
@@ -236,8 +224,8 @@ def is_beyond(share: float, accuracy: float, n_rows: float) -> bool:
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    found: FloatArray = part / np.where(whole > 0, whole, 1.0)
-    return found
+    shares: FloatArray = part / np.where(whole > 0, whole, 1.0)
+    return shares
 
 
 def _is_count(value: Any) -> bool:

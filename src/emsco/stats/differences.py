@@ -177,22 +177,22 @@ class RowFigures:
         of_row[rows] = truth
 
         def sums(values: FloatArray) -> FloatArray:
-            found: FloatArray = np.bincount(rows, values, n).astype(np.float64)
-            return found
+            by_row: FloatArray = np.bincount(rows, values, n).astype(np.float64)
+            return by_row
 
         answered = (given < n_classes) * weights
         right = (given == truth) * weights
         total, n_answered, n_right, spent = map(sums, (weights, answered, right, cost * weights))
         ratios = [(n_answered, total), (n_right, n_answered), (spent, total)]
         figures, influence = zip(*(_ratio(*pair) for pair in ratios), strict=True)
-        shares = [
-            _ratio_by_class(part, total, of_row, n_classes)
-            for part in (n_right, n_answered - n_right)
-        ]
+        parts = (n_right, n_answered - n_right)
+        shares, influence_by_class = zip(
+            *(_ratio_by_class(part, total, of_row, n_classes) for part in parts), strict=True
+        )
         return cls(
             np.array(figures),
-            np.array([share for share, _ in shares]),
-            np.array([*influence, *(own for _, own in shares)]),
+            np.array(shares),
+            np.array([*influence, *influence_by_class]),
             of_row,
         )
 

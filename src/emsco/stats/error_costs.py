@@ -191,10 +191,10 @@ class ErrorCosts:
         If none of these rows is of a kind, its mean is over the rows of all classes, and for
         wrong labels over all labels that would be wrong. `promised` is as for `total`.
         """
-        found, _ = self._means(by_class, _STEADY if promised else 0.0)
-        return found[0], found[1], found[2]
+        (correct, wrong, rejected), _ = self._means(by_class, promised)
+        return correct, wrong, rejected
 
-    def _means(self, by_class: ByClass | None, steady: float) -> tuple[list[float], list[float]]:
+    def _means(self, by_class: ByClass | None, promised: bool) -> tuple[list[float], list[float]]:
         """Mean costs of correct, wrong and rejected rows, and their standard errors."""
         n = len(self.labels)
         counts = np.zeros((n, n + 1)) if by_class is None else np.array(by_class.counts)
@@ -202,18 +202,18 @@ class ErrorCosts:
         shares = rows / rows.sum() if rows.sum() else np.full((n, 1), 1 / n)
         right = np.column_stack([np.eye(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)])
         rejected = np.arange(n + 1)[None] == n
-        kinds = (right, ~right & ~rejected, np.broadcast_to(rejected, right.shape))
-        found, errors = [], []
-        for kind in kinds:
-            own = np.where(kind, counts, 0.0)
+        steady = _STEADY if promised else 0.0
+        means, errors = [], []
+        for kind in (right, ~right & ~rejected, np.broadcast_to(rejected, right.shape)):
             usual = np.where(kind, shares / kind.sum(axis=1, keepdims=True), 0.0)
             usual /= usual.sum()
-            own = own + (steady if own.sum() else max(steady, 1.0)) * usual
-            mean = float((own * self.costs).sum() / own.sum())
-            variance = float((own * (self.costs - mean) ** 2).sum() / own.sum())
-            found.append(mean)
-            errors.append(math.sqrt(variance / own.sum()))
-        return found, errors
+            seen = np.where(kind, counts, 0.0)
+            weights = seen + (steady if seen.sum() else max(steady, 1.0)) * usual
+            mean = float((weights * self.costs).sum() / weights.sum())
+            variance = float((weights * (self.costs - mean) ** 2).sum() / weights.sum())
+            means.append(mean)
+            errors.append(math.sqrt(variance / weights.sum()))
+        return means, errors
 
     def wrong_by_class(self, by_class: ByClass) -> FloatArray:
         """Mean cost of a wrong label for each true class, as some rows were labelled.
@@ -223,8 +223,8 @@ class ErrorCosts:
         wrong = ~np.eye(len(self.labels), dtype=np.bool_)
         counts = np.where(wrong, np.array(by_class.counts, dtype=np.float64)[:, :-1], 0.0)
         counts = np.where(counts.sum(axis=1, keepdims=True) > 0, counts, wrong)
-        found: FloatArray = (counts * self.of_labels).sum(axis=1) / counts.sum(axis=1)
-        return found
+        means: FloatArray = (counts * self.of_labels).sum(axis=1) / counts.sum(axis=1)
+        return means
 
     def total(
         self,
@@ -255,7 +255,7 @@ class ErrorCosts:
             these tell little about what its next ones cost. So ten errors and ten rejections are
             added that hit the classes as often as these come, and the total is less certain.
         """
-        means, errors = self._means(by_class, _STEADY if promised else 0.0)
+        means, errors = self._means(by_class, promised)
         correct, wrong, rejected = means
         coverage, accuracy = figures.coverage, figures.accuracy
         if expected is not None:
@@ -317,34 +317,32 @@ def plain_costs(given: Any) -> Any:
 def _matrix(given: Any, labels: tuple[object, ...]) -> FloatArray:
     """Check the cost of each label for a row of each class."""
     n = len(labels)
-    if is_number(given) or isinstance(given, Mapping):
-        found = _from_mapping(given, labels) if isinstance(given, Mapping) else None
-        if found is None:
-            found = np.full((n, n), check_number(_ERROR, given, 0, math.inf, "[)"))
-            np.fill_diagonal(found, 0.0)
+    if is_number(given):
+        costs = np.full((n, n), check_number(_ERROR, given, 0, math.inf, "[)"))
+        np.fill_diagonal(costs, 0.0)
+    elif isinstance(given, Mapping):
+        costs = _from_mapping(given, labels)
     else:
-        found = _from_lines(given, labels)
-    for i in range(n):
-        dear = [j for j in range(n) if found[i, j] < found[i, i]]
-        if dear:
-            rule = f"make the correct label of class {labels[i]!r} cost no more than a wrong one"
-            got = f"{found[i, i]:g} for it and {found[i, dear[0]]:g} for {labels[dear[0]]!r}"
-            raise refused(_ERROR, rule, given, got=got)
-    return found
+        costs = _from_lines(given, labels)
+    for i, j in np.argwhere(costs < np.diagonal(costs)[:, None]).tolist():
+        rule = f"make the correct label of class {labels[i]!r} cost no more than a wrong one"
+        got = f"{costs[i, i]:g} for it and {costs[i, j]:g} for {labels[j]!r}"
+        raise refused(_ERROR, rule, given, got=got)
+    return costs
 
 
 def _from_mapping(given: Mapping[Any, Any], labels: tuple[object, ...]) -> FloatArray:
-    found = np.zeros((len(labels), len(labels)))
+    costs = np.zeros((len(labels), len(labels)))
     for i, (label, line) in enumerate(_lines(_ERROR, given, labels)):
         if not isinstance(line, Mapping):
-            found[i] = check_number(_ERROR, line, 0, math.inf, "[)", of=f"class {label!r}")
-            found[i, i] = 0.0
+            costs[i] = check_number(_ERROR, line, 0, math.inf, "[)", of=f"class {label!r}")
+            costs[i, i] = 0.0
             continue
-        said = _lines(_ERROR, {label: 0.0, **of_labels(line, labels)}, labels, f"class {label!r}")
-        for j, (other, cost) in enumerate(said):
+        by_label = {label: 0.0, **of_labels(line, labels)}
+        for j, (other, cost) in enumerate(_lines(_ERROR, by_label, labels, f"class {label!r}")):
             of = f"class {label!r} given the label {other!r}"
-            found[i, j] = check_number(_ERROR, cost, 0, math.inf, "[)", of=of)
-    return found
+            costs[i, j] = check_number(_ERROR, cost, 0, math.inf, "[)", of=of)
+    return costs
 
 
 def _from_lines(given: Any, labels: tuple[object, ...]) -> FloatArray:
@@ -354,15 +352,15 @@ def _from_lines(given: Any, labels: tuple[object, ...]) -> FloatArray:
         "labels given across"
     )
     try:
-        found = np.array(given, dtype=np.float64)
+        costs = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise refused(_ERROR, rule, given) from None
-    if found.shape != (n, n):
-        raise refused(_ERROR, rule, given, got=f"the shape {found.shape}")
-    for i, j in zip(*np.nonzero(~(np.isfinite(found) & (found >= 0))), strict=True):
+    if costs.shape != (n, n):
+        raise refused(_ERROR, rule, given, got=f"the shape {costs.shape}")
+    for i, j in np.ndindex(n, n):
         of = f"class {labels[i]!r} given the label {labels[j]!r}"
-        check_number(_ERROR, float(found[i, j]), 0, math.inf, "[)", of=of)
-    return found
+        check_number(_ERROR, float(costs[i, j]), 0, math.inf, "[)", of=of)
+    return costs
 
 
 def _of_classes(name: str, given: Any, labels: tuple[object, ...]) -> list[float]:
@@ -394,7 +392,6 @@ def _lines(
 def _in_words(costs: Sequence[float], what: str, labels: Sequence[object]) -> str:
     if len(set(costs)) == 1:
         return f"{costs[0]:.10g} for {what}"
-    about = [f"about {label!r}" for label in labels]
-    first, *others = [f"{cost:.10g} {which}" for cost, which in zip(costs, about, strict=True)]
-    number, _, which = first.partition(" ")
-    return ", ".join([f"{number} for {what} {which}", *others])
+    pairs = zip(costs, labels, strict=True)
+    first, *others = [f"{cost:.10g} about {label!r}" for cost, label in pairs]
+    return ", ".join([first.replace(" about", f" for {what} about", 1), *others])

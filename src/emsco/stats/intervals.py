@@ -1,4 +1,10 @@
-"""Intervals of shares and of mean costs, for any number of rows that is fixed beforehand."""
+"""Intervals of shares and of mean costs, for any number of rows that is fixed beforehand.
+
+A share over rows that are alike within groups, such as several visits of a patient, is less certain
+than over as many independent rows. The *effective* number is that of independent rows with the same
+certainty. Exact intervals for so many rows are approximate intervals of the share (Korn and
+Graubard, 1998). SciPy is imported where it is used, since deciding does without it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +34,7 @@ def share_intervals(
     >>> share_intervals([0, 87], [20, 100])[0]
     Interval(low=0.0, high=0.168433471)
     """
-    from scipy.special import betaincinv  # only here, since deciding does without SciPy
+    from scipy.special import betaincinv
 
     hits, rows = np.broadcast_arrays(*(np.asarray(one, float) for one in (n_hits, n_rows)))
     misses, tail = np.maximum(rows - hits, 0.0), (1 - level) / 2
@@ -101,6 +107,66 @@ def normal_interval(mean: float, deviation: float, n_rows: float, level: float =
 
     error = deviation / math.sqrt(n_rows - 1) * float(stats.t.ppf((1 + level) / 2, n_rows - 1))
     return Interval(max(0.0, mean - error), mean + error)
+
+
+def kish(weights: FloatArray) -> float:
+    """Kish's effective number of rows with weights: the square of their sum over that of squares.
+
+    Examples
+    --------
+    >>> kish(np.array([1.0, 1.0, 1.0])), kish(np.array([1.0, 1.0, 0.0]))
+    (3.0, 2.0)
+    """
+    squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / squares if squares else 0.0
+
+
+def effective_rows(
+    part: FloatArray, whole: FloatArray, variance: float, varied: int, n_rows: float
+) -> float:
+    """Return the effective number of rows of a ratio of two sums over groups.
+
+    The spread of the groups around the ratio gives the design effect: how many times as large the
+    variance is as that of independent rows. If hardly any group has both outcomes, the design
+    effect is unknown; it is then drawn towards that of groups whose rows are all alike.
+
+    Parameters
+    ----------
+    part, whole : ndarray of shape (n_groups,)
+        Sums over the rows of each group, such as correct rows and answered rows.
+    variance : float
+        Variance of the ratio between independent rows of weight 1, such as p(1 - p).
+    varied : int
+        Number of groups with the rarer outcome.
+    n_rows : float
+        Effective number of the rows if they were independent.
+
+    Examples
+    --------
+    Rows of a group that are all alike count as one:
+
+    >>> whole = np.full(100, 5.0)
+    >>> part = np.where(np.arange(100) < 80, 5.0, 0.0)
+    >>> round(effective_rows(part, whole, variance=0.16, varied=20, n_rows=500), -1)
+    100.0
+    """
+    there = whole > 0
+    part, whole = part[there], whole[there]
+    n_groups = len(whole)
+    if n_groups < 2 or n_rows <= 1:
+        return min(1.0, n_rows)
+    all_alike = max(1.0, n_rows / kish(whole))
+    measured = all_alike
+    if variance > 0:
+        ratio = part.sum() / whole.sum()
+        spread = float(((part - ratio * whole) ** 2).sum()) * n_groups / (n_groups - 1)
+        measured = max(1.0, n_rows * spread / float(whole.sum()) ** 2 / variance)
+    effect = (all_alike + varied * measured) / (1 + varied)
+    from scipy import stats
+
+    # A spread that is known from few groups only is less certain.
+    rows, groups = stats.t.ppf((1 + LEVEL) / 2, [max(n_rows, n_groups) - 1, n_groups - 1])
+    return float(n_rows / effect) * float((rows / groups) ** 2)
 
 
 def _quantile(share: float, costs: FloatArray, rows: FloatArray, more: float) -> float:

@@ -160,39 +160,39 @@ def promises_of(
     ["accuracy of 'well' at least 0.99", 'mean cost at most 50']
     """
     accuracy, coverage, recall, cost = (limits.get(name) for name in LIMITS)
-    found: list[Promise] = []
+    promises: list[Promise] = []
     if accuracy is not None:
         by_label = accuracy if isinstance(accuracy, Mapping) else {None: accuracy}
-        found += _by_label("accuracy", by_label, labels, to_prove)
+        promises += _by_label("accuracy", by_label, labels, to_prove)
     if coverage is not None:
-        found.append(Promise("coverage", check_number("min_coverage", coverage, 0, 1, "(]")))
+        promises.append(Promise("coverage", check_number("min_coverage", coverage, 0, 1, "(]")))
     if recall is not None:
         if not isinstance(recall, Mapping):
             rule = "be a dict of labels and shares, as in {'ill': 0.9}"
             raise refused("min_recall", rule, recall)
-        found += _by_label("recall", recall, labels, to_prove)
+        promises += _by_label("recall", recall, labels, to_prove)
     if cost is not None:
-        found.append(Promise("cost", check_number("max_cost", cost, 0, math.inf, "[)")))
-    if not found:
+        promises.append(Promise("cost", check_number("max_cost", cost, 0, math.inf, "[)")))
+    if not promises:
         listed = [part for name in LIMITS for part in (", ", Parameter(name))]
         raise ParameterError("one of ", *listed[1:], " must be given, got none.")
-    return tuple(found)
+    return tuple(promises)
 
 
 def _by_label(
     kind: str, limits: Mapping[Any, Any], labels: Sequence[object], to_prove: bool
 ) -> list[Promise]:
     """Return a promise for each label; unknown labels are refused."""
-    name, found = f"min_{kind}", []
+    name, promises = f"min_{kind}", []
     ends, note = ("()", _NO_PROOF) if to_prove else ("(]", "")
     for label, limit in of_labels(limits, labels).items():
         is_whole = label is None and kind == "accuracy"
         if label not in labels and not is_whole:
             raise refused(name, f"name the classes {some(labels)}", limits, got=repr(label))
         of = "" if is_whole else f"class {label!r}"
-        least = check_number(name, limit, 0, 1, ends, of=of, note=note)
-        found.append(Promise(kind, least, None if is_whole else labels[labels.index(label)]))
-    return sorted(found, key=lambda one: -1 if one.label is None else labels.index(one.label))
+        share = check_number(name, limit, 0, 1, ends, of=of, note=note)
+        promises.append(Promise(kind, share, None if is_whole else labels[labels.index(label)]))
+    return sorted(promises, key=lambda one: -1 if one.label is None else labels.index(one.label))
 
 
 def limits_of(promises: Sequence[Promise]) -> dict[str, Any]:
@@ -203,30 +203,30 @@ def limits_of(promises: Sequence[Promise]) -> dict[str, Any]:
     >>> limits_of([Promise("accuracy", 0.95), Promise("recall", 0.9, "ill")])
     {'min_accuracy': 0.95, 'min_recall': {'ill': 0.9}}
     """
-    found: dict[str, dict[Any, float]] = {}
+    limits: dict[str, dict[Any, float]] = {}
     for one in promises:
-        found.setdefault(one.parameter, {})[one.label] = one.limit
+        limits.setdefault(one.parameter, {})[one.label] = one.limit
     return {
         name: by_label[None] if list(by_label) == [None] else by_label
-        for name, by_label in found.items()
+        for name, by_label in limits.items()
     }
 
 
 def promises_from_fields(fields: Fields, labels: Sequence[object]) -> tuple[Promise, ...]:
     """Read promises from a file and check them."""
-    found: list[Promise] = []
+    promises: list[Promise] = []
     for one in fields.many_fields("promises"):
         kind, label = one.text("kind"), one.get("label")
         if kind not in _KINDS:
             one.refuse("kind", f"one of {', '.join(_KINDS)}", kind)
         may_be = {"accuracy": [None, *labels], "recall": [*labels]}.get(kind, [None])
-        if label not in may_be or (kind, label) in ((each.kind, each.label) for each in found):
+        if label not in may_be or (kind, label) in ((each.kind, each.label) for each in promises):
             one.refuse("label", f"one of {some(may_be)}, each once", label)
         limit = one.number("limit", 0, math.inf if kind == "cost" else 1)
         if not limit and kind != "cost":
             one.refuse("limit", "above 0", limit)
-        found.append(Promise(kind, limit, may_be[may_be.index(label)]))
-    return tuple(found)
+        promises.append(Promise(kind, limit, may_be[may_be.index(label)]))
+    return tuple(promises)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +249,8 @@ class SeenPromise:
 
     Examples
     --------
-    >>> found = SeenPromise(Promise("accuracy", 0.87), 0.84, Interval(0.79, 0.88))
-    >>> print(found.verdict)
+    >>> accuracy = SeenPromise(Promise("accuracy", 0.87), 0.84, Interval(0.79, 0.88))
+    >>> print(accuracy.verdict)
     too few rows
     """
 
@@ -299,10 +299,10 @@ class PromiseReport:
     --------
     >>> promised, seen = Objectives(0.9, 0.87, 5.0), Objectives(0.92, 0.84, 5.6)
     >>> intervals = Interval(0.88, 0.95), Interval(0.79, 0.88), Interval(5.2, 6.0)
-    >>> found = PromiseReport.from_objectives(promised, seen, *intervals)
-    >>> [str(one.verdict) for one in found.promises]
+    >>> report = PromiseReport.from_objectives(promised, seen, *intervals)
+    >>> [str(one.verdict) for one in report.promises]
     ['kept', 'too few rows', 'not kept']
-    >>> print(found.verdict)
+    >>> print(report.verdict)
     not kept
     """
 
@@ -328,7 +328,7 @@ class PromiseReport:
         """
         known = ranges or {}
         intervals = {"coverage": coverage, "accuracy": accuracy, "cost": cost}
-        found = {
+        promises = {
             kind: SeenPromise(
                 Promise(kind, getattr(promised, kind)),
                 getattr(seen, kind),
@@ -337,7 +337,7 @@ class PromiseReport:
             )
             for kind, interval in intervals.items()
         }
-        return cls(**found, basis=basis)
+        return cls(**promises, basis=basis)
 
     @property
     def promises(self) -> tuple[SeenPromise, SeenPromise, SeenPromise]:
@@ -347,9 +347,9 @@ class PromiseReport:
     @property
     def verdict(self) -> Verdict:
         """The worst verdict of the three."""
-        found = {one.verdict for one in self.promises}
+        verdicts = {one.verdict for one in self.promises}
         worst_first = (Verdict.NOT_KEPT, Verdict.TOO_FEW, Verdict.KEPT)
-        return next(verdict for verdict in worst_first if verdict in found)
+        return next(verdict for verdict in worst_first if verdict in verdicts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the basis, the verdict, then each promise."""
@@ -393,18 +393,17 @@ class SeenTotal:
         if self.promised is None or self.seen.interval is None:
             return None
         promise = Promise("cost", self.promised.value)
-        found = SeenPromise(promise, self.value, self.seen.interval, self.promised.interval)
-        return found.verdict
+        return SeenPromise(promise, self.value, self.seen.interval, self.promised.interval).verdict
 
     def lines(self) -> list[tuple[str, str, str, str]]:
         """Return name, seen value, promised value and verdict, for tables: the sum, its parts."""
         promised, verdict = self.promised, self.verdict
         told = "" if promised is None else f"{promised.value:.4g}"
-        found = [("total", self.seen.in_words, told, str(verdict or ""))]
+        lines = [("total", self.seen.in_words, told, str(verdict or ""))]
         for name in ("features", "errors", "rejections"):
             told = "" if promised is None else f"{getattr(promised, name):.4g}"
-            found.append((f"  {name}", f"{getattr(self.seen, name):.4g}", told, ""))
-        return found
+            lines.append((f"  {name}", f"{getattr(self.seen, name):.4g}", told, ""))
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: seen and promised totals, and the verdict."""

@@ -1,25 +1,21 @@
-"""Reliability: compare the confidence of a stage with the share of its labels that are correct."""
+"""Reliability of confidences, bin by bin, and risk against coverage as thresholds rise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import AnyArray, BoolArray, FloatArray
-from emsco.data.frames import Columns, to_pandas, to_polars
+from emsco.data.frames import Columns, Tabular
 from emsco.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reliability:
+class Reliability(Tabular):
     """Mean confidence and accuracy of a stage, in bins of confidence.
 
     If the confidence is honest, both agree in every bin: of the labels with confidence 0.8, 80 %
@@ -46,8 +42,8 @@ class Reliability:
     --------
     >>> confidence = np.array([0.6, 0.6, 0.9, 0.9])
     >>> correct = np.array([True, False, True, True])
-    >>> found = reliability_of(confidence, correct, n_bins=2, lowest=0.5)
-    >>> found.accuracy.tolist(), round(found.error, 3)
+    >>> reliability = reliability_of(confidence, correct, n_bins=2, lowest=0.5)
+    >>> reliability.accuracy.tolist(), round(reliability.error, 3)
     ([0.5, 1.0], 0.1)
     """
 
@@ -63,14 +59,6 @@ class Reliability:
     def errors(self) -> FloatArray:
         """Accuracy minus mean confidence of each bin: negative where a stage is overconfident."""
         return self.accuracy - self.confidence
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas table with one row per bin; figures of empty bins are missing."""
-        return to_pandas(self.columns())
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return a Polars table with one row per bin; figures of empty bins are missing."""
-        return to_polars(self.columns())
 
     def columns(self) -> Columns:
         """Return the bins as columns by name; figures of empty bins are masked."""
@@ -162,7 +150,7 @@ _STEPS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RiskCoverage:
+class RiskCoverage(Tabular):
     """Coverage, risk and cost at each threshold; all arrays have the shape (n_thresholds,).
 
     Attributes
@@ -194,14 +182,6 @@ class RiskCoverage:
         if not steps.sum():
             return float(risk.mean()) if risk.size else 0.0
         return float((steps * (risk[1:] + risk[:-1]) / 2).sum() / steps.sum())
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas table with one row per threshold."""
-        return to_pandas(self.columns())
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return a Polars table with one row per threshold."""
-        return to_polars(self.columns())
 
     def columns(self) -> Columns:
         """Return columns by name; the risk is masked where no row gets a label."""
@@ -249,8 +229,8 @@ def risk_coverage_of(
     --------
     >>> confidence = np.array([[0.9, 0.6], [0.9, 0.8]])
     >>> correct = np.array([[True, False], [True, True]])
-    >>> found = risk_coverage_of(confidence, correct, [1, 3], [0.5, 0.7, 0.85])
-    >>> found.coverage.tolist(), found.risk.tolist(), found.cost.tolist()
+    >>> curve = risk_coverage_of(confidence, correct, [1, 3], [0.5, 0.7, 0.85])
+    >>> curve.coverage.tolist(), curve.risk.tolist(), curve.cost.tolist()
     ([1.0, 1.0, 0.5], [0.5, 0.0, 0.0], [1.0, 2.0, 2.0])
     """
     paid, levels = np.asarray(costs, dtype=np.float64), np.unique(np.asarray(thresholds, float))
@@ -261,7 +241,7 @@ def risk_coverage_of(
         )
     counts = np.ones(confidence.shape[1]) if weights is None else weights
     total = counts.sum() or 1.0
-    found = np.empty((3, len(levels)))
+    curve = np.empty((3, len(levels)))
     rows = np.arange(confidence.shape[1])
     for i, level in enumerate(levels):
         sure = confidence >= level
@@ -270,11 +250,11 @@ def risk_coverage_of(
         spent = np.where(accepted, paid[leaves], paid[-1])
         covered = counts @ accepted
         risk = 1 - (counts @ correct_exits) / covered if covered else np.nan
-        found[:, i] = covered / total, risk, counts @ spent / total
-    found[0] = np.minimum(found[0], 1.0)  # rounded sums of weights may exceed the total
-    for array in (levels, found):
+        curve[:, i] = covered / total, risk, counts @ spent / total
+    curve[0] = np.minimum(curve[0], 1.0)  # rounded sums of weights may exceed the total
+    for array in (levels, curve):
         array.setflags(write=False)
-    return RiskCoverage(levels, found[0], found[1], found[2], stage)
+    return RiskCoverage(levels, curve[0], curve[1], curve[2], stage)
 
 
 def spread_thresholds(confidence: FloatArray, lowest: float) -> FloatArray:

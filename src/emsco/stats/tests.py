@@ -1,4 +1,7 @@
-"""Margins of error and tests of figures over random splits, which share rows."""
+"""Tests of shares on given rows, and of figures over random splits, which share rows.
+
+SciPy is imported where a test is made, since deciding does without it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from emsco._base.typing import FloatArray, IntArray
+
+ALPHA = 0.05  # level of a test
+CHANCE = 0.05  # a p-value below is called beyond chance
 
 
 def share_p_value(n_hits: int, n_rows: int, least: float) -> float:
@@ -21,7 +26,7 @@ def share_p_value(n_hits: int, n_rows: int, least: float) -> float:
     >>> round(share_p_value(97, 100, 0.9), 4)
     0.0078
     """
-    from scipy.special import bdtr  # only here, since deciding does without SciPy
+    from scipy.special import bdtr
 
     return float(bdtr(n_rows - n_hits, n_rows, 1 - least))
 
@@ -32,50 +37,30 @@ def power(n_rows: IntArray, true: float, least: float, delta: float) -> FloatArr
 
     misses = np.maximum(stats.binom.ppf(delta, n_rows, 1 - least), 0)
     misses = misses - (stats.binom.cdf(misses, n_rows, 1 - least) > delta)  # -1: no count will do
-    found: FloatArray = stats.binom.cdf(misses, n_rows, 1 - true)
-    return found
+    chance: FloatArray = stats.binom.cdf(misses, n_rows, 1 - true)
+    return chance
 
 
-ALPHA = 0.05
+def p_values_below(n_hits: ArrayLike, n_rows: ArrayLike) -> FloatArray:
+    """Test of each subgroup whether its share is below that of all others together.
 
+    Fisher's exact tests, corrected for their number by Holm's method. Effective numbers of rows
+    are rounded, which makes the tests approximate. A subgroup without rows has 1.
 
-def margin(figures: FloatArray, shared: float = 0.0) -> FloatArray:
-    """95 % margins of error of column means, by Student's distribution; 0 for a single line.
-
-    `shared` is the number of test rows per fitted row if lines are splits of the same rows.
+    Examples
+    --------
+    >>> p_values_below([45, 90, 88], [60, 95, 95]).round(4).tolist()
+    [0.0005, 1.0, 1.0]
     """
-    n = len(figures)
-    if n < 2:
-        return np.zeros(figures.shape[1])
-    return float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * standard_error(figures, shared)
+    from scipy import stats
 
-
-def paired_p_values(gains: FloatArray, shared: float, least: float = 0.0) -> list[float]:
-    """Two-sided p-value of each column; 1 if nothing differs, or for a single split.
-
-    `least` is the smallest deviation of a gain between splits that is believed. Shares of a few
-    test rows often agree by chance on a few splits.
-    """
-    n = len(gains)
-    if n < 2:
-        return [1.0] * gains.shape[1]
-    means, errors = gains.mean(axis=0), standard_error(gains, shared, least)
-    steady = np.where(means == 0, 1.0, 0.0)  # a gain equal on all splits is no chance
-    with np.errstate(divide="ignore", invalid="ignore"):
-        tested = 2 * stats.t.sf(np.abs(means / errors), n - 1)
-    found: list[float] = np.where(errors > 0, tested, steady).tolist()
-    return found
-
-
-def standard_error(figures: FloatArray, shared: float, least: float = 0.0) -> FloatArray:
-    """Standard errors of column means; deviations below `least` count as `least`.
-
-    Random splits share rows, so their results vary less than results on new rows would. Nadeau and
-    Bengio (2003) correct for it: they add `shared`, the test rows per training row, to 1/n.
-    """
-    deviations = np.maximum(figures.std(axis=0, ddof=1), least)
-    error: FloatArray = deviations * np.sqrt(1 / len(figures) + shared)
-    return error
+    rows = np.rint(np.asarray(n_rows, dtype=np.float64))
+    hits = np.minimum(np.rint(np.asarray(n_hits, dtype=np.float64)), rows)
+    there = rows > 0
+    p_values = np.ones(len(rows))
+    tested = stats.hypergeom.cdf(hits[there], rows.sum(), hits.sum(), rows[there])
+    p_values[there] = holm(tested)
+    return p_values
 
 
 def holm(p_values: Sequence[float]) -> FloatArray:
@@ -94,28 +79,44 @@ def holm(p_values: Sequence[float]) -> FloatArray:
     return corrected
 
 
-CHANCE = 0.05  # a p-value below is called beyond chance
+def standard_error(figures: FloatArray, shared: float, least: float = 0.0) -> FloatArray:
+    """Standard errors of column means; deviations below `least` count as `least`.
 
-
-def p_values_below(n_hits: ArrayLike, n_rows: ArrayLike) -> FloatArray:
-    """Test of each subgroup whether its share is below that of all others together.
-
-    Fisher's exact tests, corrected for their number by Holm's method. Effective numbers of rows
-    are rounded, which makes the tests approximate. A subgroup without rows has 1.
-
-    Examples
-    --------
-    >>> p_values_below([45, 90, 88], [60, 95, 95]).round(4).tolist()
-    [0.0005, 1.0, 1.0]
+    Random splits share rows, so their results vary less than results on new rows would. Nadeau and
+    Bengio (2003) correct for it: they add `shared`, the test rows per training row, to 1/n.
     """
-    from scipy import stats  # only here, since deciding does without SciPy
+    deviations = np.maximum(figures.std(axis=0, ddof=1), least)
+    error: FloatArray = deviations * np.sqrt(1 / len(figures) + shared)
+    return error
 
-    from emsco.stats.tests import holm
 
-    rows = np.rint(np.asarray(n_rows, dtype=np.float64))
-    hits = np.minimum(np.rint(np.asarray(n_hits, dtype=np.float64)), rows)
-    there = rows > 0
-    found = np.ones(len(rows))
-    tested = stats.hypergeom.cdf(hits[there], rows.sum(), hits.sum(), rows[there])
-    found[there] = holm(tested)
-    return found
+def margin(figures: FloatArray, shared: float = 0.0) -> FloatArray:
+    """95 % margins of error of column means, by Student's distribution; 0 for a single line.
+
+    `shared` is the number of test rows per fitted row if lines are splits of the same rows.
+    """
+    from scipy import stats
+
+    n = len(figures)
+    if n < 2:
+        return np.zeros(figures.shape[1])
+    return float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * standard_error(figures, shared)
+
+
+def paired_p_values(gains: FloatArray, shared: float, least: float = 0.0) -> list[float]:
+    """Two-sided p-value of each column; 1 if nothing differs, or for a single split.
+
+    `least` is the smallest deviation of a gain between splits that is believed. Shares of a few
+    test rows often agree by chance on a few splits.
+    """
+    from scipy import stats
+
+    n = len(gains)
+    if n < 2:
+        return [1.0] * gains.shape[1]
+    means, errors = gains.mean(axis=0), standard_error(gains, shared, least)
+    steady = np.where(means == 0, 1.0, 0.0)  # a gain equal on all splits is no chance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tested = 2 * stats.t.sf(np.abs(means / errors), n - 1)
+    p_values: list[float] = np.where(errors > 0, tested, steady).tolist()
+    return p_values
