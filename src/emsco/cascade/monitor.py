@@ -1,10 +1,20 @@
-"""Watch whether a deployed cascade still keeps what was promised."""
+"""Watch whether a deployed cascade still keeps what was promised.
+
+Every promise is a bet. A stake of 1 bets against it as rows come in; if the promise is kept, the
+stake reaches 1 / delta with a chance of at most delta, however often one looks. Half the money
+bets from the beginning, and shares that get smaller bet from later starts, so that a promise
+broken late is noticed soon. An alarm is the moment at which the money reaches 1 / delta.
+
+`MonitoredPromise` bets against one promise, `MonitorState` has all that was counted, and `Monitor`
+counts the decisions of a cascade and writes its file.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -35,32 +45,30 @@ from emsco.stats.promises import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+FORMAT = 1
 ROWS_BETWEEN_STARTS = 100
 MOST_STARTS = 64
+MOST_LOOKS = 500
+MOST_SOURCES = 1000
+_MOST_DRAWN = 100  # looks in a picture
 _LARGEST_LOG = 700.0  # whose exponential is a finite number
+_SAME_COST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A moment from which one share of the money bets.
+    """A moment from which one share of the money bets."""
 
-    Attributes
-    ----------
-    number : int
-        0 is the beginning; later ones are counted from 1.
-    row : int
-        Number of rows that the monitor had seen by then.
-    counts : tuple of int
-        Rows of each value that the promise had by then.
-    """
-
-    number: int
-    row: int
-    counts: tuple[int, ...]
+    number: int  # 0 is the beginning; later ones are counted from 1
+    row: int  # rows that the monitor had seen by then
+    counts: tuple[int, ...]  # rows of each value that the promise had by then
 
     @property
     def log_share(self) -> float:
-        """Logarithm of the share of the money."""
+        """Logarithm of the share of the money.
+
+        It is 1/2 at the beginning and 1 / (2 k (k + 1)) for later start k: together 1.
+        """
         return -math.log(2 * self.number * (self.number + 1) if self.number else 2)
 
 
@@ -84,6 +92,13 @@ class Alarm:
     since: int
     n_rows: int
     figure: float
+
+    @classmethod
+    def from_dict(cls, fields: Fields, n_rows: int) -> Self:
+        """Read an alarm from the file of a monitor that has seen `n_rows` rows."""
+        row = fields.whole("row", 0, n_rows)
+        since = fields.whole("since", 0, row)
+        return cls(row, since, fields.whole("n_rows", 1), fields.number("figure", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +163,9 @@ class MonitoredPromise:
             return self
         counts = np.array(self.counts) + more
         since = counts - np.array([start.counts for start in self.starts])
-        logs = self._log_capitals(since)
-        shares = logs + np.array([start.log_share for start in self.starts])
+        bet = log_capital_above if self.promise.is_ceiling else log_capital_below
+        won = bet(self.values, since, self.promise.limit / self.scale)  # of each start, as logs
+        shares = won + np.array([start.log_share for start in self.starts])
         kept_back = -math.log(2 * (self.n_restarts + 1))  # money of starts that are to come
         capital = float(log_sum_exp(np.append(shares, kept_back)))
         alarm = self.alarm
@@ -157,30 +173,23 @@ class MonitoredPromise:
             best = int(shares.argmax())
             figure = self.mean(since[best]) or 0.0
             alarm = Alarm(row, self.starts[best].row, int(since[best].sum()), figure)
-        looked = replace(
+        starts, n_restarts = list(self.starts), self.n_restarts
+        if since[-1].sum() >= ROWS_BETWEEN_STARTS:
+            n_restarts += 1
+            starts.append(Start(n_restarts, row, tuple(counts.tolist())))
+            if len(starts) > MOST_STARTS:
+                # Forget the later start that lost most: giving its money away makes no alarm
+                # likelier.
+                del starts[1 + int(won[1:].argmin())]
+        return replace(
             self,
             counts=tuple(counts.tolist()),
+            starts=tuple(starts),
+            n_restarts=n_restarts,
             log_capital=capital,
             log_evidence=max(self.log_evidence, capital),
             alarm=alarm,
         )
-        due = since[-1].sum() >= ROWS_BETWEEN_STARTS
-        return looked._restart(row, logs) if due else looked
-
-    def _restart(self, row: int, logs: FloatArray) -> Self:
-        """Start over with the next share; of too many starts, forget the one that lost most.
-
-        Forgetting gives its money away, which makes an alarm no likelier.
-        """
-        starts = [*self.starts, Start(self.n_restarts + 1, row, self.counts)]
-        if len(starts) > MOST_STARTS:
-            del starts[1 + int(logs[1:].argmin())]
-        return replace(self, starts=tuple(starts), n_restarts=self.n_restarts + 1)
-
-    def _log_capitals(self, counts: IntArray) -> FloatArray:
-        """Logarithm of what bets against the promise have won, one for each line of counts."""
-        bet = log_capital_above if self.promise.is_ceiling else log_capital_below
-        return bet(self.values, counts, self.promise.limit / self.scale)
 
     def mean(self, counts: IntArray) -> float | None:
         """The figure, given how many rows have each value; None without rows."""
@@ -248,268 +257,233 @@ class MonitoredPromise:
         seen = f"{self.figure:.3g} ({low:.3g} to {high:.3g}) of {counted(self.n_rows, 'row')}"
         return f"{self.promise}: {seen}, {self.verdict}"
 
+    def track(self, looks: Sequence[tuple[int, tuple[int, ...]]]) -> PromiseTrack:
+        """Return the figure and interval at each look that had rows for the promise.
 
-MOST_LOOKS = 500
-MOST_SOURCES = 1000
+        A look has the number of rows that the monitor had seen, and the counts by then.
+        """
+        shown = [(n_rows, np.array(counts)) for n_rows, counts in looks if sum(counts)]
+        intervals = [self.interval_of(counts) for _, counts in shown]
+        return PromiseTrack(
+            title=str(self.promise),
+            limit=self.promise.limit,
+            rows=np.array([n_rows for n_rows, _ in shown]),
+            figure=np.array([self.mean(counts) for _, counts in shown], dtype=np.float64),
+            low=np.array([low for low, _ in intervals]),
+            high=np.array([high for _, high in intervals]),
+            alarm=None if self.alarm is None else self.alarm.row,
+            stretch=None if self.alarm is None else (self.alarm.since, self.alarm.figure),
+        )
+
+    def state_to_dict(self) -> dict[str, Any]:
+        """Return what the file of a monitor holds: the promise and all that was counted."""
+        return {
+            **self.promise.to_dict(),
+            "counts": list(self.counts),
+            "starts": [[start.number, start.row, *start.counts] for start in self.starts],
+            "n_restarts": self.n_restarts,
+            "log_capital": self.log_capital,
+            "log_evidence": self.log_evidence,
+            "alarm": None if self.alarm is None else asdict(self.alarm),
+        }
+
+    def with_state(self, fields: Fields, n_rows: int) -> Self:
+        """Return the same promise with what was counted by the time of a file, of `n_rows` rows."""
+        n_values = len(self.values)
+        counts = fields.wholes("counts", n_values, 0, n_rows)
+        if sum(counts) > n_rows:
+            fields.refuse("counts", f"of at most {n_rows:,} rows together", counts)
+        starts = fields.items("starts")
+        if not 1 <= len(starts) <= MOST_STARTS or not all(_is_start(s, counts) for s in starts):
+            numbers = f"{n_values + 2} whole numbers, none above the counts"
+            fields.refuse("starts", f"1 to {MOST_STARTS} starts of {numbers}", starts)
+        order = [start[0] for start in starts]
+        if any(starts[0]) or order != sorted(set(order)):
+            fields.refuse("starts", "the beginning, then later ones in order", order)
+        alarm = fields.get("alarm") and Alarm.from_dict(fields.fields("alarm"), n_rows)
+        evidence = fields.number("log_evidence", 0)
+        return replace(
+            self,
+            counts=tuple(counts),
+            starts=tuple(Start(number, row, tuple(then)) for number, row, *then in starts),
+            n_restarts=fields.whole("n_restarts", order[-1]),
+            log_capital=fields.number("log_capital", high=evidence),
+            log_evidence=evidence,
+            alarm=alarm,
+        )
+
+
+def _are_counts(value: Any) -> bool:
+    """Tell whether a value of a file is a list of whole numbers from 0."""
+    return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
+
+
+def _is_start(value: Any, counts: list[int]) -> bool:
+    """Tell whether a value is a start: number, row and counts that are not above those now."""
+    if not _are_counts(value) or len(value) != 2 + len(counts):
+        return False
+    return all(then <= now for then, now in zip(value[2:], counts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How every promise stood after an update.
+    """How every promise stood after an update."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Rows so far.
-    counts : tuple of tuple of int
-        For each promise, its rows of each value so far.
-    log_capital : tuple of float
-        For each promise, the logarithm of the evidence at this look.
-    """
+    n_rows: int  # so far
+    counts: tuple[tuple[int, ...], ...]  # for each promise, its rows of each value so far
+    log_capital: tuple[float, ...]  # for each promise, the evidence at this look
+
+    def to_list(self) -> list[Any]:
+        """Return plain values."""
+        return [self.n_rows, [list(counts) for counts in self.counts], list(self.log_capital)]
+
+    @classmethod
+    def from_list(cls, value: Any, sizes: list[int], n_rows: int) -> Self | None:
+        """Read what `to_list` returned, of promises with so many values; None if it is no look."""
+        if not isinstance(value, list) or [type(one) for one in value] != [int, list, list]:
+            return None
+        n, counts, logs = value
+        if not 0 <= n <= n_rows or not all(_are_counts(line) and sum(line) <= n for line in counts):
+            return None
+        if [len(line) for line in counts] != sizes or len(logs) != len(sizes):
+            return None
+        return cls(n, tuple(map(tuple, counts)), tuple(logs)) if all(map(is_number, logs)) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LookCounts:
+    """Rows that a monitor counts at one look."""
 
     n_rows: int
-    counts: tuple[tuple[int, ...], ...]
-    log_capital: tuple[float, ...]
+    n_answered: int
+    n_labelled: int
+    counts: tuple[IntArray, ...]  # for each promise, how many rows have each of its values
+
+    def __add__(self, other: LookCounts) -> LookCounts:
+        """Add the rows of another part of a file."""
+        counts = tuple(one + two for one, two in zip(self.counts, other.counts, strict=True))
+        return LookCounts(
+            self.n_rows + other.n_rows,
+            self.n_answered + other.n_answered,
+            self.n_labelled + other.n_labelled,
+            counts,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file whose rows a monitor has counted.
-
-    Attributes
-    ----------
-    name : str
-    n_rows : int
-    rows, labels : str
-        Digests of the features and of the labels; the latter is empty if no row had a label.
-    late : bool
-        Whether only its labels were counted.
-    """
+    """A file whose rows a monitor has counted."""
 
     name: str
     n_rows: int
-    rows: str
-    labels: str
-    late: bool = False
+    rows: str  # digest of the features
+    labels: str  # digest of the labels, empty if no row had one
+    late: bool = False  # whether only its labels were counted
+
+    @classmethod
+    def from_dict(cls, fields: Fields) -> Self:
+        """Read a source from the file of a monitor."""
+        return cls(
+            name=fields.text("name"),
+            n_rows=fields.whole("n_rows", 0),
+            rows=fields.text("rows"),
+            labels=fields.text("labels"),
+            late=fields.flag("late"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class MonitorState:
-    """Everything that a monitor has counted.
-
-    Attributes
-    ----------
-    promises : tuple of MonitoredPromise
-    n_rows, n_answered, n_labelled : int
-        Rows so far, those that got a label from the cascade, and true labels.
-    looks : tuple of Look
-        Up to 500. If there are more, every second one is dropped, so that older looks are sparser.
-    sources : tuple of Source
-        The last 1,000 files that were counted.
-    """
+    """Everything that a monitor has counted."""
 
     promises: tuple[MonitoredPromise, ...]
     n_rows: int = 0
-    n_answered: int = 0
-    n_labelled: int = 0
-    looks: tuple[Look, ...] = ()
-    sources: tuple[Source, ...] = ()
+    n_answered: int = 0  # rows that got a label from the cascade
+    n_labelled: int = 0  # true labels
+    looks: tuple[Look, ...] = ()  # at most 500: older ones are sparser
+    sources: tuple[Source, ...] = ()  # the last 1,000
 
     @classmethod
     def begin(cls, promises: Sequence[Promise], delta: float, costs: Sequence[float]) -> Self:
-        """Watch promises from now on; each gets the same part of `delta`.
-
-        `costs` is what a row can cost, in ascending order.
-
-        If `delta` is divided, an alarm names the promise that is broken. An average of the
-        evidence against all promises would be enough a little sooner, but names none.
-        """
+        """Watch promises from now on; `costs` is what a row can cost, in ascending order."""
+        # Since `delta` is divided, an alarm names the promise that is broken. An average of the
+        # evidence against all promises would be enough a little sooner, but names none.
         share = delta / len(promises)
         return cls(tuple(MonitoredPromise.begin(promise, share, costs) for promise in promises))
 
-    def add(self, counts: Sequence[IntArray], rows: int, answered: int, labelled: int) -> Self:
+    def add(self, more: LookCounts) -> Self:
         """Count more rows for every promise, and look."""
-        n_rows = self.n_rows + rows
+        n_rows = self.n_rows + more.n_rows
         promises = tuple(
-            promise.add(more, n_rows) for promise, more in zip(self.promises, counts, strict=True)
+            promise.add(counts, n_rows)
+            for promise, counts in zip(self.promises, more.counts, strict=True)
         )
         look = Look(
             n_rows,
             tuple(promise.counts for promise in promises),
             tuple(promise.log_capital for promise in promises),
         )
+        looks = (*self.looks, look)
         return replace(
             self,
             promises=promises,
             n_rows=n_rows,
-            n_answered=self.n_answered + answered,
-            n_labelled=self.n_labelled + labelled,
-            looks=_thinned((*self.looks, look)),
+            n_answered=self.n_answered + more.n_answered,
+            n_labelled=self.n_labelled + more.n_labelled,
+            # Of too many looks, drop every second one, but never the last.
+            looks=looks if len(looks) <= MOST_LOOKS else looks[::-2][::-1],
         )
 
     def remember(self, source: Source) -> Self:
         """Remember a file that was counted."""
         return replace(self, sources=(*self.sources, source)[-MOST_SOURCES:])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for a file."""
+        return {
+            "n_rows": self.n_rows,
+            "n_answered": self.n_answered,
+            "n_labelled": self.n_labelled,
+            "promises": [promise.state_to_dict() for promise in self.promises],
+            "looks": [look.to_list() for look in self.looks],
+            "files": [asdict(source) for source in self.sources],
+        }
 
-def _thinned(looks: tuple[Look, ...]) -> tuple[Look, ...]:
-    """Drop every second look, the last one never, if there are too many."""
-    return looks if len(looks) <= MOST_LOOKS else looks[::-2][::-1]
-
-
-FORMAT = 1
-
-
-def _state_to_dict(cascade: Cascade, delta: float, state: MonitorState) -> dict[str, Any]:
-    """Return plain values."""
-    return {
-        "cascade": cascade.stages.identity,
-        "delta": float(delta),
-        "n_rows": state.n_rows,
-        "n_answered": state.n_answered,
-        "n_labelled": state.n_labelled,
-        "promises": [_promise_to_dict(promise) for promise in state.promises],
-        "looks": [
-            [look.n_rows, [list(counts) for counts in look.counts], list(look.log_capital)]
-            for look in state.looks
-        ],
-        "files": [asdict(source) for source in state.sources],
-    }
-
-
-def _promise_to_dict(one: MonitoredPromise) -> dict[str, Any]:
-    return {
-        **one.promise.to_dict(),
-        "counts": list(one.counts),
-        "starts": [[start.number, start.row, *start.counts] for start in one.starts],
-        "n_restarts": one.n_restarts,
-        "log_capital": one.log_capital,
-        "log_evidence": one.log_evidence,
-        "alarm": None if one.alarm is None else asdict(one.alarm),
-    }
-
-
-def promises_and_delta(fields: Fields, cascade: Cascade) -> tuple[tuple[Promise, ...], float]:
-    """Read what is promised, and the chance of a false alarm."""
-    delta = fields.number("delta", 0, 1)
-    if delta in (0, 1):
-        fields.refuse("delta", "a number between 0 and 1", delta)
-    return promises_from_fields(fields, cascade.classes.tolist()), delta
-
-
-def state_from_fields(fields: Fields, blank: MonitorState) -> MonitorState:
-    """Read what was counted; `blank` has the promises."""
-    n_rows = fields.whole("n_rows", 0)
-    promises = [
-        _promise_from_fields(one, promise, n_rows)
-        for one, promise in zip(fields.many_fields("promises"), blank.promises, strict=True)
-    ]
-    sizes = [len(promise.counts) for promise in promises]
-    looks = fields.items("looks")
-    if len(looks) > MOST_LOOKS or not all(_is_look(look, sizes, n_rows) for look in looks):
-        fields.refuse("looks", f"at most {MOST_LOOKS} looks of {len(sizes)} promises", looks)
-    return MonitorState(
-        tuple(promises),
-        n_rows,
-        fields.whole("n_answered", 0, n_rows),
-        fields.whole("n_labelled", 0, n_rows),
-        tuple(Look(n, tuple(map(tuple, counts)), tuple(logs)) for n, counts, logs in looks),
-        _sources(fields),
-    )
-
-
-def _promise_from_fields(one: Fields, blank: MonitoredPromise, n_rows: int) -> MonitoredPromise:
-    n_values = len(blank.counts)
-    counts = one.wholes("counts", n_values, 0, n_rows)
-    if sum(counts) > n_rows:
-        one.refuse("counts", f"of at most {n_rows:,} rows together", counts)
-    starts = one.items("starts")
-    if not 1 <= len(starts) <= MOST_STARTS or not all(_is_start(s, counts) for s in starts):
-        rule = f"1 to {MOST_STARTS} starts of {n_values + 2} whole numbers, none above the counts"
-        one.refuse("starts", rule, starts)
-    numbers = [start[0] for start in starts]
-    if any(starts[0]) or numbers != sorted(set(numbers)):
-        one.refuse("starts", "the beginning, then later ones in order", numbers)
-    alarm = None if one.get("alarm") is None else _alarm(one.fields("alarm"), n_rows)
-    evidence = one.number("log_evidence", 0)
-    return replace(
-        blank,
-        counts=tuple(counts),
-        starts=tuple(Start(number, row, tuple(then)) for number, row, *then in starts),
-        n_restarts=one.whole("n_restarts", numbers[-1]),
-        log_capital=one.number("log_capital", high=evidence),
-        log_evidence=evidence,
-        alarm=alarm,
-    )
-
-
-def _alarm(fields: Fields, n_rows: int) -> Alarm:
-    row = fields.whole("row", 0, n_rows)
-    since = fields.whole("since", 0, row)
-    return Alarm(row, since, fields.whole("n_rows", 1), fields.number("figure", 0))
-
-
-def _sources(fields: Fields) -> tuple[Source, ...]:
-    if not fields.items("files"):
-        return ()
-    found = tuple(
-        Source(
-            one.text("name"),
-            one.whole("n_rows", 0),
-            one.text("rows"),
-            one.text("labels"),
-            one.flag("late"),
+    def with_state(self, fields: Fields) -> Self:
+        """Return the same promises with what was counted by the time of a file."""
+        n_rows = fields.whole("n_rows", 0)
+        promises = tuple(
+            promise.with_state(one, n_rows)
+            for promise, one in zip(self.promises, fields.many_fields("promises"), strict=True)
         )
-        for one in fields.many_fields("files")
-    )
-    if len(found) > MOST_SOURCES:
-        fields.refuse("files", f"at most {MOST_SOURCES} files", f"{len(found):,}")
-    return found
+        sizes = [len(promise.counts) for promise in promises]
+        values = fields.items("looks")
+        looks = [Look.from_list(value, sizes, n_rows) for value in values]
+        known = tuple(look for look in looks if look is not None)
+        if len(looks) > MOST_LOOKS or len(known) < len(looks):
+            fields.refuse("looks", f"at most {MOST_LOOKS} looks of {len(sizes)} promises", values)
+        files = fields.many_fields("files") if fields.items("files") else []
+        if len(files) > MOST_SOURCES:
+            fields.refuse("files", f"at most {MOST_SOURCES} files", f"{len(files):,}")
+        return replace(
+            self,
+            promises=promises,
+            n_rows=n_rows,
+            n_answered=fields.whole("n_answered", 0, n_rows),
+            n_labelled=fields.whole("n_labelled", 0, n_rows),
+            looks=known,
+            sources=tuple(map(Source.from_dict, files)),
+        )
 
 
-def _is_start(value: Any, counts: list[int]) -> bool:
-    """Tell whether a value is a start: number, row and counts that are not above those now."""
-    if not isinstance(value, list) or len(value) != 2 + len(counts):
-        return False
-    if not all(type(number) is int and number >= 0 for number in value):
-        return False
-    return all(then <= now for then, now in zip(value[2:], counts, strict=True))
-
-
-def _is_look(value: Any, sizes: list[int], n_rows: int) -> bool:
-    """Tell whether a value is a look: rows, counts by promise and their evidence."""
-    if not isinstance(value, list) or [type(one) for one in value] != [int, list, list]:
-        return False
-    n, counts, logs = value
-    are_counts = [len(line) if _are_counts(line, n) else -1 for line in counts] == sizes
-    are_logs = len(logs) == len(sizes) and all(map(is_number, logs))
-    return 0 <= n <= n_rows and are_counts and are_logs
-
-
-def _are_counts(line: Any, n_rows: int) -> bool:
-    """Tell whether a value is a list of counts, of at most so many rows together."""
-    if not isinstance(line, list) or not all(type(n) is int and n >= 0 for n in line):
-        return False
-    return sum(line) <= n_rows
-
-
-_MOST_DRAWN = 100  # looks in a picture
-_SAME_COST = 1e-9
-
-
-class Signed(Protocol):
+class _Certificate(Protocol):
     """A certificate: what is promised, at which level, and for which cascades."""
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
-        """What is promised."""
-
+    def promises(self) -> tuple[Promise, ...]: ...
     @property
-    def delta(self) -> float:
-        """Highest chance of a false certificate."""
-
-    def require(self, cascade: Cascade) -> None:
-        """Raise an error unless a cascade is certified."""
+    def delta(self) -> float: ...
+    def require(self, cascade: Cascade) -> None: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -571,11 +545,11 @@ class Monitor:
         promises = promises_of(self.cascade.classes.tolist(), self.limits)
         delta = check_number("delta", self.delta, 0, 1, "()")
         if self.state is None:
-            state = MonitorState.begin(promises, delta, exit_costs(self.cascade).tolist())
+            state = MonitorState.begin(promises, delta, self.exit_costs.tolist())
             object.__setattr__(self, "state", state)
 
     @classmethod
-    def from_certificate(cls, certificate: Signed, cascade: Cascade) -> Self:
+    def from_certificate(cls, certificate: _Certificate, cascade: Cascade) -> Self:
         """Watch what a certificate promises about a cascade, at the same `delta`.
 
         Raises
@@ -589,8 +563,13 @@ class Monitor:
     @property
     def limits(self) -> dict[str, Any]:
         """The promises by parameter, as they were given."""
-        every = {name: getattr(self, name) for name in LIMITS}
-        return {name: limit for name, limit in every.items() if limit is not None}
+        given = {name: getattr(self, name) for name in LIMITS}
+        return {name: limit for name, limit in given.items() if limit is not None}
+
+    @cached_property
+    def exit_costs(self) -> FloatArray:
+        """What a row can cost, in ascending order; 0 before the first stage."""
+        return np.unique([0.0, *self.cascade.stage_costs.tolist()])
 
     @property
     def promises(self) -> tuple[MonitoredPromise, ...]:
@@ -641,37 +620,61 @@ class Monitor:
         """
         if not isinstance(decisions, Decisions):
             raise refused("decisions", "be Decisions of a cascade", decisions)
-        _check_decisions(decisions, self.cascade)
+        self._check(decisions)
         n_rows, classes = len(decisions), self.cascade.classes
         truth = np.full(n_rows, -1) if y is None else known_truth(y, classes, n_rows)
         return self.look(self.count(decisions, truth, late=late))
 
     def count(self, decisions: Decisions, truth: IntArray, *, late: bool = False) -> LookCounts:
         """Count rows for each promise; `truth` is the position of a class, -1 if not known."""
+        labels = self.cascade.classes.tolist()
         given = decisions.given(self.cascade.classes)
-        counts = tuple(
-            np.zeros(len(one.values), dtype=np.int64)
-            if late and not one.promise.needs_labels
-            else _count(one, self.cascade, decisions.cost, given, truth)
-            for one in self.promises
+        counts = []
+        for one in self.promises:
+            if late and not one.promise.needs_labels:
+                counts.append(np.zeros(len(one.values), dtype=np.int64))
+            elif one.promise.is_ceiling:
+                nearest = np.abs(decisions.cost[:, None] - self.exit_costs).argmin(axis=1)
+                counts.append(np.bincount(nearest, minlength=len(one.values)))
+            else:
+                members, kept = one.promise.rows(labels, truth, given)
+                counts.append(np.bincount(kept[members], minlength=2))
+        return LookCounts(
+            n_rows=0 if late else len(decisions),
+            n_answered=0 if late else int(decisions.accepted.sum()),
+            n_labelled=int((truth >= 0).sum()),
+            counts=tuple(counts),
         )
-        n_rows, n_answered = (0, 0) if late else (len(given), int(decisions.accepted.sum()))
-        return LookCounts(n_rows, n_answered, int((truth >= 0).sum()), counts)
 
     def look(self, counts: LookCounts) -> Self:
         """Return the monitor that knows some counted rows, after one look at the evidence."""
         if not counts.n_rows and not counts.n_labelled:
             return self
-        more = (counts.n_rows, counts.n_answered, counts.n_labelled)
-        n_rows, n_labelled = self.n_rows + more[0], self.state.n_labelled + more[2]
+        n_rows = self.n_rows + counts.n_rows
+        n_labelled = self.state.n_labelled + counts.n_labelled
         if n_labelled > n_rows:
             got = f"{n_labelled:,} labels of {counted(n_rows, 'row')}"
             raise DataError(f"late labels must be of rows that were counted before, got {got}.")
-        return replace(self, state=self.state.add(counts.counts, *more))
+        return replace(self, state=self.state.add(counts))
+
+    def _check(self, decisions: Decisions) -> None:
+        """Refuse decisions that this cascade cannot have made."""
+        rule, classes = "decisions must be of the cascade that is monitored", self.cascade.classes
+        if unknown := unknown_labels(decisions.guesses[decisions.accepted], classes):
+            known = classes.tolist()
+            raise DataError(f"{rule}, whose classes are {known}, got the label {unknown[0]!r}.")
+        if len(self.cascade.stages.prices):
+            return  # rows may cost any amount
+        exits = self.exit_costs
+        far = np.abs(decisions.cost[:, None] - exits).min(axis=1) > _SAME_COST * exits[-1]
+        if far.any():
+            cost, costs = decisions.cost[far][0], ", ".join(f"{one:g}" for one in exits)
+            raise DataError(f"{rule}, where rows cost {costs}, got a cost of {cost:g}.")
 
     def save(self, path: PathLike) -> None:
         """Write the monitor to a JSON file; a failure leaves the file as it was."""
-        body = _state_to_dict(self.cascade, self.delta, self.state)
+        identity = self.cascade.stages.identity
+        body = {"cascade": identity, "delta": float(self.delta), **self.state.to_dict()}
         write_document(path, "monitor", FORMAT, body)
 
     @classmethod
@@ -690,10 +693,13 @@ class Monitor:
                 Hint(Remedy.NEW_MONITOR),
                 ".",
             )
-        promises, delta = promises_and_delta(fields, cascade)
-        blank = MonitorState.begin(promises, delta, exit_costs(cascade).tolist())
-        state = state_from_fields(fields, blank)
-        return cls(cascade, **limits_of(promises), delta=delta, state=state)
+        delta = fields.number("delta", 0, 1)
+        if delta in (0, 1):
+            fields.refuse("delta", "a number between 0 and 1", delta)
+        promises = promises_from_fields(fields, cascade.classes.tolist())
+        monitor = cls(cascade, **limits_of(promises), delta=delta)
+        blank = MonitorState.begin(promises, delta, monitor.exit_costs.tolist())
+        return replace(monitor, state=blank.with_state(fields))
 
     def tracks(self) -> tuple[PromiseTrack, ...]:
         """Return what a picture shows: for each promise its figure and interval at every look."""
@@ -701,7 +707,7 @@ class Monitor:
         step = -(-len(looks) // _MOST_DRAWN) or 1
         shown = looks[::-step][::-1]  # with the last look
         return tuple(
-            _track(promise, [(look.n_rows, look.counts[i]) for look in shown])
+            promise.track([(look.n_rows, look.counts[i]) for look in shown])
             for i, promise in enumerate(self.promises)
         )
 
@@ -751,78 +757,3 @@ class Monitor:
         ]
         headings = ("promise", "rows", "seen", "interval", "evidence", "verdict")
         return fragment(self._title(), table(headings, lines, ("promise", "verdict")))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LookCounts:
-    """Rows that a monitor counts at one look.
-
-    Attributes
-    ----------
-    n_rows, n_answered, n_labelled : int
-    counts : tuple of ndarray
-        For each promise, how many rows have each of its values.
-    """
-
-    n_rows: int
-    n_answered: int
-    n_labelled: int
-    counts: tuple[IntArray, ...]
-
-    def __add__(self, other: LookCounts) -> LookCounts:
-        """Add the rows of another part of a file."""
-        counts = tuple(one + two for one, two in zip(self.counts, other.counts, strict=True))
-        return LookCounts(
-            self.n_rows + other.n_rows,
-            self.n_answered + other.n_answered,
-            self.n_labelled + other.n_labelled,
-            counts,
-        )
-
-
-def exit_costs(cascade: Cascade) -> FloatArray:
-    """Return what a row of a cascade can cost, in ascending order; 0 before the first stage."""
-    found: FloatArray = np.unique([0.0, *cascade.stage_costs.tolist()])
-    return found
-
-
-def _count(
-    one: MonitoredPromise, cascade: Cascade, cost: FloatArray, given: IntArray, truth: IntArray
-) -> IntArray:
-    """Count the rows that have each value of a promise."""
-    if one.promise.is_ceiling:
-        places = np.abs(cost[:, None] - exit_costs(cascade)).argmin(axis=1)
-        return np.bincount(places, minlength=len(one.values))
-    members, kept = one.promise.rows(cascade.classes.tolist(), truth, given)
-    return np.bincount(kept[members], minlength=2)
-
-
-def _check_decisions(decisions: Decisions, cascade: Cascade) -> None:
-    """Refuse decisions that this cascade cannot have made."""
-    rule = "decisions must be of the cascade that is monitored"
-    if unknown := unknown_labels(decisions.guesses[decisions.accepted], cascade.classes):
-        classes = cascade.classes.tolist()
-        raise DataError(f"{rule}, whose classes are {classes}, got the label {unknown[0]!r}.")
-    if len(cascade.stages.prices):
-        return
-    exits = exit_costs(cascade)
-    far = np.abs(decisions.cost[:, None] - exits).min(axis=1) > _SAME_COST * exits[-1]
-    if far.any():
-        cost, known = decisions.cost[far][0], ", ".join(f"{one:g}" for one in exits)
-        raise DataError(f"{rule}, where rows cost {known}, got a cost of {cost:g}.")
-
-
-def _track(one: MonitoredPromise, looks: list[tuple[int, tuple[int, ...]]]) -> PromiseTrack:
-    """Return the figure and interval of a promise at each look that had rows for it."""
-    found = [(n_rows, np.array(counts)) for n_rows, counts in looks if sum(counts)]
-    intervals = [one.interval_of(counts) for _, counts in found]
-    return PromiseTrack(
-        title=str(one.promise),
-        limit=one.promise.limit,
-        rows=np.array([n_rows for n_rows, _ in found]),
-        figure=np.array([one.mean(counts) for _, counts in found], dtype=np.float64),
-        low=np.array([low for low, _ in intervals]),
-        high=np.array([high for _, high in intervals]),
-        alarm=None if one.alarm is None else one.alarm.row,
-        stretch=None if one.alarm is None else (one.alarm.since, one.alarm.figure),
-    )
