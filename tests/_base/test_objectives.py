@@ -24,14 +24,14 @@ def test_the_standard_error_of_a_balanced_score_follows_from_intervals():
 
 def test_expected_figures_survive_a_file():
     fields = Fields(SOME.to_lists(), "front.json")
-    assert Expected.from_fields(fields) == SOME
+    assert Expected.from_dict(fields) == SOME
 
 
 @pytest.mark.parametrize("bad", [[0.9, 0.95, 1.0], [0.9, 0.8], [0.9, 0.8, "high"], [0.9, -1, 1]])
 def test_a_value_outside_its_interval_is_refused(bad):
     fields = Fields({**SOME.to_lists(), "coverage": bad}, "front.json")
     with pytest.raises(FileError, match="'coverage' must be"):
-        Expected.from_fields(fields)
+        Expected.from_dict(fields)
 
 
 def test_expected_figures_are_put_into_words():

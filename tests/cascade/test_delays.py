@@ -84,7 +84,7 @@ def test_an_evaluation_shows_delays_in_words_and_in_files(slow):
     assert "at cost 53.5, delay 9.5" in repr(found)
     assert found.to_dict()["mean_delay"] == found.mean_delay
     fields = Fields(json.loads(json.dumps(found.counts_to_dict())), "it")
-    assert Evaluation.from_fields(fields, slow.design.buys, slow.classes) == found
+    assert Evaluation.from_dict(fields, slow.design.buys, slow.classes) == found
     plain = make_cascade().evaluate(ROWS, LABELS)
     assert "delay" not in repr(plain) + repr(plain.to_dict()) + repr(plain.exits)
     assert (plain.mean_delay, plain.worst_delay) == (0, 0)

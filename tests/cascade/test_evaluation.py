@@ -70,7 +70,7 @@ def test_counts_come_back_from_plain_values_and_shares_follow_from_them():
     found, buys = cascade.evaluate(ROWS, TRUTH), cascade.design.buys
     values = json.loads(json.dumps(found.to_dict()))
     values["by_class"]["recall"] = [7, 7]
-    again = Evaluation.from_fields(Fields(values, "seen.json"), buys, cascade.classes)
+    again = Evaluation.from_dict(Fields(values, "seen.json"), buys, cascade.classes)
     assert again == found
     assert again.by_class.recall.tolist() == found.by_class.recall.tolist()
 
@@ -79,7 +79,7 @@ def test_counts_of_other_classes_are_refused():
     cascade = make_cascade()
     values = json.loads(json.dumps(cascade.evaluate(ROWS, TRUTH).to_dict()))
     with pytest.raises(FileError, match=r"'by_class', 'counts' must be 3 lists of 4 numbers, all"):
-        Evaluation.from_fields(Fields(values, "seen.json"), cascade.design.buys, np.arange(3))
+        Evaluation.from_dict(Fields(values, "seen.json"), cascade.design.buys, np.arange(3))
 
 
 def test_a_notebook_shows_the_classes_and_the_commonest():

@@ -173,7 +173,7 @@ def test_groups_without_a_value_are_refused(cascade, truth):
 def test_intervals_come_back_from_plain_values(cascade, truth, how):
     found = cascade.evaluate(MANY, truth, **how)
     values = json.loads(json.dumps(found.to_dict()))
-    again = Evaluation.from_fields(Fields(values, "a.json"), cascade.design.buys, cascade.classes)
+    again = Evaluation.from_dict(Fields(values, "a.json"), cascade.design.buys, cascade.classes)
     assert again == found
     assert again.intervals == found.intervals
     assert values["intervals"]["accuracy"] == list(found.intervals.accuracy)
@@ -189,7 +189,7 @@ def test_intervals_of_weighted_test_rows_come_back_with_a_front(tmp_path):
 def test_weights_that_a_file_does_not_have_leave_all_possible(cascade, truth):
     values = json.loads(json.dumps(cascade.evaluate(MANY, truth, RNG.random(N)).to_dict()))
     del values["effective"]
-    again = Evaluation.from_fields(Fields(values, "a.json"), cascade.design.buys, cascade.classes)
+    again = Evaluation.from_dict(Fields(values, "a.json"), cascade.design.buys, cascade.classes)
     assert again.intervals.accuracy == (0, 1)
     assert again.intervals.cost == (3.5, 53.5)
 
@@ -198,7 +198,7 @@ def test_effective_rows_of_another_kind_are_refused(cascade, truth):
     values = cascade.evaluate(MANY, truth, groups=PATIENTS).effective.to_dict()
     fields = Fields({**values, "kind": "luck"}, "a.json")
     with pytest.raises(ValueError, match="'kind' must be one of weights, groups, got 'luck'"):
-        EffectiveRows.from_fields(fields, 3, 2)
+        EffectiveRows.from_dict(fields, 3, 2)
 
 
 def test_costs_that_differ_within_a_stage_have_students_interval():

@@ -105,7 +105,7 @@ def test_rows_of_few_categories_may_repeat_others():
 
 def test_a_file_brings_them_back():
     prints = RowPrints.from_rows(rows_of(50))
-    read = RowPrints.from_fields(Fields(json.loads(json.dumps(prints.to_dict())), "front"))
+    read = RowPrints.from_dict(Fields(json.loads(json.dumps(prints.to_dict())), "front"))
     assert read.known.tolist() == prints.known.tolist()
     assert read.to_dict() == prints.to_dict()
 
@@ -125,4 +125,4 @@ def test_a_file_brings_them_back():
 def test_false_values_are_refused(name, value, words):
     body = {**RowPrints.from_rows(rows_of(50)).to_dict(), name: value}
     with pytest.raises(FileError, match=words):
-        RowPrints.from_fields(Fields(body, "front"))
+        RowPrints.from_dict(Fields(body, "front"))

@@ -94,7 +94,7 @@ class TestBasis:
     @pytest.mark.parametrize("knots", [[[1, 2]], [[1, 2, 2]], [[3, 2, 1]], [["a", 1, 2]], [1], []])
     def test_false_knots_of_a_file_are_refused(self, knots):
         with pytest.raises(FileError, match="'knots' must be"):
-            SplineBasis.from_fields(Fields({"knots": knots}, "cascade.json"), "knots", 1, 1e100)
+            SplineBasis.from_dict(Fields({"knots": knots}, "cascade.json"), "knots", 1, 1e100)
 
 
 class TestModels:

@@ -58,9 +58,7 @@ def test_parts_add_up():
 def test_a_file_keeps_the_counts():
     truth, said = answered(30, 1)
     found = ByClass.from_labels(LABELS, truth, said)
-    read = ByClass.from_fields(
-        Fields({"classes": found.to_lists()}, "front.json"), "classes", LABELS
-    )
+    read = ByClass.from_dict(Fields({"classes": found.to_lists()}, "front.json"), "classes", LABELS)
     assert read == found
 
 
@@ -78,7 +76,7 @@ def test_a_file_keeps_the_counts():
 )
 def test_wrong_counts_are_refused(lines):
     with pytest.raises(FileError, match=r"classes.*2 lists of 3 numbers"):
-        ByClass.from_fields(Fields({"classes": lines}, "front.json"), "classes", ("a", "b"))
+        ByClass.from_dict(Fields({"classes": lines}, "front.json"), "classes", ("a", "b"))
 
 
 def test_tables_have_a_line_per_class():

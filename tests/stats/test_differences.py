@@ -225,7 +225,7 @@ def in_file(lists):
 def test_a_comparison_comes_back_from_a_file(n_classes):
     found = compared(*made(n_classes=n_classes), n_classes=n_classes)
     lists = found.to_lists()
-    assert Comparison.from_fields(in_file(lists), n_classes) == found
+    assert Comparison.from_dict(in_file(lists), n_classes) == found
     assert lists["coverage"] == list(found.coverage)
     assert np.shape(lists["recall"]) == np.shape(lists["missed"]) == (n_classes, 2)
 
@@ -249,7 +249,7 @@ def test_a_comparison_comes_back_from_a_file(n_classes):
 def test_what_is_no_comparison_is_refused_by_name(name, value, said):
     lists = compared(*made()).to_lists()
     with pytest.raises(FileError, match=f"^'front.json', '{name}' {said}"):
-        Comparison.from_fields(in_file(lists | {name: value}), 2)
+        Comparison.from_dict(in_file(lists | {name: value}), 2)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "recall", "missed"])
@@ -257,7 +257,7 @@ def test_a_comparison_that_lacks_something_is_refused_by_name(name):
     lists = compared(*made()).to_lists()
     del lists[name]
     with pytest.raises(FileError, match=f"^'front.json' must have '{name}', got"):
-        Comparison.from_fields(in_file(lists), 2)
+        Comparison.from_dict(in_file(lists), 2)
 
 
 @pytest.mark.parametrize("seed", range(3))

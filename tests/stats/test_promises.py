@@ -9,7 +9,7 @@ import pytest
 from emsco import FileError, Interval, ParameterError, Promise, PromiseReport, SeenPromise, Verdict
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
-from emsco.stats.promises import limits_of, promises_from_fields, promises_of
+from emsco.stats.promises import limits_of, promises_from_dict, promises_of
 
 # Promises
 
@@ -50,7 +50,7 @@ def test_promises_turn_into_limits_and_back():
 def test_promises_come_back_from_a_file():
     promises = promises_of(CLASSES, EVERY)
     read = Fields({"promises": [one.to_dict() for one in promises]}, "it")
-    assert promises_from_fields(read, CLASSES) == promises
+    assert promises_from_dict(read, CLASSES) == promises
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_promises_come_back_from_a_file():
 def test_a_false_promise_in_a_file_is_refused(promise, words):
     accuracy, other = (Promise("accuracy", 0.9, label).to_dict() for label in (None, "ill"))
     with pytest.raises(FileError, match=words):
-        promises_from_fields(Fields({"promises": [accuracy, {**other, **promise}]}, "it"), CLASSES)
+        promises_from_dict(Fields({"promises": [accuracy, {**other, **promise}]}, "it"), CLASSES)
 
 
 def test_a_share_has_a_lowest_figure_and_a_cost_a_highest():

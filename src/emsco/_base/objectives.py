@@ -152,7 +152,7 @@ class Expected:
         return {name: list(getattr(self, name)) for name in _NAMES}
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> Self:
+    def from_dict(cls, fields: Fields) -> Self:
         """Read the values that `to_lists` gave from a file and check them."""
         return cls(*(_estimate(fields, name) for name in _NAMES))
 

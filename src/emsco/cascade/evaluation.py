@@ -477,9 +477,7 @@ class Evaluation(Objectives):
         }
 
     @classmethod
-    def from_fields(
-        cls, fields: Fields, buys: Sequence[tuple[str, ...]], classes: AnyArray
-    ) -> Self:
+    def from_dict(cls, fields: Fields, buys: Sequence[tuple[str, ...]], classes: AnyArray) -> Self:
         """Read an evaluation from a file and check that its stages buy these features.
 
         Shares by class and intervals are not read, but follow from the counts.
@@ -493,10 +491,10 @@ class Evaluation(Objectives):
             n_rows=amount(fields, "n_rows"),
             **asdict(Objectives.from_dict(fields)),
             exits=tuple(
-                ExitReport.from_fields(report, *place)
+                ExitReport.from_dict(report, *place)
                 for report, place in zip(exits, places, strict=True)
             ),
-            by_class=ByClass.from_fields(fields.fields("by_class"), "counts", classes.tolist()),
+            by_class=ByClass.from_dict(fields.fields("by_class"), "counts", classes.tolist()),
             effective=_rows_from(fields, len(buys), len(classes)),
             cost_deviation=fields.number("cost_deviation", 0) if varies else None,
         )
@@ -595,7 +593,7 @@ class Evaluation(Objectives):
 def _rows_from(fields: Fields, n_stages: int, n_classes: int) -> EffectiveRows | None:
     """Read effective numbers of rows; None for rows without weights and groups."""
     if "effective" in fields.values:
-        return EffectiveRows.from_fields(fields.fields("effective"), n_stages, n_classes)
+        return EffectiveRows.from_dict(fields.fields("effective"), n_stages, n_classes)
     is_counted = type(fields.get("n_rows")) is int
     return None if is_counted else EffectiveRows.unknown(n_stages, n_classes)
 

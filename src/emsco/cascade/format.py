@@ -153,7 +153,7 @@ class LinearPart:
         del trusted  # weights are plain numbers
         basis, most, n_columns = None, LARGEST, n_inputs
         if fields.text("family") == "spline":
-            basis = SplineBasis.from_fields(fields, "knots", n_inputs, LARGEST)
+            basis = SplineBasis.from_dict(fields, "knots", n_inputs, LARGEST)
             most, n_columns = _LARGEST_BEND, basis.n_columns
         mean = fields.numbers("mean", n_columns, -most, most)
         scaling = Scaling(mean, fields.numbers("deviation", n_columns, _SMALLEST, most))
@@ -293,7 +293,7 @@ class TreesPart:
         del trusted  # trees are plain numbers
         found, models = fields.many_fields("models"), []
         for one in found:
-            ensemble, calibrator = TreeEnsemble.from_fields(one, n_inputs, n_classes), None
+            ensemble, calibrator = TreeEnsemble.from_dict(one, n_inputs, n_classes), None
             if one.get("calibration") is not None:
                 calibrator = Calibrator.from_dict(one.fields("calibration"), n_classes)
             models.append((ensemble, calibrator))

@@ -38,7 +38,7 @@ from emsco.stats.promises import (
     Promise,
     Verdict,
     limits_of,
-    promises_from_fields,
+    promises_from_dict,
     promises_of,
 )
 
@@ -696,7 +696,7 @@ class Monitor:
         delta = fields.number("delta", 0, 1)
         if delta in (0, 1):
             fields.refuse("delta", "a number between 0 and 1", delta)
-        promises = promises_from_fields(fields, cascade.classes.tolist())
+        promises = promises_from_dict(fields, cascade.classes.tolist())
         monitor = cls(cascade, **limits_of(promises), delta=delta)
         blank = MonitorState.begin(promises, delta, monitor.exit_costs.tolist())
         return replace(monitor, state=blank.with_state(fields))

@@ -132,7 +132,7 @@ class EffectiveRows:
         return {name: list(v) if name in _MANY else v for name, v in asdict(self).items()}
 
     @classmethod
-    def from_fields(cls, fields: Fields, n_stages: int, n_classes: int) -> Self:
+    def from_dict(cls, fields: Fields, n_stages: int, n_classes: int) -> Self:
         """Read the values that `to_dict` gave from a file and check them."""
         kind = fields.text("kind")
         if kind not in KINDS[1:]:
@@ -268,7 +268,7 @@ class ExitReport:
     delay: float = field(default=0.0, repr=False)
 
     @classmethod
-    def from_fields(cls, fields: Fields, stage: int | None, features: tuple[str, ...]) -> Self:
+    def from_dict(cls, fields: Fields, stage: int | None, features: tuple[str, ...]) -> Self:
         """Read an exit from a file and check that its stage buys these features."""
         for name, value in (("stage", stage), ("features", list(features))):
             if fields.get(name) != value:

@@ -133,7 +133,7 @@ class RowPrints:
         }
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> Self:
+    def from_dict(cls, fields: Fields) -> Self:
         """Read the values of `to_dict` from a file and check them."""
         text, largest = fields.text("known"), fields.text("largest")
         try:

@@ -73,12 +73,12 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     for one in fields.many_fields("points"):
         design, of_stages = design_from_dicts(one, shared)
         scored, paid = one.fields("scored"), _paid_after_stages(design, shared.costs)
-        points.append(ParetoPoint.from_fields(scored, design, labels, metric))
+        points.append(ParetoPoint.from_dict(scored, design, labels, metric))
         check_point(scored, points[-1], paid)
         model_numbers.append(of_stages)
         if one.get("seen") is not None:
             seen = one.fields("seen")
-            evaluations.append(Evaluation.from_fields(seen, design.buys, shared.classes))
+            evaluations.append(Evaluation.from_dict(seen, design.buys, shared.classes))
             _check_seen(seen, evaluations[-1], paid)
     _check_points(fields, points, evaluations)
     models = FrontModels(
@@ -96,7 +96,7 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         "by_fitness": "by_fitness" in fields.values and fields.flag("by_fitness"),
         "models": models,
         "seen": tuple(evaluations) or None,
-        "searched": RowPrints.from_fields(fields.fields("searched")) if has_searched else None,
+        "searched": RowPrints.from_dict(fields.fields("searched")) if has_searched else None,
         **_references(fields, labels, shared.costs),
     }
 

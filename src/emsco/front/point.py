@@ -109,7 +109,7 @@ class ParetoPoint(Objectives):
         )
 
     @classmethod
-    def from_fields(
+    def from_dict(
         cls,
         figures: Fields,
         design: Design,
@@ -348,11 +348,11 @@ def _assessment(figures: Fields, n_stages: int, labels: Sequence[object]) -> dic
     """Read what row-by-row assessment added to a point, if anything."""
     if figures.get("by_class") is None:
         return {}
-    versus = Comparison.from_fields(figures.fields("versus_everything"), len(labels))
+    versus = Comparison.from_dict(figures.fields("versus_everything"), len(labels))
     confidence = figures.numbers("exit_confidence", n_stages, 0, 1)
     return {
         "exit_confidence": tuple(confidence.tolist()),
-        "by_class": ByClass.from_fields(figures, "by_class", labels),
+        "by_class": ByClass.from_dict(figures, "by_class", labels),
         "versus_everything": versus,
         "expected": _expected(figures),
     }
@@ -361,4 +361,4 @@ def _assessment(figures: Fields, n_stages: int, labels: Sequence[object]) -> dic
 def _expected(figures: Fields) -> Expected | None:
     if "expected" not in figures.values or figures.get("expected") is None:
         return None
-    return Expected.from_fields(figures.fields("expected"))
+    return Expected.from_dict(figures.fields("expected"))

@@ -104,12 +104,12 @@ class Reference(Objectives):
         return {"kind": self.kind, **asdict(self.objectives), "by_class": self.by_class.to_lists()}
 
     @classmethod
-    def from_fields(cls, fields: Fields, kind: str, labels: Sequence[object]) -> Self:
+    def from_dict(cls, fields: Fields, kind: str, labels: Sequence[object]) -> Self:
         """Read a reference from a file and check it."""
         if fields.text("kind") != kind:
             fields.refuse("kind", repr(kind), fields.get("kind"))
         figures = asdict(Objectives.from_dict(fields))
-        by_class = ByClass.from_fields(fields, "by_class", labels)
+        by_class = ByClass.from_dict(fields, "by_class", labels)
         return cls(**figures, kind=kind, by_class=by_class)
 
 
@@ -202,4 +202,4 @@ def references_from_dicts(
     if len(known) not in (0, len(_KINDS)):
         fields.refuse(name, f"{len(_KINDS)} references or none", f"{len(known)}")
     pairs = zip(known, _KINDS, strict=False)
-    return tuple(Reference.from_fields(one, kind, labels) for one, kind in pairs)
+    return tuple(Reference.from_dict(one, kind, labels) for one, kind in pairs)

@@ -84,7 +84,7 @@ class SplineBasis:
         return [one.tolist() for one in self.knots]
 
     @classmethod
-    def from_fields(cls, fields: Fields, name: str, n_inputs: int, largest: float) -> Self:
+    def from_dict(cls, fields: Fields, name: str, n_inputs: int, largest: float) -> Self:
         """Read knots from a file and check them."""
         lists = fields.items(name)
         if len(lists) != n_inputs:

@@ -67,7 +67,7 @@ class ByClass(Tabular):
         return cls(parts[0].labels, tuple(map(tuple, total.tolist())))
 
     @classmethod
-    def from_fields(cls, fields: Fields, name: str, labels: Sequence[object]) -> Self:
+    def from_dict(cls, fields: Fields, name: str, labels: Sequence[object]) -> Self:
         """Read counts from a file and check that they have a line per class."""
         n, lines = len(labels), fields.items(name)
         rule = f"{n} lists of {n + 1} numbers, all at least 0"

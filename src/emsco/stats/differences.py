@@ -94,7 +94,7 @@ class Comparison:
         return single | {name: [list(pair) for pair in getattr(self, name)] for name in _BY_CLASS}
 
     @classmethod
-    def from_fields(cls, fields: Fields, n_classes: int) -> Comparison:
+    def from_dict(cls, fields: Fields, n_classes: int) -> Comparison:
         """Read the values that `to_lists` gave from a file and check them."""
         many: dict[str, tuple[Difference, ...]] = {}
         for name in _BY_CLASS:

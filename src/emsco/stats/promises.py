@@ -212,7 +212,7 @@ def limits_of(promises: Sequence[Promise]) -> dict[str, Any]:
     }
 
 
-def promises_from_fields(fields: Fields, labels: Sequence[object]) -> tuple[Promise, ...]:
+def promises_from_dict(fields: Fields, labels: Sequence[object]) -> tuple[Promise, ...]:
     """Read promises from a file and check them."""
     promises: list[Promise] = []
     for one in fields.many_fields("promises"):

@@ -23,7 +23,7 @@ N_INPUTS = 6
 def reread(trees, **changed):
     """The ensemble from its own file, with some fields changed."""
     values = json.loads(json.dumps(trees.to_dict())) | changed
-    return TreeEnsemble.from_fields(Fields(values, "a file"), trees.n_inputs, trees.n_classes)
+    return TreeEnsemble.from_dict(Fields(values, "a file"), trees.n_inputs, trees.n_classes)
 
 
 def packed(values, kind):
@@ -202,7 +202,7 @@ class TestFiles:
             "from emsco._base.documents import Fields\n"
             "from emsco.models.boosting.trees import TreeEnsemble\n"
             "fields = Fields(json.load(open(sys.argv[1])), 'file')\n"
-            "trees = TreeEnsemble.from_fields(fields, 6, 2)\n"
+            "trees = TreeEnsemble.from_dict(fields, 6, 2)\n"
             "print(trees.probabilities(np.zeros((1, 6)))[0, 1].hex())\n"
             "assert 'sklearn' not in sys.modules"
         )

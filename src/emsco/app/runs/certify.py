@@ -16,7 +16,7 @@ from emsco.data.row_prints import RowPrints
 from emsco.errors import DataError, FileError, Parameter
 from emsco.front import Certificate
 from emsco.front.certificate import certify
-from emsco.stats.promises import promises_from_fields
+from emsco.stats.promises import promises_from_dict
 
 _SPENT_FORMAT = 1
 
@@ -95,9 +95,9 @@ def _spend(
     for test in tests:
         if all(test.get(name) == value for name, value in asked.items()):
             return  # the same question about the same rows
-        prints = RowPrints.from_fields(test.fields("prints"))
+        prints = RowPrints.from_dict(test.fields("prints"))
         if n_spent := len(prints.seen_again(inputs)):
-            spent = promises_from_fields(test, run.cascade.classes.tolist())
+            spent = promises_from_dict(test, run.cascade.classes.tolist())
             words = " and ".join(map(str, spent))
             raise DataError(
                 f"{path} must hold rows that no test has seen, got {counted(n_spent, 'row')} of "

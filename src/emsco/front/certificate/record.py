@@ -17,7 +17,7 @@ from emsco.errors import EMSCOError, FileError
 from emsco.front.certificate.test import CheckedPromise, n_passing
 from emsco.front.format import check_point
 from emsco.front.point import ParetoPoint
-from emsco.stats.promises import Promise, promises_from_fields
+from emsco.stats.promises import Promise, promises_from_dict
 
 FORMAT = 1
 _DIGITS = 23  # of a digest that a text shows
@@ -56,7 +56,7 @@ class TestedRows:
     max_weight: float | None = None
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> TestedRows:
+    def from_dict(cls, fields: Fields) -> TestedRows:
         """Read the values from a file and check them."""
         n_rows = fields.whole("n_rows", 1)
         most = fields.get("max_weight")
@@ -231,7 +231,7 @@ class Certificate:
         FileError
             If the file is missing, damaged, edited or contradicts itself.
         """
-        return _from_fields(read_document(path, "certificate", FORMAT, FORMAT))
+        return cls.from_dict(read_document(path, "certificate", FORMAT, FORMAT))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -250,6 +250,46 @@ class Certificate:
             "rows_needed": self.rows_needed,
             "rows": asdict(self.rows),
         }
+
+    @classmethod
+    def from_dict(cls, fields: Fields) -> Certificate:
+        """Read the values of `to_dict` from a file and check them."""
+        labels = tuple(fields.items("labels"))
+        promises = promises_from_dict(fields, labels)
+        delta = fields.number("delta", 0, 1)
+        rows = TestedRows.from_dict(fields.fields("rows"))
+        names = tuple(fields.texts("features"))
+        if (metric := fields.text("metric")) not in METRICS:
+            fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
+
+        def read(one: Fields) -> DesignTest:
+            return _read_test(one, promises, labels, names, metric, rows.max_weight is None)
+
+        tests = tuple(map(read, fields.many_fields("tests")))
+        order = tuple(fields.wholes("order", len(fields.items("order"))))
+        if order[: len(tests)] != tuple(test.number for test in tests):
+            fields.refuse(
+                "tests", f"of the designs {order} in this order", [t.number for t in tests]
+            )
+        passed = n_passing([test.p_value for test in tests], delta)
+        certified = fields.wholes("certified", passed)
+        if {*certified} != {test.number for test in tests[:passed]}:
+            fields.refuse("certified", "the designs that passed", certified)
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d", date := fields.text("date")):
+            fields.refuse("date", "a day such as '2026-11-20'", date)
+        needed = fields.get("rows_needed")
+        return cls(
+            promises,
+            delta,
+            labels,
+            order,
+            tests,
+            tuple(certified),
+            rows,
+            date,
+            None if fields.get("nearest") is None else read(fields.fields("nearest")),
+            None if needed is None else fields.whole("rows_needed", 1),
+        )
 
     def __repr__(self) -> str:
         """Say what is promised, on which rows, at which level, and what voids it."""
@@ -349,43 +389,6 @@ def _test_to_dict(test: DesignTest, labels: Sequence[object]) -> dict[str, Any]:
     }
 
 
-def _from_fields(fields: Fields) -> Certificate:
-    labels = tuple(fields.items("labels"))
-    promises = promises_from_fields(fields, labels)
-    delta = fields.number("delta", 0, 1)
-    rows = TestedRows.from_fields(fields.fields("rows"))
-    names = tuple(fields.texts("features"))
-    if (metric := fields.text("metric")) not in METRICS:
-        fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
-
-    def read(one: Fields) -> DesignTest:
-        return _read_test(one, promises, labels, names, metric, rows.max_weight is None)
-
-    tests = tuple(map(read, fields.many_fields("tests")))
-    order = tuple(fields.wholes("order", len(fields.items("order"))))
-    if order[: len(tests)] != tuple(test.number for test in tests):
-        fields.refuse("tests", f"of the designs {order} in this order", [t.number for t in tests])
-    passed = n_passing([test.p_value for test in tests], delta)
-    certified = fields.wholes("certified", passed)
-    if {*certified} != {test.number for test in tests[:passed]}:
-        fields.refuse("certified", "the designs that passed", certified)
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", date := fields.text("date")):
-        fields.refuse("date", "a day such as '2026-11-20'", date)
-    needed = fields.get("rows_needed")
-    return Certificate(
-        promises,
-        delta,
-        labels,
-        order,
-        tests,
-        tuple(certified),
-        rows,
-        date,
-        None if fields.get("nearest") is None else read(fields.fields("nearest")),
-        None if needed is None else fields.whole("rows_needed", 1),
-    )
-
-
 def _read_test(
     fields: Fields,
     promises: Sequence[Promise],
@@ -399,14 +402,14 @@ def _read_test(
     if len(checks) != len(promises):
         fields.refuse("checks", f"one for each of {len(promises)} promises", f"{len(checks)}")
     design, scored = _read_design(fields, labels, names), fields.fields("scored")
-    point = ParetoPoint.from_fields(scored, design, labels, metric)
+    point = ParetoPoint.from_dict(scored, design, labels, metric)
     check_point(scored, point)
     return DesignTest(
         fields.whole("number", 0),
         _digest(fields, "cascade"),
         point,
         tuple(
-            CheckedPromise.from_fields(one, promise, is_counted=is_counted)
+            CheckedPromise.from_dict(one, promise, is_counted=is_counted)
             for one, promise in zip(checks, promises, strict=True)
         ),
     )

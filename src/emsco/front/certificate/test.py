@@ -98,7 +98,7 @@ class CheckedPromise:
         }
 
     @classmethod
-    def from_fields(cls, fields: Fields, promise: Promise, *, is_counted: bool) -> CheckedPromise:
+    def from_dict(cls, fields: Fields, promise: Promise, *, is_counted: bool) -> CheckedPromise:
         """Read the values of `to_dict`; with `is_counted`, the p-value must be that of its counts.
 
         Costs and weighted rows have p-values that only the rows themselves could repeat.

@@ -299,7 +299,7 @@ class TreeEnsemble:
         }
 
     @classmethod
-    def from_fields(cls, fields: Fields, n_inputs: int, n_classes: int) -> Self:
+    def from_dict(cls, fields: Fields, n_inputs: int, n_classes: int) -> Self:
         """Read an ensemble from a file and check it.
 
         Raises
