@@ -18,10 +18,11 @@ from emsco._kernels.compiler import helper, kernel
 
 
 @helper()
-def _count(undecided, leaving, correct_bits):
-    """Rows that leave and rows that leave correctly; they are undecided no more."""
+def _count(undecided, leaving, correct_bits, first, end):
+    """Rows of some words that leave, and that leave correctly; they are undecided no more."""
     n_leaving, n_correct = np.uint64(0), np.uint64(0)
-    for w in range(len(undecided)):
+    # Positions that cannot be negative spare a look at their sign, and take SIMD lanes.
+    for w in range(np.uint64(first), np.uint64(end)):
         n_leaving += popcount(undecided[w] & leaving[w])
         n_correct += popcount(undecided[w] & correct_bits[w])
         undecided[w] &= ~leaving[w]
@@ -29,10 +30,10 @@ def _count(undecided, leaving, correct_bits):
 
 
 @helper()
-def _count_weighted(undecided, leaving, correct_bits, weights, blocked):
+def _count_weighted(undecided, leaving, correct_bits, weights, blocked, first, end):
     """Count as `_count`, each row as often as its word says; a blocked row stays."""
     n_leaving, n_correct = np.int64(0), np.int64(0)
-    for w in range(len(undecided)):
+    for w in range(np.uint64(first), np.uint64(end)):
         free = undecided[w] & ~blocked[w]
         n_leaving += weights[w] * np.int64(popcount(free & leaving[w]))
         n_correct += weights[w] * np.int64(popcount(free & correct_bits[w]))
@@ -49,6 +50,7 @@ def count_exits(
     designs: StageArray,
     chains: IntArray,
     n_stages: IntArray,
+    ends: IntArray,
     exits: IntArray,
     correct_exits: IntArray,
     undecided: WordArray,
@@ -60,78 +62,38 @@ def count_exits(
     row's bit for a feature that a stage buys, the row does not leave there; `designs` has the
     stage that buys each feature. If `weights` is empty, each row counts once and `missing` is
     ignored. `undecided` and `blocked` are scratch for one bit per row.
+
+    If `ends` is not empty, rows are also counted by class: class c has the words from `ends[c]` to
+    `ends[c + 1]`, and `exits` and `correct_exits` have a column for each class, over all stages,
+    before those of the stages.
     """
-    n_words = accepted.shape[1]
-    is_plain = len(weights) == 0
+    n_words, is_plain = accepted.shape[1], len(weights) == 0
+    n_counted = max(0, len(ends) - 1)
     for d in range(chains.shape[0]):
         for w in range(n_words):
             undecided[w] = ~np.uint64(0)
         for j in range(n_stages[d]):
             leaving, correct_bits = accepted[chains[d, j]], correct[chains[d, j]]
-            if is_plain:
-                n_leaving, n_correct = _count(undecided, leaving, correct_bits)
-            else:
+            if not is_plain:
                 for w in range(n_words):
                     blocked[w] = 0
                 for i in range(len(missing)):
                     if designs[d, i] == j:
                         for w in range(n_words):
                             blocked[w] |= missing[i, w]
-                n_leaving, n_correct = _count_weighted(
-                    undecided, leaving, correct_bits, weights, blocked
-                )
-            exits[d, j] += n_leaving
-            correct_exits[d, j] += n_correct
-
-
-@kernel()
-def count_exits_by_class(
-    accepted: WordArray,
-    correct: WordArray,
-    weights: IntArray,
-    missing: WordArray,
-    designs: StageArray,
-    chains: IntArray,
-    n_stages: IntArray,
-    exits: IntArray,
-    correct_exits: IntArray,
-    undecided: WordArray,
-    blocked: WordArray,
-    ends: IntArray,
-) -> None:
-    """Count as `count_exits`, and also by class, where words are sorted by class.
-
-    Class c has the words from `ends[c]` to `ends[c + 1]`. `exits` and `correct_exits` have a
-    column for each class, over all stages, before those of the stages.
-    """
-    n_classes = len(ends) - 1
-    is_plain = len(weights) == 0
-    for d in range(chains.shape[0]):
-        for c in range(n_classes):
-            first, end = ends[c], ends[c + 1]
-            undecided[first:end] = ~np.uint64(0)
-            for j in range(n_stages[d]):
-                leaving = accepted[chains[d, j], first:end]
-                correct_bits = correct[chains[d, j], first:end]
+            for c in range(max(1, n_counted)):
+                first, end = (ends[c], ends[c + 1]) if n_counted else (0, n_words)
                 if is_plain:
-                    n_leaving, n_correct = _count(undecided[first:end], leaving, correct_bits)
+                    n_leaving, n_correct = _count(undecided, leaving, correct_bits, first, end)
                 else:
-                    blocked[first:end] = 0
-                    for i in range(len(missing)):
-                        if designs[d, i] == j:
-                            for w in range(first, end):
-                                blocked[w] |= missing[i, w]
                     n_leaving, n_correct = _count_weighted(
-                        undecided[first:end],
-                        leaving,
-                        correct_bits,
-                        weights[first:end],
-                        blocked[first:end],
+                        undecided, leaving, correct_bits, weights, blocked, first, end
                     )
-                exits[d, c] += n_leaving
-                correct_exits[d, c] += n_correct
-                exits[d, n_classes + j] += n_leaving
-                correct_exits[d, n_classes + j] += n_correct
+                exits[d, n_counted + j] += n_leaving
+                correct_exits[d, n_counted + j] += n_correct
+                if n_counted:
+                    exits[d, c] += n_leaving
+                    correct_exits[d, c] += n_correct
 
 
 @helper()

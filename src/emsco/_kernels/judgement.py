@@ -88,37 +88,10 @@ def _logit_bounds(min_confidence):
 
 
 @helper()
-def _find_exits(logits, first, end, n, threshold, bounds, stage, last):
-    """First stage at which each row is sure, and its logit at the last stage that saw it."""
-    unsure, sure = bounds
-    for r in range(n):
-        for j in range(first, end):
-            last[r] = logits[j, r]
-            size = abs(last[r])
-            if size > sure or (not size < unsure and _confidence(size) >= threshold):
-                stage[r] = j
-                break
+def _find_exits(logits, first, end, n, thresholds, bounds, stage, last):
+    """First stage at which each row is sure, and its logit at the last stage that saw it.
 
-
-@helper()
-def _find_uneven_exits(logits, first, end, n, thresholds, bounds_0, bounds_1, stage, last):
-    """Exit stages and last logits, as `_find_exits`, where each class has its own threshold."""
-    for r in range(n):
-        for j in range(first, end):
-            last[r] = logits[j, r]
-            size = abs(last[r])
-            unsure, sure = bounds_1 if last[r] > 0.0 else bounds_0
-            threshold = thresholds[1] if last[r] > 0.0 else thresholds[0]
-            if size > sure or (not size < unsure and _confidence(size) >= threshold):
-                stage[r] = j
-                break
-
-
-@helper()
-def _find_own_exits(logits, first, end, n, thresholds, bounds, stage, last):
-    """Exit stages and last logits, as `_find_exits`, with a threshold for each stage and class.
-
-    `bounds` is stages × classes × 2.
+    `thresholds` is stages × classes, and `bounds` has two numbers for each; see `_logit_bounds`.
     """
     for r in range(n):
         for j in range(first, end):
@@ -129,49 +102,6 @@ def _find_own_exits(logits, first, end, n, thresholds, bounds, stage, last):
             ):
                 stage[r] = j
                 break
-
-
-@kernel()
-def judge_rows(
-    rows: FloatArray,
-    labels: LabelArray,
-    columns: IntArray,
-    sizes: IntArray,
-    coefs: FloatArray,
-    slots: IntArray,
-    thresholds: FloatArray,
-    valid: WordArray,
-    accepted: WordArray,
-    correct: WordArray,
-    logit: FloatArray,
-    sure: WordArray,
-) -> None:
-    """Mark the scored rows that each model accepts, and the correct ones among them, as bits.
-
-    A row is accepted where the probability of the likelier class reaches that class's threshold,
-    and where its bit in `valid` says that it is one. `logit` and `sure` are scratch for the 64
-    rows of a word.
-    """
-    n_rows = rows.shape[1]
-    first, second = thresholds
-    for m in range(len(sizes)):
-        for start in range(0, n_rows, 64):
-            n = min(64, n_rows - start)
-            for r in range(n):
-                logit[r] = coefs[m, 0]
-            for i in range(1, sizes[m]):
-                b, x = coefs[m, i], rows[columns[m, i], start : start + n]
-                for r in range(n):
-                    logit[r] += b * x[r]
-            for r in range(n):
-                sure[r] = _confidence(logit[r]) >= (second if logit[r] > 0.0 else first)
-            accepts, corrects = np.uint64(0), np.uint64(0)
-            for r in range(n):
-                is_correct = np.uint64((logit[r] > 0.0) == (labels[start + r] == 1))
-                accepts |= sure[r] << np.uint64(r)
-                corrects |= (sure[r] & is_correct) << np.uint64(r)
-            accepted[slots[m], start // 64] = accepts & valid[start // 64]
-            correct[slots[m], start // 64] = corrects & valid[start // 64]
 
 
 @helper()
@@ -204,8 +134,20 @@ def find_likeliest(logits, n, top, winner, confidence):
         confidence[r] = 1.0 / confidence[r]
 
 
+@helper()
+def fill_probabilities(logits, likeliest, confidence, probabilities):
+    """Probabilities of all classes, rows × classes, from what `find_likeliest` leaves behind."""
+    for r in range(len(probabilities)):
+        if len(logits) == 1:
+            probabilities[r, likeliest[r]] = confidence[r]
+            probabilities[r, 1 - likeliest[r]] = 1.0 - confidence[r]
+        else:
+            for k in range(len(logits)):
+                probabilities[r, k] = logits[k, r] * confidence[r]
+
+
 @kernel()
-def judge_rows_many(
+def judge_rows(
     rows: FloatArray,
     labels: LabelArray,
     columns: IntArray,
@@ -219,17 +161,19 @@ def judge_rows_many(
     work: FloatArray,
     winner: IntArray,
 ) -> None:
-    """Mark accepted and correct rows, as `judge_rows` does, for three classes or more.
+    """Mark the scored rows that each model accepts, and the correct ones among them, as bits.
 
-    `coefs` is models × classes × columns. `work` has a line for each class and two more,
-    for the 64 rows of a word, as `winner` has one.
+    `coefs` is models × outputs × columns; two classes have one output. A row is accepted where the
+    probability of the likeliest class reaches that class's threshold, and where its bit in `valid`
+    says that it is one. `work` has a line for each output and two more, for the 64 rows of a word,
+    as `winner` has one.
     """
-    n_rows, n_classes = rows.shape[1], len(thresholds)
-    logits, top, confidence = work[:n_classes], work[n_classes], work[n_classes + 1]
+    n_rows, n_outputs = rows.shape[1], coefs.shape[1]
+    logits, top, confidence = work[:n_outputs], work[n_outputs], work[n_outputs + 1]
     for m in range(len(sizes)):
         for start in range(0, n_rows, 64):
             n = min(64, n_rows - start)
-            for k in range(n_classes):
+            for k in range(n_outputs):
                 for r in range(n):
                     logits[k, r] = coefs[m, k, 0]
                 for i in range(1, sizes[m]):
@@ -286,14 +230,10 @@ def decide_rows(
     ready = np.empty(n_features, dtype=np.bool_)
     logits = np.empty((n_stages, length))
     last, surest = np.empty(length), np.empty(length)
-    bounds, is_shared = np.empty((n_stages, 2, 2)), True
+    bounds = np.empty((n_stages, 2, 2))
     for j in range(first, end):
         for k in range(2):
             bounds[j, k, 0], bounds[j, k, 1] = _logit_bounds(thresholds[j, k])
-            is_shared &= thresholds[j, k] == thresholds[first, k]
-    shared = thresholds[first]
-    bounds_0 = bounds[first, 0, 0], bounds[first, 0, 1]
-    bounds_1 = bounds[first, 1, 0], bounds[first, 1, 1]
     for start in range(0, n_rows, _ROWS):
         n = min(_ROWS, n_rows - start)
         rows = X[start : start + n]
@@ -317,12 +257,7 @@ def decide_rows(
             j += 1
         left = stage[start : start + n]
         left[:] = n_stages
-        if not is_shared:
-            _find_own_exits(logits, first, j, n, thresholds, bounds, left, last)
-        elif shared[0] == shared[1]:
-            _find_exits(logits, first, j, n, shared[0], bounds_0, left, last)
-        else:
-            _find_uneven_exits(logits, first, j, n, shared, bounds_0, bounds_1, left, last)
+        _find_exits(logits, first, j, n, thresholds, bounds, left, last)
         for r in range(n):
             winner[start + r] = 1 if last[r] > 0.0 else 0
         for r in range(n):  # apart and in place, so that it is done in SIMD lanes
@@ -368,6 +303,8 @@ def decide_rows_many(
     confidence: FloatArray,
 ) -> None:
     """Send each row of X through stages `first` to `end` - 1, for any number of classes.
+
+    For two classes it gives the bits of `decide_rows`, in up to twice the time.
 
     The inputs and outputs are those of `decide_rows`, but `coefs` is stages × classes × columns.
     """
@@ -425,12 +362,7 @@ def probabilities_of(
         ready[:] = False
         _fill_logits(rows, mean, inverse_scale, column, size, coef, ready, values, logits)
         find_likeliest(logits, len(rows), top, likeliest, surety)
-        for r in range(len(rows)):
-            if n_outputs == 1:
-                probabilities[start + r, likeliest[r]] = surety[r]
-                probabilities[start + r, 1 - likeliest[r]] = 1.0 - surety[r]
-            for k in range(n_outputs if n_outputs > 1 else 0):
-                probabilities[start + r, k] = logits[k, r] * surety[r]
+        fill_probabilities(logits, likeliest, surety, probabilities[start : start + len(rows)])
     return probabilities
 
 

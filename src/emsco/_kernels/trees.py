@@ -24,7 +24,7 @@ from emsco._base.typing import (
 )
 from emsco._kernels.bits import lowest_bit
 from emsco._kernels.compiler import helper, kernel
-from emsco._kernels.judgement import find_likeliest
+from emsco._kernels.judgement import fill_probabilities, find_likeliest
 
 MOST_LEAVES = 32
 _EVERY = np.uint32(0xFFFFFFFF)
@@ -309,13 +309,8 @@ def shares_of(
 
     The largest is the confidence of `likeliest_of`, to the last bit. The logits are used up.
     """
-    n_outputs, n_rows = logits.shape
+    n_rows = logits.shape[1]
     top, confidence = np.empty(n_rows), np.empty(n_rows)
     winner = np.empty(n_rows, dtype=np.int64)
     find_likeliest(logits, n_rows, top, winner, confidence)
-    for r in range(n_rows):
-        if n_outputs == 1:
-            probabilities[r, winner[r]] = confidence[r]
-            probabilities[r, 1 - winner[r]] = 1.0 - confidence[r]
-        for k in range(n_outputs if n_outputs > 1 else 0):
-            probabilities[r, k] = logits[k, r] * confidence[r]
+    fill_probabilities(logits, winner, confidence, probabilities)

@@ -20,7 +20,7 @@ from emsco._base.typing import (
     StageArray,
     WordArray,
 )
-from emsco._kernels.counts import add_prices, count_exits, count_exits_by_class
+from emsco._kernels.counts import add_prices, count_exits
 
 WORD = 64
 _SUREST = 1 - 1e-12  # a probability of 1 has no log-odds
@@ -168,7 +168,7 @@ class BitBank:
         self._layout = layout
         self._priced = np.zeros(0, dtype=np.int64)
         self._prices = np.zeros((0, 0), dtype=np.int64)
-        self._ends = layout.ends
+        self._ends = np.zeros(0, dtype=np.int64) if layout.ends is None else layout.ends
         self.missing: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
         if missing is not None:
             self.missing = pack(missing[:, layout.rows]) & layout.valid
@@ -221,7 +221,7 @@ class BitBank:
         Both counts have a column for each stage, after one for each of the `n_counted` classes.
         """
         undecided, blocked = np.empty((2, self.n_words), dtype=np.uint64)
-        given = (
+        count_exits(
             self.accepted,
             self.correct,
             # Without weights the kernel skips a multiplication per word.
@@ -230,15 +230,12 @@ class BitBank:
             designs,
             chains,
             n_stages,
+            self._ends,
             exits,
             correct_exits,
             undecided,
             blocked,
         )
-        if self._ends is None:
-            count_exits(*given)
-        else:
-            count_exits_by_class(*given, self._ends)
 
     def price(self, priced: IntArray, prices: IntArray) -> None:
         """Let rows pay for some features by prices of their own.

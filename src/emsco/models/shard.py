@@ -16,7 +16,7 @@ import numpy as np
 
 from emsco._base.leaves import LEAF, n_leaves_of, split_by_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
-from emsco._kernels.judgement import judge_rows, judge_rows_many
+from emsco._kernels.judgement import judge_rows
 from emsco._kernels.logistic import BLOCK, add_terms, add_terms_many
 from emsco.models.batches import ModelBatch, Models, orthonormal_basis
 from emsco.models.bits import BitBank, Layout
@@ -129,23 +129,21 @@ class Shard:
         A model accepts a row if the probability of its likeliest class reaches the threshold of
         that class. `thresholds` has shape (n_classes,).
         """
-        given = (
+        coefs = models.coefs if models.coefs.ndim == 3 else models.coefs[:, None]
+        judge_rows(
             self._scored_rows,
             self.truth,
             models.columns,
             models.sizes,
-            models.coefs,
+            coefs,
             slots,
             thresholds,
             self.bits.valid,
             self.bits.accepted,
             self.bits.correct,
+            work=np.empty((models.n_outputs + 2, 64)),
+            winner=np.empty(64, dtype=np.int64),
         )
-        if len(thresholds) == 2:
-            judge_rows(*given, np.empty(64), np.empty(64, dtype=np.uint64))
-        else:
-            work = np.empty((len(thresholds) + 2, 64))
-            judge_rows_many(*given, work, np.empty(64, dtype=np.int64))
 
 
 def cut_shards(

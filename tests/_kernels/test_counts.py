@@ -1,0 +1,146 @@
+"""Bits through designs, and rows through stages, beside plain NumPy twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.kernels import frozen
+
+from emsco._kernels import counts
+
+N_CLASSES = 3
+NO_CLASSES = np.zeros(0, dtype=np.int64)  # rows are not counted by class
+
+
+def plain_exits(accepted, correct, chain, weights=None, blocked=None):
+    """`blocked`: rows that each stage lets pass."""
+    weights = np.ones(accepted.shape[1], dtype=int) if weights is None else weights
+    undecided, exits = np.ones(accepted.shape[1], dtype=bool), []
+    for j, slot in enumerate(chain):
+        leaving = undecided & accepted[slot] & (True if blocked is None else ~blocked[j])
+        exits.append((weights[leaving].sum(), weights[leaving & correct[slot]].sum()))
+        undecided &= ~leaving
+    return np.array(exits).T
+
+
+def words_of(bits):
+    padded = np.zeros((*bits.shape[:-1], -(-bits.shape[-1] // 64) * 64), dtype=bool)
+    padded[..., : bits.shape[-1]] = bits
+    return np.packbits(padded, axis=-1, bitorder="little").view(np.uint64)
+
+
+class TestCountExits:
+    @pytest.mark.parametrize("n_rows", [1, 64, 65, 200])
+    def test_counts_equal_the_plain_ones_and_are_added(self, n_rows):
+        rng = np.random.default_rng(3)
+        accepted = rng.random((12, n_rows)) < 0.4
+        correct = accepted & (rng.random((12, n_rows)) < 0.7)
+        words = words_of(np.array([accepted, correct]))
+        chains, n_stages = rng.integers(0, 12, size=(50, 4)), rng.integers(1, 5, size=50)
+        exits, correct_exits = np.full((2, 50, 4), 1000)
+        scratch = np.full((2, words.shape[2]), 7, dtype=np.uint64)
+        unweighted = np.zeros(0, dtype=np.int64), np.zeros((0, words.shape[2]), dtype=np.uint64)
+        designs = np.zeros((50, 0), dtype=np.int16)
+        inputs = frozen(words[0], words[1], *unweighted, designs, chains, n_stages, NO_CLASSES)
+        counts.count_exits(*inputs, exits, correct_exits, *scratch)
+        for d, n in enumerate(n_stages):
+            wanted = np.zeros((2, 4), dtype=int)
+            wanted[:, :n] = plain_exits(accepted, correct, chains[d, :n])
+            assert [exits[d].tolist(), correct_exits[d].tolist()] == (wanted + 1000).tolist()
+
+    @pytest.mark.parametrize("n_features", [0, 5])
+    def test_weights_and_gaps_equal_the_plain_ones(self, n_features):
+        rng = np.random.default_rng(13)
+        accepted = rng.random((12, 256)) < 0.4
+        correct, missing = (
+            accepted & (rng.random((12, 256)) < 0.7),
+            rng.random((n_features, 256)) < 0.2,
+        )
+        weights, designs = rng.integers(1, 9, size=4), rng.integers(-1, 4, size=(50, n_features))
+        chains, n_stages = rng.integers(0, 12, size=(50, 4)), rng.integers(1, 5, size=50)
+        exits, correct_exits = np.zeros((2, 50, 4), dtype=np.int64)
+        tables = words_of(accepted), words_of(correct), weights, words_of(missing)
+        inputs = frozen(*tables, designs.astype(np.int16), chains, n_stages, NO_CLASSES)
+        counts.count_exits(*inputs, exits, correct_exits, *np.full((2, 4), 7, dtype=np.uint64))
+        for d, n in enumerate(n_stages):
+            blocked = [missing[designs[d] == j].any(axis=0) for j in range(n)]
+            wanted = plain_exits(accepted, correct, chains[d, :n], weights.repeat(64), blocked)
+            assert [exits[d, :n].tolist(), correct_exits[d, :n].tolist()] == wanted.tolist()
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_counts_by_class_equal_the_plain_ones_of_the_words_of_each_class(self, weighted):
+        rng, ends = np.random.default_rng(5), np.array([0, 1, 1, 4])  # the second class has no row
+        accepted = rng.random((12, 256)) < 0.4
+        correct, missing = accepted & (rng.random((12, 256)) < 0.7), rng.random((5, 256)) < 0.2
+        designs = rng.integers(-1, 4, size=(50, 5))
+        weights = rng.integers(1, 9, size=4) if weighted else np.ones(4, dtype=np.int64)
+        missing &= weighted
+        chains, n_stages = rng.integers(0, 12, size=(50, 4)), rng.integers(1, 5, size=50)
+        exits, correct_exits = np.full((2, 50, 3 + 4), 1000)
+        given = weights[: 4 * weighted], words_of(missing)
+        tables = words_of(accepted), words_of(correct), *given, designs.astype(np.int16)
+        inputs, scratch = (
+            frozen(*tables, chains, n_stages, ends),
+            np.full((2, 4), 7, dtype=np.uint64),
+        )
+        counts.count_exits(*inputs, exits, correct_exits, *scratch)
+        for d, n in enumerate(n_stages):
+            blocked = [missing[designs[d] == j].any(axis=0) for j in range(n)]
+            wanted = np.full((2, 3 + 4), 1000)
+            for c in range(3):
+                own = slice(64 * ends[c], 64 * ends[c + 1])
+                parts = accepted[:, own], correct[:, own], chains[d, :n], weights.repeat(64)[own]
+                found = plain_exits(*parts, [some[own] for some in blocked])
+                wanted[:, c] += found.sum(axis=1)
+                wanted[:, 3 : 3 + n] += found
+            assert [exits[d].tolist(), correct_exits[d].tolist()] == wanted.tolist()
+
+
+def random_answers(seed, n_stages=3, n_rows=200):
+    rng = np.random.default_rng(seed)
+    winner = rng.integers(0, N_CLASSES, (n_stages, n_rows)).astype(np.uint8)
+    sure = rng.uniform(0.3, 1, (n_stages, n_rows))
+    least = rng.uniform(0.5, 1, (n_stages, N_CLASSES))
+    missing = rng.random((n_stages, n_rows)) < 0.2
+    for array in (winner, sure, least, missing):
+        array.setflags(write=False)
+    return winner, sure, least, missing
+
+
+def follow(winner, sure, least, missing):
+    n_rows = winner.shape[1]
+    given = np.full(n_rows, N_CLASSES, dtype=np.uint8)
+    stage, confidence = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.float32)
+    for j in range(len(winner)):
+        own = missing[j] if len(missing) else np.zeros(0, dtype=bool)
+        counts.follow_stage(j, winner[j], sure[j], least[j], own, given, stage, confidence)
+    return given, stage, confidence
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_row_leaves_at_the_first_stage_that_is_sure_and_misses_nothing(seed):
+    winner, sure, least, missing = random_answers(seed)
+    leaves = (sure >= np.take_along_axis(least, winner.astype(int), axis=1)) & ~missing
+    accepted, rows = leaves.any(axis=0), np.arange(winner.shape[1])
+    stage = np.where(accepted, leaves.argmax(axis=0), len(winner) - 1)
+    found = follow(winner, sure, least, missing)
+    assert np.array_equal(found[0], np.where(accepted, winner[stage, rows], N_CLASSES))
+    assert np.array_equal(found[1], stage)
+    assert np.array_equal(found[2], sure[stage, rows].astype(np.float32))
+
+
+def test_no_line_of_gaps_means_no_gap():
+    winner, sure, least, missing = random_answers(3)
+    none = follow(winner, sure, least, missing[:0])
+    assert np.array_equal(none[0], follow(winner, sure, least, missing & False)[0])
+
+
+def test_decisions_about_a_row_add_up():
+    given, stage, _ = follow(*random_answers(4))
+    rng = np.random.default_rng(5)
+    truth, rows = rng.integers(0, N_CLASSES, 200), rng.integers(0, 40, 200)
+    share, paid = rng.random(200).astype(np.float32), np.array([1.0, 4.0, 9.0])
+    found = np.zeros((3, 40), dtype=np.float32)
+    counts.add_shares(given, stage, truth, rows, share, paid, N_CLASSES, found)
+    for line, values in zip(found, (given < N_CLASSES, given == truth, paid[stage]), strict=True):
+        assert line == pytest.approx(np.bincount(rows, share * values, 40), rel=1e-5)
