@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.error import URLError
 
@@ -86,10 +86,11 @@ def short_searches():
     """
     with pytest.MonkeyPatch.context() as patch:
 
-        def fit_soon(data, given, groups=None, started=None):
-            search = "evolution" if given["search"] == "auto" else given["search"]
-            soon = {"search": search, "generations": min(given["generations"], 8)}
-            return fit_rows(data, {**given, **soon}, groups, started)
+        def fit_soon(data, settings, groups=None, started=None):
+            search = settings.search
+            kind = "evolution" if search.kind == "auto" else search.kind
+            search = replace(search, kind=kind, generations=min(search.generations, 8))
+            return fit_rows(data, replace(settings, search=search), groups, started)
 
         patch.setattr("emsco.estimator.fit_rows", fit_soon)
         yield

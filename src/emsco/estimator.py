@@ -25,7 +25,7 @@ from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import MinConfidence
-from emsco.fitting import PAPER, fit_rows
+from emsco.fitting import PAPER, FitSettings, fit_rows
 from emsco.front import ParetoPoint
 from emsco.front.certificate import Certificate
 from emsco.front.doubts import doubts_about
@@ -319,12 +319,13 @@ class EMSCOClassifier(TableClassifier):
         """
         started = perf_counter()
         data = self._check_data(X, y, in_memory(sample_weight, client), client)
-        fitted = fit_rows(data, self.get_params(deep=False), in_memory(groups, client), started)
+        settings = FitSettings.from_parameters(self.get_params(deep=False), data)
+        fitted = fit_rows(data, settings, in_memory(groups, client), started)
         self._undeploy()
         self.front_ = replace(fitted.front, searched=RowPrints.from_rows(data.rows))
         self.history_, self.stop_reason_ = fitted.history, fitted.stop_reason
         self.data_issues_, self.n_splits_ = fitted.data_issues, fitted.n_splits
-        self.model_choice_, self.refinement_ = fitted.model_choice, fitted.finish
+        self.model_choice_, self.refinement_ = fitted.model_choice, fitted.refinement
         return self._deploy(self.prefer, stacklevel=3)
 
     def choose(

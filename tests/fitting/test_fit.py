@@ -1,9 +1,11 @@
-"""A fit from rows to a front with other stage models: chosen, searched with, finished."""
+"""A fit from rows to a front: stage models chosen, searched with and refined; time limits."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from itertools import count
 from textwrap import dedent
 
 import numpy as np
@@ -14,7 +16,10 @@ from support.settings import PLAIN
 
 from emsco import Cascade, EMSCOClassifier, ParetoFront
 from emsco.errors import EMSCOWarning, InterruptedWarning, ParameterError
-from emsco.fitting import fit, workbench
+from emsco.fitting import fit
+from emsco.fitting.fit import Deadline
+from emsco.front import economical
+from emsco.front.assessment import Assessor
 from emsco.models.boosting.stages import BoostedModels, OwnBoosting
 from emsco.models.stage_models import EstimatorModels, LinearModels, parts_of
 from emsco.search.finishing import RefinementEnd
@@ -35,7 +40,7 @@ def crossed(n_rows=240, n_features=6, n_classes=2, seed=0):
 
 @pytest.fixture(autouse=True)
 def _few_subsets_are_finished(monkeypatch):
-    monkeypatch.setattr(workbench, "MOST_SUBSETS", 4)
+    monkeypatch.setattr(fit, "MOST_SUBSETS", 4)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +48,7 @@ def boosted():
     """A classifier with boosted stages, which were finished, and its rows."""
     X, y = crossed()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workbench, "MOST_SUBSETS", 4)
+        patch.setattr(fit, "MOST_SUBSETS", 4)
         return EMSCOClassifier(
             **SMALL | {"estimator": "boosting", "cv": 2, "refit": "average"}
         ).fit(X, y)
@@ -258,3 +263,80 @@ class TestFinish:
     def test_misuse_gets_one_clear_sentence(self, settings, said):
         with pytest.raises(ParameterError, match=said):
             EMSCOClassifier(**SMALL | settings).fit(*crossed())
+
+
+def linear(n_rows, n_features=4):
+    """Rows whose class follows the first two features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, n_features))
+    y = np.where(X[:, 0] + X[:, 1] + rng.normal(size=n_rows) / 2 > 0, "ill", "well")
+    return pd.DataFrame(X, columns=[f"test{i}" for i in range(n_features)]), y
+
+
+LIMITED = {
+    "estimator": "logistic",
+    "generations": 3,
+    "population_size": 20,
+    "max_stages": 2,
+    "random_state": 0,
+}
+
+
+class TestTimeLimit:
+    def test_its_shares_end_one_after_the_other(self, monkeypatch):
+        monkeypatch.setattr("emsco.fitting.fit.perf_counter", lambda: 107.0)
+        deadline = Deadline(10.0, started=100.0)
+        assert (deadline.rest(), deadline.rest(0.75), deadline.rest(0.5)) == (3.0, 0.5, 0.0)
+        assert (deadline.is_over(0.5), deadline.is_over(0.75)) == (True, False)
+        assert Deadline(None, started=0.0).rest() is None
+        assert not Deadline(None, started=0.0).is_over()
+
+    def test_trees_are_not_tried_in_a_moment(self):
+        X, y = linear(400)
+        settings = {"estimator": "auto", "time_limit": 29.0}
+        assert (
+            "boosting" not in EMSCOClassifier(**LIMITED | settings).fit(X, y).model_choice_.losses
+        )
+
+    def test_a_late_fit_judges_few_designs_and_keeps_the_best(self, monkeypatch):
+        X, y = linear(600, n_features=8)
+        settings = LIMITED | {"generations": 30, "max_stages": 4, "cv": 1 / 3}
+        whole = EMSCOClassifier(**settings).fit(X, y)
+        assert len(whole.front_) > 12
+        monkeypatch.setattr(fit, "_SEARCHED", 1e9)  # the search has all the time it wants
+        late = EMSCOClassifier(**settings, time_limit=1e-3).fit(X, y)
+        assert 1 <= len(late.front_) <= 12
+        assert late.point_.expected is not None
+
+
+def test_simplifying_a_design_of_many_features_ends_when_time_is_over(monkeypatch):
+    tried, looks, judged = [], count(), Assessor.judged
+
+    def noted(self, designs, start):
+        tried.append(len(designs))
+        return judged(self, designs, start)
+
+    monkeypatch.setattr(Assessor, "judged", noted)
+    monkeypatch.setattr(economical.Simplifier, "_like_everything", lambda *_: None)
+    monkeypatch.setattr(economical, "_AT_ONCE", 2)
+    monkeypatch.setattr(Deadline, "is_over", lambda *_: next(looks) >= 3)
+    X, _ = linear(600, n_features=8)
+    EMSCOClassifier(**LIMITED | {"max_stages": 1}).fit(X, X.sum(axis=1) > 0)
+    assert 1 < sum(tried) <= 1 + 2 * 2  # the start, and what comes before the fourth look
+
+
+def test_a_front_is_thinned_where_rows_are_many_and_the_fit_says_so(monkeypatch, capsys):
+    X, y = linear(600, n_features=8)
+    settings = LIMITED | {"generations": 30, "max_stages": 4, "cv": 1 / 3, "search": "evolution"}
+    whole = EMSCOClassifier(**settings).fit(X, y)
+    monkeypatch.setattr(fit, "_JUDGED_ROWS", 15 * 200)
+    thin = EMSCOClassifier(**settings, verbose=1).fit(X, y)
+    told = re.search(r"Front: (\d+) of (\d+) designs, the most different", capsys.readouterr().err)
+    assert int(told[1]) == 15 < int(told[2])
+    assert len(whole.front_) > 20
+    assert len(thin.front_) <= 16
+    ends = [
+        [min(point.cost for point in one.front_), max(point.accuracy for point in one.front_)]
+        for one in (whole, thin)
+    ]
+    assert ends[1][0] <= 1.5 * ends[0][0] + 1

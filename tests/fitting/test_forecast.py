@@ -9,6 +9,7 @@ from emsco import EMSCOClassifier
 from emsco.app.cli.inspection import fit_lines
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
+from emsco.fitting import FitSettings
 from emsco.fitting.forecast import forecast_fit
 
 
@@ -25,7 +26,7 @@ def many():
 def forecast(data, **settings):
     quick = {"estimator": "logistic", "search": "evolution", "population_size": 10}
     given = EMSCOClassifier(random_state=0, **quick, **settings).get_params(deep=False)
-    return forecast_fit(data, given)
+    return forecast_fit(data, FitSettings.from_parameters(given, data))
 
 
 def test_many_rows_are_searched_on_a_sample_in_one_split(many):

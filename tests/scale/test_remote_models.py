@@ -13,7 +13,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.row_prints import RowPrints
 from emsco.data.training import TrainingData, _extremes
 from emsco.errors import ParameterError
-from emsco.fitting import fit_rows
+from emsco.fitting import FitSettings, fit_rows
 from emsco.models.engine import LogisticEngine, SplitRows
 from emsco.models.shard import Sums, merged
 from emsco.scale.disk import on_disk
@@ -189,6 +189,10 @@ def facts(fitted):
     return [repr(point) for point in fitted.front], models
 
 
+def fitted(data, given):
+    return fit_rows(data, FitSettings.from_parameters(given, data))
+
+
 @pytest.mark.parametrize(
     ("gaps", "more"),
     [
@@ -200,14 +204,14 @@ def facts(fitted):
 def test_whole_fits_are_the_same_with_workers(small_leaves, gaps, more):
     given = EMSCOClassifier(**LOGISTIC | {"gaps": gaps} | more).get_params(deep=False)
     data = training_data(gaps, weights=np.random.default_rng(1).integers(0, 4, 1500).astype(float))
-    assert facts(fit_rows(with_workers(data), given)) == facts(fit_rows(data, given))
+    assert facts(fitted(with_workers(data), given)) == facts(fitted(data, given))
 
 
 def test_a_sample_is_searched_in_memory_and_finished_by_workers(small_leaves):
     given = EMSCOClassifier(**LOGISTIC | {"screen_rows": 400}).get_params(deep=False)
     data = training_data()
-    own, other = fit_rows(with_workers(data), given), fit_rows(data, given)
-    assert own.finish == other.finish
+    own, other = fitted(with_workers(data), given), fitted(data, given)
+    assert own.refinement == other.refinement
     assert facts(own) == facts(other)
 
 
@@ -225,4 +229,4 @@ def test_a_sample_is_searched_in_memory_and_finished_by_workers(small_leaves):
 def test_what_only_rows_in_memory_can_have_is_refused(more, said):
     given = EMSCOClassifier(**{**LOGISTIC, **more}).get_params(deep=False)
     with pytest.raises(ParameterError, match=said):
-        fit_rows(with_workers(training_data(), 1), given)
+        fitted(with_workers(training_data(), 1), given)

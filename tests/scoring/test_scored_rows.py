@@ -141,7 +141,7 @@ def test_each_outcome_is_what_the_deployed_cascade_decides(n_classes, gaps):
     designs = some_designs(n=15)
     scores = bench.evaluator(MAX_STAGES, sure).score(designs)
     front = ParetoFront.from_scores(designs, scores, bench.data.costs, sure)
-    front = replace(front, models=bench.stage_models(front, refit=False))
+    front = replace(front, models=bench.stage_models(front, "first"))
     table = made_table(n_classes, gaps)[0].iloc[ONE_SPLIT[0][1]]
     for i, one in enumerate(scored(bench, np.full(n_classes, sure)).outcomes(designs)):
         decided = front.cascade(i).decide(table)
@@ -158,7 +158,7 @@ def test_a_cascade_whose_stages_have_their_own_thresholds_decides_alike(n_classe
     scores = bench.evaluator(MAX_STAGES, grid).score(designs)
     named = NamedDesigns(bench.data.costs.names, grid, bench.data.classes)
     front = ParetoFront.from_scores(designs, scores, bench.data.costs, 0.7, named=named)
-    front = replace(front, models=bench.stage_models(front, refit=False))
+    front = replace(front, models=bench.stage_models(front, "first"))
     table = made_table(n_classes)[0].iloc[ONE_SPLIT[0][1]]
     for i, one in enumerate(scored(bench, grid).outcomes(designs)):
         decided = front.cascade(i).decide(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.brute import every_design
-from support.leveled import LOGISTIC, bench_of, every_leveled, grid_of, random_genes
+from support.leveled import bench_of, every_leveled, grid_of, random_genes
 
 from emsco.designs.chromosomes import stage_counts
 from emsco.designs.space import DesignSpace
@@ -14,7 +14,6 @@ from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits
 from emsco.search.finishing import RefinementEnd, finish_search, wanted_subsets
 from emsco.search.loop import SearchResult, Stop, StopReason
-from emsco.search.settings import SearchSettings
 
 NAMES = {"searched_with": "lines", "finished_with": "trees"}
 
@@ -99,13 +98,3 @@ def test_the_search_is_kept_if_nothing_is_within_the_limits():
     assert found.designs is result.designs
     assert (finish.n_subsets, finish.end) == (0, RefinementEnd.NOTHING_FEASIBLE)
     assert str(finish) == "searched with lines; no design is within the limits with trees"
-
-
-def test_a_bench_finishes_designs_with_levels():
-    grid, settings = grid_of(), SearchSettings(2, allow_exclusion=True)
-    bench = bench_of()
-    result, _ = searched(bench.evaluator(2, grid), random_genes(grid, 6, 2))
-    own, found, finish = bench.finish(LOGISTIC, result, settings, grid)
-    assert finish.end is RefinementEnd.COMPLETE
-    assert own is not bench
-    assert grid.holds(found.designs)

@@ -1,53 +1,72 @@
-"""The steps of a fit: choose stage models, search, finish, judge every design, fit the stages."""
+"""The steps of a fit, in order: look, split, choose models, search, refine, judge, fit stages."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from emsco._base.arrays import distinct_rows
-from emsco._base.checks import memory_bytes
+from emsco._base.digests import fingerprint
 from emsco._base.progress import JobProgress, print_note
-from emsco._base.typing import AnyArray, Report
+from emsco._base.typing import IntArray, Report, StageArray
 from emsco._base.workers import one_thread
-from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.issues import DataIssue, class_shares, data_issues_of, suspects, warnings_of
-from emsco.data.splits import Split, known_groups, make_splits
+from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Blocks, Constraints
-from emsco.designs.thresholds import MinConfidence, ThresholdGrid
-from emsco.errors import EMSCOWarning, Parameter
-from emsco.fitting.settings import (
-    check_delay_limits,
-    check_parameters,
-    check_thresholds,
-    cv_of_sample,
-    n_screened,
-    screened,
-    seed_of_fit,
-    seeds_of_fit,
-    with_remote_rows,
+from emsco.designs.thresholds import (
+    MinConfidence,
+    ThresholdGrid,
+    auto_min_confidence,
+    by_class,
+    by_label,
+    in_words,
 )
+from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
+from emsco.fitting.sample import RowsToSplit
+from emsco.fitting.settings import FitSettings, seeds_of_fit
 from emsco.fitting.workbench import Workbench
-from emsco.front import ParetoFront
+from emsco.front import ParetoFront, ParetoPoint
+from emsco.front.assessment import Assessor, JudgedDesign
+from emsco.front.economical import Simplifier, economical_of
+from emsco.front.expected import OptimismCorrection
 from emsco.front.history import Generation, history_of
 from emsco.front.ties import NamedDesigns
 from emsco.models.backends import CPU
 from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
-from emsco.scoring.journal import Journal
-from emsco.search.finishing import Refinement
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.journal import EntryRules, Journal
+from emsco.scoring.scored_rows import ScoredRows
+from emsco.search.finishing import (
+    MOST_SUBSETS,
+    Refinement,
+    RefinementEnd,
+    finish_search,
+    runners_up,
+    spread_order,
+)
 from emsco.search.loop import SearchResult, StopReason
 from emsco.search.plan import duration
-from emsco.search.settings import SearchSettings, search_kind
+from emsco.search.settings import SearchSettings
+
+# Shares of a time limit by which steps end: a search before other models, or before none; other
+# models; the simplest design and the first part of expected figures.
+_SEARCHED_FIRST, _SEARCHED, _REFINED, _JUDGED = 0.5, 0.75, 0.75, 0.9
+_TIME_FOR_ALL = 30.0  # seconds; in less, boosted trees are not tried
+_TRIED = 0.25  # of a time limit, for trying families
+_QUICK = 5.0  # seconds; quicker trials are always made
+_SLOW = 600.0  # seconds; a slower trial is announced
+_REFINING, _MOST_REFINED = 60.0, 256  # core-seconds and subsets, after a search on a sample
+_JUDGED_ROWS = 10**8  # rows times designs that are judged row by row
+_PER_JUDGED_ROW = 5e-6  # seconds for each of them, expected figures included
+_FEWEST_JUDGED = 10  # designs, even if time is short
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +95,9 @@ class Deadline:
         return self.rest(share) == 0.0
 
 
-# Shares of a time limit by which steps end: a search before other models, or before none; other
-# models; the simplest design and the first part of expected figures.
-_SEARCHED_FIRST, _SEARCHED, _FINISHED, _JUDGED = 0.5, 0.75, 0.75, 0.9
-_TIME_FOR_ALL = 30.0  # seconds; in less, boosted trees are not tried
-_TRIED = 0.25  # of a time limit, for trying families
-_QUICK = 5.0  # seconds; quicker trials are always made
-_SLOW = 600.0  # seconds; a slower trial is told beforehand
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """What a fit found.
+    """The results of a fit.
 
     Attributes
     ----------
@@ -97,9 +107,9 @@ class Fitted:
     stop_reason : StopReason
     data_issues : tuple of DataIssue
     model_choice : ModelChoice or None
-        Which stage models "auto" chose.
-    finish : Refinement or None
-        How the designs were finished, if the search used other models.
+        The stage models that "auto" chose.
+    refinement : Refinement or None
+        How designs got their final models, if the search used others.
     n_splits : int
     """
 
@@ -108,256 +118,459 @@ class Fitted:
     stop_reason: StopReason
     data_issues: tuple[DataIssue, ...]
     model_choice: ModelChoice | None
-    finish: Refinement | None
+    refinement: Refinement | None
     n_splits: int
 
 
 def fit_rows(
-    data: TrainingData, given: Mapping[str, Any], groups: Any = None, started: float | None = None
+    data: TrainingData, settings: FitSettings, groups: Any = None, started: float | None = None
 ) -> Fitted:
-    """Search for designs and fit the stages of all on the front.
+    """Search for designs, and fit the stages of all on the front.
 
-    `given` holds the parameters of `EMSCOClassifier` by name, and `groups` the group of each row,
-    for splits that ask for it. A time limit counts from `started`, or from now.
+    `groups` has the group of each row, for splits that ask for it. A time limit counts from
+    `started`, or from now.
     """
-    given = with_remote_rows(given) if isinstance(data.rows, RowsElsewhere) else given
-    asked, given = given["search"], {**given, "search": search_kind(given["search"])}
-    deadline = Deadline(given["time_limit"], perf_counter() if started is None else started)
-    constraints = Constraints.from_rules(given["constraints"], data.costs.names)
-    data_issues = () if given["search"] == "paper" else data_issues_of(data)
-    if given["search"] != "paper":
+    deadline = Deadline(settings.time_limit, perf_counter() if started is None else started)
+    split_seed, search_seed, _ = seeds_of_fit(settings.seed)
+
+    # Look at the data: free features are bought first, unless they look like leaks or ids.
+    data_issues: tuple[DataIssue, ...] = ()
+    constraints = settings.constraints
+    if not settings.is_paper:
+        data_issues = data_issues_of(data)
         constraints = constraints.with_free_first(data.costs, suspects(data_issues))
-    check_parameters(given, data.classes.tolist())
-    check_delay_limits(given, constraints, data.costs)
+
+    # Split: the search may see a sample.
+    all_rows = RowsToSplit(data, groups, settings.cv, int(split_seed.generate_state(1)[0]))
+    rows = all_rows.to_search(settings)
+    recipe = settings.recipe
+    splits = rows.splits(repeat=recipe.is_linear)
+    min_confidence, grid = _thresholds(settings, data, len(_scored_rows(splits, rows.data)))
+
     blocks = Blocks.from_constraints(constraints, data.costs.names)
-    settings = SearchSettings.from_parameters(
-        blocks,
-        asked,
-        max_stages=given["max_stages"],
-        population_size=given["population_size"],
-        generations=given["generations"],
-        patience=given["patience"],
-        allow_exclusion=given["allow_exclusion"],
+    search = settings.search.over(blocks)
+    steps = _Steps(
+        settings, deadline, all_rows, rows, constraints, blocks, search, min_confidence, grid
     )
-    seed = seed_of_fit(given["random_state"], given["checkpoint"])
-    split_seed, search_seed, stage_seed = seeds_of_fit(seed)
-    recipe = _recipe(given, data.classes, int(stage_seed.generate_state(1)[0]))
-    seed_of_rows = int(split_seed.generate_state(1)[0])
-    sample, every, cv = _screened(data, given, groups, seed_of_rows)
-    splitting = partial(_splits, cv, *sample, seed_of_rows)
-    splits = splitting(repeat=recipe.is_linear)
-    scored, _ = distinct_rows(np.concatenate([own for _, own in splits]), len(sample[0].labels))
-    least, grid = check_thresholds(given, data.classes, recipe.class_shares(data), len(scored))
-    own_rows = given, settings, least, grid, deadline, len(data.labels)
-    steps = _Steps(sample[0], blocks, constraints, *own_rows)
     bench = steps.bench(recipe, splits)
-    own = given["checkpoint"], given["search"], settings, grid, seed, recipe, given["search_with"]
-    with bench.open_journal(*own, every and data, steps.families) as journal:
-        _say_what_is_odd(data, data_issues, given["verbose"])
+    with steps.open_journal(bench) as journal:
+        steps.warn_of_issues(data_issues)
         choice = None
         if recipe.estimator == AUTO:
-            bench.plan(given["search"], settings, grid)  # refuse what cannot be, before the work
+            bench.plan(settings.search.kind, search, grid)  # refuse the impossible before the work
             recipe, choice = steps.choose_models(recipe, splits)
-            splits = splitting(repeat=recipe.is_linear)
+            splits = rows.splits(repeat=recipe.is_linear)
             bench = steps.bench(recipe, splits)
-        _warn_of_device(recipe, bench.recipe)
-        result = steps.search(bench, recipe, journal, np.random.default_rng(search_seed))
-    all_rows = every and (data, _splits(given["cv"], *every, seed_of_rows, recipe.is_linear))
-    bench, result, finish = steps.finish(bench, recipe, result, all_rows)
-    front = steps.front(bench, result, groups if bench.data is data else sample[1])
-    named = NamedDesigns(data.costs.names, grid, data.classes)
-    history = history_of(result, bench.blocks, named, steps.data.per_row)
+        steps.warn_of_device(recipe, bench)
+        result = steps.search_designs(bench, recipe, journal, np.random.default_rng(search_seed))
+    bench, result, refinement = steps.refine(bench, recipe, result)
+    front = steps.judge(bench, steps.thin(bench, result))
+    front = steps.fit_stages(bench, front)
+    history = history_of(result, blocks, steps.named, rows.data.per_row)
     return Fitted(
-        front, history, result.stop_reason, data_issues, choice, finish, len(bench.splits)
+        front=front,
+        history=history,
+        stop_reason=result.stop_reason,
+        data_issues=data_issues,
+        model_choice=choice,
+        refinement=refinement,
+        n_splits=len(bench.splits),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """The slow steps of a fit, each with a progress bar if `verbose` is above 0."""
+def _thresholds(
+    settings: FitSettings, data: TrainingData, n_scored: int
+) -> tuple[MinConfidence, ThresholdGrid]:
+    """Return what a label needs if everything is bought at once, and thresholds for stages."""
+    classes, shares = data.classes, settings.recipe.class_shares(data)
+    last = None if settings.reject_below is None else by_class(settings.reject_below, classes)
+    if settings.min_confidence is None and not settings.is_paper:
+        grid = ThresholdGrid.searched(shares, n_scored, last, settings.metric)
+        return by_label(grid.thresholds[grid.last[0]], classes), grid
+    confidence = settings.min_confidence
+    if confidence is None:
+        confidence = auto_min_confidence(shares, classes)
+    grid = ThresholdGrid.single(by_class(confidence, classes), last)
+    return confidence if settings.reject_below is None else settings.reject_below, grid
 
-    data: TrainingData
-    blocks: Blocks
+
+def _scored_rows(splits: list[Split], data: TrainingData) -> IntArray:
+    """Numbers of the rows that some split scores."""
+    scored = np.concatenate([rows for _, rows in splits])
+    distinct, _ = distinct_rows(scored, len(data.labels))
+    return distinct
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Steps:
+    """The slow steps of a fit, each with a progress bar if `verbose` is above 0.
+
+    Attributes
+    ----------
+    settings : FitSettings
+    deadline : Deadline
+    all_rows, rows : RowsToSplit
+        All rows, and those to search on; the same, unless the search sees a sample.
+    constraints : Constraints
+    blocks : Blocks
+        Features that the constraints tie together.
+    search : SearchSettings
+    min_confidence : float or dict
+        What a label needs if everything is bought at once.
+    grid : ThresholdGrid
+        Thresholds that stages may have.
+    """
+
+    settings: FitSettings
+    deadline: Deadline
+    all_rows: RowsToSplit
+    rows: RowsToSplit
     constraints: Constraints
-    given: Mapping[str, Any]
-    settings: SearchSettings
+    blocks: Blocks
+    search: SearchSettings
     min_confidence: MinConfidence
     grid: ThresholdGrid
-    deadline: Deadline
-    n_rows: int
 
     @property
     def is_screened(self) -> bool:
-        """Whether the search has only a sample of the rows."""
-        return self.n_rows > len(self.data.labels)
+        """Whether the search sees only a sample of the rows."""
+        return self.rows is not self.all_rows
+
+    @property
+    def named(self) -> NamedDesigns:
+        """Turns chromosomes into designs over named features."""
+        data = self.all_rows.data
+        return NamedDesigns(data.costs.names, self.grid, data.classes)
+
+    def bench(self, recipe: StageRecipe, splits: list[Split]) -> Workbench:
+        """Set up what a search with this recipe needs; "auto" is set up as the simplest family."""
+        if recipe.estimator == AUTO:
+            recipe = recipe.of_family(FAMILIES[0])
+        recipe = recipe.for_search(self.settings.search_with, self.blocks.n_blocks)
+        return Workbench(self.rows.data, splits, recipe, self.constraints, self.settings.metric)
+
+    def _evaluator(self, bench: Workbench) -> Evaluator:
+        return bench.evaluator(self.search.max_stages, self.grid)
+
+    def open_journal(self, bench: Workbench) -> AbstractContextManager[Journal | None]:
+        """Open the checkpoint of the search; None if there is to be none.
+
+        It is refused if it belongs to a fit of other rows or with other settings.
+        """
+        settings, data = self.settings, bench.data
+        if settings.checkpoint is None:
+            return nullcontext()
+        problem = {
+            **self.all_rows.data.fingerprints(),
+            **({"screen_rows": len(data.rows)} if self.is_screened else {}),
+            "cv": fingerprint(*(part for split in bench.splits for part in split)),
+            "search": settings.search.kind,
+            "metric": settings.metric,
+            **settings.recipe.to_dict(),
+            "search_with": settings.search_with,
+            **self.grid.to_dict(data.classes),
+            "constraints": asdict(self.constraints),
+            **asdict(self.search),
+        }
+        if settings.recipe.estimator == AUTO and self.families != FAMILIES:
+            problem["stage models to try"] = list(self.families)
+        rules = EntryRules(
+            bench.bank.n_rows,
+            self.search.max_stages,
+            self.grid,
+            bench.bank.n_counted,
+            None if bench.prices is None else bench.prices.most_spent,
+        )
+        return Journal.open(
+            settings.checkpoint, problem, settings.seed, self.blocks.n_blocks, rules
+        )
 
     @property
     def families(self) -> tuple[str, ...]:
         """Families of stage models that there is time for; boosted trees take longest."""
         if (limit := self.deadline.limit) is None:
             return FAMILIES
-        tried = FAMILIES if limit >= _TIME_FOR_ALL else FAMILIES[:-1]
+        families = FAMILIES if limit >= _TIME_FOR_ALL else FAMILIES[:-1]
         longest = max(_QUICK, _TRIED * limit)
-        found = tuple(one for one in tried if self._trial_seconds(one) <= longest)
-        return found if FAMILIES[0] in found else FAMILIES[:1]
+        quick = tuple(one for one in families if self._trial_seconds(one) <= longest)
+        return quick if FAMILIES[0] in quick else FAMILIES[:1]
 
     def _trial_seconds(self, family: str) -> float:
-        n_rows, n_inputs = self.data.rows.shape
-        return trial_seconds(family, n_rows, n_inputs, len(self.data.classes))
-
-    @property
-    def shown(self) -> bool:
-        """Whether to draw progress bars."""
-        return bool(self.given["verbose"] > 0)
-
-    def bench(self, recipe: StageRecipe, splits: list[Split]) -> Workbench:
-        """Set up what a search with this recipe needs; "auto" is set up as the simplest family."""
-        if recipe.estimator == AUTO:
-            recipe = recipe.of_family(FAMILIES[0])
-        searching = recipe.for_search(self.given["search_with"], self.blocks.n_blocks)
-        return Workbench(self.data, splits, searching, self.constraints, self.given["metric"])
+        n_rows, n_inputs = self.rows.data.rows.shape
+        return trial_seconds(family, n_rows, n_inputs, len(self.rows.data.classes))
 
     def choose_models(
         self, recipe: StageRecipe, splits: list[Split]
     ) -> tuple[StageRecipe, ModelChoice | None]:
         """Find out which stage models "auto" means; the simplest, if a trial takes too long."""
-        if len(self.families) == 1:
-            self._say(f"Stage models: {self.families[0]}, since trying others takes too long")
-            return recipe.of_family(self.families[0]), None
-        self._warn_of_slow_trial()
+        data, families = self.rows.data, self.families
+        if len(families) == 1:
+            self._say(f"Stage models: {families[0]}, since trying others takes too long")
+            return recipe.of_family(families[0]), None
+        seconds = sum(map(self._trial_seconds, families))
+        if self.deadline.limit is None and seconds > _SLOW:
+            what = f"finding stage models for {len(data.encoding.codes):,} columns takes "
+            way = "; with ", Parameter("time_limit"), ", families that take long are not tried."
+            _warn(EMSCOWarning(what + duration(seconds), *way))
         with self._progress("families tried") as report:
-            recipe, choice = recipe.chosen(self.data, splits, report, self.families)
+            recipe, choice = recipe.chosen(data, splits, report, families)
         self._say(f"Stage models: {choice.family}")
         return recipe, choice
 
-    def _warn_of_slow_trial(self) -> None:
-        seconds = sum(map(self._trial_seconds, self.families))
-        if self.deadline.limit is None and seconds > _SLOW:
-            what = f"finding stage models for {len(self.data.encoding.codes):,} columns takes "
-            way = "; with ", Parameter("time_limit"), ", families that take long are not tried."
-            warnings.warn(EMSCOWarning(what + duration(seconds), *way), stacklevel=5)
-
-    def search(
+    def search_designs(
         self,
         bench: Workbench,
         recipe: StageRecipe,
         journal: Journal | None,
         rng: np.random.Generator,
     ) -> SearchResult:
-        """Search for designs; if other models come after it, it may take most of the time."""
-        is_last = bench.has_models_of(recipe) and not self.is_screened
+        """Search for designs; the search has less of the time if other models come after it."""
+        is_last = _has_models_of(bench, recipe) and not self.is_screened
         return bench.search(
-            self.given["search"],
-            self.settings,
+            self.settings.search.kind,
+            self.search,
             self.grid,
             rng,
             time_limit=self.deadline.rest(_SEARCHED if is_last else _SEARCHED_FIRST),
             whole_limit=self.deadline.limit,
             journal=journal,
-            shown=self.shown,
+            shown=self._is_shown,
         )
 
-    def finish(
+    def refine(
+        self, bench: Workbench, recipe: StageRecipe, result: SearchResult
+    ) -> tuple[Workbench, SearchResult, Refinement | None]:
+        """Give the designs near the front models of the recipe on all rows, if they have others.
+
+        Returns the bench of these models and the front that they make. Both stay as they are if
+        there was no time for any design, or none is within the limits.
+        """
+        if _has_models_of(bench, recipe) and not self.is_screened:
+            return bench, result, None
+        seconds = 0.0 if result.stop_reason.is_interrupted else self.deadline.rest(_REFINED)
+        splits = bench.splits
+        if self.is_screened:
+            splits = self.all_rows.splits(repeat=recipe.is_linear)
+        if recipe.estimator == bench.recipe.estimator == "spline":
+            recipe = bench.recipe  # knots and penalty are as good from a sample
+        refined = Workbench(
+            self.all_rows.data, splits, recipe, self.constraints, self.settings.metric
+        )
+        evaluator = self._evaluator(refined)
+        at_once = self.grid.complete(np.zeros((1, self.blocks.n_blocks), dtype=np.int16))
+        with self._progress("subsets finished") as report:
+            refined_result, refinement = finish_search(
+                result,
+                self._evaluator(bench).score(at_once),
+                evaluator,
+                self.search.space(self.blocks.n_blocks, self.grid),
+                searched_with=bench.recipe.in_words,
+                finished_with=recipe.in_words,
+                time_limit=seconds,
+                report=report,
+                most_subsets=_n_refined(refined) if self.is_screened else MOST_SUBSETS,
+            )
+        refined.bank.engine.close()
+        if self.is_screened:
+            n_screened, n_rows = len(bench.data.rows), len(refined.data.rows)
+            refinement = replace(refinement, n_screened=n_screened, n_rows=n_rows)
+        if refinement.end is RefinementEnd.NOTHING_FEASIBLE:
+            _warn(EMSCOWarning(f"The models of the search are kept: {refinement}."))
+        if not refinement.n_subsets:
+            return bench, refined_result, refinement
+        return refined, replace(refined_result, scored=evaluator.designs), refinement
+
+    def thin(self, bench: Workbench, result: SearchResult) -> SearchResult:
+        """Keep the designs that can be judged row by row in time, as different as possible.
+
+        Designs about whose thresholds the models of the splits disagree go first, unless all are
+        such. A proven front stays whole if there is no time limit.
+        """
+        refused = self._evaluator(bench).refused(result.designs)
+        if refused.any() and not refused.all():
+            result = result.take(np.flatnonzero(~refused))
+        n_scored = sum(len(scored) for _, scored in bench.splits)
+        n_judged = _JUDGED_ROWS // n_scored
+        if (seconds := self.deadline.rest()) is not None:
+            n_judged = min(n_judged, int(seconds / (_PER_JUDGED_ROW * n_scored)))
+        elif result.proven:
+            return result
+        order = spread_order(result.scores, bench.data.costs.total)
+        kept = np.sort(order[: max(_FEWEST_JUDGED, n_judged)])
+        if len(kept) == len(order):
+            return result
+        self._say(f"Front: {len(kept):,} of {len(order):,} designs, the most different, are kept")
+        return result.take(kept)
+
+    def judge(self, bench: Workbench, result: SearchResult) -> ParetoFront:
+        """Judge every design row by row: results by class, references, what new rows will show.
+
+        Ctrl-C leaves the front as it is, with a warning.
+        """
+        front = ParetoFront.from_scores(
+            self.blocks.designs(result.designs),
+            result.scores,
+            bench.data.costs,
+            self.min_confidence,
+            result.n_tied,
+            None if result.ties is None else self.blocks.ties(result.ties),
+            result.proven,
+            bench.data.per_row,
+            self.named,
+        )
+        if not any(point.coverage for point in front):
+            least = f"={in_words(self.min_confidence)}; lower it."
+            what = "no design accepts any scored row at "
+            _warn(EMSCOWarning(what, Parameter("min_confidence"), least))
+        # Sums over rows would wait for threads longer than they take.
+        with self._progress("designs judged") as report, one_thread():
+            try:
+                rows = ScoredRows(
+                    bench.bank,
+                    bench.data,
+                    bench.splits,
+                    self.grid,
+                    self.blocks.members(),
+                    bench.prices,
+                    bench.recipe.n_jobs,
+                )
+                evaluator = self._evaluator(bench)
+                front, designs = self._assess(bench, rows, evaluator, front, result, report)
+            except KeyboardInterrupt:
+                what = "the front is kept as it was scored, without results by class."
+                _warn(InterruptedWarning(f"Fit interrupted; {what}"))
+                return front
+            try:
+                return self._expect(bench, rows, evaluator, front, designs, result, report)
+            except KeyboardInterrupt:
+                what = "the front is kept without expected figures."
+                _warn(InterruptedWarning(f"Fit interrupted; {what}"))
+                return front
+
+    def _assess(
         self,
         bench: Workbench,
-        recipe: StageRecipe,
+        rows: ScoredRows,
+        evaluator: Evaluator,
+        front: ParetoFront,
         result: SearchResult,
-        all_rows: tuple[TrainingData, list[Split]] | None,
-    ) -> tuple[Workbench, SearchResult, Refinement | None]:
-        """Give the designs near the front models of the recipe on all rows, if they have others."""
-        if bench.has_models_of(recipe) and all_rows is None:
-            return bench, result, None
-        rest = 0.0 if result.stop_reason.is_interrupted else self.deadline.rest(_FINISHED)
-        with self._progress("subsets finished") as report:
-            bench, result, finish = bench.finish(
-                recipe,
-                result,
-                self.settings,
-                self.grid,
-                all_rows=all_rows,
-                time_limit=rest,
-                report=report,
-            )
-        return bench, result, finish
+        report: Report | None,
+    ) -> tuple[ParetoFront, StageArray]:
+        """Judge every point; return the front and the designs of its points.
 
-    def front(self, bench: Workbench, result: SearchResult, groups: Any) -> ParetoFront:
-        """Judge every design of the front row by row, and fit its stages."""
-        result = bench.without_refused(result, self.settings, self.grid)
-        thinned = bench.thinned(result, self.deadline.rest())
-        if (n_kept := len(thinned.designs)) < (n_found := len(result.designs)):
-            self._say(f"Front: {n_kept:,} of {n_found:,} designs, the most different, are kept")
-        result = thinned
-        front = bench.front(result, self.min_confidence, self.grid)
-        is_paper = self.given["search"] == "paper"
-        with self._progress("designs judged") as report:
-            prefer = None if is_paper else self.given["prefer"]
-            is_over = partial(self.deadline.is_over, _JUDGED)
-            own = self.settings, self.grid, prefer, report, groups, is_over
-            with one_thread():  # sums over rows would wait for threads longer than they take
-                front = bench.assess(front, result, *own)
+        If "economical" deploys, the simplest design that is not worse than the economical one is
+        marked, and joins the front as its last point if it is not there yet.
+        """
+        data, designs = bench.data, result.designs
+        assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
+        points = assessor.assessed(front.points, designs, report)
+        if not self.settings.is_paper and self.settings.prefer == "economical":
+            simplifier = Simplifier(
+                assessor,
+                may_leave_out=self.search.allow_exclusion,
+                may_fit=bench.bank.engine.seconds_per_fit() is not None,
+                is_over=self._is_over,
+            )
+            scored = designs if result.scored is None else result.scored
+            simple = simplifier.simplified(points, designs, scored)
+            if simple is not None:
+                points, designs = _joined(points, designs, simple)
+            deployed = economical_of(points, data.costs.total)
+            points[deployed] = replace(points[deployed], shortlisted=True)
+        commonest = int(np.bincount(data.labels, data.weights).argmax())
+        references = assessor.references(commonest)
+        return replace(front, points=tuple(points), references=references), designs
+
+    def _expect(
+        self,
+        bench: Workbench,
+        rows: ScoredRows,
+        evaluator: Evaluator,
+        front: ParetoFront,
+        designs: StageArray,
+        result: SearchResult,
+        report: Report | None,
+    ) -> ParetoFront:
+        """Add what new rows will show: the scored figures, corrected for the choice of a point."""
+        others = runners_up(
+            designs,
+            designs if result.scored is None else result.scored,
+            evaluator,
+            self.search.space(self.blocks.n_blocks, self.grid),
+            all_fitted=result.proven,
+        )
+        groups = (self.all_rows if bench.data is self.all_rows.data else self.rows).groups
+        if groups is not None:
+            scored = np.asarray(groups)[_scored_rows(bench.splits, bench.data)]
+            groups = np.unique(scored, return_inverse=True)[1]
+        prefer = None if self.settings.is_paper else self.settings.prefer
+        correction = OptimismCorrection(rows, evaluator, bench.data.costs.total, groups)
+        return correction.corrected(front, designs, others, prefer, report, self._is_over)
+
+    def _is_over(self) -> bool:
+        """Whether only necessary work should go on."""
+        return self.deadline.is_over(_JUDGED)
+
+    def fit_stages(self, bench: Workbench, front: ParetoFront) -> ParetoFront:
+        """Add the stage models of all points, so that any of them can be deployed."""
         with self._progress("stages to deploy", slow=not bench.recipe.is_linear) as report:
-            models = bench.stage_models(front, self.given["refit"], report)
-        return replace(front, models=models, by_fitness=is_paper)
+            models = bench.stage_models(front, self.settings.refit, report)
+        return replace(front, models=models, by_fitness=self.settings.is_paper)
+
+    def warn_of_issues(self, data_issues: tuple[DataIssue, ...]) -> None:
+        """Warn of columns and classes that look wrong, and show the shares of the classes."""
+        for warning in warnings_of(data_issues):
+            _warn(warning)
+        self._say(f"Classes: {class_shares(self.all_rows.data)}")
+
+    def warn_of_device(self, recipe: StageRecipe, bench: Workbench) -> None:
+        """Say so if no stage model is fitted on the device that was asked for."""
+        if recipe.device == CPU or recipe.uses_device or bench.recipe.uses_device:
+            return
+        models = "calibrated models are" if recipe.is_linear else f"{recipe.in_words} is"
+        models = "boosted trees are" if recipe.estimator == "boosting" else models
+        what = f"={recipe.device!r} is for logistic and spline stages without calibration; "
+        _warn(EMSCOWarning(Parameter("device"), what, f"{models} fitted on the CPU."))
+
+    @property
+    def _is_shown(self) -> bool:
+        return self.settings.verbose > 0
+
+    def _say(self, line: str) -> None:
+        if self._is_shown:
+            print_note(line)
 
     @contextmanager
     def _progress(self, what: str, slow: bool = True) -> Iterator[Report | None]:
-        if not self.shown or not slow:
+        if not self._is_shown or not slow:
             yield None
             return
         with JobProgress(what) as progress:
             yield lambda done, total: progress.job(done, total, "")
 
-    def _say(self, line: str) -> None:
-        if self.shown:
-            print_note(line)
+
+def _warn(warning: Warning) -> None:
+    """Warn from a step; the warning names the line that called `EMSCOClassifier.fit`."""
+    warnings.warn(warning, stacklevel=5)  # _warn, a step, fit_rows, fit, and the caller
 
 
-def _screened(
-    data: TrainingData, given: Mapping[str, Any], groups: Any, seed: int
-) -> tuple[tuple[TrainingData, Any], tuple[TrainingData, Any] | None, Any]:
-    """Rows to search on with groups, all rows with groups if those are a sample, and the cv."""
-    n_rows = n_screened(given, len(data.labels))
-    if n_rows is None:
-        return (data, groups), None, given["cv"]
-    sample, rows = screened(data, n_rows, seed)
-    cv = cv_of_sample(given["cv"], len(data.labels), groups)
-    of_row = None if groups is None else known_groups(groups, len(data.labels))
-    return (sample, None if of_row is None else of_row[rows]), (data, of_row), cv
+def _has_models_of(bench: Workbench, recipe: StageRecipe) -> bool:
+    """Whether the stage models are those of a recipe, not quicker ones to search with."""
+    return (bench.recipe.estimator, bench.recipe.shared) == (recipe.estimator, recipe.shared)
 
 
-def _splits(cv: Any, data: TrainingData, groups: Any, seed: int, repeat: bool) -> list[Split]:
-    rows = data.rows, data.labels, data.classes.tolist(), groups, seed, data.weights
-    return make_splits(cv, *rows, repeat=repeat)
+def _n_refined(bench: Workbench) -> int:
+    """Subsets that get models on all rows after a search on a sample: more of quick ones."""
+    seconds = bench.bank.engine.seconds_per_fit()
+    n_subsets = MOST_SUBSETS if seconds is None else int(_REFINING / seconds)
+    return int(np.clip(n_subsets, MOST_SUBSETS, _MOST_REFINED))
 
 
-def _recipe(given: Mapping[str, Any], classes: AnyArray, seed: int) -> StageRecipe:
-    return StageRecipe.from_parameters(
-        given["estimator"],
-        given["calibration"],
-        given["class_weight"],
-        classes,
-        memory_bytes("memory_limit", given["memory_limit"]),
-        effective_n_jobs(given["n_jobs"]),
-        seed,
-        given["cache"],
-        given["device"],
-    )
-
-
-def _warn_of_device(recipe: StageRecipe, searching: StageRecipe) -> None:
-    """Say so if no stage model is fitted on the device that was asked for."""
-    if recipe.device != CPU and not recipe.uses_device and not searching.uses_device:
-        own = "calibrated models are" if recipe.is_linear else f"{recipe.in_words} is"
-        own = "boosted trees are" if recipe.estimator == "boosting" else own
-        what = f"={recipe.device!r} is for logistic and spline stages without calibration; "
-        warnings.warn(
-            EMSCOWarning(Parameter("device"), what, f"{own} fitted on the CPU."), stacklevel=4
-        )
-
-
-def _say_what_is_odd(data: TrainingData, data_issues: tuple[DataIssue, ...], verbose: int) -> None:
-    """Warn of columns and classes that look wrong, and tell the shares of the classes."""
-    for warning in warnings_of(data_issues):
-        warnings.warn(warning, stacklevel=4)
-    if verbose > 0:
-        print_note(f"Classes: {class_shares(data)}")
+def _joined(
+    points: list[ParetoPoint], designs: StageArray, simple: JudgedDesign
+) -> tuple[list[ParetoPoint], StageArray]:
+    """Mark a point as simplified, or add it as the last one; return points and their designs."""
+    for i, point in enumerate(points):
+        if point.design == simple.point.design:
+            return [*points[:i], replace(point, is_simplified=True), *points[i + 1 :]], designs
+    return [*points, simple.point], np.concatenate([designs, simple.genes[None]])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -13,7 +12,8 @@ import numpy as np
 from emsco._base.typing import IntArray
 from emsco.data.training import TrainingData
 from emsco.fitting.fit import Fitted, fit_rows
-from emsco.fitting.settings import cv_of_sample, n_screened
+from emsco.fitting.sample import cv_of_sample, n_screened
+from emsco.fitting.settings import FitSettings
 from emsco.models.choice import ModelChoice
 from emsco.search.loop import Stop
 from emsco.search.plan import duration
@@ -85,27 +85,27 @@ class FitForecast:
         }
 
 
-def forecast_fit(data: TrainingData, given: Mapping[str, Any]) -> FitForecast:
-    """Fit a few generations on at most 1,000 of the rows, and say what a whole fit would take.
-
-    Parameters
-    ----------
-    data : TrainingData
-    given : mapping
-        Parameters of `EMSCOClassifier` by name.
-    """
-    part, n_rows = _part(data), len(data.labels)
-    n_searched = n_screened(given, n_rows)
-    few = min(_GENERATIONS, given["generations"])
-    short = {**given, "generations": few, "checkpoint": None, "verbose": 0, "time_limit": _LONGEST}
-    short["cv"] = cv_of_sample(given["cv"], n_rows, None)
+def forecast_fit(data: TrainingData, settings: FitSettings) -> FitForecast:
+    """Fit a few generations on at most 1,000 of the rows, and say what a whole fit would take."""
+    part, n_rows, search = _part(data), len(data.labels), settings.search
+    n_searched = n_screened(settings, n_rows)
+    few = min(_GENERATIONS, search.generations)
+    short = replace(
+        settings,
+        search=replace(search, generations=few),
+        cv=cv_of_sample(settings.cv, n_rows, None),
+        time_limit=_LONGEST,
+        checkpoint=None,
+        verbose=0,
+    )
+    first = replace(short, search=replace(search, generations=1), cv=0.3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the rows themselves are judged elsewhere
-        fit_rows(_part(data, 60), {**short, "generations": 1, "cv": 0.3})  # loads compiled code
+        fit_rows(_part(data, 60), first)  # loads compiled code
         started = perf_counter()
         fitted = fit_rows(part, short)
         seconds = perf_counter() - started
-    n_more = given["generations"] - few
+    n_more = search.generations - few
     low, high = (_Parts.from_fit(fitted, seconds, share, n_more) for share in _LATER)
     more_rows = (n_searched or n_rows) / len(part.labels), n_rows / len(part.labels)
     return FitForecast(
@@ -114,7 +114,7 @@ def forecast_fit(data: TrainingData, given: Mapping[str, Any]) -> FitForecast:
         n_searched,
         fitted.n_splits,
         "exact" if _is_exact(fitted) else "evolution",
-        fitted.stop_reason.n_settled or given["population_size"] * given["generations"],
+        fitted.stop_reason.n_settled or search.population_size * search.generations,
         fitted.model_choice,
         len(part.labels),
         low.whole(*np.sqrt(more_rows)),  # a part of the work does not grow with the rows
@@ -148,15 +148,15 @@ def _is_exact(fitted: Fitted) -> bool:
     return fitted.stop_reason.cause not in (Stop.GENERATIONS, Stop.TIME_LIMIT)
 
 
-def _part(data: TrainingData, most: int = _ROWS) -> TrainingData:
+def _part(data: TrainingData, n_most: int = _ROWS) -> TrainingData:
     """Return at most so many rows, as many of each class as its share but at least 20."""
-    if len(data.labels) <= most:
+    if len(data.labels) <= n_most:
         return data
     rng = np.random.default_rng(0)
     kept: list[IntArray] = []
     for label in range(len(data.classes)):
-        own = np.flatnonzero(data.labels == label)
-        wanted = max(20, round(len(own) * most / len(data.labels)))
-        kept.append(rng.permutation(own)[:wanted])
+        of_class = np.flatnonzero(data.labels == label)
+        n_wanted = max(20, round(len(of_class) * n_most / len(data.labels)))
+        kept.append(rng.permutation(of_class)[:n_wanted])
     rows = np.sort(np.concatenate(kept))
     return data.take(rows, None if data.weights is None else data.weights[rows])

@@ -24,7 +24,7 @@ from emsco.fitting import seeds_of_fit
 from emsco.lab.jobs import Begin, Report, ResultStore, finish_jobs
 from emsco.lab.searching import EVERY_RULE, Parts, SplitBanks, SplitData
 from emsco.lab.sweep_records import SweepRepeat, ThresholdSweep
-from emsco.search.settings import SearchSettings, search_kind, with_paper_search
+from emsco.search.settings import SearchRequest, SearchSettings, with_paper_search
 
 THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 _SETTINGS = (
@@ -197,9 +197,9 @@ def _settings(given: Mapping[str, Any], parts: Parts) -> tuple[str, SearchSettin
         if name not in _SETTINGS:
             known = ", ".join(_SETTINGS)
             raise refused("settings", f"be out of {known}", given, got=repr(name))
-    search = asked.pop("search")
+    request = SearchRequest.from_parameters(**asked)
     blocks = Blocks.from_constraints(Constraints(), parts.costs.names)
-    return search_kind(search), SearchSettings.from_parameters(blocks, search, **asked)
+    return request.kind, request.over(blocks)
 
 
 def _models(

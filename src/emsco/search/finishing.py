@@ -248,7 +248,7 @@ def finish_search(
         scores = evaluator.score(designs) if len(designs) else None
     except KeyboardInterrupt:
         message = "Fit interrupted; the models of the search are kept."
-        warnings.warn(message, InterruptedWarning, stacklevel=6)
+        warnings.warn(message, InterruptedWarning, stacklevel=5)
         scores, end = None, RefinementEnd.INTERRUPTED
     reason = _reason(result, end)
     if scores is None or not scores.feasible.any():
@@ -420,6 +420,6 @@ def _fit(
                 report(n_fitted, len(subsets))
     except KeyboardInterrupt:
         message = f"Fit interrupted; {n_fitted} of {len(subsets)} subsets are finished."
-        warnings.warn(message, InterruptedWarning, stacklevel=7)
+        warnings.warn(message, InterruptedWarning, stacklevel=6)
         return n_fitted, RefinementEnd.INTERRUPTED
     return n_fitted, RefinementEnd.COMPLETE

@@ -78,6 +78,18 @@ def search_kind(search: str | PaperSearch) -> str:
     return "paper" if isinstance(search, PaperSearch) else check_choice("search", search, KINDS)
 
 
+def _checked(paper: PaperSearch) -> PaperSearch:
+    rate = paper.mutation_rate
+    return PaperSearch(
+        mutation_rate=None if rate is None else check_number("mutation_rate", rate, 0, 1),
+        crossover_rate=check_number("crossover_rate", paper.crossover_rate, 0, 1),
+        elite_fraction=check_number("elite_fraction", paper.elite_fraction, 0, 1),
+        stage_bias=check_number("stage_bias", paper.stage_bias, 0, 1000, "(]"),
+        epsilon=check_number("epsilon", paper.epsilon, 0, np.inf, "()"),
+        growth=check_whole("growth", paper.growth, 0),
+    )
+
+
 def with_paper_search(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Move parameters of the paper's loop from `settings` into a `PaperSearch`, as `search`."""
     names = {field.name for field in fields(PaperSearch)}
@@ -94,8 +106,81 @@ def with_paper_search(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A search as the user asks for it, checked; `over` adds what depends on the features.
+
+    Attributes
+    ----------
+    kind : {"auto", "exact", "evolution", "paper"}
+    paper : PaperSearch
+        Settings of the paper's loop.
+    max_stages : int or None
+        Most stages of a design; None: the paper's default.
+    population_size, generations, patience, allow_exclusion
+        As in `SearchSettings`.
+    """
+
+    kind: str
+    paper: PaperSearch
+    max_stages: int | None
+    population_size: int
+    generations: int
+    patience: int | None
+    allow_exclusion: bool
+
+    @classmethod
+    def from_parameters(
+        cls,
+        search: str | PaperSearch,
+        *,
+        max_stages: int | None = None,
+        population_size: int = 300,
+        generations: int = 150,
+        patience: int | None = None,
+        allow_exclusion: bool = False,
+    ) -> Self:
+        """Check parameters of `EMSCOClassifier`.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter breaks its rule.
+        """
+        if not isinstance(allow_exclusion, (bool, np.bool_)):
+            raise refused("allow_exclusion", "be True or False", allow_exclusion)
+        return cls(
+            kind=search_kind(search),
+            paper=_checked(search) if isinstance(search, PaperSearch) else PaperSearch(),
+            max_stages=None if max_stages is None else check_whole("max_stages", max_stages, 1),
+            population_size=check_whole("population_size", population_size, 2),
+            generations=check_whole("generations", generations, 0),
+            patience=None if patience is None else check_whole("patience", patience, 1),
+            allow_exclusion=bool(allow_exclusion),
+        )
+
+    def over(self, blocks: Blocks) -> SearchSettings:
+        """Fill in defaults for blocks of features."""
+        n_blocks, paper = blocks.n_blocks, self.paper
+        stages = default_max_stages(n_blocks) if self.max_stages is None else self.max_stages
+        return SearchSettings(
+            max_stages=min(stages, n_blocks, MOST_STAGES),
+            mutation_rate=1 / n_blocks if paper.mutation_rate is None else paper.mutation_rate,
+            population_size=self.population_size,
+            generations=self.generations,
+            crossover_rate=paper.crossover_rate,
+            elite_fraction=paper.elite_fraction,
+            stage_bias=paper.stage_bias,
+            epsilon=paper.epsilon,
+            growth=paper.growth,
+            patience=self.patience,
+            allow_exclusion=self.allow_exclusion,
+            first=blocks.first,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """Checked settings of a search. All kinds share one class; each uses the settings it needs.
+    """Settings of a search. All kinds share one class; each uses the settings it needs.
 
     Attributes
     ----------
@@ -128,48 +213,6 @@ class SearchSettings:
     patience: int | None = None
     allow_exclusion: bool = False
     first: int | None = None
-
-    @classmethod
-    def from_parameters(
-        cls,
-        blocks: Blocks,
-        search: str | PaperSearch,
-        *,
-        max_stages: int | None = None,
-        population_size: int = 300,
-        generations: int = 150,
-        patience: int | None = None,
-        allow_exclusion: bool = False,
-    ) -> Self:
-        """Check parameters of `EMSCOClassifier`, and fill in defaults for blocks of features.
-
-        A `max_stages` of None is the paper's default.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter breaks its rule.
-        """
-        n_blocks = blocks.n_blocks
-        paper = search if isinstance(search, PaperSearch) else PaperSearch()
-        rate = 1 / n_blocks if paper.mutation_rate is None else paper.mutation_rate
-        stages = default_max_stages(n_blocks) if max_stages is None else max_stages
-        if not isinstance(allow_exclusion, (bool, np.bool_)):
-            raise refused("allow_exclusion", "be True or False", allow_exclusion)
-        return cls(
-            max_stages=min(check_whole("max_stages", stages, 1), n_blocks, MOST_STAGES),
-            population_size=check_whole("population_size", population_size, 2),
-            generations=check_whole("generations", generations, 0),
-            mutation_rate=check_number("mutation_rate", rate, 0, 1),
-            crossover_rate=check_number("crossover_rate", paper.crossover_rate, 0, 1),
-            elite_fraction=check_number("elite_fraction", paper.elite_fraction, 0, 1),
-            stage_bias=check_number("stage_bias", paper.stage_bias, 0, 1000, "(]"),
-            epsilon=check_number("epsilon", paper.epsilon, 0, np.inf, "()"),
-            growth=check_whole("growth", paper.growth, 0),
-            patience=None if patience is None else check_whole("patience", patience, 1),
-            allow_exclusion=bool(allow_exclusion),
-            first=blocks.first,
-        )
 
     def space(self, n_features: int, grid: ThresholdGrid | None = None) -> DesignSpace:
         """Space of designs over `n_features` features, with thresholds of a grid."""

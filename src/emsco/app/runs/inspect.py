@@ -23,6 +23,7 @@ from emsco.data.issues import DataIssue, accuracies_alone, data_issues_of, suspe
 from emsco.data.training import TrainingData
 from emsco.errors import DataError, Hint, Parameter, Part, Remedy
 from emsco.estimator import EMSCOClassifier
+from emsco.fitting import FitSettings
 from emsco.fitting.forecast import FitForecast, forecast_fit
 
 _HEADING = ("feature", "cost", "group", "fee", "fee_cost")
@@ -152,7 +153,8 @@ def inspect_file(
         tell(3, total, "trying a fit on some rows")
         given = EMSCOClassifier(gaps="impute", random_state=0, **settings)
         sound = _without_suspects(files, columns, data_issues) or data
-        found = replace(found, forecast=forecast_fit(sound, given.get_params(deep=False)))
+        checked = FitSettings.from_parameters(given.get_params(deep=False), sound)
+        found = replace(found, forecast=forecast_fit(sound, checked))
     tell(total, total, "")
     return found
 

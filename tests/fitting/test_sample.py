@@ -1,8 +1,6 @@
-"""A search on a sample of the rows, then models of all rows, and a time limit to the end."""
+"""A search on a sample of the rows, then models of all rows."""
 
 import re
-from dataclasses import replace
-from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -11,12 +9,8 @@ import pytest
 from emsco import EMSCOClassifier, ParameterError
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
-from emsco.fitting import fit
-from emsco.fitting import settings as screening
-from emsco.fitting.fit import Deadline
-from emsco.fitting.settings import n_screened, screened
-from emsco.front import economical
-from emsco.front.assessment import Assessor
+from emsco.fitting import FitSettings, sample
+from emsco.fitting.sample import n_screened, screened
 
 QUICK = {
     "estimator": "logistic",
@@ -41,8 +35,8 @@ def training(labels, weights=None):
     return TrainingData.from_table(rows, np.asarray(labels), weights, costs, "refuse")
 
 
-def given(**settings):
-    return {"screen_rows": "auto", "time_limit": None, "search": "auto", "cv": "auto", **settings}
+def settings_of(**given):
+    return FitSettings.from_parameters(EMSCOClassifier(**given).get_params(), training([0, 1] * 9))
 
 
 class TestHowManyRows:
@@ -66,7 +60,7 @@ class TestHowManyRows:
         ],
     )
     def test_follows_from_rows_and_time(self, settings, n_rows, expected):
-        assert n_screened(given(**settings), n_rows) == expected
+        assert n_screened(settings_of(**settings), n_rows) == expected
 
     @pytest.mark.parametrize(
         ("settings", "said"),
@@ -124,7 +118,7 @@ class TestSample:
 class TestFit:
     @pytest.fixture(autouse=True)
     def _small_samples(self, monkeypatch):
-        monkeypatch.setattr(screening, "_FEWEST", 50)
+        monkeypatch.setattr(sample, "_FEWEST", 50)
 
     @pytest.mark.parametrize("estimator", ["logistic", "spline", "boosting"])
     def test_the_front_has_models_and_figures_of_all_rows(self, estimator):
@@ -173,64 +167,3 @@ class TestFit:
         clf = EMSCOClassifier(**QUICK | settings).fit(X, y)
         assert {point.n_rows for point in clf.front_} == {100}
         assert "whose models are kept: the time was over before" in str(clf.refinement_)
-
-
-class TestTimeLimit:
-    def test_its_shares_end_one_after_the_other(self, monkeypatch):
-        monkeypatch.setattr("emsco.fitting.fit.perf_counter", lambda: 107.0)
-        deadline = Deadline(10.0, started=100.0)
-        assert (deadline.rest(), deadline.rest(0.75), deadline.rest(0.5)) == (3.0, 0.5, 0.0)
-        assert (deadline.is_over(0.5), deadline.is_over(0.75)) == (True, False)
-        assert Deadline(None, started=0.0).rest() is None
-        assert not Deadline(None, started=0.0).is_over()
-
-    def test_trees_are_not_tried_in_a_moment(self):
-        X, y = table(400)
-        settings = {"estimator": "auto", "time_limit": 29.0}
-        assert "boosting" not in EMSCOClassifier(**QUICK | settings).fit(X, y).model_choice_.losses
-
-    def test_a_late_fit_judges_few_designs_and_keeps_the_best(self, monkeypatch):
-        X, y = table(600, n_features=8)
-        settings = QUICK | {"generations": 30, "max_stages": 4, "cv": 1 / 3}
-        whole = EMSCOClassifier(**settings).fit(X, y)
-        assert len(whole.front_) > 12
-        monkeypatch.setattr(fit, "_SEARCHED", 1e9)  # the search has all the time it wants
-        late = EMSCOClassifier(**settings, time_limit=1e-3).fit(X, y)
-        assert 1 <= len(late.front_) <= 12
-        assert late.point_.expected is not None
-
-
-def test_simplifying_a_design_of_many_features_ends_when_time_is_over(monkeypatch):
-    tried, looks, judged = [], count(), Assessor.judged
-
-    def noted(self, designs, start):
-        tried.append(len(designs))
-        return judged(self, designs, start)
-
-    monkeypatch.setattr(Assessor, "judged", noted)
-    monkeypatch.setattr(economical.Simplifier, "_like_everything", lambda *_: None)
-    monkeypatch.setattr(economical, "_AT_ONCE", 2)
-    monkeypatch.setattr(Deadline, "is_over", lambda *_: next(looks) >= 3)
-    X, _ = table(600, n_features=8)
-    EMSCOClassifier(**QUICK | {"max_stages": 1}).fit(X, X.sum(axis=1) > 0)
-    assert 1 < sum(tried) <= 1 + 2 * 2  # the start, and what comes before the fourth look
-
-
-def test_a_front_is_thinned_where_rows_are_many_and_the_fit_says_so(monkeypatch, capsys):
-    from emsco.fitting import workbench
-
-    X, y = table(600, n_features=8)
-    settings = QUICK | {"generations": 30, "max_stages": 4, "cv": 1 / 3, "search": "evolution"}
-    whole = EMSCOClassifier(**settings).fit(X, y)
-    monkeypatch.setattr(workbench, "_JUDGED_ROWS", 15 * 200)
-    thin = EMSCOClassifier(**settings, verbose=1).fit(X, y)
-    told = re.search(r"Front: (\d+) of (\d+) designs, the most different", capsys.readouterr().err)
-    assert int(told[1]) == 15 < int(told[2])
-    assert len(whole.front_) > 20
-    assert len(thin.front_) <= 16
-    ends = [
-        [min(point.cost for point in one.front_), max(point.accuracy for point in one.front_)]
-        for one in (whole, thin)
-    ]
-    assert ends[1][0] <= 1.5 * ends[0][0] + 1
-    assert replace(thin.front_).points
