@@ -27,26 +27,27 @@ from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco._base.text import counted
 from emsco.errors import EMSCOError, FileError
-from emsco.lab import datasets
-from emsco.lab.answering import LabelledRows
-from emsco.lab.compare import try_job
-from emsco.lab.compare_figure import draw_contest
-from emsco.lab.contest_duels import AHEAD, BEHIND, LEVEL, Duel, mean_ranks
-from emsco.lab.contest_records import TASKS, TESTED, Contest
-from emsco.lab.contest_report import ContestReport, markdown_table, signed
-from emsco.lab.contests import (
+from emsco.lab import (
     EMSCO,
     FULL,
     METHODS,
     QUICK,
-    Answers,
-    ContestJob,
+    TASKS,
+    TESTED,
+    ComparisonReport,
     CostedRows,
     Effort,
+    LabelledRows,
+    MethodComparison,
+    datasets,
+    draw_comparison,
     label_of,
-    run_contest,
 )
+from emsco.lab.compare import TrialJob, run_trials, try_job
+from emsco.lab.compare_report import markdown_table, signed
 from emsco.lab.jobs import ResultStore
+from emsco.lab.standings import AHEAD, BEHIND, LEVEL, Duel, mean_ranks
+from emsco.lab.trials import Answers
 from emsco.plotting import save_figure
 
 SETS = (
@@ -92,7 +93,7 @@ def drawn_rows(name: str, seed: int, n_rows: int) -> LabelledRows:
     return LabelledRows(X, y)
 
 
-def work(job: ContestJob) -> Mapping[str, Any]:
+def work(job: TrialJob) -> Mapping[str, Any]:
     """Do one job of the bake-off."""
     return try_job(job, costed_rows(job.data))
 
@@ -105,19 +106,19 @@ _LARGE = 1000  # rows from which on a set counts as large
 class League:
     """Reports of all sets."""
 
-    reports: Mapping[str, ContestReport]
+    reports: Mapping[str, ComparisonReport]
 
     @cached_property
     def methods(self) -> list[str]:
         """Methods with results on any set."""
-        there = {one for report in self.reports.values() for one in report.contest.methods}
+        there = {one for report in self.reports.values() for one in report.comparison.methods}
         return [method for method in METHODS if method in there]
 
     @cached_property
     def large(self) -> list[str]:
         """Sets with 1,000 rows or more."""
         return [
-            name for name, report in self.reports.items() if sum(report.contest.n_rows) >= _LARGE
+            name for name, report in self.reports.items() if sum(report.comparison.n_rows) >= _LARGE
         ]
 
     def ranks(self, task: str | None = None) -> dict[str, float]:
@@ -125,7 +126,7 @@ class League:
         return mean_ranks(
             cell
             for report in self.reports.values()
-            for key, cells in report.ranks.items()
+            for key, cells in report.comparison.ranks.items()
             for cell in cells.values()
             if task in (None, key)
         )
@@ -135,14 +136,14 @@ class League:
         return [
             duel
             for name, report in self.reports.items()
-            for key, duels in report.duels.items()
+            for key, duels in report.comparison.duels.items()
             for duel in duels
             if task in (None, key) and (sets is None or name in sets)
         ]
 
     def promise(self, method: str) -> dict[str, float | None]:
         """What a method promised and kept, averaged over sets."""
-        found = [report.promises[method] for report in self._with(method)]
+        found = [report.comparison.promises[method] for report in self._with(method)]
         errors = [one.in_errors for one in found if one.in_errors is not None]
         return {
             "promised": float(np.mean([one.promised for one in found])),
@@ -154,8 +155,8 @@ class League:
             "coverage_short": float(np.mean([one.short for one in found])),
         }
 
-    def _with(self, method: str) -> list[ContestReport]:
-        return [one for one in self.reports.values() if method in one.contest.methods]
+    def _with(self, method: str) -> list[ComparisonReport]:
+        return [one for one in self.reports.values() if method in one.comparison.methods]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -178,7 +179,7 @@ class League:
 
     def to_markdown(self) -> str:
         """Tables over all sets, then those of each set."""
-        splits = [len(report.contest.splits) for report in self.reports.values()]
+        splits = [len(report.comparison.splits) for report in self.reports.values()]
         fewest, most = min(splits), max(splits)
         ran = counted(most, "split") if fewest == most else f"{fewest} to {most} splits"
         parts = [
@@ -261,9 +262,9 @@ class League:
         return markdown_table(heads, lines)
 
     def _seconds_table(self) -> str:
-        def cell(method: str, report: ContestReport) -> str:
-            there = method in report.contest.methods
-            return f"{report.contest.seconds(method):.1f}" if there else ""
+        def cell(method: str, report: ComparisonReport) -> str:
+            there = method in report.comparison.methods
+            return f"{report.comparison.seconds(method):.1f}" if there else ""
 
         lines = [
             [label_of(method), *(cell(method, report) for report in self.reports.values())]
@@ -304,19 +305,19 @@ class Plan:
     seed: int
     effort: Effort
 
-    def jobs(self) -> list[ContestJob]:
+    def jobs(self) -> list[TrialJob]:
         """All jobs, split by split."""
         return [
-            ContestJob(name, split, method, self.seed, self.effort.most, self.effort.generations)
+            TrialJob(name, split, method, self.seed, self.effort.most, self.effort.generations)
             for split in range(self.first, self.first + self.splits)
             for name in self.sets
             for method in self.methods
         ]
 
-    def known(self, store: ResultStore) -> dict[ContestJob, Answers]:
+    def known(self, store: ResultStore) -> dict[TrialJob, Answers]:
         """Results in a folder, of any split; those that cannot be read are named."""
         found = {}
-        for job, fields in store.every(ContestJob):
+        for job, fields in store.every(TrialJob):
             effort = Effort(job.most, job.generations)
             if (job.seed, effort) != (self.seed, self.effort):
                 continue
@@ -329,8 +330,8 @@ class Plan:
 
 
 def reports_of(
-    found: Mapping[ContestJob, Answers], sets: tuple[str, ...], methods: tuple[str, ...]
-) -> dict[str, ContestReport]:
+    found: Mapping[TrialJob, Answers], sets: tuple[str, ...], methods: tuple[str, ...]
+) -> dict[str, ComparisonReport]:
     """Report every set that has results, methods in their usual order."""
     reports = {}
     for name in sets:
@@ -341,17 +342,17 @@ def reports_of(
             if (job.data, job.method) == (name, method)
         }
         if own:
-            reports[name] = ContestReport(Contest.from_answers(name, costed_rows(name), own))
-    return {name: one for name, one in reports.items() if one.contest.methods}
+            reports[name] = ComparisonReport(MethodComparison.from_answers(name, costed_rows(name), own))
+    return {name: one for name, one in reports.items() if one.comparison.methods}
 
 
-def write(reports: dict[str, ContestReport], out: Path) -> None:
+def write(reports: dict[str, ComparisonReport], out: Path) -> None:
     """Write tables, values and pictures."""
     league = League(reports)
     write_text(out / "bakeoff.md", league.to_markdown() + "\n")
     write_text(out / "bakeoff.json", json.dumps(league.to_dict(), indent=1) + "\n")
     for name, report in reports.items():
-        save_figure(draw_contest(report.contest), out / name.replace(":", "-"))
+        save_figure(draw_comparison(report.comparison), out / name.replace(":", "-"))
     print(league.to_markdown().partition("\n\n## Methods on ")[0])
     print(f"\nTables of every set are in {out / 'bakeoff.md'}.")
 
@@ -388,7 +389,7 @@ def main() -> None:
     try:
         if not asked.known:
             with JobProgress("jobs") as progress:
-                run_contest(plan.jobs(), work, store, asked.jobs, progress.job)
+                run_trials(plan.jobs(), work, store, asked.jobs, progress.job)
     except EMSCOError as error:
         print(f"stopped: {error}")
     if reports := reports_of(plan.known(store), plan.sets, plan.methods):

@@ -26,11 +26,11 @@ from sklearn.model_selection import train_test_split
 from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco.lab import datasets
-from emsco.lab.answering import LabelledRows, Trial, answer_with_emsco, answer_with_rival
 from emsco.lab.datasets.generated import GENERATED
 from emsco.lab.jobs import ResultStore, finish_jobs
-from emsco.lab.questions import Question
+from emsco.lab.methods import answer_with_emsco, answer_with_rival
 from emsco.lab.rivals import CostAwareBoosting
+from emsco.lab.trials import LabelledRows, Question, TrialRows
 from emsco.plotting import save_figure
 from emsco.plotting.figures import line_look, new_figure, soften
 
@@ -58,7 +58,7 @@ class CurveJob:
         return f"{self.data} {self.n_rows} rows {self.method} split {self.split}"
 
 
-def rows_of(name: str, n_rows: int, split: int) -> Trial | None:
+def rows_of(name: str, n_rows: int, split: int) -> TrialRows | None:
     """Return rows to fit on and rows to test on; None if the set has too few."""
     if name not in GENERATED:
         data = datasets.load(name)
@@ -68,14 +68,14 @@ def rows_of(name: str, n_rows: int, split: int) -> Trial | None:
         )
         few = fitted[:n_rows]
         return (
-            Trial(rows.take(few), rows.take(test), data.costs, split)
+            TrialRows(rows.take(few), rows.take(test), data.costs, split)
             if len(few) == n_rows
             else None
         )
     seed = 1000 * (split + 1)
     rows, costs = drawn_rows(name, seed, n_rows + N_TEST), datasets.load(name, seed).costs
     places = np.arange(N_TEST, N_TEST + n_rows)
-    return Trial(rows.take(places), rows.take(np.arange(N_TEST)), costs, split)
+    return TrialRows(rows.take(places), rows.take(np.arange(N_TEST)), costs, split)
 
 
 def work(job: CurveJob) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from engine import all_subsets
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting import Workbench
 from emsco.lab.datasets import load
-from emsco.lab.searching import Parts, SplitData
+from emsco.lab.splits import Parts, SplitData
 from emsco.lab.sweep import THRESHOLDS, sweep_thresholds
 
 SEED = 0

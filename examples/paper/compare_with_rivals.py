@@ -13,11 +13,14 @@ Run it with: python examples/paper/compare_with_rivals.py
 
 import os
 
-from emsco.lab.answering import LabelledRows
-from emsco.lab.compare import compare_methods
-from emsco.lab.compare_figure import draw_contest
-from emsco.lab.contest_report import ContestReport
-from emsco.lab.contests import CostedRows, Effort
+from emsco.lab import (
+    ComparisonReport,
+    CostedRows,
+    Effort,
+    LabelledRows,
+    compare_methods,
+    draw_comparison,
+)
 from emsco.lab.datasets import load
 
 if "EMSCO_DATA" not in os.environ:
@@ -28,11 +31,11 @@ data = load("pima")
 rows = CostedRows(LabelledRows(data.X[::3], data.y[::3]), data.costs)
 methods = ("emsco", "greedy_miser", "cact_lasso", "cost_ordered")
 effort = Effort(most=2, generations=5)
-contest = compare_methods(rows, "pima", methods, splits=1, effort=effort, n_jobs=1)
-print("\n".join(ContestReport(contest).summary()))
+comparison = compare_methods(rows, "pima", methods, splits=1, effort=effort, n_jobs=1)
+print("\n".join(ComparisonReport(comparison).summary()))
 
 # %%
 # Each method is a line: accuracy on test rows against the mean cost that it kept.
 
-figure = draw_contest(contest)
+figure = draw_comparison(comparison)
 figure.savefig("methods.png")

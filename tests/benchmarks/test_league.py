@@ -10,12 +10,11 @@ import bakeoff
 import numpy as np
 import pytest
 from bakeoff import League, Plan, reports_of
-from support.contests import FirstColumns, made_answers, made_contest, small_set
+from support.comparisons import FirstColumns, made_answers, made_comparison, small_set
 
-from emsco.lab import contests, datasets
+from emsco.lab import ComparisonReport, Effort, datasets, methods
 from emsco.lab import rivals as baselines
-from emsco.lab.contest_report import ContestReport
-from emsco.lab.contests import Answers, Effort
+from emsco.lab.trials import Answers
 
 NOISE = (0.0, 0.004, -0.004, 0.002, -0.002, 0.001)
 
@@ -25,7 +24,7 @@ def report(n_test=100, **accuracies):
         method: {i: made_answers(accuracy + e * (-1) ** k) for i, e in enumerate(NOISE)}
         for k, (method, accuracy) in enumerate(accuracies.items())
     }
-    return ContestReport(made_contest(answers, n_test))
+    return ComparisonReport(made_comparison(answers, n_test))
 
 
 @pytest.fixture
@@ -99,7 +98,7 @@ def test_a_set_without_answers_has_no_report(monkeypatch):
 def test_a_bake_off_runs_reports_and_continues(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(datasets, "load", small_set)
     monkeypatch.setattr(baselines, "First", FirstColumns, raising=False)
-    monkeypatch.setitem(contests.RIVALS, "cstc", ("First", "First"))
+    monkeypatch.setitem(methods.RIVALS, "cstc", ("First", "First"))
     bakeoff.costed_rows.cache_clear()
     words = ["bakeoff", "--out", str(tmp_path), "--sets", "pima", "--methods", "cstc,cost_ordered"]
     monkeypatch.setattr(sys, "argv", [*words, "--quick", "--jobs", "1", "--splits", "1"])
@@ -109,7 +108,7 @@ def test_a_bake_off_runs_reports_and_continues(monkeypatch, tmp_path, capsys):
     assert {path.name for path in tmp_path.iterdir()} == {
         *("bakeoff.md", "bakeoff.json", "pima.png", "pima.svg", "results")
     }
-    monkeypatch.setattr(bakeoff, "run_contest", partial(pytest.fail, "it runs nothing"))
+    monkeypatch.setattr(bakeoff, "run_trials", partial(pytest.fail, "it runs nothing"))
     monkeypatch.setattr(sys, "argv", [*words, "--quick", "--known"])
     bakeoff.main()
     assert capsys.readouterr().out == first

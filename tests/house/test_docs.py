@@ -16,9 +16,8 @@ import typer
 import emsco
 from emsco import metrics
 from emsco.app import cli
-from emsco.lab import datasets
+from emsco.lab import METHODS, datasets, label_of
 from emsco.lab import rivals as baselines
-from emsco.lab.contests import METHODS, label_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -1,22 +1,46 @@
-"""Comparisons on your own data."""
+"""Comparisons on your own data: jobs, standings, duels and promises."""
 
 from __future__ import annotations
 
+import json
 import pickle
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
-from support.contests import FirstColumns, small_set
+from scipy import stats
+from support.comparisons import (
+    NOISE,
+    FirstColumns,
+    made_answers,
+    made_comparison,
+    over_splits,
+    small_set,
+    two_methods,
+)
 
+from emsco._base.documents import Fields
+from emsco.costs import FeatureCosts
 from emsco.errors import DataError, ParameterError
-from emsco.lab import contests
+from emsco.lab import methods
 from emsco.lab import rivals as baselines
-from emsco.lab.answering import LabelledRows
-from emsco.lab.compare import compare_methods, try_job
-from emsco.lab.contest_words import summary_of
-from emsco.lab.contests import ContestJob, CostedRows, Effort
+from emsco.lab.compare import (
+    EVERYONE,
+    MOST,
+    TASKS,
+    TESTED,
+    Effort,
+    TrialJob,
+    compare_methods,
+    run_trials,
+    try_job,
+)
+from emsco.lab.compare_report import summary_of
+from emsco.lab.jobs import ResultStore
+from emsco.lab.methods import answer_with_rival, label_of
+from emsco.lab.trials import QUESTIONS, Answers, CostedRows, LabelledRows
+from emsco.stats.tests import holm
 
 TINY = Effort(2, 2)
 
@@ -32,8 +56,8 @@ def rivals(monkeypatch):
     """Rivals of few lines, one of which fails."""
     for name, rival in (("First", FirstColumns), ("Broken", Broken)):
         monkeypatch.setattr(baselines, name, rival, raising=False)
-    monkeypatch.setitem(contests.RIVALS, "cstc", ("First", "First"))
-    monkeypatch.setitem(contests.RIVALS, "astc", ("Broken", "Broken"))
+    monkeypatch.setitem(methods.RIVALS, "cstc", ("First", "First"))
+    monkeypatch.setitem(methods.RIVALS, "astc", ("Broken", "Broken"))
 
 
 class Broken(FirstColumns):
@@ -65,7 +89,7 @@ def test_a_method_that_fails_is_left_out_with_the_reason(data, rivals):
 def test_a_method_that_failed_is_asked_again(data, rivals, tmp_path, monkeypatch):
     some = {"methods": ("astc", "cstc"), "splits": 1, "effort": TINY}
     compare_methods(data, folder=tmp_path, n_jobs=1, **some)
-    monkeypatch.setitem(contests.RIVALS, "astc", contests.RIVALS["cstc"])
+    monkeypatch.setitem(methods.RIVALS, "astc", methods.RIVALS["cstc"])
     assert compare_methods(data, folder=tmp_path, n_jobs=1, **some).methods == ("astc", "cstc")
 
 
@@ -89,7 +113,7 @@ def test_other_data_share_no_results(data, rivals, tmp_path):
 
 
 def test_jobs_can_be_sent_to_other_processes(data):
-    job = ContestJob("own", 0, "cost_ordered", 0, 2, 2)
+    job = TrialJob("own", 0, "cost_ordered", 0, 2, 2)
     sent = pickle.loads(pickle.dumps(partial(try_job, data=data)))
     here, there = try_job(job, data), sent(job)
     assert there["offers"] == here["offers"]
@@ -157,3 +181,150 @@ def test_false_settings_are_refused_before_any_work(data):
         compare_methods(data, error_cost=-1)
     with pytest.raises(ParameterError, match=r"reject_cost must be .*got inf"):
         compare_methods(data, reject_cost=float("inf"))
+
+
+@pytest.fixture
+def first_columns(monkeypatch):
+    monkeypatch.setattr(baselines, "FirstColumns", FirstColumns, raising=False)
+    monkeypatch.setitem(methods.RIVALS, "cstc", ("FirstColumns", "First"))
+
+
+def test_a_job_is_done_by_name_and_its_result_can_be_read(data, first_columns):
+    job, trial = TrialJob("small", 0, "cstc", 0, 5, 1), data.trial(0, 0)
+    offers = answer_with_rival(FirstColumns(trial.costs), trial, QUESTIONS, 5)
+    found = Answers.from_dict(Fields(json.loads(json.dumps(try_job(job, data))), "here"))
+    assert found.offers == tuple(offers)
+    assert found.seconds > 0
+    assert job.title == "small split 0 First"
+    assert label_of("emsco") == "EMSCO"
+
+
+class OfTwo(FirstColumns):
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+@pytest.mark.parametrize("n_features", [40, 41])
+def test_a_rival_that_would_take_hours_says_so(n_features, monkeypatch):
+    monkeypatch.setattr(baselines, "FirstColumns", FirstColumns, raising=False)
+    monkeypatch.setitem(methods.RIVALS, "aaco", ("FirstColumns", "AACO"))
+    rows = np.random.default_rng(0).normal(size=(40, n_features))
+    costs = FeatureCosts.from_array(np.ones(n_features))
+    wide = CostedRows(LabelledRows(rows, np.arange(40) % 2), costs)
+    found = try_job(TrialJob("wide", 0, "aaco", 0, 1, 1), wide)
+    told = "data must have at most 40 features for AACO, got 41; it would take hours."
+    assert (bool(found["offers"]), found["note"]) == ((True, ""), (False, told))[n_features - 40]
+
+
+def test_a_method_that_refuses_the_data_says_why(data, monkeypatch):
+    monkeypatch.setattr(baselines, "OfTwo", OfTwo, raising=False)
+    monkeypatch.setitem(methods.RIVALS, "cstc", ("OfTwo", "Two"))
+    three = replace(data, rows=replace(data.rows, y=np.arange(160) % 3))
+    found = try_job(TrialJob("three", 0, "cstc", 0, 2, 1), three)
+    assert not found["offers"]
+    assert found["note"].startswith("Only binary classification")
+
+
+def test_a_comparison_goes_on_where_it_was(tmp_path):
+    jobs = [TrialJob("made", split, "cstc", 0, 1, 1) for split in range(3)]
+    store = ResultStore(tmp_path)
+    found, complete = run_trials(jobs[:2], lambda _: made_answers(0.8).to_dict(), store)
+    assert (len(found), complete) == (2, True)
+    more, _ = run_trials(jobs, lambda _: made_answers(0.7).to_dict(), store)
+    assert [more[job].offers[0].seen.accuracy for job in jobs] == [0.8, 0.8, 0.7]
+
+
+@pytest.fixture
+def level():
+    return two_methods(0.8, 0.8)
+
+
+def test_means_and_margins_are_over_splits(level):
+    one = level.standing("emsco", 1.0, 0.05)
+    assert one.mean.accuracy == pytest.approx(0.8 + NOISE.mean())
+    error = NOISE.std(ddof=1) * np.sqrt(1 / 10 + 1 / 3)
+    assert one.margin.accuracy == pytest.approx(stats.t.ppf(0.975, 9) * error)
+    assert one.cost == pytest.approx(0.025)
+    assert one.money(10.0, 0.0) == pytest.approx(0.25 + 10 * (1 - one.accuracy))
+
+
+def test_overruns_count_only_where_limits_are_broken():
+    answers = {0: made_answers(0.8, cost=0.5), 1: made_answers(0.8, cost=1.5, coverage=0.9)}
+    one = made_comparison({"emsco": answers}).standing("emsco", 0.9, 0.2)
+    assert one.overspent == pytest.approx(0.1 / 2)
+    assert one.short == pytest.approx(0.09 / 2)
+
+
+def test_p_values_are_corrected_over_rivals_and_budgets():
+    comparison = made_comparison(
+        {
+            "emsco": over_splits(0.82),
+            "cstc": over_splits(0.81, NOISE[::-1]),
+            "astc": over_splits(0.8, -NOISE),
+        },
+        n_test=10_000,
+    )
+    raw = []
+    for rival in ("cstc", "astc"):
+        for question in EVERYONE.questions:
+            mine, their = (comparison.standings[one, question].accuracy for one in ("emsco", rival))
+            t = stats.ttest_rel(mine, their).statistic / np.sqrt(1 + 10 / 3)
+            raw.append(2 * stats.t.sf(abs(t), 9))
+    duels = comparison.duels[EVERYONE.key]
+    assert [duel.p_value for duel in duels] == pytest.approx(holm(raw).tolist())
+    assert [duel.budget for duel in duels] == [*TESTED, *TESTED]
+
+
+@pytest.mark.parametrize(
+    ("emsco", "cstc", "verdict"), [(0.9, 0.8, "ahead"), (0.8, 0.8, "level"), (0.7, 0.8, "behind")]
+)
+def test_a_verdict_needs_a_lead_beyond_chance(emsco, cstc, verdict):
+    comparison = two_methods(emsco, cstc)
+    assert {duel.verdict for task in TASKS for duel in comparison.duels[task.key]} == {verdict}
+    assert [duel.verdict for duel in comparison.duels["volume"]] == [verdict]
+
+
+@pytest.mark.parametrize("n_splits", [1, 3])
+def test_a_row_more_on_a_few_splits_may_be_chance(n_splits):
+    answers = {
+        "emsco": over_splits(0.81, np.zeros(n_splits)),
+        "cstc": over_splits(0.80, np.zeros(n_splits)),
+    }
+    duels = made_comparison(answers).duels[EVERYONE.key]
+    assert [duel.gain for duel in duels] == pytest.approx([0.01] * 5)
+    assert {duel.verdict for duel in duels} == {"level"}
+
+
+def test_equal_methods_share_ranks():
+    answers = {
+        "emsco": over_splits(0.9),
+        "cstc": over_splits(0.8),
+        "astc": over_splits(0.8),
+        "cost_ordered": over_splits(0.7),
+    }
+    ranks = made_comparison(answers).ranks[MOST.key]
+    assert list(ranks) == [f"{budget:g}" for budget in TESTED]
+    assert set(map(tuple, (cell.items() for cell in ranks.values()))) == {
+        (("emsco", 1.0), ("cstc", 2.5), ("astc", 2.5), ("cost_ordered", 4.0))
+    }
+
+
+def test_the_hypervolume_is_that_of_what_test_rows_saw():
+    one = made_answers(0.8)
+    both = [offer for offer in one.offers if offer.question.budget == 0.4][::5]
+    comparison = made_comparison({"emsco": {0: replace(one, offers=tuple(both))}})
+    assert [offer.question.coverage for offer in both] == [1.0, 0.5]
+    assert comparison.volumes["emsco"] == pytest.approx(1.0 * 0.8 * 0.8)
+
+
+def test_promises_are_compared_with_what_was_kept():
+    comparison = made_comparison({"emsco": over_splits(0.8, promised=0.85)})
+    found = comparison.promises["emsco"]
+    assert found.gap == pytest.approx(0.05 - NOISE.mean())
+    assert found.in_errors == pytest.approx(
+        found.gap / (NOISE.std(ddof=1) * np.sqrt(1 / 10 + 1 / 3))
+    )
+    alone = made_comparison({"emsco": {0: made_answers(0.8, promised=0.85)}})
+    assert alone.promises["emsco"].in_errors is None

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from support.contests import small_set
+from support.comparisons import small_set
 from support.documents import changed
 from support.settings import PAPER_SPACE
 
@@ -21,17 +21,22 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco.app.cli.folders import claim_folder
 from emsco.app.cli.parsing import parse_range
-from emsco.app.cli.terminal import sweep_table
+from emsco.app.cli.study_tables import sweep_table
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.studies import read_parts
 from emsco.costs import FeatureCosts
 from emsco.errors import FileError, ParameterError
 from emsco.lab import sweep as sweeping
 from emsco.lab.paper.sweep import reproduce_sweep
-from emsco.lab.searching import EVERY_RULE, Choice, Parts, SplitBanks
-from emsco.lab.sweep import SweepJob, sweep_thresholds
-from emsco.lab.sweep_figure import draw_sweep
-from emsco.lab.sweep_records import OBJECTIVES, Spread, SweepRepeat
+from emsco.lab.splits import EVERY_RULE, Choice, Parts, SplitBanks
+from emsco.lab.sweep import (
+    OBJECTIVES,
+    Spread,
+    SweepJob,
+    SweepRepeat,
+    draw_sweep,
+    sweep_thresholds,
+)
 from emsco.models.engine import LogisticEngine
 from emsco.search.settings import SearchSettings
 
@@ -115,14 +120,14 @@ def test_every_subset_is_fitted_once_for_all_thresholds_and_repeats(parts, fitte
 
 
 def test_a_short_sweep_fits_only_what_it_asks_for_and_nothing_twice(parts, fitted, monkeypatch):
-    monkeypatch.setattr(sweeping, "_MOST_SUBSETS", 1)
+    monkeypatch.setattr(sweeping, "_MAX_SUBSETS", 1)
     sweep_thresholds(parts, THRESHOLDS, runs=1, n_jobs=1, generations=1, population_size=3)
     assert 0 < len(fitted) < 31
     assert len({tuple(subset) for subset in fitted}) == len(fitted)
 
 
 def test_models_fitted_in_advance_change_nothing(parts, result, monkeypatch):
-    monkeypatch.setattr(sweeping, "_MOST_SUBSETS", 1)
+    monkeypatch.setattr(sweeping, "_MAX_SUBSETS", 1)
     without = sweep_thresholds(parts, THRESHOLDS, runs=3, n_jobs=1, **QUICK)
     assert figures(without) == figures(result)
 
@@ -210,8 +215,8 @@ def test_a_narrow_terminal_cuts_no_figure_of_the_table(result, width):
     console.print(sweep_table(expensive, "fittest", width))
     shown = console.file.getvalue()
     assert "…" not in shown
-    for line in expensive.lines("fittest"):
-        for text in line.seen.cells():
+    for line in expensive.cells("fittest"):
+        for text in line:
             mean, deviation = text.split(" ± ")
             assert mean in shown
             assert f"±{deviation}" in shown
@@ -220,7 +225,7 @@ def test_a_narrow_terminal_cuts_no_figure_of_the_table(result, width):
 def test_repeats_with_the_same_design_deviate_by_0_despite_rounding():
     same = Spread.from_objectives([Objectives(1.0, 0.86, 1.12)] * 30)
     assert same.deviation == Objectives(0, 0, 0)
-    assert same.cells() == ["86.0 ± 0.0", "100.0 ± 0.0", "1.12 ± 0.00"]
+    assert same.cells(2) == ["86.0 ± 0.0", "100.0 ± 0.0", "1.12 ± 0.00"]
 
 
 def with_cost_of_thousands(one):

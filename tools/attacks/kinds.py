@@ -42,14 +42,12 @@ from emsco.app.service.settings import Settings
 from emsco.app.service.store import CaseStore
 from emsco.errors import EMSCOError, FileError
 from emsco.front.rules import RULES
-from emsco.lab.contest_records import Contest
-from emsco.lab.contest_report import ContestReport
-from emsco.lab.contests import Answers, ContestJob
+from emsco.lab import ComparisonReport, MethodComparison, ThresholdSweep
+from emsco.lab.compare import TrialJob
 from emsco.lab.jobs import ResultStore
-from emsco.lab.methods import Attempt, MethodResult, Outcome
-from emsco.lab.questions import QUESTIONS, Offer, Seen
-from emsco.lab.searching import EVERY_RULE, Choice
-from emsco.lab.sweep_records import SweepRepeat, ThresholdSweep
+from emsco.lab.splits import EVERY_RULE, Choice
+from emsco.lab.sweep import SweepRepeat
+from emsco.lab.trials import ANYTHING, QUESTIONS, Answers, Offer, Seen
 from emsco.search.settings import SearchSettings
 
 NAMES = ("age", "pulse", "panel", "scan")
@@ -80,7 +78,7 @@ class MadeUpJob:
 JOBS: dict[str, Any] = {
     "sweep": MadeUpJob("sweep"),
     "method": MadeUpJob("method"),
-    "contest": ContestJob("made up", 0, "emsco", 0, 1, 1),
+    "comparison": TrialJob("made up", 0, "emsco", 0, 1, 1),
 }
 
 
@@ -193,17 +191,16 @@ def _estimator(folder: Path) -> None:
 
 
 def _results(folder: Path) -> None:
-    """Keep made-up results of a sweep, of a method and of a contest."""
+    """Keep made-up results of a sweep, of a method and of a comparison."""
     store, one = ResultStore(folder / "results"), Objectives(0.9, 0.8, 12.0)
     choices = tuple(Choice(rule, one, one, (0, 0, 1, -1)) for rule in EVERY_RULE)
     repeat = SweepRepeat(0.75, 0, 7, choices, "all generations", 0.5)
     store.keep(JOBS["sweep"], asdict(repeat))
-    tried, setting = Attempt({"penalty": 0.1}, one, one), {"penalty": 0.1}
-    outcome = Outcome("fittest", 0, one, one)
-    store.keep(JOBS["method"], MethodResult((outcome,), (tried,), setting, "", 1.0).to_dict())
+    tuned = Offer(ANYTHING, "penalty 0.1", one, Seen(0.9, 0.8, 1.0), "tuned")
+    store.keep(JOBS["method"], Answers((tuned,), "", 1.0).to_dict())
     seen = Seen(0.9, 0.8, 12.0, 0.4)
     offers = tuple(Offer(question, "made up", one, seen) for question in QUESTIONS)
-    store.keep(JOBS["contest"], Answers(offers, "", 1.5).to_dict())
+    store.keep(JOBS["comparison"], Answers(offers, "", 1.5).to_dict())
 
 
 def _messy_table(n_rows: int, seed: int) -> dict[str, AnyArray]:
@@ -478,16 +475,16 @@ def _use_sweep(folder: Path) -> str:
 
 def _use_method(folder: Path) -> str:
     found = ResultStore(folder / "results").find(JOBS["method"])
-    return "done again" if found is None else repr(MethodResult.from_dict(found))
+    return "done again" if found is None else repr(Answers.from_dict(found, questions=None))
 
 
-def _use_contest(folder: Path) -> str:
-    found = ResultStore(folder / "results").find(JOBS["contest"])
+def _use_comparison(folder: Path) -> str:
+    found = ResultStore(folder / "results").find(JOBS["comparison"])
     if found is None:
         return "done again"
     answers = {"emsco": {0: Answers.from_dict(found)}}
-    contest = Contest("made up", answers, 10.0, (90, 30), 30.0, {0: 0.6}, 10.0)
-    report = ContestReport(contest)
+    comparison = MethodComparison("made up", answers, 10.0, (90, 30), 30.0, {0: 0.6}, 10.0)
+    report = ComparisonReport(comparison)
     return f"{report.to_markdown()}\n{report.to_dict()}"
 
 
@@ -606,7 +603,7 @@ KINDS: dict[str, Kind] = {
     "history": Kind("run", "run/history.csv", "text", _use_history),
     "result of a sweep": Kind("results", "results/sweep-*.json", "document", _use_sweep),
     "result of a method": Kind("results", "results/method-*.json", "document", _use_method),
-    "result of a contest": Kind("results", "results/made-up-*.json", "document", _use_contest),
+    "result of a comparison": Kind("results", "results/made-up-*.json", "document", _use_comparison),
     "journal": Kind(
         "checkpoint", "checkpoint/journal.sqlite", "store", _use_fit(fit_with_checkpoint)
     ),

@@ -184,7 +184,7 @@ def block_terms(
 ) -> float:
     """Sum of the terms that depend on one node's line; their gradient goes to `gradient`.
 
-    The arguments are those of `Block` in `emsco.lab.rivals.soft`; `roots`, `norms` and `reached`
+    The arguments are those of `Block` in `emsco.lab.rivals.cstc`; `roots`, `norms` and `reached`
     are scratch, of the shapes of `squares` and twice of its first two axes. The last two and
     `gradient` come filled with 0.
     """

@@ -1,12 +1,10 @@
-"""Comparison of EMSCO and its rivals on your own data: a contest over a few random splits."""
+"""EMSCO and its rivals on one data set: all methods answer the same questions on random splits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from time import process_time
 from typing import Any
 
@@ -15,26 +13,418 @@ import numpy as np
 from emsco._base.checks import check_number, check_whole
 from emsco._base.documents import PathLike
 from emsco._base.text import first_line
-from emsco.errors import DataError, Parameter
-from emsco.lab.contest_records import Contest
-from emsco.lab.contests import (
-    FULL,
-    LARGEST_SEED,
+from emsco._base.typing import FloatArray
+from emsco.errors import DataError, EMSCOError, Parameter
+from emsco.lab.jobs import Begin, Report, ResultStore, finish_jobs, opened_store
+from emsco.lab.methods import (
+    EMSCO,
     METHODS,
-    SPLITS_PER_SEED,
-    Answers,
-    ContestJob,
-    CostedRows,
-    Effort,
+    answer_with_emsco,
+    answer_with_rival,
     check_methods,
-    do_job,
-    run_contest,
+    label_of,
+    new_rival,
 )
-from emsco.lab.jobs import Begin, Report, ResultStore
-from emsco.lab.searching import Parts, SplitData
+from emsco.lab.splits import LARGEST_SEED, SPLITS_PER_SEED, Parts, SplitData
+from emsco.lab.standings import (
+    DIGITS,
+    SHARED,
+    Duel,
+    Standing,
+    corrected_p_values,
+    ranks_of,
+)
+from emsco.lab.trials import (
+    BUDGETS,
+    QUESTIONS,
+    Answers,
+    CostedRows,
+    Question,
+    Seen,
+)
+from emsco.stats.tests import standard_error
 
 SPLITS = 3
-_LEAST_ROWS, _LEAST_FITTED = 10, 5  # rows of a class: in all, or to fit on if test rows are given
+TESTED = tuple(budget for budget in BUDGETS if budget < 1)  # buying everything is only shown
+VOLUME = "volume"  # the key of hypervolumes, beside those of tasks
+_MIN_ROWS, _MIN_FITTED = 10, 5  # rows of a class: in all, or to fit on if test rows are given
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How thoroughly methods are tuned.
+
+    Attributes
+    ----------
+    most : int
+        Largest number of settings to try of a rival's grid.
+    generations : int
+        Generations of each of EMSCO's searches.
+    """
+
+    most: int = 48
+    generations: int = 150
+
+
+FULL, QUICK = Effort(), Effort(6, 30)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialJob:
+    """One method on one split of some data.
+
+    Attributes
+    ----------
+    data : str
+        Name or digest of the data.
+    split : int
+    method : str
+    seed : int
+        Seed of the splits and of every method.
+    most, generations : int
+        See `Effort`.
+    """
+
+    data: str
+    split: int
+    method: str
+    seed: int
+    most: int
+    generations: int
+
+    @property
+    def title(self) -> str:
+        """Data, split and method."""
+        return f"{self.data} split {self.split} {label_of(self.method)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Questions of one coverage at all budgets.
+
+    Attributes
+    ----------
+    key : str
+        Name in JSON.
+    coverage : float
+    title : str
+        Heading of tables and panels.
+    """
+
+    key: str
+    coverage: float
+    title: str
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """One question for each tested budget."""
+        return tuple(Question(self.coverage, budget) for budget in TESTED)
+
+
+EVERYONE = Task("everyone", 1.0, "Every row must be answered")
+MOST = Task("most", 0.9, "At least 90 % of the rows must be answered")
+TASKS = (EVERYONE, MOST)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPromise:
+    """Accuracy that a method promised beside what it kept, over all budgets and splits.
+
+    Attributes
+    ----------
+    promised, kept : float
+        Means.
+    error : float or None
+        Standard error of their difference over splits that share rows; None for a single split.
+    overspent, short : float
+        Mean overrun of budgets, as a share of the cost of everything, and of the coverage asked
+        for.
+    """
+
+    promised: float
+    kept: float
+    error: float | None
+    overspent: float
+    short: float
+
+    @property
+    def gap(self) -> float:
+        """Promised less kept."""
+        return self.promised - self.kept
+
+    @property
+    def in_errors(self) -> float | None:
+        """The gap in standard errors, if that is defined."""
+        return self.gap / self.error if self.error else None
+
+
+@dataclass(frozen=True, eq=False)
+class MethodComparison:
+    """Results of all methods on random splits of one data set.
+
+    Attributes
+    ----------
+    name : str
+        Name of the data, for headings.
+    answers : dict of str to dict of int to Answers
+        By method and split.
+    total_cost : float
+        Cost of everything.
+    n_rows : tuple of int
+        Fitted and test rows of a split.
+    n_effective : float
+        Kish's effective number of test rows, the mean over splits; without weights, all of them.
+    commonest : dict of int to float
+        Accuracy of the commonest class on the test rows, by split.
+    error_cost, reject_cost : float
+        Cost of an error and of a rejection, where results are shown in money.
+    of : dict
+        Digests and settings that identify the comparison.
+    complete : bool
+        Whether all jobs were done.
+    quick : bool
+        Whether methods were tuned less thoroughly than usual.
+    """
+
+    name: str
+    answers: Mapping[str, Mapping[int, Answers]]
+    total_cost: float
+    n_rows: tuple[int, int]
+    n_effective: float
+    commonest: Mapping[int, float]
+    error_cost: float
+    of: Mapping[str, Any] = field(default_factory=dict)
+    complete: bool = True
+    quick: bool = False
+    reject_cost: float = 0.0
+
+    @classmethod
+    def from_answers(
+        cls,
+        name: str,
+        data: CostedRows,
+        answers: Mapping[TrialJob, Answers],
+        error_cost: float | None = None,
+        of: Mapping[str, Any] | None = None,
+        complete: bool = True,
+        reject_cost: float | None = None,
+    ) -> MethodComparison:
+        """Collect the answers of jobs on the same data.
+
+        By default an error costs as much as everything, and a rejection nothing.
+        """
+        by_method: dict[str, dict[int, Answers]] = {}
+        for job, one in sorted(answers.items(), key=lambda item: item[0].split):
+            by_method.setdefault(job.method, {})[job.split] = one
+        commonest, sizes, n_rows = {}, [], (0, 0)
+        for split, seed in dict.fromkeys((job.split, job.seed) for job in answers):
+            trial = data.trial(split, seed)
+            label, share = trial.fitted.commonest()
+            rows = trial.test
+            commonest[split] = Seen.from_constant(label, rows.y, share, rows.weights).accuracy
+            sizes.append(rows.counts.sum() ** 2 / (rows.counts**2).sum())
+            n_rows = len(trial.fitted.y), len(rows.y)
+        return cls(
+            name,
+            by_method,
+            total_cost=data.costs.total,
+            n_rows=n_rows,
+            n_effective=float(np.mean(sizes)),
+            commonest=commonest,
+            error_cost=data.costs.total if error_cost is None else error_cost,
+            of=of or {},
+            complete=complete,
+            quick=any(
+                job.most < FULL.most or job.generations < FULL.generations for job in answers
+            ),
+            reject_cost=reject_cost or 0.0,
+        )
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Methods to compare, in the order of `answers`."""
+        return self._common[0]
+
+    @property
+    def splits(self) -> tuple[int, ...]:
+        """Splits that all `methods` have answered."""
+        return self._common[1]
+
+    @cached_property
+    def _common(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Methods and their splits in common; who has the most splits counts first."""
+        answered = {
+            method: {split for split, one in answers.items() if one.offers}
+            for method, answers in self.answers.items()
+        }
+        kept: set[str] = set()
+        common: set[int] = set()
+        for method in sorted(answered, key=lambda one: -len(answered[one])):
+            shared = common & answered[method] if kept else answered[method]
+            if shared:
+                common = shared
+                kept.add(method)
+        return tuple(one for one in self.answers if one in kept), tuple(sorted(common))
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Reasons for the methods that could not run, or not on the splits of the others."""
+        reasons = {}
+        for method, answers in self.answers.items():
+            if method not in self.methods:
+                notes = [one.note for one in answers.values() if not one.offers]
+                reasons[method] = (
+                    notes[0] if notes else "it has no split in common with the others."
+                )
+        return reasons
+
+    @property
+    def missing(self) -> dict[str, tuple[int, str]]:
+        """Number of splits that a compared method could not answer, and why."""
+        missing = {}
+        for method in self.methods:
+            notes = [one.note for one in self.answers[method].values() if not one.offers]
+            if notes:
+                missing[method] = len(notes), notes[0]
+        return missing
+
+    @property
+    def commonest_accuracy(self) -> float:
+        """Mean accuracy of the commonest class on the test rows."""
+        splits = self.splits or tuple(self.commonest)
+        return float(np.mean([self.commonest[split] for split in splits]))
+
+    def seconds(self, method: str) -> float:
+        """Mean processor time of a method on a split."""
+        return float(np.mean([one.seconds for one in self.answers[method].values()]))
+
+    @cached_property
+    def standings(self) -> dict[tuple[str, Question], Standing]:
+        """The standing of every method in every question."""
+        standings: dict[tuple[str, Question], Standing] = {}
+        for method in self.methods:
+            offers = [
+                {one.question: one for one in self.answers[method][split].offers}
+                for split in self.splits
+            ]
+            for question in offers[0]:
+                by_split = {
+                    split: [some[question]] for split, some in zip(self.splits, offers, strict=True)
+                }
+                standings[method, question] = Standing(by_split, self.total_cost)
+        return standings
+
+    def standing(self, method: str, coverage: float, budget: float) -> Standing:
+        """The standing of a method in one question."""
+        return self.standings[method, Question(coverage, budget)]
+
+    @cached_property
+    def volumes(self) -> dict[str, FloatArray]:
+        """Hypervolume of each method's offers on the test rows of every split.
+
+        A point is coverage, accuracy and the share of the cost saved; the reference is 0 in all.
+        """
+        from moocore import hypervolume
+
+        volumes = {}
+        for method in self.methods:
+            by_split = []
+            for split in self.splits:
+                seen = [one.seen for one in self.answers[method][split].offers]
+                points = [[s.coverage, s.accuracy, 1 - s.cost / self.total_cost] for s in seen]
+                inside = np.maximum(0.0, np.array(points))
+                by_split.append(float(hypervolume(inside, ref=[0.0] * 3, maximise=True)))
+            volumes[method] = np.array(by_split)
+        return volumes
+
+    @cached_property
+    def duels(self) -> dict[str, list[Duel]]:
+        """Duels of EMSCO with every rival, by the key of a task; "volume" is of hypervolumes.
+
+        All duels of a task are corrected together.
+        """
+        if not self.methods:
+            return {}
+        rivals = [one for one in self.methods if one != EMSCO] if EMSCO in self.methods else []
+        duels = {}
+        for task in TASKS:
+            gains = [
+                np.column_stack(
+                    [
+                        self.standings[EMSCO, question].accuracy
+                        - self.standings[rival, question].accuracy
+                        for question in task.questions
+                    ]
+                )
+                for rival in rivals
+            ]
+            cells = [[(rival, budget) for budget in TESTED] for rival in rivals]
+            duels[task.key] = self._tested(cells, gains)
+        volumes = [self.volumes[EMSCO] - self.volumes[rival] for rival in rivals]
+        gains = [np.column_stack(volumes)] if volumes else []
+        duels[VOLUME] = self._tested([[(rival, None) for rival in rivals]][: len(gains)], gains)
+        return duels
+
+    def _tested(
+        self,
+        cells: Sequence[Sequence[tuple[str, float | None]]],
+        gains: Sequence[FloatArray],
+    ) -> list[Duel]:
+        """Duels of cells (rival and budget), from tables of gains with a column for each."""
+        tables = [table.round(DIGITS) for table in gains]
+        # An accuracy is a whole number of test rows, so equal gains on a few splits may be chance.
+        p_values = corrected_p_values(tables, least=1 / (np.sqrt(12) * self.n_effective))
+        return [
+            Duel(
+                gains=(gain,),
+                p_values=(p_value,),
+                n_splits=len(table),
+                n_won=int((column > 0).sum()),
+                n_lost=int((column < 0).sum()),
+                method=EMSCO,
+                rival=rival,
+                budget=budget,
+            )
+            for some, table, p_some in zip(cells, tables, p_values, strict=True)
+            for (rival, budget), column, gain, p_value in zip(
+                some, table.T, table.mean(axis=0).tolist(), p_some, strict=True
+            )
+        ]
+
+    @cached_property
+    def ranks(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Ranks by task, budget and method; those of hypervolumes have the budget ""."""
+        if not self.methods:
+            return {}
+        ranks = {
+            task.key: {
+                f"{question.budget:g}": ranks_of(
+                    {one: self.standings[one, question].mean.accuracy for one in self.methods}
+                )
+                for question in task.questions
+            }
+            for task in TASKS
+        }
+        volumes = {method: float(found.mean()) for method, found in self.volumes.items()}
+        return {**ranks, VOLUME: {"": ranks_of(volumes)}}
+
+    @cached_property
+    def promises(self) -> dict[str, KeptPromise]:
+        """What every method promised and kept, on average over tasks."""
+        return {method: self._promise(method) for method in self.methods}
+
+    def _promise(self, method: str) -> KeptPromise:
+        cells = [self.standings[method, one] for task in TASKS for one in task.questions]
+        promised = np.mean([cell.promised[:, 1] for cell in cells], axis=0)
+        kept = np.mean([cell.accuracy for cell in cells], axis=0)
+        gaps = (promised - kept)[:, None]
+        return KeptPromise(
+            float(promised.mean()),
+            float(kept.mean()),
+            float(standard_error(gaps, SHARED)[0]) if len(gaps) > 1 else None,
+            float(np.mean([cell.overspent for cell in cells])),
+            float(np.mean([cell.short for cell in cells])),
+        )
 
 
 def compare_methods(
@@ -50,7 +440,7 @@ def compare_methods(
     n_jobs: int | None = -1,
     begin: Begin | None = None,
     report: Report | None = None,
-) -> Contest:
+) -> MethodComparison:
     """Let every method answer the same questions on the same splits.
 
     Parameters
@@ -99,26 +489,61 @@ def compare_methods(
         begin(of)
     known = f"{name} {digests.digest()[:10]}"
     jobs = [
-        ContestJob(known, split, method, seed, effort.most, effort.generations)
+        TrialJob(known, split, method, seed, effort.most, effort.generations)
         for split in numbers
         for method in methods
     ]
-    with ExitStack() as stack:
-        place = stack.enter_context(TemporaryDirectory()) if folder is None else folder
-        store, do = ResultStore(Path(place)), partial(try_job, data=data)
-        found, complete = run_contest(jobs, do, store, n_jobs, _without(known, report))
-    ordered = {job: found[job] for job in jobs if job in found}
-    return Contest.from_answers(name, data, ordered, error_cost, of, complete, reject_cost)
+
+    def brief_report(done: int, total: int, title: str) -> None:
+        if report:  # all titles begin with the name of the data
+            report(done, total, title.removeprefix(f"{known} "))
+
+    with opened_store(folder) as store:
+        answers, complete = run_trials(
+            jobs, partial(try_job, data=data), store, n_jobs, brief_report
+        )
+    ordered = {job: answers[job] for job in jobs if job in answers}
+    return MethodComparison.from_answers(name, data, ordered, error_cost, of, complete, reject_cost)
 
 
-def try_job(job: ContestJob, data: CostedRows) -> Mapping[str, Any]:
-    """Do a job; if it fails in an unforeseen way, that is its result, and others go on."""
+def run_trials(
+    jobs: Sequence[TrialJob],
+    work: Callable[[TrialJob], Mapping[str, Any]],
+    store: ResultStore,
+    n_jobs: int | None = 1,
+    report: Report | None = None,
+) -> tuple[dict[TrialJob, Answers], bool]:
+    """Do all jobs, or read their results if the store has them; also whether all are done.
+
+    A method without an answer is asked again: a library may have been installed since.
+    """
+    for job in jobs:
+        known = store.find(job)
+        if known is not None and not known.items("offers"):
+            store.forget(job)
+    results, complete = finish_jobs(jobs, work, store, n_jobs, report)
+    return {job: Answers.from_dict(fields) for job, fields in results.items()}, complete
+
+
+def try_job(job: TrialJob, data: CostedRows) -> dict[str, Any]:
+    """Let one method answer all questions on one split.
+
+    If it refuses the data or fails in an unforeseen way, that is its result, and others go on.
+    """
     started = process_time()
+    note = ""
     try:
-        return do_job(job, data)
+        trial = data.trial(job.split, job.seed)
+        if job.method == EMSCO:
+            offers, note = answer_with_emsco(trial, QUESTIONS, generations=job.generations)
+        else:
+            rival = new_rival(job.method, trial.costs, random_state=trial.seed, gaps="impute")
+            offers = answer_with_rival(rival, trial, QUESTIONS, job.most)
+    except EMSCOError as obstacle:
+        offers, note = [], str(obstacle)
     except Exception as error:
-        why = f"it failed with {type(error).__name__}: {first_line(error)}."
-        return Answers((), why, process_time() - started).to_dict()
+        offers, note = [], f"it failed with {type(error).__name__}: {first_line(error)}."
+    return Answers(tuple(offers), note, process_time() - started).to_dict()
 
 
 def _check_splits(data: CostedRows, splits: Sequence[int], seed: int) -> None:
@@ -141,13 +566,13 @@ def _check_classes(data: CostedRows) -> None:
     """Refuse a class with too few rows for the splits and for the folds that methods choose on."""
     y = data.rows.y
     labels, counts = np.unique(y, return_counts=True)
-    least, rule = _LEAST_ROWS, f"DATA must have {_LEAST_ROWS} rows or more of every class"
+    fewest, rule = _MIN_ROWS, f"DATA must have {_MIN_ROWS} rows or more of every class"
     if data.test is not None:
         fitted = np.delete(y, data.test)
         counts = np.array([np.count_nonzero(fitted == label) for label in labels])
-        least = _LEAST_FITTED
-        rule = f"the rows to fit on must have {least} or more of every class"
-    if (counts < least).any():
+        fewest = _MIN_FITTED
+        rule = f"the rows to fit on must have {fewest} or more of every class"
+    if (counts < fewest).any():
         rarest = int(counts.argmin())
         label = labels[rarest : rarest + 1].tolist()[0]
         raise DataError(f"{rule}, got {counts[rarest]} of {label!r}.")
@@ -160,10 +585,3 @@ def _digests(data: CostedRows) -> SplitData:
     rest = np.setdiff1d(np.arange(len(rows.y)), test)
     parts = Parts(rows.X, rows.y, data.costs, rest, none, test, rows.weights)
     return SplitData.from_parts(parts, gaps="impute")
-
-
-def _without(known: str, report: Report | None) -> Report | None:
-    """Report titles without the name of the data, which is the same for all jobs."""
-    if report is None:
-        return None
-    return lambda done, total, title: report(done, total, title.removeprefix(f"{known} "))

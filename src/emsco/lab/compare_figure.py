@@ -1,4 +1,4 @@
-"""The picture of a contest: accuracy against allowed cost, EMSCO and its best rivals in front."""
+"""The picture of a comparison: accuracy against allowed cost, EMSCO in front."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from emsco.lab.contest_duels import mean_ranks, task_ranks
-from emsco.lab.contest_records import LEAST_SPLITS, TASKS, Contest, Standing, Task
-from emsco.lab.contest_words import breaks_limits
-from emsco.lab.contests import EMSCO, label_of
-from emsco.lab.questions import BUDGETS
+from emsco.lab.compare import TASKS, MethodComparison, Task
+from emsco.lab.compare_report import MARGIN_SPLITS, breaks_limits
+from emsco.lab.methods import EMSCO, label_of
+from emsco.lab.standings import Standing, mean_ranks
+from emsco.lab.trials import BUDGETS
 from emsco.plotting.figures import STYLES, new_figure, soften
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _QUIET = "0.4"
 _LAST = len(BUDGETS) - 1
 
 
-def draw_contest(contest: Contest, tasks: Sequence[Task] = TASKS) -> Figure:
+def draw_comparison(comparison: MethodComparison, tasks: Sequence[Task] = TASKS) -> Figure:
     """Draw accuracy on test rows at each allowed cost, a panel for each task.
 
     EMSCO is bold, the two rivals with the best mean ranks are in colour, the others are grey. Bands
@@ -40,24 +40,24 @@ def draw_contest(contest: Contest, tasks: Sequence[Task] = TASKS) -> Figure:
     figure = new_figure(_WIDTH, _HEIGHT * len(tasks) + 0.3)
     figure.set_layout_engine("constrained")
     panels = figure.subplots(len(tasks), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
-    looks = _looks(contest, tasks)
-    ends = _ends(contest, tasks, looks)
+    looks = _looks(comparison, tasks)
+    ends = _ends(comparison, tasks, looks)
     for panel, task in zip(panels, tasks, strict=True):
         panel.set_ylim(*ends)
-        _draw_task(panel, contest, task, looks)
+        _draw_task(panel, comparison, task, looks)
         panel.set_title(task.title, fontsize=9, loc="left")
         panel.set_ylabel("correct, % of answered test rows", fontsize=8)
     panels[-1].set_xlabel("allowed mean cost of a row, % of everything", fontsize=8)
-    if words := _words(contest, tasks, looks):
+    if words := _words(comparison, tasks, looks):
         figure.supxlabel(words, fontsize=7, color=_QUIET)
     return figure
 
 
-def _looks(contest: Contest, tasks: Sequence[Task]) -> dict[str, dict[str, Any]]:
+def _looks(comparison: MethodComparison, tasks: Sequence[Task]) -> dict[str, dict[str, Any]]:
     """Look of every method, those in colour first: EMSCO, then rivals by mean rank."""
-    if not contest.methods:
+    if not comparison.methods:
         return {}
-    cells = [cell for task in tasks for cell in task_ranks(contest, task).values()]
+    cells = [cell for task in tasks for cell in comparison.ranks[task.key].values()]
     order = sorted(mean_ranks(cells), key=lambda method: method != EMSCO)
     n_bold = _NAMED + (EMSCO in order)
     looks = {}
@@ -69,23 +69,23 @@ def _looks(contest: Contest, tasks: Sequence[Task]) -> dict[str, dict[str, Any]]
 
 
 def _draw_task(
-    panel: Any, contest: Contest, task: Task, looks: Mapping[str, Mapping[str, Any]]
+    panel: Any, comparison: MethodComparison, task: Task, looks: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Draw every method and write its name at the end of its line."""
     places = np.arange(len(BUDGETS))
     ends = {}
     for number, (method, look) in enumerate(looks.items()):
-        standings = _standings(contest, method, task)
-        means = np.array([100 * one.mean for one in standings])
+        standings = _standings(comparison, method, task)
+        means = np.array([100 * one.mean.accuracy for one in standings])
         panel.plot(places, means, label=label_of(method), markevery=[], **look)
         if "marker" in look:
             _mark(panel, means, [breaks_limits(one) for one in standings], look)
-        if len(contest.splits) >= LEAST_SPLITS and number < _BANDS:
-            margins = np.array([100 * one.margin for one in standings])
+        if len(comparison.splits) >= MARGIN_SPLITS and number < _BANDS:
+            margins = np.array([100 * one.margin.accuracy for one in standings])
             band = {"color": look["color"], "linewidth": 0, "alpha": 0.16, "zorder": 2}
             panel.fill_between(places, means - margins, means + margins, **band)
         ends[method] = float(means[-1])
-    _draw_floor(panel, 100 * contest.commonest_accuracy)
+    _draw_floor(panel, 100 * comparison.commonest_accuracy)
     _name_ends(panel, ends, looks)
     panel.set_xlim(-0.25, _LAST + 1.6)
     panel.set_xticks(places, [f"{100 * budget:g}" for budget in BUDGETS])
@@ -94,8 +94,8 @@ def _draw_task(
     panel.spines["bottom"].set_bounds(-0.25, _LAST)
 
 
-def _standings(contest: Contest, method: str, task: Task) -> list[Standing]:
-    return [contest.standing(method, task.coverage, budget) for budget in BUDGETS]
+def _standings(comparison: MethodComparison, method: str, task: Task) -> list[Standing]:
+    return [comparison.standing(method, task.coverage, budget) for budget in BUDGETS]
 
 
 def _mark(panel: Any, means: Any, hollow: Sequence[bool], look: Mapping[str, Any]) -> None:
@@ -152,18 +152,18 @@ def _apart(heights: Sequence[float], gap: float, low: float, high: float) -> lis
             pools[-2:] = [pools[-2] + pools[-1]]
     moved = np.array([np.mean(pool) for pool in pools for _ in pool])
     highest = high - offsets.max(initial=0.0)
-    found: list[float] = (np.clip(moved, low, max(low, highest)) + offsets).round(12).tolist()
-    return found
+    apart: list[float] = (np.clip(moved, low, max(low, highest)) + offsets).round(12).tolist()
+    return apart
 
 
-def _words(contest: Contest, tasks: Sequence[Task], looks: Mapping[str, Any]) -> str:
+def _words(comparison: MethodComparison, tasks: Sequence[Task], looks: Mapping[str, Any]) -> str:
     """Say what bands and hollow marks are, where there are some."""
     words = []
-    if looks and len(contest.splits) >= LEAST_SPLITS:
-        words.append(f"bands: 95 % margins over {len(contest.splits)} splits")
+    if looks and len(comparison.splits) >= MARGIN_SPLITS:
+        words.append(f"bands: 95 % margins over {len(comparison.splits)} splits")
     marked = [method for method, look in looks.items() if "marker" in look]
     drawn = [
-        one for task in tasks for method in marked for one in _standings(contest, method, task)
+        one for task in tasks for method in marked for one in _standings(comparison, method, task)
     ]
     if any(breaks_limits(one) for one in drawn):
         words.append("hollow: broke its limits on test rows")
@@ -171,7 +171,7 @@ def _words(contest: Contest, tasks: Sequence[Task], looks: Mapping[str, Any]) ->
 
 
 def _ends(
-    contest: Contest, tasks: Sequence[Task], looks: Mapping[str, Mapping[str, Any]]
+    comparison: MethodComparison, tasks: Sequence[Task], looks: Mapping[str, Mapping[str, Any]]
 ) -> tuple[float, float]:
     """Range of the marked lines and of all line ends, in per cent, with some room.
 
@@ -180,8 +180,8 @@ def _ends(
     means = []
     for method, look in looks.items():
         for task in tasks:
-            own = [100 * one.mean for one in _standings(contest, method, task)]
-            means += own if "marker" in look else [own[-1], max(own)]
-    low, high = (end(means or [100 * contest.commonest_accuracy]) for end in (min, max))
+            line = [100 * one.mean.accuracy for one in _standings(comparison, method, task)]
+            means += line if "marker" in look else [line[-1], max(line)]
+    low, high = (end(means or [100 * comparison.commonest_accuracy]) for end in (min, max))
     room = 0.12 * (high - low) or 1.0
     return low - room, min(high + room, 100 + 0.2 * room)

@@ -6,13 +6,15 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeVar
 
 from joblib import Parallel, delayed
 
-from emsco._base.documents import Fields, read_document, write_document
+from emsco._base.documents import Fields, PathLike, read_document, write_document
 from emsco._base.workers import ending_with_parent
 from emsco.errors import EMSCOError, FileError
 
@@ -81,6 +83,14 @@ class ResultStore:
     def forget(self, job: Any) -> None:
         """Remove the result of a job, if there is one."""
         self.path(job).unlink(missing_ok=True)
+
+
+@contextmanager
+def opened_store(folder: PathLike | None) -> Iterator[ResultStore]:
+    """A store in a folder, or if there is none, in one that is removed in the end."""
+    with ExitStack() as stack:
+        place = stack.enter_context(TemporaryDirectory()) if folder is None else folder
+        yield ResultStore(Path(place))
 
 
 def run_jobs(

@@ -1,228 +1,107 @@
-"""The methods of a comparison by name: EMSCO's searches, and rivals tuned on scored rows."""
+"""The methods of a comparison, and how each answers questions on one split.
+
+A rival is fitted at every setting of its grid on five folds. Rows out of fold choose the setting,
+and how sure it must be to label enough rows; then it is fitted once more, on all rows. EMSCO
+chooses from its fronts, which are scored out of fold as well. Whoever has nothing better may answer
+with the commonest class, for nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
 
-from emsco._base.documents import Fields
+from emsco._base.checks import refused
 from emsco._base.objectives import Objectives
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
-from emsco.errors import ParameterError
-from emsco.lab import rivals as baselines
-from emsco.lab.rivals.base import CostedClassifier
-from emsco.lab.rivals.tuning import Trial
-from emsco.lab.searching import RULES, Choice, Parts, SplitBanks
-from emsco.search.settings import SearchSettings
+from emsco.errors import DataError, EMSCOWarning
+from emsco.estimator import EMSCOClassifier
+from emsco.lab import rivals
+from emsco.lab.rivals import CostedClassifier
+from emsco.lab.trials import LabelledRows, Offer, Question, Seen, TrialRows
 
-# "excluding" is an evolution whose designs may leave features out.
-SEARCHES = ("paper", "evolution", "exact", "excluding")
-RIVALS = {
-    "greedy_miser": "GreedyMiser",
-    "cstc": "CSTC",
-    "astc": "ASTC",
-    "cact_lasso": "CaCTLasso",
-    "cost_ordered": "CostOrdered",
-    "cost_aware_boosting": "CostAwareBoosting",
+EMSCO = "emsco"
+RIVALS = {  # the class in `emsco.lab.rivals`, and the label in tables and pictures
+    "cost_aware_boosting": ("CostAwareBoosting", "CEGB"),
+    "catboost": ("PenalisedCatBoost", "CatBoost"),
+    "fixed_subset": ("FixedSubset", "fixed subset"),
+    "threshold_cascade": ("ThresholdCascade", "threshold cascade"),
+    "aaco": ("AACO", "AACO"),
+    "greedy_miser": ("GreedyMiser", "Greedy Miser"),
+    "astc": ("ASTC", "ASTC"),
+    "cstc": ("CSTC", "CSTC"),
+    "cact_lasso": ("CaCTLasso", "CaCT LASSO"),
+    "cost_ordered": ("CostOrdered", "CO-T"),
 }
-METHODS = (*SEARCHES, *RIVALS)
-_LABELS = {
-    "greedy_miser": "Greedy Miser",
-    "cstc": "CSTC",
-    "astc": "ASTC",
-    "cact_lasso": "CaCT LASSO",
-    "cost_ordered": "CO-T",
-    "cost_aware_boosting": "CEGB",
-}
-_TUNED = "tuned"
-EVERY = 10**6  # more settings than any grid has
+METHODS = (EMSCO, *RIVALS)
+_MAX_FEATURES = {"aaco": 40}  # of data that a rival is tried on: with 50, an hour is not enough
+_FOLDS = 5
+_THRESHOLDS = (0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
+_ROUNDING = 1e-9
+_CHANCE = 3.0  # standard errors by which the coverage of one fold may fall short
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Contestant:
-    """A method and its rule for the design to deploy: a line of the table."""
-
-    method: str
-    rule: str
-
-    @property
-    def is_emsco(self) -> bool:
-        """Whether it is one of EMSCO's searches."""
-        return self.method in SEARCHES
-
-    @property
-    def label(self) -> str:
-        """Name in tables and drawings."""
-        return f"EMSCO {self.method}, {self.rule}" if self.is_emsco else _LABELS[self.method]
+def label_of(method: str) -> str:
+    """Name of a method in tables and drawings."""
+    return "EMSCO" if method == EMSCO else RIVALS[method][1]
 
 
-CONTESTANTS = tuple(
-    Contestant(method, rule)
-    for method in METHODS
-    for rule in (RULES if method in SEARCHES else (_TUNED,))
-)
+def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
+    """Return each method once; a label or a near miss is refused with the name that was meant."""
+    if not methods:
+        raise refused("methods", "name one method or more", methods, got="none")
+    for method in methods:
+        if method not in METHODS:
+            listed = ", ".join(f'"{one}"' for one in METHODS)
+            raise refused("methods", f"be one of {listed}", method, hint=_meant(method))
+    return tuple(dict.fromkeys(methods))
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Figures of the design that one repeat of a method deploys by one rule."""
-
-    rule: str
-    repeat: int
-    scored: Objectives
-    seen: Objectives
-
-    @classmethod
-    def from_choice(cls, repeat: int, choice: Choice) -> Outcome:
-        """Take the figures of a design that EMSCO chose."""
-        return cls(choice.rule, repeat, choice.scored, choice.seen)
-
-    @classmethod
-    def from_dict(cls, fields: Fields) -> Outcome:
-        """Read the values that `dataclasses.asdict` wrote."""
-        return cls(
-            fields.text("rule"),
-            fields.whole("repeat", 0),
-            Objectives.from_dict(fields.fields("scored")),
-            Objectives.from_dict(fields.fields("seen")),
-        )
+def _meant(word: object) -> str:
+    """A question that names the method whose name or label is nearest, if one is near."""
+    known = {_folded(text): method for method in METHODS for text in (label_of(method), method)}
+    near = get_close_matches(_folded(str(word)), known, n=1)
+    return f'did you mean "{known[near[0]]}"?' if near else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A setting of a method's own knobs, with its figures on scored and on test rows."""
-
-    setting: dict[str, Any]
-    scored: Objectives
-    seen: Objectives
-
-    @classmethod
-    def from_trial(cls, trial: Trial) -> Attempt:
-        """Take the setting and figures of a trial that had test rows."""
-        if trial.test is None:
-            raise AssertionError("tuning was given test rows")
-        setting = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in trial.settings.items()
-        }
-        both = (one.objectives for one in (trial.evaluation, trial.test))
-        return cls(setting, *both)
-
-    @classmethod
-    def from_dict(cls, fields: Fields) -> Attempt:
-        """Read the values that `dataclasses.asdict` wrote."""
-        return cls(
-            fields.fields("setting").values,
-            Objectives.from_dict(fields.fields("scored")),
-            Objectives.from_dict(fields.fields("seen")),
-        )
+def _folded(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
-@dataclass(frozen=True, slots=True)
-class MethodResult:
-    """Results of a method on one split.
+def new_rival(method: str, costs: FeatureCosts, **known: Any) -> CostedClassifier:
+    """Make a rival, with those of the `known` parameters that it has.
 
-    Attributes
-    ----------
-    outcomes : tuple of Outcome
-        Empty if the method could not run.
-    curve : tuple of Attempt
-        Settings that no other one dominates on the scored rows, from the cheapest up.
-    setting : dict
-        The setting that tuning chose.
-    note : str
-        Why there are no outcomes, or a remark about them.
-    restricted : bool
-        Whether the method was given less than others, as `note` says.
-    seconds : float
-        Processor time.
+    Raises
+    ------
+    DataError
+        If there are more features than the rival can deal with in hours.
     """
-
-    outcomes: tuple[Outcome, ...] = ()
-    curve: tuple[Attempt, ...] = ()
-    setting: dict[str, Any] | None = None
-    note: str = ""
-    seconds: float = 0.0
-    restricted: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "outcomes": [asdict(outcome) for outcome in self.outcomes],
-            "curve": [asdict(attempt) for attempt in self.curve],
-            "setting": self.setting,
-            "note": self.note,
-            "restricted": self.restricted,
-            "seconds": round(self.seconds, 3),
-        }
-
-    @classmethod
-    def from_dict(cls, fields: Fields) -> MethodResult:
-        """Read the values that `to_dict` wrote."""
-        outcomes = fields.many_fields("outcomes") if fields.items("outcomes") else []
-        curve = fields.many_fields("curve") if fields.items("curve") else []
-        return cls(
-            tuple(Outcome.from_dict(one) for one in outcomes),
-            tuple(Attempt.from_dict(one) for one in curve),
-            fields.get("setting"),
-            fields.text("note"),
-            fields.number("seconds", 0),
-            fields.flag("restricted"),
+    class_name, label = RIVALS[method]
+    n_features = len(costs.names)
+    if n_features > (most := _MAX_FEATURES.get(method, n_features)):
+        raise DataError(
+            f"data must have at most {most} features for {label}, got {n_features}; it "
+            "would take hours."
         )
-
-    def of_rule(self, rule: str) -> tuple[Outcome, ...]:
-        """Outcomes by one rule, one per repeat."""
-        return tuple(outcome for outcome in self.outcomes if outcome.rule == rule)
+    return with_known_params(getattr(rivals, class_name)(costs=costs), **known)
 
 
-def repeat_search(
-    banks: SplitBanks,
-    search: str,
-    settings: SearchSettings,
-    min_confidence: float,
-    seeds: Sequence[Sequence[int]],
-    time_limit: float | None = None,
-) -> MethodResult:
-    """Repeat one of EMSCO's searches on one split, once per seed, and choose by every rule.
-
-    An exact search runs once, since it draws nothing at random. If it is out of reach, the note
-    says why.
-    """
-    outcomes, note = [], ""
-    for repeat, seed in enumerate(seeds[:1] if search == "exact" else seeds):
-        rng = np.random.default_rng(seed)
-        try:
-            result = banks.search(search, settings, min_confidence, rng, time_limit)
-        except ParameterError as obstacle:
-            return MethodResult(note=str(obstacle))
-        if search == "exact" and not result.proven:
-            return MethodResult(note=f"exact search was given up: {result.stop_reason}")
-        note = str(result.stop_reason)
-        choices = [banks.choose(result, rule, min_confidence) for rule in RULES]
-        outcomes += [Outcome.from_choice(repeat, choice) for choice in choices]
-    return MethodResult(tuple(outcomes), note=note)
-
-
-def new_rival(
-    method: str, costs: FeatureCosts, min_confidence: float, seed: int
-) -> CostedClassifier:
-    """Make a rival with these costs, and with the threshold and seed if it has such parameters."""
-    made: CostedClassifier = getattr(baselines, RIVALS[method])(costs=costs)
-    known = {"min_confidence": min_confidence, "random_state": seed}
-    if made.get_params(deep=False).get("min_confidence") is None:
-        known.pop("min_confidence")  # this rival answers every row by default
-    return told(made, **known)
-
-
-def told(rival: CostedClassifier, **known: Any) -> CostedClassifier:
+def with_known_params(rival: CostedClassifier, **known: Any) -> CostedClassifier:
     """Set those of the parameters that a rival has, and return it."""
-    own = rival.get_params(deep=False)
-    rival.set_params(**{name: value for name, value in known.items() if name in own})
+    params = rival.get_params(deep=False)
+    rival.set_params(**{name: value for name, value in known.items() if name in params})
     return rival
 
 
@@ -238,28 +117,284 @@ def spread(items: Sequence[T], most: int) -> list[T]:
     return [items[round(place)] for place in places.tolist()]
 
 
-def tune_rival(rival: CostedClassifier, parts: Parts, most: int = EVERY) -> MethodResult:
-    """Tune a rival on the scored rows, and test it.
+def setting_words(setting: dict[str, Any]) -> str:
+    """A setting of a rival in words.
 
-    At most `most` settings of its grid are tried, evenly from the first to the last.
+    Examples
+    --------
+    >>> setting_words({"depth": 3, "penalty": 1 / 3})
+    'depth 3, penalty 0.3333'
     """
-    train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
-    grid = spread(rival.grid(parts.costs, len(parts.train)), most)
-    tuned = baselines.tune(rival, train, val, test=test, grid=grid)
-    best = Attempt.from_trial(tuned.best)
-    return MethodResult(
-        outcomes=(Outcome(_TUNED, 0, best.scored, best.seen),),
-        curve=_undominated([Attempt.from_trial(trial) for trial in tuned.trials]),
-        setting=best.setting,
+    return ", ".join(
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in setting.items()
     )
 
 
-def _undominated(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """Front of the attempts on the scored rows, by cost; of equal attempts the first."""
-    from moocore import is_nondominated
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidate:
+    """A setting of a rival, out of fold.
 
-    points = np.array(
-        [[one.scored.coverage, one.scored.accuracy, -one.scored.cost] for one in attempts]
+    Attributes
+    ----------
+    setting, differs : dict
+        Parameters to fit with, and those of the stage of the fit.
+    correct, confidence, cost : ndarray of shape (n_rows,)
+    """
+
+    setting: dict[str, Any]
+    differs: dict[str, Any]
+    correct: BoolArray
+    confidence: FloatArray
+    cost: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tested:
+    """A fitted rival on test rows: one entry for each row."""
+
+    correct: BoolArray
+    confidence: FloatArray
+    cost: FloatArray
+    chances: FloatArray
+
+
+def answer_with_rival(
+    rival: CostedClassifier, trial: TrialRows, questions: Sequence[Question], most: int
+) -> list[Offer]:
+    """Tune a rival on folds, and test what it offers; at most `most` settings are tried."""
+    settings = spread(_settings(rival, trial), most)
+    with threadpool_limits(1, "blas"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of convergence, which the choice on folds judges
+        menu = [one for setting in settings for one in _out_of_fold(rival, setting, trial)]
+        return _offers(rival, trial, menu, questions)
+
+
+def _settings(rival: CostedClassifier, trial: TrialRows) -> list[dict[str, Any]]:
+    """The grid of a rival, or thresholds if it has no other knob."""
+    grid = rival.comparison_grid(trial.costs, len(trial.fitted.y))
+    if grid != [{}]:
+        return grid
+    chance = 1 / len(np.unique(trial.fitted.y))
+    return [{"min_confidence": one} for one in _THRESHOLDS if one > chance]
+
+
+def _out_of_fold(
+    rival: CostedClassifier, setting: dict[str, Any], trial: TrialRows
+) -> list[_Candidate]:
+    """Decide every row by a rival that was fitted without it, at each stage of its fits."""
+    rows = trial.fitted
+    n_rows = len(rows.y)
+    candidates: dict[str, _Candidate] = {}
+    for train, rest in _folds(rows.y, trial.seed):
+        for differs, stage in _fit(rival, setting, rows.take(train)).staged():
+            candidate = candidates.setdefault(
+                repr(differs),
+                _Candidate(
+                    setting,
+                    differs,
+                    correct=np.zeros(n_rows, np.bool_),
+                    confidence=np.zeros(n_rows),
+                    cost=np.zeros(n_rows),
+                ),
+            )
+            decisions = stage.decide(rows.take(rest).X)
+            candidate.correct[rest] = decisions.guesses == rows.y[rest]
+            candidate.confidence[rest] = decisions.confidence
+            candidate.cost[rest] = decisions.cost
+    return list(candidates.values())
+
+
+def _folds(y: AnyArray, seed: int) -> Iterator[tuple[IntArray, IntArray]]:
+    """Positions to fit on and to decide, five times."""
+    _, labels = np.unique(y, return_inverse=True)
+    yield from StratifiedKFold(_FOLDS, shuffle=True, random_state=seed).split(labels, labels)
+
+
+def _fit(rival: CostedClassifier, setting: dict[str, Any], rows: LabelledRows) -> CostedClassifier:
+    made: CostedClassifier = clone(rival).set_params(**setting)
+    return made.fit(rows.X, rows.y, rows.weights)
+
+
+def _offers(
+    rival: CostedClassifier,
+    trial: TrialRows,
+    menu: Sequence[_Candidate],
+    questions: Sequence[Question],
+) -> list[Offer]:
+    """Choose a candidate for each question, fit it on all rows, and test it."""
+    rows = trial.fitted
+    counts = rows.counts / rows.counts.sum()
+    costs = [float(counts @ one.cost) for one in menu]
+    folds = [rest for _, rest in _folds(rows.y, trial.seed)]
+    rejecting = {
+        coverage: [
+            _rejecting(one, counts, folds, coverage, cost)
+            for one, cost in zip(menu, costs, strict=True)
+        ]
+        for coverage in dict.fromkeys(question.coverage for question in questions)
+    }
+    tested: dict[str, dict[str, _Tested]] = {}  # every setting is fitted once
+    offers = []
+    for question in questions:
+        promised = [figures for figures, _ in rejecting[question.coverage]]
+        merits = [one.accuracy for one in promised]
+        best = _best_within(promised, merits, question, trial)
+        if best is None:
+            offers.append(_commonest(trial, question))
+            continue
+        setting, differs = menu[best].setting, menu[best].differs
+        if repr(setting) not in tested:
+            tested[repr(setting)] = {
+                repr(stage_differs): _on_test_rows(stage, trial.test)
+                for stage_differs, stage in _fit(rival, setting, rows).staged()
+            }
+        seen, threshold = (
+            tested[repr(setting)][repr(differs)],
+            rejecting[question.coverage][best][1],
+        )
+        offers.append(
+            Offer(
+                question,
+                setting_words({**setting, **differs}),
+                promised[best],
+                Seen.from_rows(
+                    seen.correct,
+                    seen.confidence >= threshold,
+                    seen.cost,
+                    seen.chances,
+                    trial.test.weights,
+                ),
+            )
+        )
+    return offers
+
+
+def _rejecting(
+    one: _Candidate,
+    counts: FloatArray,
+    folds: Sequence[IntArray],
+    coverage: float,
+    cost: float,
+) -> tuple[Objectives, float]:
+    """Reject the least sure rows out of fold: figures, and the threshold of confidence.
+
+    Enough rows are labelled of all, and of every fold but for chance. Many rows may share a
+    confidence, and the models of folds disagree a little about it: a cut that some of them put
+    above these rows and others below would label all of them or none on new rows.
+    """
+    if coverage >= 1:
+        return Objectives(1.0, min(1.0, float(counts @ one.correct)), cost), -np.inf
+    threshold = _cut(one.confidence, counts, coverage)
+    for rows in folds:
+        chance = _CHANCE * math.sqrt(coverage * (1 - coverage) / len(rows))
+        threshold = min(threshold, _cut(one.confidence[rows], counts[rows], coverage - chance))
+    accepted = counts * (one.confidence >= threshold)
+    share = float(accepted.sum())
+    correct = min(1.0, float(accepted @ one.correct) / share)  # rounding may exceed 1
+    return Objectives(min(1.0, share), correct, cost), threshold
+
+
+def _cut(confidence: FloatArray, counts: FloatArray, coverage: float) -> float:
+    """The confidence half-way between the last row to label and the surest one to reject."""
+    order = np.argsort(-confidence, kind="stable")
+    reached = np.cumsum(counts[order])
+    enough = coverage * reached[-1] - _ROUNDING
+    sure = confidence[order]
+    last = sure[min(int(np.searchsorted(reached, enough)), len(order) - 1)]
+    below = sure[sure < last]
+    return float((last + below[0]) / 2) if len(below) else -np.inf
+
+
+def _best_within(
+    promised: Sequence[Objectives], merits: Sequence[float], question: Question, trial: TrialRows
+) -> int | None:
+    """Position of the most meritorious one within the limits; of equal ones the cheapest.
+
+    None if that promises no more than the commonest class, which costs nothing.
+    """
+    within = [
+        (merit, -one.cost, -position)
+        for position, (one, merit) in enumerate(zip(promised, merits, strict=True))
+        if question.allows(one, trial.costs.total)
+    ]
+    if not within:
+        return None
+    best = -max(within)[2]
+    _, share = trial.fitted.commonest()
+    return best if promised[best].accuracy > share else None
+
+
+def _on_test_rows(fitted: Any, rows: LabelledRows) -> _Tested:
+    decisions = fitted.decide(rows.X)
+    return _Tested(
+        np.asarray(decisions.guesses == rows.y),
+        decisions.confidence,
+        decisions.cost,
+        _chances(fitted.predict_proba(rows.X), fitted.classes_, rows.y),
     )
-    kept = [attempts[i] for i in np.flatnonzero(is_nondominated(points, maximise=True)).tolist()]
-    return tuple(sorted(kept, key=lambda one: one.scored.cost))
+
+
+def _chances(said: FloatArray, classes: AnyArray, y: AnyArray) -> FloatArray:
+    """Predicted chance of each row's true class; 0 for a class that was not fitted."""
+    place = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    chances: FloatArray = said[np.arange(len(y)), place] * (classes[place] == y)
+    return chances
+
+
+def _commonest(trial: TrialRows, question: Question) -> Offer:
+    """Offer the commonest class for nothing."""
+    label, share = trial.fitted.commonest()
+    seen = Seen.from_constant(label, trial.test.y, share, trial.test.weights)
+    return Offer(question, "", Objectives(1.0, share, 0.0), seen)
+
+
+def answer_with_emsco(
+    trial: TrialRows, questions: Sequence[Question], **settings: Any
+) -> tuple[list[Offer], str]:
+    """Fit EMSCO, and test what its fronts offer; also words about its stage models.
+
+    One search looks for designs that answer everyone, and another, if a question allows it, for
+    designs that may reject rows.
+    Of both fronts, each question takes the design that the rule "accurate" prefers.
+    """
+    everyone = _fitted(trial, always_answer=True, **settings)
+    fits, choice = [everyone], everyone.model_choice_
+    if any(question.coverage < 1 for question in questions):
+        if choice is not None:
+            settings["estimator"] = choice.family  # the same rows would choose it again
+        fits.append(_fitted(trial, **settings))
+    menu = [(fit.front_, place) for fit in fits for place in range(len(fit.front_))]
+    points = [front[place] for front, place in menu]
+    merits = [point.steadied_accuracy for point in points]
+    offers = []
+    for question in questions:
+        best = _best_within(points, merits, question, trial)
+        if best is None:
+            offers.append(_commonest(trial, question))
+            continue
+        front, place = menu[best]
+        cascade, rows = front.cascade(place), trial.test
+        decisions = cascade.decide(rows.X)
+        seen = Seen.from_rows(
+            np.asarray(decisions.guesses == rows.y),
+            decisions.accepted,
+            decisions.cost,
+            _chances(cascade.predict_proba(rows.X), cascade.classes, rows.y),
+            rows.weights,
+        )
+        # Users are told to expect the accuracy corrected for selection.
+        _, expected = points[best].promised
+        promised = replace(points[best].objectives, accuracy=expected.accuracy)
+        offers.append(Offer(question, str(front[place].design), promised, seen))
+    return offers, "" if choice is None else str(choice)
+
+
+def _fitted(trial: TrialRows, **settings: Any) -> EMSCOClassifier:
+    made = EMSCOClassifier(
+        trial.costs, gaps="impute", random_state=trial.seed, n_jobs=1, **settings
+    )
+    rows = trial.fitted
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EMSCOWarning)
+        return made.fit(rows.X, rows.y, rows.weights)

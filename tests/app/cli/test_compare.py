@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.contests import small_set
+from support.comparisons import small_set
 
 from emsco.errors import ParameterError
-from emsco.lab import contests
-from emsco.lab.contests import Effort
+from emsco.lab import METHODS, Effort
+from emsco.lab import compare as study
 
 TWO = ("--method", "emsco", "--method", "cost_ordered", "--quick", "--jobs", 1)
 
@@ -20,10 +20,10 @@ TWO = ("--method", "emsco", "--method", "cost_ordered", "--quick", "--jobs", 1)
 def _quicker(monkeypatch):
     """Short searches of one family of models."""
     fast = partial(
-        contests.answer_with_emsco, population_size=20, estimator="logistic", cv=0.33, max_stages=2
+        study.answer_with_emsco, population_size=20, estimator="logistic", cv=0.33, max_stages=2
     )
-    monkeypatch.setattr(contests, "answer_with_emsco", fast)
-    monkeypatch.setattr(contests, "QUICK", Effort(2, 2))
+    monkeypatch.setattr(study, "answer_with_emsco", fast)
+    monkeypatch.setattr(study, "QUICK", Effort(2, 2))
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_compare_goes_on_where_it_was_and_adds_splits(compare, monkeypatch):
     again = compare(*TWO)
     assert again.stdout == first.stdout
     assert again.stderr.count("(known)") == 2
-    monkeypatch.setattr(contests, "answer_with_emsco", None)  # only rivals have more to do
+    monkeypatch.setattr(study, "answer_with_emsco", None)  # only rivals have more to do
     more = compare(*TWO, "--splits", 2)
     assert "2 of 4: split 0 CO-T (known)" in more.stderr
 
@@ -116,14 +116,14 @@ def test_compare_takes_weights_from_a_column(compare, own):
 
 def test_help_names_every_method(emsco):
     shown = emsco("compare", "--help").output
-    assert [one for one in contests.METHODS if one not in shown] == []
+    assert [one for one in METHODS if one not in shown] == []
 
 
 def test_ctrl_c_keeps_complete_results(compare, monkeypatch, tmp_path):
     def press(*_args, **_settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(contests, "answer_with_rival", press)
+    monkeypatch.setattr(study, "answer_with_rival", press)
     result = compare(*TWO)
     assert result.exit_code == 130
     assert "interrupted; complete results are kept, and the same command continues" in result.stderr
@@ -134,7 +134,7 @@ def test_ctrl_c_before_the_first_result_is_exit_code_130(compare, monkeypatch):
     def press(*_args, **_settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(contests, "answer_with_emsco", press)
+    monkeypatch.setattr(study, "answer_with_emsco", press)
     result = compare(*TWO)
     assert result.exit_code == 130
     assert "interrupted; no result was complete" in result.stderr

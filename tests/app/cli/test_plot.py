@@ -12,7 +12,7 @@ from emsco.app.runs.fit import fit_files
 from emsco.app.runs.plot import KINDS, RunPicture, draw_run
 from emsco.app.runs.run import Run
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
-from emsco.lab.paper.cost_classes import cost_table, draw_cost_table
+from emsco.lab.paper import cost_table, draw_cost_table
 from emsco.plotting import new_figure, write_figure
 
 NAMES = ("age", "pulse", "panel", "scan")

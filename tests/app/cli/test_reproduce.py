@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.contests import small_set
+from support.comparisons import small_set
 from typer.testing import CliRunner
 
 from emsco.app import cli

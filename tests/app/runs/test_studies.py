@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.contests import small_set
+from support.comparisons import small_set
 
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.studies import read_costed_rows, read_parts
 from emsco.errors import DataError, ParameterError
-from emsco.lab.compare import compare_methods
-from emsco.lab.contests import QUICK
+from emsco.lab import QUICK, compare_methods
 
 
 @pytest.fixture(scope="module")

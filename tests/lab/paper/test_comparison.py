@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.contests import FirstColumns, small_set
+from support.comparisons import FirstColumns, small_set
 from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier
@@ -13,20 +13,24 @@ from emsco.errors import FileError, ParameterError
 from emsco.lab import methods
 from emsco.lab import rivals as baselines
 from emsco.lab.jobs import ResultStore
-from emsco.lab.methods import CONTESTANTS, Contestant, new_rival, tune_rival
 from emsco.lab.paper import comparison
 from emsco.lab.paper.comparison import (
-    ComparisonJob,
+    CONTESTANTS,
+    PAPERS,
+    Claim,
+    Contestant,
     Extent,
+    PaperJob,
+    draw_paper_comparison,
     known_comparison,
+    paper_rival,
+    repeat_search,
     reproduce_comparison,
-    split_parts,
+    tune_rival,
 )
-from emsco.lab.paper.comparison_report import Claim, ComparisonReport
-from emsco.lab.paper.equal_cost import equal_cost
-from emsco.lab.paper.figures import draw_comparison
 from emsco.lab.paper.published import MARGINS, SETS, SETTINGS, TABLE
-from emsco.lab.searching import SplitBanks
+from emsco.lab.splits import SplitBanks, split_parts
+from emsco.lab.trials import Answers
 from emsco.plotting import save_figure
 from emsco.search.settings import SearchSettings
 
@@ -38,7 +42,6 @@ SMALL = Extent(
     generations=5,
     most=5,
 )
-PAPERS = Contestant("paper", "fittest")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,7 @@ def use_small_sets(patch):
     patch.setattr(comparison, "load", small_set)
     patch.setattr(baselines, "FirstColumns", FirstColumns, raising=False)
     for method in ("greedy_miser", "cstc"):
-        patch.setitem(methods.RIVALS, method, "FirstColumns")
+        patch.setitem(methods.RIVALS, method, ("FirstColumns", methods.label_of(method)))
 
 
 def test_every_contestant_stands_on_every_set(small):
@@ -107,7 +110,7 @@ def test_results_of_rivals_do_not_depend_on_repeats():
 
 def test_repeats_on_synthetic50_are_spread_over_the_splits():
     jobs = Extent(sets=("synthetic50", "heart"), methods=("paper",)).jobs(0)
-    assert {job.name: job.runs for job in jobs} == {"synthetic50": 5, "heart": 50}
+    assert {job.data: job.runs for job in jobs} == {"synthetic50": 5, "heart": 50}
 
 
 def test_seen_figures_are_those_of_the_deployed_cascade():
@@ -145,27 +148,27 @@ def test_an_exact_search_out_of_reach_is_left_out_with_the_reason(small, monkeyp
     settings = SearchSettings(2, 0.1, generations=1)
     banks = SplitBanks(split_parts(small_set(), 0, 0))
     monkeypatch.setattr("emsco.search.plan._MOST_FEATURES", 4)
-    left = methods.repeat_search(banks, "exact", settings, 0.75, [[0]])
+    left = repeat_search(banks, "exact", settings, 0.75, [[0]])
     assert "fit 31 models for 5 features" in left.note
     noted = replace(result, results={**result.results, job: left})
-    assert f"- {job.name}, exact: search must be" in ComparisonReport(noted).to_markdown()
+    assert f"- {job.data}, exact: search must be" in noted.to_markdown()
 
 
 def test_a_rival_is_tuned_on_scored_rows_and_its_curve_is_a_front():
     parts = split_parts(small_set(), 0, 0)
     result = tune_rival(FirstColumns(costs=parts.costs), parts)
-    best = max(result.curve, key=lambda one: one.scored.balanced(parts.costs.total))
-    assert best.setting == result.setting
-    assert best.seen == result.outcomes[0].seen
-    scored = [one.scored for one in result.curve]
+    (tuned,), curve = result.by_rule("tuned"), result.by_rule("curve")
+    best = max(curve, key=lambda one: one.promised.balanced(parts.costs.total))
+    assert (best.setting, best.seen) == (tuned.setting, tuned.seen)
+    scored = [one.promised for one in curve]
     assert not any(a.dominates(b) for a in scored for b in scored)
     assert [one.cost for one in scored] == sorted(one.cost for one in scored)
 
 
 def test_rivals_get_the_threshold_and_the_seed_where_they_have_such_parameters():
-    costs = small_set().costs
-    assert new_rival("cact_lasso", costs, 0.9, 3).min_confidence == 0.9
-    boosting = new_rival("cost_aware_boosting", costs, 0.9, 3)
+    data = small_set()
+    assert paper_rival("cact_lasso", data, 0.9, 3).min_confidence == 0.9
+    boosting = paper_rival("cost_aware_boosting", data, 0.9, 3)
     assert boosting.min_confidence is None
     assert boosting.random_state == 3
 
@@ -178,13 +181,12 @@ def test_labels_of_test_rows_change_nothing_but_the_seen_figures():
     turned = replace(parts, y=y)
     rivals = [tune_rival(FirstColumns(costs=data.costs), one) for one in (parts, turned)]
     searches = [
-        methods.repeat_search(SplitBanks(one), "paper", SearchSettings(3, 0.2), 0.75, [[0]])
+        repeat_search(SplitBanks(one), "paper", SearchSettings(3, 0.2), 0.75, [[0]])
         for one in (parts, turned)
     ]
     for plain, other in (rivals, searches):
-        assert plain.setting == other.setting
-        for one, two in zip(plain.outcomes, other.outcomes, strict=True):
-            assert one.scored == two.scored
+        for one, two in zip(plain.offers, other.offers, strict=True):
+            assert (one.setting, one.promised) == (two.setting, two.promised)
             assert (one.seen.coverage, one.seen.cost) == (two.seen.coverage, two.seen.cost)
             assert one.seen.accuracy == pytest.approx(1 - two.seen.accuracy)
 
@@ -192,37 +194,38 @@ def test_labels_of_test_rows_change_nothing_but_the_seen_figures():
 def test_rivals_draw_with_the_seed_of_the_split_and_of_the_comparison(monkeypatch):
     drawn = []
     monkeypatch.setattr(comparison, "_data", small_set)
-    monkeypatch.setattr(comparison, "new_rival", lambda *given: drawn.append(given[-1]))
-    monkeypatch.setattr(comparison, "tune_rival", lambda *_: methods.MethodResult())
+    monkeypatch.setattr(comparison, "paper_rival", lambda *given: drawn.append(given[-1]))
+    monkeypatch.setattr(comparison, "tune_rival", lambda *_: Answers(()))
     for split, seed in ((0, 0), (7, 0), (7, 2)):
-        comparison._do_job(ComparisonJob("pima", split, "cstc", seed))
+        comparison._do_job(PaperJob("pima", split, "cstc", seed))
     assert drawn == [0, 7, 2007]
 
 
 def test_at_equal_cost_a_rival_deploys_the_best_that_it_can_afford(small):
     result, _ = small
     rival = Contestant("cstc", "tuned")
-    standing, _ = equal_cost(result, "heart", PAPERS)[rival]
+    standing = result.affordable["heart", PAPERS][rival]
     for split, found in zip(standing.splits, standing.by_split.tolist(), strict=True):
         (own,), (curve,) = (
-            [r for job, r in result.results.items() if key == (job.name, job.split, job.method)]
+            [r for job, r in result.results.items() if key == (job.data, job.split, job.method)]
             for key in (("heart", split, "paper"), ("heart", split, "cstc"))
         )
-        budget = np.mean([one.scored.cost for one in own.of_rule("fittest")])
-        within = [one for one in curve.curve if one.scored.cost <= budget]
-        best = max(within, key=lambda one: one.scored.coverage**2 + one.scored.accuracy**2)
+        budget = np.mean([one.promised.cost for one in own.by_rule("fittest")])
+        within = [one for one in curve.by_rule("curve") if one.promised.cost <= budget]
+        best = max(within, key=lambda one: one.promised.coverage**2 + one.promised.accuracy**2)
         assert found == [best.seen.coverage, best.seen.accuracy, best.seen.cost]
 
 
 def test_at_equal_cost_a_rival_spends_no_more_on_scored_rows(small):
     result, _ = small
-    found = equal_cost(result, "heart", PAPERS)
     own = {
-        job.split: np.mean([one.scored.cost for one in res.of_rule("fittest")])
+        job.split: np.mean([one.promised.cost for one in res.by_rule("fittest")])
         for job, res in result.results.items()
-        if (job.name, job.method) == ("heart", "paper")
+        if (job.data, job.method) == ("heart", "paper")
     }
-    columns, duel = found[Contestant("cstc", "tuned")]
+    rival = Contestant("cstc", "tuned")
+    columns = result.affordable["heart", PAPERS][rival]
+    duel = result.duels_at_equal_cost["heart", PAPERS][rival]
     assert duel.n_splits == len(columns.splits)
     for split, (_, _, cost) in zip(columns.splits, columns.by_split, strict=True):
         assert cost <= own[split] + 1e-9  # this rival costs the same on all rows
@@ -230,7 +233,7 @@ def test_at_equal_cost_a_rival_spends_no_more_on_scored_rows(small):
 
 def test_a_gain_in_cost_is_the_difference_of_the_means(small):
     result, _ = small
-    found = ComparisonReport(result).duels["heart", PAPERS]
+    found = result.duels["heart", PAPERS]
     assert [one.method for one in found] == ["greedy_miser", "cstc", "cact_lasso", "cost_ordered"]
     standings = result.standings
     gain = found[Contestant("cost_ordered", "tuned")].gains[2]
@@ -239,7 +242,7 @@ def test_a_gain_in_cost_is_the_difference_of_the_means(small):
 
 
 def test_claims_hold_where_the_means_say_so(small):
-    report = ComparisonReport(small[0])
+    report = small[0]
     cheaper = next(one for one in report.claims[PAPERS] if one.text.startswith("cheaper"))
     assert set(cheaper.holds_on) | set(cheaper.fails_on) == {"pima", "heart"}
     assert cheaper.needed == 2
@@ -257,7 +260,7 @@ def test_a_claim_that_fails_names_the_sets_and_how_many_it_needs():
 
 def test_the_table_stands_beside_the_papers(small):
     result, _ = small
-    lines = ComparisonReport(result).to_markdown().splitlines()
+    lines = result.to_markdown().splitlines()
     own = next(line for line in lines if line.startswith("| EMSCO paper, fittest"))
     assert own.endswith("| 71.1 ± 0.5 | 99.0 ± 0.3 | 242.4 ± 8.2 |")
     lasso = next(line for line in lines if line.startswith("| CaCT LASSO"))
@@ -265,7 +268,7 @@ def test_the_table_stands_beside_the_papers(small):
 
 
 def test_the_record_is_plain_and_complete(small):
-    plain = json.loads(json.dumps(ComparisonReport(small[0]).to_dict(), allow_nan=False))
+    plain = json.loads(json.dumps(small[0].to_dict(), allow_nan=False))
     assert len(plain["standings"]) == 2 * 8
     assert {one["verdict"] for one in plain["duels"]} <= {
         "dominates",
@@ -279,7 +282,7 @@ def test_the_record_is_plain_and_complete(small):
 
 
 def test_the_figure_has_a_line_for_each_contestant_of_each_set(small, tmp_path):
-    figure = draw_comparison(small[0])
+    figure = draw_paper_comparison(small[0])
     first = [figure.axes[3 * place] for place in range(2)]
     assert [axes.get_title("left") for axes in first] == ["pima", "heart"]
     named = [[label.get_text() for label in axes.get_yticklabels()] for axes in first]
@@ -289,7 +292,7 @@ def test_the_figure_has_a_line_for_each_contestant_of_each_set(small, tmp_path):
 
 
 def test_the_figure_shows_costs_as_they_stand_and_as_the_paper_prints_them(small):
-    costs = draw_comparison(small[0]).axes[2]
+    costs = draw_paper_comparison(small[0]).axes[2]
     shown = {float(line.get_xdata()[0]) for line in costs.lines if len(line.get_xdata())}
     names = small[0].contestants("pima")
     assert {small[0].standings["pima", one].mean.cost for one in names} <= shown

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from emsco.errors import EMSCOError, ParameterError
-from emsco.lab.paper.figures import draw_global_optima
-from emsco.lab.paper.global_optima import reproduce_global
+from emsco.lab.paper.global_optima import draw_global_optima, reproduce_global
 from emsco.lab.paper.published import SETTINGS
 from emsco.plotting import save_figure
 

@@ -9,7 +9,13 @@ from scipy.stats import betabinom
 from support.looks import words_of
 
 from emsco import ParameterError
-from emsco.lab.paper.mutation import draw_mutation, growth_of, reproduce_mutation
+from emsco.lab.paper.mutation import (
+    BIASES,
+    CHECKED,
+    draw_mutation,
+    growth_of,
+    reproduce_mutation,
+)
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +24,7 @@ def result():
 
 
 def test_curves_are_those_of_the_paper(result, mutation_figure):
-    assert result.biases.tolist() == mutation_figure[:, 0].tolist()
+    assert BIASES.tolist() == mutation_figure[:, 0].tolist()
     for curve, column in zip(result.curves, mutation_figure[:, 1:].T, strict=True):
         np.testing.assert_allclose(curve.formula, column, rtol=0, atol=1e-14)
 
@@ -40,7 +46,7 @@ def test_exact_growth_is_the_sum_over_all_mutants(design):
 def test_mutants_grow_as_often_as_the_exact_probability_says(result):
     assert result.largest_difference < 4
     for curve in result.curves:
-        at = np.searchsorted(result.biases, result.checked)
+        at = np.searchsorted(BIASES, CHECKED)
         assert (curve.exact <= curve.formula[at] + 1e-12).all()
 
 

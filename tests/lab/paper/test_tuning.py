@@ -5,14 +5,19 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from support.contests import small_set
+from support.comparisons import small_set
 
 from emsco.errors import ParameterError
 from emsco.lab.paper import tuning
-from emsco.lab.paper.figures import draw_tuning
-from emsco.lab.paper.tuning import GRID, Sweep, papers_setting, reproduce_tuning
+from emsco.lab.paper.tuning import (
+    GRID,
+    TuningExtent,
+    draw_tuning,
+    papers_setting,
+    reproduce_tuning,
+)
 
-SMALL = Sweep(("pima", "heart"), splits=2, runs=2, generations=3, thin=300)
+SMALL = TuningExtent(("pima", "heart"), splits=2, runs=2, generations=3, thin=300)
 
 
 @pytest.fixture(autouse=True)
@@ -29,9 +34,9 @@ def small(tmp_path):
 
 
 def test_the_grid_holds_960_settings_and_the_papers_choices():
-    assert len(Sweep().grid("heart")) == 960
+    assert len(TuningExtent().grid("heart")) == 960
     for name in tuning.SETS:
-        assert papers_setting(name) in Sweep(thin=400).grid(name)
+        assert papers_setting(name) in TuningExtent(thin=400).grid(name)
     assert papers_setting("credit") == (300, 0.075, 0.8, 2.5, 0.2)
 
 
@@ -88,7 +93,9 @@ def test_tables_name_the_best_and_the_papers_settings(small):
 
 
 def test_the_record_is_json_even_without_repeats(tmp_path):
-    once = reproduce_tuning(tmp_path, Sweep(("pima",), runs=1, generations=2, thin=500), n_jobs=1)
+    once = reproduce_tuning(
+        tmp_path, TuningExtent(("pima",), runs=1, generations=2, thin=500), n_jobs=1
+    )
     plain = json.loads(json.dumps(once.to_dict(), allow_nan=False))
     between, within = plain["sets"][0]["spread_of_settings_and_repeats"]["fittest"]
     assert between >= 0
@@ -103,11 +110,11 @@ def test_the_figure_has_a_panel_for_each_parameter(small):
 
 def test_an_unknown_set_is_refused():
     with pytest.raises(ParameterError, match=r"sets must be one of .*got 'iris'"):
-        Sweep(("iris",))
+        TuningExtent(("iris",))
 
 
 def test_a_thinned_grid_ties_no_parameter_to_another():
-    settings = Sweep(thin=20).grid("heart")
+    settings = TuningExtent(thin=20).grid("heart")
     assert 48 <= len(settings) <= 49
     for i, j in combinations(range(len(GRID)), 2):
         values = list(GRID.values())

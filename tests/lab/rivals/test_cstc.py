@@ -14,11 +14,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from emsco import FeatureCosts
 from emsco.errors import DataError, ParameterError
 from emsco.lab.rivals import CSTC
-from emsco.lab.rivals.cstc import without_small
-from emsco.lab.rivals.learners import BoostedLearners, FeatureLearners
-from emsco.lab.rivals.soft import Block, SoftProblem, SoftTree, descend, grow
-from emsco.lab.rivals.tree import ClassifierTree, on_path, weighted_median
-from emsco.lab.rivals.treed import TreedRows
+from emsco.lab.rivals.classifier_trees import (
+    ClassifierTree,
+    TreedRows,
+    WeakLearners,
+    on_path,
+    weighted_median,
+)
+from emsco.lab.rivals.cstc import Block, SoftProblem, SoftTree, descend, grow, without_small
 
 SMOOTHING = 1e-8
 COSTS = np.array([1.0, 2.0, 5.0, 0.5])
@@ -259,7 +262,7 @@ class TestRows:
 class TestLearners:
     def test_inputs_have_mean_0_and_deviation_1_with_weights(self):
         rows, weights = np.array([[1.0, 7.0], [3.0, 7.0]]), np.array([3.0, 1.0])
-        learners = FeatureLearners.learn(rows, weights, np.eye(2, dtype=bool))
+        learners = WeakLearners.from_inputs(rows, weights, np.eye(2, dtype=bool))
         values = learners.values(rows)
         assert weights @ values == pytest.approx([0.0, 0.0])
         assert weights @ values**2 == pytest.approx([4.0, 0.0])
@@ -267,7 +270,7 @@ class TestLearners:
     def test_trees_read_the_features_that_they_split_on(self, small_problem):
         X, y = small_problem
         targets = np.where(y == 1, 1.0, -1.0)
-        learners = BoostedLearners.learn(X, targets, np.ones(120), np.eye(6, dtype=bool), 0)
+        learners = WeakLearners.from_boosting(X, targets, np.ones(120), np.eye(6, dtype=bool), 0)
         values = learners.values(X)
         assert values.shape == (120, learners.reads.shape[1])
         for feature in range(6):

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from emsco.app.cli.endings import interruptible
-from emsco.app.cli.folders import check_folder, claim_folder, end, write_results
+from emsco.app.cli.folders import check_folder, claim_folder, end, working, write_results
 from emsco.app.cli.options import AsJSON, HowToRead, Processes, Seed, StudyFiles
 from emsco.app.cli.output import console
 
 if TYPE_CHECKING:
-    from emsco.lab.contest_report import ContestReport
+    from emsco.lab import ComparisonReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +59,7 @@ class Methods:
 
     def settings(self) -> dict[str, Any]:
         """Return the options as keyword arguments of `compare_files`; refuse unknown methods."""
-        from emsco.lab.compare import SPLITS
-        from emsco.lab.contests import FULL, METHODS, QUICK, check_methods
+        from emsco.lab import FULL, METHODS, QUICK, SPLITS, check_methods
 
         return {
             "methods": check_methods(self.method or METHODS),
@@ -101,46 +99,43 @@ def compare(
 
         emsco compare heart.csv --target disease --costs costs.csv
     """
-    from emsco._base.progress import JobProgress
     from emsco.app.runs.studies import compare_files
-    from emsco.lab.compare_figure import draw_contest
-    from emsco.lab.contest_report import ContestReport
+    from emsco.lab import ComparisonReport, draw_comparison
 
     settings = methods.settings()
     check_folder(out)
-    with interruptible("no result was complete"), JobProgress("jobs") as progress:
-        contest = compare_files(
+    with working() as report:
+        comparison = compare_files(
             files.files(read),
             **settings,
             seed=seed,
             folder=out / "results",
             n_jobs=jobs,
             begin=partial(claim_folder, out, "comparison"),
-            report=progress.job,
+            report=report,
         )
-    report, figure = ContestReport(contest), draw_contest(contest)
-    text = write_results(out, "comparison", figure, report.to_dict(), report.to_markdown())
+    result, figure = ComparisonReport(comparison), draw_comparison(comparison)
+    text = write_results(out, "comparison", figure, result.to_dict(), result.to_markdown())
     if as_json:
         typer.echo(text)
     else:
-        _show(report, totals=methods.has_error_costs)
-    end(out, "comparison", complete=contest.complete)
+        _show(result, totals=methods.has_error_costs)
+    end(out, "comparison", complete=comparison.complete)
 
 
-def _show(report: ContestReport, *, totals: bool) -> None:
-    from emsco.app.cli.terminal import contest_table, seconds_line, totals_table
-    from emsco.lab.contest_records import TASKS
-    from emsco.lab.contest_words import broken_limits
+def _show(report: ComparisonReport, *, totals: bool) -> None:
+    from emsco.app.cli.study_tables import accuracy_table, seconds_line, totals_table
+    from emsco.lab import TASKS, broken_limits
 
-    shown, contest = console(), report.contest
-    if contest.methods:
+    shown, comparison = console(), report.comparison
+    if comparison.methods:
         for task in TASKS:
-            shown.print(contest_table(contest, task))
-            for line in broken_limits(contest, task):
+            shown.print(accuracy_table(comparison, task))
+            for line in broken_limits(comparison, task):
                 shown.print(line, highlight=False, markup=False)
             if totals:
-                shown.print(totals_table(contest, task))
+                shown.print(totals_table(comparison, task))
             shown.print()
-        shown.print(seconds_line(contest), highlight=False)
+        shown.print(seconds_line(comparison), highlight=False)
     for line in report.summary():
         shown.print(f"- {line}", highlight=False, markup=False)

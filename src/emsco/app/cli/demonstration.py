@@ -10,8 +10,7 @@ from sklearn.model_selection import train_test_split
 
 from emsco.cascade import Evaluation
 from emsco.estimator import EMSCOClassifier
-from emsco.lab.datasets import load
-from emsco.lab.datasets.dataset import threshold_of
+from emsco.lab.datasets import load, threshold_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emsco._base.checks import refused
-from emsco.app.cli.endings import INTERRUPTED, say
+from emsco.app.cli.endings import INTERRUPTED, interruptible, say
 from emsco.app.cli.output import echo
 
 if TYPE_CHECKING:
@@ -65,6 +65,17 @@ def _differences(file: Path, of: Mapping[str, Any]) -> list[str]:
         return list(of)
     wanted = json.loads(json.dumps(of))
     return [name for name in wanted if name not in known or known[name] != wanted[name]]
+
+
+@contextmanager
+def working(
+    what: str = "jobs", left: str = "no result was complete"
+) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a progress bar, yield its callback, and after Ctrl-C say what is left."""
+    from emsco._base.progress import JobProgress
+
+    with interruptible(left), JobProgress(what) as progress:
+        yield progress.job
 
 
 def what_is_left(path: Path) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
@@ -13,13 +11,13 @@ import typer
 from emsco._base.checks import LARGEST_SEED
 from emsco.app.cli.commands import Commands
 from emsco.app.cli.endings import interruptible
-from emsco.app.cli.folders import end, make_folder, what_is_left, write_results
+from emsco.app.cli.folders import end, make_folder, what_is_left, working, write_results
 from emsco.app.cli.options import Processes, Threads
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from emsco.lab.paper.comparison import Extent
+    from emsco.lab.paper import Extent
 
 PrintJSON = Annotated[bool, typer.Option("--json", help="Print the JSON instead of the table.")]
 Sets = Annotated[
@@ -31,6 +29,9 @@ Sets = Annotated[
     ),
 ]
 
+SeedOfSets = Annotated[
+    int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of sets, splits and repeats.")
+]
 Out = Annotated[
     Path, typer.Option(help="Folder for the table (Markdown, JSON) and the figure (PNG, SVG).")
 ]
@@ -57,11 +58,11 @@ def reproduce_global(
     ours have found after each generation. Data are read from the folder that EMSCO_DATA names, or
     downloaded.
     """
-    from emsco.lab.paper.figures import draw_global_optima
-    from emsco.lab.paper.global_optima import reproduce_global as run
+    from emsco.lab.paper import draw_global_optima
+    from emsco.lab.paper import reproduce_global as run
 
     make_folder(out)
-    with _at_work() as report:
+    with working() as report:
         result = run(runs=runs, seed=seed, n_jobs=jobs, report=report)
     _write(out, "global", result, draw_global_optima(result), as_json)
     end(out, "global", result.seconds, result.complete, goes_on=False)
@@ -100,9 +101,7 @@ class ComparisonExtent:
 
     def extent(self) -> Extent:
         """Return the options as an `Extent`."""
-        from dataclasses import replace
-
-        from emsco.lab.paper.comparison import QUICK, Extent
+        from emsco.lab.paper import QUICK, Extent
 
         most = QUICK if self.quick else Extent(splits=self.splits, runs=self.runs)
         sets, methods = tuple(self.sets or most.sets), tuple(self.methods or most.methods)
@@ -119,9 +118,7 @@ def reproduce_comparison(
         bool,
         typer.Option("--known", help="Run nothing; report all results of this seed in the folder."),
     ] = False,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of sets, splits and repeats.")
-    ] = 0,
+    seed: SeedOfSets = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
@@ -131,19 +128,17 @@ def reproduce_comparison(
     saved as they come: if interrupted, the same command continues. The tables show the paper's
     figures too, with 95 % margins of error and paired tests.
     """
-    from emsco.lab.paper.comparison import known_comparison
-    from emsco.lab.paper.comparison import reproduce_comparison as run
-    from emsco.lab.paper.comparison_report import ComparisonReport
-    from emsco.lab.paper.figures import draw_comparison
+    from emsco.lab.paper import draw_paper_comparison, known_comparison
+    from emsco.lab.paper import reproduce_comparison as run
 
     make_folder(out)
     wanted = extent.extent()
     if known:
         result = known_comparison(out / "results", seed)
     else:
-        with _at_work() as report:
+        with working() as report:
             result = run(out / "results", wanted, seed, jobs, report)
-    _write(out, "comparison", ComparisonReport(result), draw_comparison(result), as_json)
+    _write(out, "comparison", result, draw_paper_comparison(result), as_json)
     end(out, "comparison", None if known else result.seconds, result.complete)
 
 
@@ -158,9 +153,7 @@ def reproduce_tuning(
         int, typer.Option(min=1, help="Try every N-th of the 960 settings, and the paper's.")
     ] = 1,
     sets: Sets = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of sets, splits and repeats.")
-    ] = 0,
+    seed: SeedOfSets = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
@@ -170,15 +163,13 @@ def reproduce_tuning(
     the balanced score of the deployed design. Results are saved as they come: if interrupted, the
     same command continues. A repeat on synthetic50 takes a minute, so use --thin there.
     """
-    from emsco.lab.paper.figures import draw_tuning
-    from emsco.lab.paper.published import SETS
-    from emsco.lab.paper.tuning import Sweep
-    from emsco.lab.paper.tuning import reproduce_tuning as run
+    from emsco.lab.paper import SETS, TuningExtent, draw_tuning
+    from emsco.lab.paper import reproduce_tuning as run
 
     make_folder(out)
-    sweep = Sweep(tuple(sets or SETS), splits, runs, thin=thin)
-    with _at_work() as report:
-        result = run(out / "results", sweep, seed, jobs, report)
+    extent = TuningExtent(tuple(sets or SETS), splits, runs, thin=thin)
+    with working() as report:
+        result = run(out / "results", extent, seed, jobs, report)
     _write(out, "tuning", result, draw_tuning(result), as_json)
     end(out, "tuning", result.seconds, result.complete)
 
@@ -205,11 +196,11 @@ def reproduce_sweep(
     fitted once for all thresholds. Results are saved as they come: if interrupted, the same command
     continues. A repeat on synthetic50 takes a minute.
     """
-    from emsco.lab.paper.sweep import reproduce_sweep as run
-    from emsco.lab.sweep_figure import draw_sweep
+    from emsco.lab import draw_sweep
+    from emsco.lab.paper import reproduce_sweep as run
 
     make_folder(out)
-    with _at_work("repeats", "no repeat was complete") as report:
+    with working("repeats", "no repeat was complete") as report:
         result = run(out / "results", name, runs, seed, jobs, report)
     _write(out, "sweep", result, draw_sweep(result), as_json)
     end(out, "sweep", result.seconds, result.complete)
@@ -231,8 +222,8 @@ def reproduce_mutation(
     Shows the paper's formula, the exact probability, which accounts for emptied stages, and the
     share among mutants made by the library's own operator.
     """
-    from emsco.lab.paper.mutation import draw_mutation
-    from emsco.lab.paper.mutation import reproduce_mutation as run
+    from emsco.lab.paper import draw_mutation
+    from emsco.lab.paper import reproduce_mutation as run
 
     make_folder(out)
     result = run(mutants, seed)
@@ -256,8 +247,8 @@ def reproduce_landscape(
     The paper draws Credit with at most 4 stages: 254,152,083 designs, all of them scored. Data are
     read from the folder that EMSCO_DATA names, or downloaded.
     """
-    from emsco.lab.paper.landscape import draw_trade_offs
-    from emsco.lab.paper.landscape import reproduce_landscape as run
+    from emsco.lab.paper import draw_trade_offs
+    from emsco.lab.paper import reproduce_landscape as run
 
     make_folder(out)
     typer.echo("Scoring every design; this takes a few seconds.", err=True)
@@ -274,23 +265,12 @@ def reproduce_costs(out: Out = Path("reproduce-costs"), as_json: PrintJSON = Fal
     The paper's own table is lost. Heart's classes are recovered from the authors' log; Pima's and
     Credit's follow the paper's rules. Synthetic15 has no classes.
     """
-    from emsco.lab.paper.cost_classes import cost_table, draw_cost_table
+    from emsco.lab.paper import cost_table, draw_cost_table
 
     make_folder(out)
     result = cost_table()
     _write(out, "costs", result, draw_cost_table(result), as_json)
     end(out, "costs")
-
-
-@contextmanager
-def _at_work(
-    what: str = "jobs", left: str = "no result was complete"
-) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a progress bar, yield its callback, and after Ctrl-C say what is left."""
-    from emsco._base.progress import JobProgress
-
-    with interruptible(left), JobProgress(what) as progress:
-        yield progress.job
 
 
 class _Result(Protocol):

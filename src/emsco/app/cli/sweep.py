@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from emsco.app.cli.endings import interruptible
-from emsco.app.cli.folders import check_folder, claim_folder, end, write_results
+from emsco.app.cli.folders import check_folder, claim_folder, end, working, write_results
 from emsco.app.cli.options import AsJSON, Evolution, HowToRead, Processes, Seed, StudyFiles
 from emsco.app.cli.output import console
 
@@ -89,27 +88,26 @@ def sweep(
 
         emsco sweep --train a.csv --val b.csv --test c.csv --target label --costs costs.txt
     """
-    from emsco._base.progress import JobProgress
     from emsco.app.runs.studies import sweep_files
-    from emsco.lab.sweep_figure import draw_sweep
+    from emsco.lab import draw_sweep
 
-    settings, own = search.settings(), files.files(read)
+    settings, study_files = search.settings(), files.files(read)
     check_folder(out)
-    with interruptible("no repeat was complete"), JobProgress("repeats") as progress:
+    with working("repeats", "no repeat was complete") as report:
         result = sweep_files(
-            own,
+            study_files,
             **settings,
             folder=out / "results",
             seed=seed,
             n_jobs=jobs,
             begin=partial(claim_folder, out, "sweep"),
-            report=progress.job,
+            report=report,
         )
     text = write_results(out, "sweep", draw_sweep(result), result.to_dict(), result.to_markdown())
     if as_json:
         typer.echo(text)
     else:
-        from emsco.app.cli.terminal import sweep_table
+        from emsco.app.cli.study_tables import sweep_table
 
         shown = console()
         for rule in result.prefer:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -16,10 +14,6 @@ from emsco.app.runs.decide import DecisionCounts
 from emsco.cascade import Cascade, Evaluation, Intervals
 from emsco.designs.thresholds import leaving_in_words
 from emsco.front import ParetoFront
-from emsco.lab.contest_records import TESTED, Contest, Standing, Task
-from emsco.lab.contest_words import quick_words
-from emsco.lab.contests import EMSCO, label_of
-from emsco.lab.sweep_records import ThresholdSweep
 from emsco.plotting.classes import ClassTable, class_notes, class_tables
 from emsco.plotting.flow import Flow
 from emsco.stats.by_class import ByClass
@@ -160,78 +154,4 @@ def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
     names = ("this cascade", "buying everything")
     for name, figures in zip(names, objective_lines((cascade, everything)), strict=True):
         table.add_row(name, *figures)
-    return table
-
-
-def contest_table(contest: Contest, task: Task) -> Table:
-    """Return a table of the accuracy that each method kept, and promised, at each budget."""
-    n_splits, n_test = len(contest.splits), contest.n_rows[1]
-    title = f"{task.title}: accuracy kept (promised), %"
-    table = plain_table(
-        title="\n".join(filter(None, [title, quick_words(contest)])),
-        caption=f"On {counted(n_splits, 'split')} with {counted(n_test, 'test row')}. Columns: "
-        f"largest mean cost, as a share of everything ({contest.total_cost:g}).",
-    )
-
-    def kept(one: Standing) -> str:
-        return f"{100 * one.mean:.1f} ({100 * one.promised.mean():.1f})"
-
-    return _filled(table, contest, task, kept)
-
-
-def totals_table(contest: Contest, task: Task) -> Table:
-    """Return a table of the mean total of a row that each method had at each budget."""
-    table = plain_table(
-        title=f"{task.title}: mean total of a row",
-        caption=f"Features, {contest.error_cost:g} for an error and {contest.reject_cost:g} for a "
-        "rejection.",
-    )
-    return _filled(table, contest, task, lambda one: f"{one.money.mean():.4g}")
-
-
-def _filled(table: Table, contest: Contest, task: Task, cell: Callable[[Standing], str]) -> Table:
-    """Add a line for each method, with a cell for each budget."""
-    table.add_column("")
-    for budget in TESTED:
-        table.add_column(f"{100 * budget:g} %", justify="right", no_wrap=True)
-    for method in contest.methods:
-        cells = (cell(contest.standing(method, task.coverage, budget)) for budget in TESTED)
-        table.add_row(label_of(method), *cells, style="bold" if method == EMSCO else "")
-    return table
-
-
-def seconds_line(contest: Contest) -> str:
-    """Return the processor time of each method in one sentence."""
-    times = [f"{label_of(one)} {contest.seconds(one):.1f}" for one in contest.methods]
-    return f"Seconds of processor time for a split: {', '.join(times)}."
-
-
-def sweep_table(sweep: ThresholdSweep, rule: str, width: int = 80) -> Table:
-    """Return a table of the designs that a rule deploys at each threshold, scored and seen.
-
-    If the table would be too wide, deviations stand below their means.
-    """
-    (_, n_val, n_test), lines = sweep.n_rows, sweep.lines(rule)
-    differ = len({line.n_repeats for line in lines}) > 1
-    how = f"{sweep.search}, {sweep.counted_repeats('each')}"
-    table = plain_table(
-        title=f"The {rule} design at each threshold: {how}",
-        caption=f"Scored: {counted(n_val, 'row')} used to choose it; seen: {n_test:,} others. "
-        "Accuracy and coverage in %, ± deviation over repeats. Buying everything costs "
-        f"{sweep.costs.total:g}.",
-    )
-    parts = [f"{part} {name}" for part in ("scored", "seen") for name in ("acc.", "cov.", "cost")]
-    shown = [("threshold", *(["repeats"] if differ else []), *parts)]
-    for line, cells in zip(lines, sweep.cells(rule), strict=True):
-        repeats = [str(line.n_repeats)] if differ else []
-        shown.append((f"{line.min_confidence:g}", *repeats, *cells))
-    room = sum(
-        2 + max(len(word) for text in column for word in text.replace(" ± ", "±").split())
-        for column in zip(*shown, strict=True)
-    )
-    below = "\n" if room > width else ""
-    for heading in shown[0]:
-        table.add_column(heading.replace(" ", "\n"), justify="right", no_wrap=True)
-    for row in shown[1:]:
-        table.add_row(*(text.replace(" ± ", f"{below}±") for text in row))
     return table

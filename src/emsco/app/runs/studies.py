@@ -16,13 +16,16 @@ from emsco.costs import FeatureCosts
 from emsco.data.rows import warn_of_ids
 from emsco.data.weights import check_weights
 from emsco.errors import DataError, Parameter
-from emsco.lab.answering import LabelledRows
-from emsco.lab.compare import compare_methods
-from emsco.lab.contest_records import Contest
-from emsco.lab.contests import CostedRows
-from emsco.lab.searching import Parts, divided
-from emsco.lab.sweep import sweep_thresholds
-from emsco.lab.sweep_records import ThresholdSweep
+from emsco.lab import (
+    CostedRows,
+    LabelledRows,
+    MethodComparison,
+    Parts,
+    ThresholdSweep,
+    compare_methods,
+    divided,
+    sweep_thresholds,
+)
 
 
 def name_of(files: FitFiles) -> str:
@@ -125,7 +128,7 @@ def _divided(rows: IntArray, y: AnyArray, share: float, seed: int) -> tuple[IntA
     return np.sort(first), np.sort(second)
 
 
-def compare_files(files: FitFiles, **settings: Any) -> Contest:
+def compare_files(files: FitFiles, **settings: Any) -> MethodComparison:
     """Compare all methods on files; `compare_methods` documents the settings."""
     return compare_methods(read_costed_rows(files), name_of(files), **settings)
 

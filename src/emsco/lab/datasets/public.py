@@ -34,7 +34,7 @@ class PublicTable:
     Attributes
     ----------
     name : str
-    columns : sequence of str
+    header : str
         Names of the features, in the order of the table; the label comes last, as a number.
     n_rows : int
     url : str
@@ -50,7 +50,7 @@ class PublicTable:
     """
 
     name: str
-    columns: Sequence[str]
+    header: str
     n_rows: int
     url: str
     sha256: str
@@ -58,6 +58,11 @@ class PublicTable:
     licence: str
     members: Sequence[str] = ()
     labels: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the features."""
+        return self.header.split()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -178,20 +183,10 @@ PUBLIC_TABLES = {
     for public in (
         PublicTable(
             "heart",
-            [
-                "age",
-                "anaemia",
-                "creatinine_phosphokinase",
-                "diabetes",
-                "ejection_fraction",
-                "high_blood_pressure",
-                "platelets",
-                "serum_creatinine",
-                "serum_sodium",
-                "sex",
-                "smoking",
-                "time",
-            ],
+            (
+                "age anaemia creatinine_phosphokinase diabetes ejection_fraction "
+                "high_blood_pressure platelets serum_creatinine serum_sodium sex smoking time"
+            ),
             299,
             url=f"{_UCI}/519/heart+failure+clinical+records.zip",
             members=["heart_failure_clinical_records_dataset.csv"],
@@ -201,7 +196,7 @@ PUBLIC_TABLES = {
         ),
         PublicTable(
             "pima",
-            ["preg", "plas", "pres", "skin", "insu", "mass", "pedi", "age"],
+            "preg plas pres skin insu mass pedi age",
             768,
             url="https://www.openml.org/data/download/37/dataset_37_diabetes.arff",
             labels={"tested_positive": "1", "tested_negative": "0"},
@@ -211,7 +206,7 @@ PUBLIC_TABLES = {
         ),
         PublicTable(
             "credit",
-            [f"A{i}" for i in range(1, 15)],
+            " ".join(f"A{i}" for i in range(1, 15)),
             690,
             url=f"{_UCI}/143/statlog+australian+credit+approval.zip",
             members=["australian.dat"],
@@ -221,21 +216,7 @@ PUBLIC_TABLES = {
         ),
         PublicTable(
             "cleveland",
-            [
-                "age",
-                "sex",
-                "cp",
-                "trestbps",
-                "chol",
-                "fbs",
-                "restecg",
-                "thalach",
-                "exang",
-                "oldpeak",
-                "slope",
-                "ca",
-                "thal",
-            ],
+            "age sex cp trestbps chol fbs restecg thalach exang oldpeak slope ca thal",
             303,
             url=f"{_UCI}/45/heart+disease.zip",
             members=["processed.cleveland.data"],
@@ -246,29 +227,11 @@ PUBLIC_TABLES = {
         ),
         PublicTable(
             "thyroid",
-            [
-                "age",
-                "sex",
-                "on_thyroxine",
-                "query_on_thyroxine",
-                "on_antithyroid_medication",
-                "sick",
-                "pregnant",
-                "thyroid_surgery",
-                "I131_treatment",
-                "query_hypothyroid",
-                "query_hyperthyroid",
-                "lithium",
-                "goitre",
-                "tumor",
-                "hypopituitary",
-                "psych",
-                "TSH",
-                "T3",
-                "TT4",
-                "T4U",
-                "FTI",
-            ],
+            (
+                "age sex on_thyroxine query_on_thyroxine on_antithyroid_medication sick "
+                "pregnant thyroid_surgery I131_treatment query_hypothyroid query_hyperthyroid "
+                "lithium goitre tumor hypopituitary psych TSH T3 TT4 T4U FTI"
+            ),
             7200,
             url=f"{_UCI}/102/thyroid+disease.zip",
             members=["ann-train.data", "ann-test.data"],

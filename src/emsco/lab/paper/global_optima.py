@@ -7,11 +7,11 @@ searches know after each generation, on average.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -20,14 +20,14 @@ from emsco._base.checks import check_choice, check_whole
 from emsco._base.text import counted
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._base.workers import ending_with_parent
-from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.designs.space import DesignSpace
 from emsco.errors import MemoryLimitError
 from emsco.fitting import Workbench
-from emsco.lab.datasets import load, paper_split
-from emsco.lab.datasets.dataset import threshold_of
+from emsco.lab.datasets import load, paper_split, threshold_of
+from emsco.lab.jobs import Report
 from emsco.lab.paper.published import SETTINGS
+from emsco.plotting.figures import STYLES, new_figure
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch
@@ -36,15 +36,24 @@ from emsco.search.exact.spaces import SingleThresholdSpace
 from emsco.search.paper import PaperLoop
 from emsco.search.settings import SearchSettings
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 SETS = ("heart", "credit", "pima")
 STAGES = (2, 3, 4)
 SEARCHES = ("paper", "evolution")
 _GENERATIONS = 150
-_PAPER_SIZES = {
-    **{("heart", k): size for k, size in zip(STAGES, (24, 28, 33), strict=True)},
-    **{("credit", k): size for k, size in zip(STAGES, (47, 141, 171), strict=True)},
-    **{("pima", k): size for k, size in zip(STAGES, (18, 42, 65), strict=True)},
-}
+_LOOKS = {"evolution": STYLES[0], "paper": STYLES[1]}
+_PAPER_SIZES = {"heart": (24, 28, 33), "credit": (47, 141, 171), "pima": (18, 42, 65)}  # by stages
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Repeat:
+    """Global optima that one search knows after each generation, and designs it has scored."""
+
+    designs: IntArray
+    vectors: IntArray
+    n_designs: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +77,24 @@ class Curve:
     most: int
     n_repeats: int
     n_designs: float
+
+    @classmethod
+    def from_repeats(cls, repeats: Sequence[_Repeat]) -> Curve:
+        """Average over repeats."""
+        ends = [int(one.vectors[-1]) for one in repeats]
+        return cls(
+            designs=np.mean([one.designs for one in repeats], axis=0),
+            vectors=np.mean([one.vectors for one in repeats], axis=0),
+            least=min(ends),
+            most=max(ends),
+            n_repeats=len(repeats),
+            n_designs=float(np.mean([one.n_designs for one in repeats])),
+        )
+
+    def cell(self) -> str:
+        """Vectors found, with the worst and the best repeat, in words."""
+        repeats = counted(self.n_repeats, "repeat")
+        return f"{self.vectors[-1]:.1f} ({self.least} to {self.most}, {repeats})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -156,20 +183,14 @@ class GlobalOptima:
             "|---|---|---|---|---|---|---|---|---|",
         ]
         for landscape in self.landscapes:
-            found = [_found(landscape.curves.get(search)) for search in SEARCHES]
+            curves = [landscape.curves.get(search) for search in SEARCHES]
+            cells = ["–" if curve is None else curve.cell() for curve in curves]
             lines.append(
                 f"| {landscape.name} | {landscape.max_stages} | {landscape.n_designs:,} "
                 f"| {landscape.paper_size} | {landscape.n_optimal} | {landscape.n_vectors} "
-                f"| {landscape.seconds:.2f} | {found[0]} | {found[1]} |"
+                f"| {landscape.seconds:.2f} | {' | '.join(cells)} |"
             )
         return "\n".join(lines)
-
-
-def _found(curve: Curve | None) -> str:
-    if curve is None:
-        return "–"
-    repeats = counted(curve.n_repeats, "repeat")
-    return f"{curve.vectors[-1]:.1f} ({curve.least} to {curve.most}, {repeats})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,7 +215,7 @@ def reproduce_global(
     n_jobs: int | None = -1,
     sets: Sequence[str] | None = None,
     stages: Sequence[int] | None = None,
-    report: Callable[[int, int, str], None] | None = None,
+    report: Report | None = None,
 ) -> GlobalOptima:
     """Find the exact fronts, and repeat both searches on each landscape.
 
@@ -221,71 +242,49 @@ def reproduce_global(
         check_whole("stages", k, min(STAGES), max(STAGES))
     started = perf_counter()
     landscapes = [(name, k) for name in sets or SETS for k in stages or STAGES]
-    truths: dict[tuple[str, int], _Truth] = {}
-    found: dict[tuple[str, int, str], list[_Repeat]] = {}
     jobs = [
-        (*landscape, search, i)
-        for landscape in landscapes
-        for search in SEARCHES
-        for i in range(runs)
+        (name, k, search, i) for name, k in landscapes for search in SEARCHES for i in range(runs)
     ]
-    n_jobs_all = len(landscapes) + len(jobs)
+    n_all = len(landscapes) + len(jobs)
+    truths: dict[tuple[str, int], _Truth] = {}
+    repeats: dict[tuple[str, int, str], list[_Repeat]] = {}
     complete = False
     try:
         for name, k in landscapes:
             truths[name, k] = _truth(name, k, seed, effective_n_jobs(n_jobs))
             if report:
-                report(len(truths), n_jobs_all, f"exact front of {name}, {k} stages")
-        for n_done, (job, one) in enumerate(_repeats(jobs, truths, seed, n_jobs), len(truths) + 1):
-            found.setdefault(job, []).append(one)
+                report(len(truths), n_all, f"exact front of {name}, {k} stages")
+        workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+        one = ending_with_parent(_repeat)
+        results = workers(
+            delayed(one)(name, k, search, i, truths[name, k], seed) for name, k, search, i in jobs
+        )
+        for n_done, (job, repeat) in enumerate(results, len(truths) + 1):
+            repeats.setdefault(job, []).append(repeat)
             if report:
-                report(n_done, n_jobs_all, f"{job[2]} on {job[0]}, {job[1]} stages")
+                report(n_done, n_all, f"{job[2]} on {job[0]}, {job[1]} stages")
         complete = True
     except KeyboardInterrupt:
         if not truths:
             raise
-    results = tuple(_landscape(landscape, truths[landscape], found) for landscape in truths)
-    return GlobalOptima(results, seed, perf_counter() - started, complete)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Repeat:
-    """Global optima that one search knows after each generation, and designs it has scored."""
-
-    designs: IntArray
-    vectors: IntArray
-    n_designs: int
-
-
-def _landscape(
-    landscape: tuple[str, int], truth: _Truth, found: dict[tuple[str, int, str], list[_Repeat]]
-) -> LandscapeOptima:
-    return LandscapeOptima(
-        name=landscape[0],
-        max_stages=landscape[1],
-        n_designs=truth.n_designs,
-        n_vectors=truth.n_vectors,
-        n_optimal=truth.n_optimal,
-        paper_size=_PAPER_SIZES[landscape],
-        seconds=truth.seconds,
-        curves={
-            search: _curve(found[*landscape, search])
-            for search in SEARCHES
-            if (*landscape, search) in found
-        },
+    optima = tuple(
+        LandscapeOptima(
+            name=name,
+            max_stages=k,
+            n_designs=truth.n_designs,
+            n_vectors=truth.n_vectors,
+            n_optimal=truth.n_optimal,
+            paper_size=_PAPER_SIZES[name][STAGES.index(k)],
+            seconds=truth.seconds,
+            curves={
+                search: Curve.from_repeats(repeats[name, k, search])
+                for search in SEARCHES
+                if (name, k, search) in repeats
+            },
+        )
+        for (name, k), truth in truths.items()
     )
-
-
-def _curve(repeats: list[_Repeat]) -> Curve:
-    last = [int(one.vectors[-1]) for one in repeats]
-    return Curve(
-        designs=np.mean([one.designs for one in repeats], axis=0),
-        vectors=np.mean([one.vectors for one in repeats], axis=0),
-        least=min(last),
-        most=max(last),
-        n_repeats=len(repeats),
-        n_designs=float(np.mean([one.n_designs for one in repeats])),
-    )
+    return GlobalOptima(optima, seed, perf_counter() - started, complete)
 
 
 @lru_cache(maxsize=3)
@@ -297,13 +296,14 @@ def _bench(name: str, seed: int) -> tuple[Workbench, float]:
     return Workbench.from_split(rows, (train, scored)), threshold_of(data)
 
 
-def _evaluator(name: str, max_stages: int, seed: int) -> Evaluator:
+def evaluator_of(name: str, max_stages: int, seed: int) -> Evaluator:
+    """Score designs of a set on the scored rows of a split; no subset is fitted twice."""
     bench, min_confidence = _bench(name, seed)
     return bench.evaluator(max_stages, min_confidence)
 
 
 def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
-    evaluator = _evaluator(name, max_stages, seed)
+    evaluator = evaluator_of(name, max_stages, seed)
     space = DesignSpace(evaluator.bank.n_features, max_stages)
     landscape = SingleThresholdSpace.from_evaluator(evaluator, space)
     started = perf_counter()
@@ -325,27 +325,20 @@ def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
     )
 
 
-def _repeats(
-    jobs: list[tuple[str, int, str, int]],
-    truths: dict[tuple[str, int], _Truth],
-    seed: int,
-    n_jobs: int | None,
-) -> Iterator[tuple[tuple[str, int, str], _Repeat]]:
-    """Do all searches, and yield them as they end; results depend on the seed alone."""
-    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    one = ending_with_parent(_repeat)
-    yield from workers(
-        delayed(one)(name, k, search, i, truths[name, k], seed) for name, k, search, i in jobs
-    )
-
-
 def _repeat(
     name: str, max_stages: int, search: str, number: int, truth: _Truth, seed: int
 ) -> tuple[tuple[str, int, str], _Repeat]:
     """Search once, and count the optima known after each generation."""
-    evaluator = _evaluator(name, max_stages, seed)
+    evaluator = evaluator_of(name, max_stages, seed)
     words = [seed, number, SETS.index(name), max_stages, SEARCHES.index(search)]
-    searcher = _search(name, search, max_stages, evaluator.costs, np.random.default_rng(words))
+    rng, costs = np.random.default_rng(words), evaluator.costs
+    searcher: PaperLoop | EvolutionSearch
+    if search == "evolution":
+        settings = SearchSettings(max_stages, generations=_GENERATIONS)
+        searcher = EvolutionSearch(costs.costs, settings, rng)
+    else:
+        settings = SearchSettings(max_stages, generations=_GENERATIONS, **SETTINGS[name])
+        searcher = PaperLoop(len(costs.names), costs.smallest, settings, rng)
     counts = np.zeros((_GENERATIONS + 1, 2), dtype=np.int64)
     while searcher.stop_reason is None:
         searcher.tell(evaluator.score(searcher.ask()))
@@ -357,11 +350,26 @@ def _repeat(
     return (name, max_stages, search), _Repeat(designs, vectors, evaluator.n_designs)
 
 
-def _search(
-    name: str, search: str, max_stages: int, costs: FeatureCosts, rng: np.random.Generator
-) -> PaperLoop | EvolutionSearch:
-    if search == "evolution":
-        own = SearchSettings(max_stages, generations=_GENERATIONS)
-        return EvolutionSearch(costs.costs, own, rng)
-    settings = SearchSettings(max_stages, generations=_GENERATIONS, **SETTINGS[name])
-    return PaperLoop(len(costs.names), costs.smallest, settings, rng)
+def draw_global_optima(result: GlobalOptima) -> Figure:
+    """Draw how many objective vectors of the exact front searches know after each generation."""
+    names = list(dict.fromkeys(landscape.name for landscape in result.landscapes))
+    stages = sorted({landscape.max_stages for landscape in result.landscapes})
+    figure = new_figure(2.4 * len(stages) + 0.6, 2.0 * len(names) + 0.5)
+    axes = figure.subplots(len(names), len(stages), squeeze=False)
+    for landscape in result.landscapes:
+        panel = axes[names.index(landscape.name)][stages.index(landscape.max_stages)]
+        panel.axhline(landscape.n_vectors, color="0.6", linewidth=0.8, label="exact front")
+        for search, curve in landscape.curves.items():
+            panel.plot(curve.vectors, label=search, linewidth=1.4, **_LOOKS[search])
+        panel.set_title(f"{landscape.name}, k = {landscape.max_stages}", fontsize=9)
+        panel.set_ylim(0, 1.08 * landscape.n_vectors)
+        panel.tick_params(labelsize=7)
+    for panel in axes[-1]:
+        panel.set_xlabel("generation", fontsize=8)
+    for line in axes:
+        line[0].set_ylabel("optimal vectors", fontsize=8)
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="lower center", ncols=len(labels), frameon=False)
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    return figure

@@ -14,18 +14,13 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_choice, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._kernels.counts import tally_designs
-from emsco.data.training import TrainingData
 from emsco.designs.space import DesignSpace
-from emsco.fitting import Workbench
-from emsco.lab.datasets import load, paper_split
-from emsco.lab.datasets.dataset import threshold_of
-from emsco.lab.paper.global_optima import SETS
+from emsco.lab.paper.global_optima import SETS, evaluator_of
 from emsco.models.bits import pack
 from emsco.plotting.figures import (
     COLOURS,
     COLUMN,
     add_scale,
-    check_width,
     new_figure,
     soften,
 )
@@ -39,7 +34,6 @@ if TYPE_CHECKING:
 _UNSEEN = np.iinfo(np.int64).max
 _PARTS = 64  # parts of the work, for any number of threads
 _CELLS = 40  # cells of the smooth surface along each axis
-_SIDE_BY_SIDE = 6.0  # inches; in figures at least so wide, the panels stand side by side
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,9 +114,7 @@ def tally_of(landscape: SingleThresholdSpace, per_one: int = 1, n_jobs: int = 1)
     )
 
 
-def _tally_part(
-    landscape: SingleThresholdSpace, firsts: IntArray
-) -> tuple[IntArray, IntArray, IntArray]:
+def _tally_part(landscape: SingleThresholdSpace, firsts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     most = landscape.max_stages - 1
     rows = np.zeros((most + 1, landscape.accepts.shape[1]), dtype=np.uint64)
     rows[0] = pack(np.ones(landscape.n_rows, dtype=np.bool_))
@@ -253,48 +245,39 @@ def reproduce_landscape(
     check_choice("name", name, SETS)
     check_whole("max_stages", max_stages, 1, 4)
     check_whole("seed", seed, 0)
-    data = load(name)
-    train, scored, _ = paper_split(len(data.X), seed)
-    rows = TrainingData.from_table(data.X, data.y, None, data.costs, "refuse")
-    bench = Workbench.from_split(rows, (train, scored))
-    evaluator = bench.evaluator(max_stages, threshold_of(data))
-    landscape = SingleThresholdSpace.from_evaluator(
-        evaluator, DesignSpace(data.X.shape[1], max_stages)
-    )
+    evaluator = evaluator_of(name, max_stages, seed)
+    space = DesignSpace(evaluator.bank.n_features, max_stages)
+    landscape = SingleThresholdSpace.from_evaluator(evaluator, space)
     started = perf_counter()
     tally = tally_of(landscape, evaluator.units.per_one, effective_n_jobs(n_jobs))
     seconds = perf_counter() - started
-    return TradeOffs(name, max_stages, data.costs.total, seed, seconds, tally)
+    return TradeOffs(name, max_stages, evaluator.costs.total, seed, seconds, tally)
 
 
-def draw_trade_offs(result: TradeOffs, width: float = COLUMN) -> Figure:
+def draw_trade_offs(result: TradeOffs) -> Figure:
     """Draw the lowest cost over coverage and accuracy: as a smooth surface, and pair by pair.
 
     Yellow is expensive, as in the paper. Rings mark pairs on the exact front.
     """
-    check_width(width)
-    beside = width >= _SIDE_BY_SIDE
-    figure = new_figure(width, 0.42 * width if beside else 1.6 * width)
+    figure = new_figure(COLUMN, 1.6 * COLUMN)
     figure.set_layout_engine("constrained")
-    place: dict[str, Any] = {"width_ratios": (4, 5)} if beside else {"height_ratios": (5, 4)}
-    parts: Any = figure.subfigures(*((1, 2) if beside else (2, 1)), **place)
-    one, other = parts
-    panel = other.subplots()
+    parts: Any = figure.subfigures(2, 1, height_ratios=(5, 4))
+    above, below = parts
+    panel = below.subplots()
     ends = 0.0, float(result.tally.lowest.max())
-    scale = add_scale(other, panel, "lowest mean cost per row", ends).norm
-    _draw_surface(one, result.tally, scale)
-    _draw_pairs(panel, result.tally, scale, 1.0 if beside else width / COLUMN)
+    scale = add_scale(below, panel, "lowest mean cost per row", ends).norm
+    _draw_surface(above, result.tally, scale)
+    _draw_pairs(panel, result.tally, scale)
     return figure
 
 
-def _draw_pairs(panel: Any, tally: Tally, scale: Any, magnified: float) -> None:
+def _draw_pairs(panel: Any, tally: Tally, scale: Any) -> None:
     look: dict[str, Any] = {"cmap": COLOURS, "norm": scale, "linewidths": 0, "marker": "s"}
-    size = 5 * magnified**2
-    panel.scatter(tally.coverage, tally.accuracy, c=tally.lowest, s=size, **look)
+    panel.scatter(tally.coverage, tally.accuracy, c=tally.lowest, s=5, **look)
     ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.6}
     best = tally.best
     label = f"on the exact front ({int(best.sum())})"
-    panel.scatter(tally.coverage[best], tally.accuracy[best], s=1.8 * size, label=label, **ring)
+    panel.scatter(tally.coverage[best], tally.accuracy[best], s=9, label=label, **ring)
     panel.set_xlabel("coverage", fontsize=8)
     panel.set_ylabel("accuracy", fontsize=8)
     panel.legend(fontsize=7, frameon=False, loc="lower left")

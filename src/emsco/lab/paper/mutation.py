@@ -18,7 +18,6 @@ from emsco.plotting.figures import (
     DARK,
     MARKERS,
     STYLES,
-    check_width,
     new_figure,
     soften,
 )
@@ -27,9 +26,9 @@ from emsco.search.operators import growth_probability, mutate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-N_FEATURES, RATE, STAGES = 15, 0.1, (2, 3, 4)
-_BIASES = np.round(np.arange(1.0, 4.0, 0.01), 2)
-_CHECKED = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
+N_FEATURES, RATE, STAGES = 15, 0.1, (2, 3, 4)  # n, m̂ and |Q| of the paper's figure
+BIASES = np.round(np.arange(1.0, 4.0, 0.01), 2)
+CHECKED = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
 _BLOCK = 20_000
 _SURE = 1.96
 
@@ -61,21 +60,11 @@ class MutationFigure:
 
     Attributes
     ----------
-    n_features, rate : int, float
-        n and m̂.
-    biases : ndarray of shape (n_biases,)
-        Values of β, as in the paper's figure.
-    checked : ndarray of shape (n_checked,)
-        Values of β at which mutants are made.
     n_mutants, seed : int
         Mutants per point, and their seed.
     curves : tuple of MutationCurve
     """
 
-    n_features: int
-    rate: float
-    biases: FloatArray
-    checked: FloatArray
     n_mutants: int
     seed: int
     curves: tuple[MutationCurve, ...]
@@ -98,12 +87,12 @@ class MutationFigure:
         """Plain values, for JSON."""
         return {
             "experiment": "mutation",
-            "features": self.n_features,
-            "mutation_rate": self.rate,
+            "features": N_FEATURES,
+            "mutation_rate": RATE,
             "mutants": self.n_mutants,
             "seed": self.seed,
-            "biases": self.biases.tolist(),
-            "checked_biases": self.checked.tolist(),
+            "biases": BIASES.tolist(),
+            "checked_biases": list(CHECKED),
             "largest_difference_in_standard_errors": self.largest_difference,
             "curves": [
                 {
@@ -119,8 +108,8 @@ class MutationFigure:
     def to_markdown(self) -> str:
         """A table with a line for each number of stages and each β that was checked."""
         lines = [
-            f"Probability that a mutation adds a stage: {self.n_features} features, rate "
-            f"{self.rate:g}, seed {self.seed}.",
+            f"Probability that a mutation adds a stage: {N_FEATURES} features, rate "
+            f"{RATE:g}, seed {self.seed}.",
             "",
             "The paper's formula gives the probability that some feature moves to a new stage. The "
             "exact probability also requires that no old stage is left empty; here features are "
@@ -132,11 +121,9 @@ class MutationFigure:
             "|---|---|---|---|---|---|",
         ]
         for curve in self.curves:
-            figures = zip(self.checked, curve.exact, curve.simulated, strict=True)
+            figures = zip(CHECKED, curve.exact, curve.simulated, strict=True)
             for bias, exact, simulated in figures:
-                formula = growth_probability(
-                    self.n_features, self.rate, curve.n_stages, np.array([bias])
-                )[0]
+                formula = growth_probability(N_FEATURES, RATE, curve.n_stages, np.array([bias]))[0]
                 lines.append(
                     f"| {curve.n_stages} | {bias:g} | {formula:.4f} | {exact:.4f} "
                     f"| {simulated:.4f} | {self.margin(exact):.4f} |"
@@ -159,15 +146,20 @@ def reproduce_mutation(mutants: int = 100_000, seed: int = 0) -> MutationFigure:
     curves = []
     for k in STAGES:
         design = np.sort(np.arange(N_FEATURES) % k).astype(np.int16)
-        found = [
-            (growth_of(design, RATE, bias), _simulated(design, bias, mutants, [seed, k, i]))
-            for i, bias in enumerate(_CHECKED)
-        ]
-        exact, simulated = np.array(found).T
-        formula = growth_probability(N_FEATURES, RATE, k, _BIASES)
-        curves.append(MutationCurve(k, formula, exact, simulated))
-    checked = np.array(_CHECKED)
-    return MutationFigure(N_FEATURES, RATE, _BIASES, checked, mutants, seed, tuple(curves))
+        curves.append(
+            MutationCurve(
+                k,
+                formula=growth_probability(N_FEATURES, RATE, k, BIASES),
+                exact=np.array([growth_of(design, RATE, bias) for bias in CHECKED]),
+                simulated=np.array(
+                    [
+                        _simulated(design, bias, mutants, [seed, k, i])
+                        for i, bias in enumerate(CHECKED)
+                    ]
+                ),
+            )
+        )
+    return MutationFigure(mutants, seed, tuple(curves))
 
 
 def growth_of(design: StageArray, rate: float, stage_bias: float) -> float:
@@ -202,19 +194,18 @@ def _simulated(design: StageArray, stage_bias: float, n_mutants: int, words: lis
     return grown / n_mutants
 
 
-def draw_mutation(result: MutationFigure, width: float = COLUMN) -> Figure:
+def draw_mutation(result: MutationFigure) -> Figure:
     """Draw the paper's curves, and the shares of our operator on top of them."""
-    check_width(width)
-    figure = new_figure(width, 0.3 + 0.72 * min(width, 7.0))
+    figure = new_figure(COLUMN, 0.3 + 0.72 * COLUMN)
     figure.set_layout_engine("constrained")
     panel = figure.subplots()
     look: dict[str, Any] = {"markersize": 3.5, "color": DARK, "markerfacecolor": "white"}
     for curve, style, marker in zip(result.curves, STYLES, MARKERS, strict=False):
         label = f"$|Q| = {curve.n_stages}$"
-        panel.plot(result.biases, curve.formula, linewidth=1.5, label=label, **style)
+        panel.plot(BIASES, curve.formula, linewidth=1.5, label=label, **style)
         margins = [result.margin(share) for share in curve.simulated.tolist()]
         panel.errorbar(
-            result.checked, curve.simulated, margins, fmt=marker, linewidth=0.8, zorder=4, **look
+            CHECKED, curve.simulated, margins, fmt=marker, linewidth=0.8, zorder=4, **look
         )
     panel.plot([], [], "o", label=f"{result.n_mutants:,} mutants each", **look)
     panel.set_xlim(1, 4)

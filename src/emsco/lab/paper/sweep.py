@@ -9,10 +9,9 @@ from emsco._base.checks import check_choice, check_seed
 from emsco._base.documents import PathLike
 from emsco.lab.datasets import load
 from emsco.lab.jobs import Report
-from emsco.lab.paper.comparison import split_parts
 from emsco.lab.paper.published import SETS, SETTINGS
-from emsco.lab.sweep import sweep_thresholds
-from emsco.lab.sweep_records import ThresholdSweep
+from emsco.lab.splits import split_parts
+from emsco.lab.sweep import ThresholdSweep, sweep_thresholds
 
 
 def reproduce_sweep(
@@ -30,7 +29,7 @@ def reproduce_sweep(
     passed on to `sweep_thresholds`.
     """
     data = load(check_choice("name", name, SETS), check_seed("seed", seed))
-    found = sweep_thresholds(
+    sweep = sweep_thresholds(
         split_parts(data, 0, seed),
         runs=runs,
         seed=seed,
@@ -39,4 +38,4 @@ def reproduce_sweep(
         report=report,
         **{**SETTINGS[name], **more},
     )
-    return replace(found, name=name)
+    return replace(sweep, name=name)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +16,15 @@ from emsco._base.checks import check_choice, check_seed, check_whole
 from emsco._base.documents import Fields, PathLike
 from emsco._base.typing import FloatArray
 from emsco.designs.space import default_max_stages
-from emsco.lab.datasets import Dataset, load
-from emsco.lab.datasets.dataset import threshold_of
+from emsco.lab.datasets import Dataset, load, threshold_of
 from emsco.lab.jobs import Report, ResultStore, finish_jobs
-from emsco.lab.paper.comparison import split_parts
 from emsco.lab.paper.published import SETS, SETTINGS
-from emsco.lab.searching import RULES, SplitBanks
+from emsco.lab.splits import RULES, SplitBanks, split_parts
+from emsco.plotting.figures import line_look, new_figure
 from emsco.search.settings import SearchSettings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PARAMETERS = {
     "population_size": "|G|",
@@ -72,7 +74,7 @@ class TuningJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class TuningExtent:
     """How much of the tuning to do.
 
     Attributes
@@ -222,7 +224,7 @@ class Tuning:
 
 def reproduce_tuning(
     folder: PathLike,
-    sweep: Sweep | None = None,
+    extent: TuningExtent | None = None,
     seed: int = 0,
     n_jobs: int | None = -1,
     report: Report | None = None,
@@ -233,7 +235,7 @@ def reproduce_tuning(
     ----------
     folder : path
         Keeps results; those that it already has are not computed again.
-    sweep : Sweep, optional
+    extent : TuningExtent, optional
         How much to do; by default everything.
     seed : int
     n_jobs : int or None
@@ -244,7 +246,7 @@ def reproduce_tuning(
     Ctrl-C stops early: complete results are kept, and `complete` is False.
     """
     started = perf_counter()
-    jobs = (sweep or Sweep()).jobs(check_seed("seed", seed))
+    jobs = (extent or TuningExtent()).jobs(check_seed("seed", seed))
     found, complete = finish_jobs(jobs, _do_job, ResultStore(Path(folder)), n_jobs, report)
     names = dict.fromkeys(job.name for job in jobs if job in found)
     sets = tuple(_of_set(name, found) for name in names)
@@ -334,3 +336,22 @@ def _words(setting: Sequence[float | None]) -> str:
 
 def _value(value: float | None) -> str:
     return "1/n" if value is None else f"{value:g}"
+
+
+def draw_tuning(result: Tuning) -> Figure:
+    """Draw the mean balanced score at each value of each parameter, a line per set."""
+    figure = new_figure(2.3 * len(PARAMETERS) + 0.6, 2.6)
+    panels = figure.subplots(1, len(PARAMETERS), sharey=True)
+    for i, one in enumerate(result.sets):
+        look = line_look(i) | {"markevery": None, "label": one.name}
+        for panel, values in zip(panels, one.effects().values(), strict=True):
+            words = [_value(value) for value, _ in values]
+            panel.plot(words, [score for _, score in values], **look)
+    for panel, symbol in zip(panels, PARAMETERS.values(), strict=True):
+        panel.set_xlabel(symbol, fontsize=9)
+        panel.tick_params(labelsize=7)
+    panels[0].set_ylabel("balanced score", fontsize=8)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=5, frameon=False, fontsize=8)
+    figure.tight_layout(rect=(0, 0.09, 1, 1))
+    return figure

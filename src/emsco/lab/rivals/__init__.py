@@ -7,15 +7,15 @@ if TYPE_CHECKING:
     from emsco.lab.rivals.aaco import AACO
     from emsco.lab.rivals.astc import ASTC
     from emsco.lab.rivals.base import CostedClassifier
-    from emsco.lab.rivals.boosting import CostAwareBoosting
-    from emsco.lab.rivals.catboosting import PenalisedCatBoost
+    from emsco.lab.rivals.cact_lasso import CaCTLasso
+    from emsco.lab.rivals.cost_aware_boosting import CostAwareBoosting
     from emsco.lab.rivals.cost_ordered import CostOrdered
     from emsco.lab.rivals.cstc import CSTC
     from emsco.lab.rivals.fixed_subset import FixedSubset
     from emsco.lab.rivals.greedy_miser import GreedyMiser
-    from emsco.lab.rivals.lasso import CaCTLasso
+    from emsco.lab.rivals.penalised_catboost import PenalisedCatBoost
     from emsco.lab.rivals.threshold_cascade import ThresholdCascade
-    from emsco.lab.rivals.tuning import Trial, TunedRival, tune
+    from emsco.lab.rivals.tuned_rival import Trial, TunedRival, tune
 
 __all__ = [
     "AACO",
@@ -38,17 +38,17 @@ _HOMES = {
     "AACO": "aaco",
     "ASTC": "astc",
     "CSTC": "cstc",
-    "CaCTLasso": "lasso",
-    "CostAwareBoosting": "boosting",
+    "CaCTLasso": "cact_lasso",
+    "CostAwareBoosting": "cost_aware_boosting",
     "CostOrdered": "cost_ordered",
     "CostedClassifier": "base",
     "FixedSubset": "fixed_subset",
     "GreedyMiser": "greedy_miser",
-    "PenalisedCatBoost": "catboosting",
+    "PenalisedCatBoost": "penalised_catboost",
     "ThresholdCascade": "threshold_cascade",
-    "Trial": "tuning",
-    "TunedRival": "tuning",
-    "tune": "tuning",
+    "Trial": "tuned_rival",
+    "TunedRival": "tuned_rival",
+    "tune": "tuned_rival",
 }
 
 

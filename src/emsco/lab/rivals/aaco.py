@@ -30,6 +30,7 @@ _MANY = 2000  # rows that bear larger trees
 _COPIES, _ROUNDS, _RATE, _LEAST, _L2 = 8, 80, 0.15, 40, 30.0  # of the boosted model
 
 
+@dataclass(eq=False, repr=False)
 class AACO(CostedClassifier):
     """Acquisition conditioned oracle: features are bought one at a time, row by row.
 
@@ -74,21 +75,12 @@ class AACO(CostedClassifier):
     [1.0, 1.0, 1.0]
     """
 
-    def __init__(
-        self,
-        costs: CostsLike = None,
-        price: float = 0.3,
-        n_neighbours: int = 100,
-        n_plans: int = 12,
-        random_state: Any = None,
-        gaps: str = "refuse",
-    ) -> None:
-        self.costs = costs
-        self.price = price
-        self.n_neighbours = n_neighbours
-        self.n_plans = n_plans
-        self.random_state = random_state
-        self.gaps = gaps
+    costs: CostsLike = None
+    price: float = 0.3
+    n_neighbours: int = 100
+    n_plans: int = 12
+    random_state: Any = None
+    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,23 @@ import numpy as np
 from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.lab.rivals.learners import FeatureLearners
+from emsco.lab.rivals.classifier_trees import (
+    MAX_DEPTH,
+    ClassifierTree,
+    TreedClassifier,
+    TreedRows,
+    WeakLearners,
+    ridge,
+    weighted_median,
+)
 from emsco.lab.rivals.set_costs import SetCosts
-from emsco.lab.rivals.tree import ClassifierTree, ridge, weighted_median
-from emsco.lab.rivals.treed import TreedClassifier, TreedRows
 
 _DEPTHS = (1, 2, 3, 4)
 _HALVINGS = 8  # the grid halves the budget so often
-_MOST_DEPTH = 8
 _LEVEL = 1e-10  # share of an input's first length below which its remainder is rounding
 
 
+@dataclass(eq=False, repr=False)
 class ASTC(TreedClassifier):
     """Approximately submodular tree of classifiers, the quick cousin of `CSTC`.
 
@@ -48,7 +55,7 @@ class ASTC(TreedClassifier):
     Attributes
     ----------
     tree_ : ClassifierTree
-    learners_ : FeatureLearners
+    learners_ : WeakLearners
     path_costs_ : ndarray of shape (n_nodes,)
     used_ : ndarray of bool, shape (n_features,)
     classes_, costs_, encoding_, n_features_in_, feature_names_in_
@@ -69,21 +76,12 @@ class ASTC(TreedClassifier):
     True
     """
 
-    def __init__(
-        self,
-        costs: CostsLike = None,
-        budget: float | None = None,
-        depth: int = 3,
-        validation_fraction: float = 0.2,
-        random_state: Any = None,
-        gaps: str = "refuse",
-    ) -> None:
-        self.costs = costs
-        self.budget = budget
-        self.depth = depth
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.gaps = gaps
+    costs: CostsLike = None
+    budget: float | None = None
+    depth: int = 3
+    validation_fraction: float = 0.2
+    random_state: Any = None
+    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
@@ -99,8 +97,8 @@ class ASTC(TreedClassifier):
         prices = self._prices
         budget = 0.5 * prices.total if self.budget is None else self.budget
         budget = check_number("budget", budget, 0, 1e100)
-        depth = check_whole("depth", self.depth, 1, _MOST_DEPTH)
-        self.learners_ = FeatureLearners.learn(rows.rows, rows.weights, features)
+        depth = check_whole("depth", self.depth, 1, MAX_DEPTH)
+        self.learners_ = WeakLearners.from_inputs(rows.rows, rows.weights, features)
         values = self.learners_.values(rows.rows)
         n_nodes = 2**depth - 1
         lines = np.zeros((n_nodes, values.shape[1] + 2))
@@ -119,8 +117,8 @@ class ASTC(TreedClassifier):
             bought[node, picked] = True
             columns = np.flatnonzero(features[picked].any(axis=0))
             lines[node] = 0.0
-            found = ridge(inputs[:, columns], targets, weights)
-            lines[node, -2], lines[node, columns] = found[0], found[1:]
+            fitted = ridge(inputs[:, columns], targets, weights)
+            lines[node, -2], lines[node, columns] = fitted[0], fitted[1:]
             score = inputs @ lines[node, :-2] + lines[node, -2]
             lines[node, -1] = weighted_median(score, weights)
             at[here] = np.where(score > lines[node, -1], 2 * node + 1, 2 * node + 2)
@@ -195,8 +193,8 @@ def _gains(left: FloatArray, features: BoolArray) -> tuple[FloatArray, FloatArra
 def _basis(columns: FloatArray) -> FloatArray:
     """Orthonormal basis of the span of columns."""
     basis, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    found: FloatArray = basis[:, sizes > 1e-9 * max(1.0, sizes[0])]
-    return found
+    spanning: FloatArray = basis[:, sizes > 1e-9 * max(1.0, sizes[0])]
+    return spanning
 
 
 def _remove(left: FloatArray, columns: FloatArray) -> None:

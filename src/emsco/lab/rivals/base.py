@@ -33,10 +33,11 @@ _GAPS = ("refuse", "impute")  # not "skip", since most rivals answer every row
 class CostedClassifier(TableClassifier):
     """A rival: a scikit-learn classifier that knows the cost of each row's features.
 
-    A subclass has `costs` as its first parameter (None: 1 each), then its own. It fits in `_fit`
-    and answers in `_judge`. If it can decline to answer, it has a parameter `min_confidence`.
-    If it can do with missing values, it has a parameter `gaps`: "refuse" raises an error, "impute"
-    fills in the mean of the training rows and adds an indicator that is bought with the feature.
+    A subclass is a dataclass of its parameters: `costs` is the first (None: 1 each), then its own.
+    It fits in `_fit` and answers in `_judge`. If it can decline to answer, it has a parameter
+    `min_confidence`. If it can do with missing values, it has a parameter `gaps`: "refuse" raises
+    an error, "impute" fills in the mean of the training rows and adds an indicator that is bought
+    with the feature.
 
     Attributes
     ----------
@@ -73,8 +74,8 @@ class CostedClassifier(TableClassifier):
         return [{}]
 
     @classmethod
-    def contest_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
-        """Settings that a contest tries, which fits each of them six times."""
+    def comparison_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
+        """Settings that a comparison tries, which fits each of them six times."""
         return cls.grid(costs, n_rows)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from emsco.lab.rivals.set_costs import buying_order
 from emsco.models.recipe import StageRecipe
 
 
+@dataclass(eq=False, repr=False)
 class CostOrdered(CostedClassifier):
     """A cascade with a stage for every distinct cost, the cheapest first.
 
@@ -56,23 +58,13 @@ class CostOrdered(CostedClassifier):
     [1.0]
     """
 
-    def __init__(
-        self,
-        costs: CostsLike = None,
-        min_confidence: MinConfidence = 0.75,
-        estimator: Any = None,
-        calibration: str | None = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-        gaps: str = "refuse",
-    ) -> None:
-        self.costs = costs
-        self.min_confidence = min_confidence
-        self.estimator = estimator
-        self.calibration = calibration
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.gaps = gaps
+    costs: CostsLike = None
+    min_confidence: MinConfidence = 0.75
+    estimator: Any = None
+    calibration: str | None = None
+    class_weight: Any = None
+    random_state: Any = None
+    gaps: str = "refuse"
 
     def decide(self, X: Any) -> Decisions:
         """Label or reject each row, with its confidence, exit stage and cost."""

@@ -14,8 +14,7 @@ from emsco._base.checks import check_number
 from emsco._base.typing import BoolArray, FloatArray, LabelArray
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.random_states import random_of
-from emsco.lab.rivals.base import CostedClassifier
-from emsco.lab.rivals.light import chances, dealt, light_settings, train_light
+from emsco.lab.rivals.light import LightRival, chances, dealt, light_settings, train_light
 from emsco.lab.rivals.set_costs import SetCosts
 
 Number = TypeVar("Number", int, float)
@@ -27,11 +26,11 @@ _STAGES = (10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning trie
 _LEAVES = (4, 16)  # sizes of trees that tuning tries
 _MOST_ROWS = 6000  # that score subsets
 _FOLDS = 3
-_SCORING = 0.2, 8, 10  # learning rate, most leaves and fewest rows of trees that score subsets
 _SCORING_TREES = (2, 5, 10, 20)
 
 
-class FixedSubset(CostedClassifier):
+@dataclass(eq=False, repr=False)
+class FixedSubset(LightRival):
     """Boosted trees of LightGBM that buy the same features for every row.
 
     Features are taken one at a time, as long as the budget affords them and the log loss on
@@ -74,27 +73,15 @@ class FixedSubset(CostedClassifier):
     ([True, False, False], 2.0)
     """
 
-    def __init__(
-        self,
-        costs: CostsLike = None,
-        budget: float = 1.0,
-        n_trees: int = 100,
-        learning_rate: float = 0.1,
-        max_leaves: int = 8,
-        min_rows: int = 5,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        gaps: str = "refuse",
-    ) -> None:
-        self.costs = costs
-        self.budget = budget
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.min_rows = min_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.gaps = gaps
+    costs: CostsLike = None
+    budget: float = 1.0
+    n_trees: int = 100
+    learning_rate: float = 0.1
+    max_leaves: int = 8
+    min_rows: int = 5
+    n_jobs: int | None = None
+    random_state: Any = None
+    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
@@ -116,8 +103,7 @@ class FixedSubset(CostedClassifier):
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         check_number("budget", self.budget, 0, 1)
         rng = random_of(self.random_state)
-        sizes = self.learning_rate, self.max_leaves, self.min_rows, self.n_jobs
-        settings = light_settings(len(self.classes_), *sizes, int(rng.randint(2**31 - 1)))
+        settings = self._light_settings(int(rng.randint(2**31 - 1)))
         chooser = _Chooser.from_rows(rows, labels, weights, settings, self._brings(), rng)
         trained: dict[tuple[Subset, int], Any] = {}
         self._boosters: dict[tuple[float, int], tuple[BoolArray, Any]] = {}
@@ -183,8 +169,14 @@ class _Chooser:
         counts = np.ones(len(rows)) if weights is None else weights
         fold = dealt(labels[some], _FOLDS, rng)
         folds = tuple(fold == k for k in range(min(_FOLDS, len(fold))))
-        n_classes, seed = settings.get("num_class", 2), settings["seed"]
-        quick = light_settings(n_classes, *_SCORING, n_jobs=1, seed=seed)
+        quick = light_settings(
+            n_classes=settings.get("num_class", 2),
+            learning_rate=0.2,
+            max_leaves=8,
+            min_rows=10,
+            n_jobs=1,
+            seed=settings["seed"],
+        )
         return cls(rows[some], labels[some], counts[some], folds, brings, quick)
 
     def choose(self, prices: SetCosts, budget: float) -> Subset:
@@ -192,15 +184,15 @@ class _Chooser:
         if budget >= 1:
             return frozenset(range(len(prices.features)))
         most = budget * prices.total * (1 + 1e-12)
-        found = [self._greedy(prices, most, per_cost) for per_cost in (True, False)]
-        return min(found, key=lambda subset: (self.loss(subset), _cost(prices, subset)))
+        subsets = [self._greedy(prices, most, per_cost) for per_cost in (True, False)]
+        return min(subsets, key=lambda subset: (self.loss(subset), _cost(prices, subset)))
 
     def loss(self, subset: Subset) -> float:
         """Mean log loss on the held-out rows."""
         if subset not in self.losses:
             read = _columns(self.rows, np.any(self.brings[list(subset)], axis=0))
-            found = np.mean([self._fold_losses(read, out) for out in self.folds], axis=0)
-            self.losses[subset] = float(found.min())
+            by_trees = np.mean([self._fold_losses(read, out) for out in self.folds], axis=0)
+            self.losses[subset] = float(by_trees.min())
         return self.losses[subset]
 
     def _greedy(self, prices: SetCosts, most: float, per_cost: bool) -> Subset:
@@ -222,13 +214,14 @@ class _Chooser:
 
     def _fold_losses(self, read: FloatArray, out: BoolArray) -> list[float]:
         """Loss on held-out rows for each number of trees."""
-        train = read[~out], self.labels[~out], self.weights[~out]
-        fitted = train_light(*train, self.settings, _SCORING_TREES[-1])
+        fitted = train_light(
+            read[~out], self.labels[~out], self.weights[~out], self.settings, _SCORING_TREES[-1]
+        )
         truth, weights = self.labels[out], self.weights[out]
         losses = []
         for n_trees in _SCORING_TREES:
-            right = chances(fitted, read[out], n_trees)[np.arange(len(truth)), truth]
-            losses.append(float(-np.average(np.log(np.maximum(right, 1e-15)), weights=weights)))
+            chance = chances(fitted, read[out], n_trees)[np.arange(len(truth)), truth]
+            losses.append(float(-np.average(np.log(np.maximum(chance, 1e-15)), weights=weights)))
         return losses
 
 

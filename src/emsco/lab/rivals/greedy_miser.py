@@ -25,6 +25,7 @@ _STRENGTHS = np.logspace(-4, 1, 11)  # of the penalty, as a share of rows / mean
 Tree: TypeAlias = tuple[SmallIntArray, FloatArray, FloatArray]  # columns, cuts and values
 
 
+@dataclass(eq=False, repr=False)
 class GreedyMiser(CostedClassifier):
     """Gradient boosting over trees that weigh the cost of a feature against its gain.
 
@@ -85,27 +86,14 @@ class GreedyMiser(CostedClassifier):
     True
     """
 
-    trees_: BoostedTrees
-
-    def __init__(
-        self,
-        costs: CostsLike = None,
-        penalty: float = 1.0,
-        n_trees: int = 100,
-        learning_rate: float = 0.1,
-        depth: int = 3,
-        loss: str = "logistic",
-        random_state: Any = None,
-        gaps: str = "refuse",
-    ) -> None:
-        self.costs = costs
-        self.penalty = penalty
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.depth = depth
-        self.loss = loss
-        self.random_state = random_state
-        self.gaps = gaps
+    costs: CostsLike = None
+    penalty: float = 1.0
+    n_trees: int = 100
+    learning_rate: float = 0.1
+    depth: int = 3
+    loss: str = "logistic"
+    random_state: Any = None
+    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:

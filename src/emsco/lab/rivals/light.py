@@ -1,4 +1,4 @@
-"""LightGBM for rivals: an optional import, settings that repeat, and class probabilities."""
+"""LightGBM for rivals: settings that repeat, training, and class probabilities."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from joblib import effective_n_jobs
 from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import FloatArray, IntArray, LabelArray
 from emsco.errors import not_installed
+from emsco.lab.rivals.base import CostedClassifier
 
 
 def dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntArray:
@@ -51,6 +52,27 @@ def light_settings(
     }
 
 
+class LightRival(CostedClassifier):
+    """A rival whose models are trees of LightGBM, with parameters of their own."""
+
+    n_trees: int
+    learning_rate: float
+    max_leaves: int
+    min_rows: int
+    n_jobs: int | None
+
+    def _light_settings(self, seed: int) -> dict[str, Any]:
+        """Parameters of LightGBM, after checks."""
+        return light_settings(
+            n_classes=len(self.classes_),
+            learning_rate=self.learning_rate,
+            max_leaves=self.max_leaves,
+            min_rows=self.min_rows,
+            n_jobs=self.n_jobs,
+            seed=seed,
+        )
+
+
 def train_light(
     rows: FloatArray,
     labels: LabelArray,
@@ -69,5 +91,5 @@ def train_light(
 
 def chances(booster: Any, rows: FloatArray, n_trees: int) -> FloatArray:
     """Class probabilities by the first `n_trees` rounds, shape (n_rows, n_classes)."""
-    found = np.asarray(booster.predict(rows, num_iteration=n_trees))
-    return found if found.ndim == 2 else np.column_stack([1 - found, found])
+    predicted = np.asarray(booster.predict(rows, num_iteration=n_trees))
+    return predicted if predicted.ndim == 2 else np.column_stack([1 - predicted, predicted])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,18 +21,18 @@ from emsco.cascade import Decisions
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.random_states import draw_seed
 from emsco.errors import not_installed
-from emsco.lab.rivals.base import CostedClassifier
-from emsco.lab.rivals.light import chances, light_settings, train_light
+from emsco.lab.rivals.light import LightRival, chances, train_light
 from emsco.lab.rivals.set_costs import buying_order
 
 _MODELS = ("boosting", "logistic")
 _GROUPS = (2, 3, 4)
 _THRESHOLDS = (0.0, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999)
-_MOST_GROUPS = 4
-_MOST_STEPS = 1000
+_MAX_GROUPS = 4
+_MAX_STEPS = 1000
 
 
-class ThresholdCascade(CostedClassifier):
+@dataclass(eq=False, repr=False)
+class ThresholdCascade(LightRival):
     """A threshold cascade of scikit-fallback whose classifiers read more and more features.
 
     Features are sorted by cost, and cut into groups of about the same number; equal costs stay
@@ -76,31 +77,17 @@ class ThresholdCascade(CostedClassifier):
     [1.0, 19.0]
     """
 
-    def __init__(
-        self,
-        costs: CostsLike = None,
-        n_groups: int = 3,
-        model: str = "boosting",
-        threshold: float | Sequence[float] = 0.9,
-        n_trees: int = 100,
-        learning_rate: float = 0.1,
-        max_leaves: int = 8,
-        min_rows: int = 5,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        gaps: str = "refuse",
-    ) -> None:
-        self.costs = costs
-        self.n_groups = n_groups
-        self.model = model
-        self.threshold = threshold
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.min_rows = min_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.gaps = gaps
+    costs: CostsLike = None
+    n_groups: int = 3
+    model: str = "boosting"
+    threshold: float | Sequence[float] = 0.9
+    n_trees: int = 100
+    learning_rate: float = 0.1
+    max_leaves: int = 8
+    min_rows: int = 5
+    n_jobs: int | None = None
+    random_state: Any = None
+    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
@@ -128,7 +115,7 @@ class ThresholdCascade(CostedClassifier):
         return float(self._stage_costs()[-1]) + self.costs_.evaluation
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
-        n_groups = check_whole("n_groups", self.n_groups, 1, _MOST_GROUPS)
+        n_groups = check_whole("n_groups", self.n_groups, 1, _MAX_GROUPS)
         self.groups_ = _grouped(buying_order(self.costs_), n_groups)
         self.used_ = np.ones(len(self.groups_), dtype=np.bool_)
         thresholds = self._thresholds()
@@ -182,11 +169,10 @@ class ThresholdCascade(CostedClassifier):
         """An unfitted classifier that reads some of the inputs."""
         bought = ColumnTransformer([("bought", "passthrough", columns)])
         if check_choice("model", self.model, _MODELS) == "logistic":
-            last = LogisticRegression(max_iter=_MOST_STEPS)
+            last = LogisticRegression(max_iter=_MAX_STEPS)
             return Pipeline([("bought", bought), ("scale", StandardScaler()), ("model", last)])
-        sizes = self.learning_rate, self.max_leaves, self.min_rows, self.n_jobs
-        settings = light_settings(len(self.classes_), *sizes, seed)
-        return Pipeline([("bought", bought), ("model", _Light(settings, self.n_trees))])
+        model = _Light(self._light_settings(seed), self.n_trees)
+        return Pipeline([("bought", bought), ("model", model)])
 
 
 class _Light(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ _TOLERANCE = 1e-6  # largest component of the summed gradient
 _MOST_STEPS = 10_000
 
 
+@dataclass(eq=False, repr=False)
 class CaCTLasso(CostedClassifier):
     """L1 logistic regression on standardised inputs; a row pays for features with a weight.
 
@@ -57,17 +59,10 @@ class CaCTLasso(CostedClassifier):
     3.0
     """
 
-    def __init__(
-        self,
-        costs: CostsLike = None,
-        penalty: float = 1.0,
-        min_confidence: MinConfidence | None = 0.75,
-        gaps: str = "refuse",
-    ) -> None:
-        self.costs = costs
-        self.penalty = penalty
-        self.min_confidence = min_confidence
-        self.gaps = gaps
+    costs: CostsLike = None
+    penalty: float = 1.0
+    min_confidence: MinConfidence | None = 0.75
+    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

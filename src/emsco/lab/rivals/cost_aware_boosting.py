@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,14 +12,14 @@ from emsco._base.checks import check_choice, check_number
 from emsco._base.typing import BoolArray, FloatArray, LabelArray
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.random_states import draw_seed
-from emsco.lab.rivals.base import CostedClassifier
-from emsco.lab.rivals.light import chances, light_settings, train_light
+from emsco.lab.rivals.light import LightRival, chances, train_light
 
 _PENALTIES = ("lazy", "coupled")
 _STAGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning tries
 
 
-class CostAwareBoosting(CostedClassifier):
+@dataclass(eq=False, repr=False)
+class CostAwareBoosting(LightRival):
     """Boosted trees of LightGBM that charge a split for features not bought before.
 
     A row pays for the features on its own paths through the trees.
@@ -56,29 +57,16 @@ class CostAwareBoosting(CostedClassifier):
     [True, False, False]
     """
 
-    def __init__(
-        self,
-        costs: CostsLike = None,
-        strength: float = 0.01,
-        penalty: str = "lazy",
-        n_trees: int = 100,
-        learning_rate: float = 0.1,
-        max_leaves: int = 8,
-        min_rows: int = 5,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        gaps: str = "refuse",
-    ) -> None:
-        self.costs = costs
-        self.strength = strength
-        self.penalty = penalty
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.min_rows = min_rows
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.gaps = gaps
+    costs: CostsLike = None
+    strength: float = 0.01
+    penalty: str = "lazy"
+    n_trees: int = 100
+    learning_rate: float = 0.1
+    max_leaves: int = 8
+    min_rows: int = 5
+    n_jobs: int | None = None
+    random_state: Any = None
+    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
@@ -91,7 +79,7 @@ class CostAwareBoosting(CostedClassifier):
         ]
 
     @classmethod
-    def contest_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+    def comparison_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
         """Both penalties at nine strengths, with trees of 8 leaves and of 31."""
         strengths = [0.0, *np.logspace(-3, 0.5, 8).round(5).tolist()]
         return [
@@ -108,11 +96,11 @@ class CostAwareBoosting(CostedClassifier):
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         settings = self._settings(len(rows))
         self.booster_ = train_light(rows, labels, weights, settings, self.n_trees)
-        trees = self.booster_.dump_model()["tree_info"]
-        n_inputs = self.encoding_.n_inputs
-        self._paths = [
-            np.packbits(self._features_of(_paths(tree["tree_structure"], n_inputs)), axis=1)
-            for tree in trees
+        self._paths = [  # bits, since there are many trees and features
+            np.packbits(
+                self._features_of(_paths(tree["tree_structure"], self.encoding_.n_inputs)), axis=1
+            )
+            for tree in self.booster_.dump_model()["tree_info"]
         ]
         self.used_ = self._used()
 
@@ -143,10 +131,8 @@ class CostAwareBoosting(CostedClassifier):
         # is what it costs alone; a fee of several features cannot be paid once.
         charges = self.costs_.alone / self.costs_.alone.mean()
         charges = charges[self.encoding_.input_feature] * (n_rows if penalty == "coupled" else 1)
-        sizes = self.learning_rate, self.max_leaves, self.min_rows, self.n_jobs
-        seed = draw_seed(self.random_state)
         return {
-            **light_settings(len(self.classes_), *sizes, seed),
+            **self._light_settings(draw_seed(self.random_state)),
             "cegb_tradeoff": check_number("strength", self.strength, 0, np.inf, "[)"),
             f"cegb_penalty_feature_{penalty}": charges.tolist(),
         }
@@ -154,14 +140,14 @@ class CostAwareBoosting(CostedClassifier):
 
 def _paths(tree: dict[str, Any], n_inputs: int) -> BoolArray:
     """Inputs on the path to each leaf, shape (n_leaves, n_inputs)."""
-    found: dict[int, BoolArray] = {}
+    reads: dict[int, BoolArray] = {}
     left = [(tree, np.zeros(n_inputs, dtype=np.bool_))]
     while left:
         node, met = left.pop()
         if "split_feature" not in node:
-            found[node.get("leaf_index", 0)] = met  # a tree of one leaf does not number it
+            reads[node.get("leaf_index", 0)] = met  # a tree of one leaf does not number it
             continue
         here = met.copy()
         here[node["split_feature"]] = True
         left += [(node["left_child"], here), (node["right_child"], here)]
-    return np.stack([found[leaf] for leaf in range(len(found))])
+    return np.stack([reads[leaf] for leaf in range(len(reads))])

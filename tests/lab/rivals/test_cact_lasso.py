@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from emsco import DataError
 from emsco.lab.rivals import CaCTLasso
-from emsco.lab.rivals.lasso import _SparseLogistic
+from emsco.lab.rivals.cact_lasso import _SparseLogistic
 
 COSTS = [1, 2, 4, 8, 16]
 

@@ -21,11 +21,14 @@ from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import subsets_of_words
 from emsco.errors import DataError, InterruptedWarning
 from emsco.fitting import Workbench
+from emsco.lab.datasets import Dataset, paper_split
 from emsco.scoring.pareto import best_balanced_first, fittest_of, knee_of
 from emsco.search.loop import SearchResult
 from emsco.search.plan import SearchPlan
 from emsco.search.settings import SearchSettings
 
+SPLITS_PER_SEED = 1000  # no two splits of any seeds draw alike
+LARGEST_SEED = 2**32 // SPLITS_PER_SEED - 1  # random states have 32 bits
 RULES = ("fittest", "balanced")
 EVERY_RULE = (*RULES, "knee")
 _WORDS = {"X": "rows", "y": "labels", "sample_weight": "weights"}
@@ -52,8 +55,9 @@ class Parts:
         """Rows and labels of "train", "val" or "test", and their weights if there are any."""
         which = getattr(self, check_choice("part", part, ("train", "val", "test")))
         rows = self.X[which] if isinstance(self.X, np.ndarray) else self.X.take(which)
-        found = rows, self.y[which]
-        return found if self.weights is None else (*found, self.weights[which])
+        if self.weights is None:
+            return rows, self.y[which]
+        return rows, self.y[which], self.weights[which]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +111,17 @@ class Choice:
             Objectives.from_dict(fields.fields("seen")),
             tuple(design),
         )
+
+
+def split_seed(split: int, seed: int) -> int:
+    """Seed of a split, and of the methods on it."""
+    return SPLITS_PER_SEED * seed + split
+
+
+def split_parts(data: Dataset, split: int, seed: int) -> Parts:
+    """Split a set at random, as in the paper: training, scored and test rows."""
+    train, val, test = paper_split(len(data.X), split_seed(split, seed))
+    return Parts(data.X, data.y, data.costs, train, val, test)
 
 
 def divided(rows: IntArray, y: AnyArray, share: float, seed: int) -> tuple[IntArray, IntArray]:
@@ -192,7 +207,7 @@ class SplitBanks:
         """
         with warnings.catch_warnings():  # an interrupted search is dropped below
             warnings.simplefilter("ignore", InterruptedWarning)
-            found = self._scored.search(
+            result = self._scored.search(
                 search,
                 settings,
                 min_confidence,
@@ -200,9 +215,9 @@ class SplitBanks:
                 time_limit=time_limit,
                 memory_limit=_PROOF_MEMORY,
             )
-        if found.stop_reason.is_interrupted:
+        if result.stop_reason.is_interrupted:
             raise KeyboardInterrupt  # so that nobody takes half a search for a whole one
-        return found
+        return result
 
     def choose(self, result: SearchResult, rule: str, min_confidence: float) -> Choice:
         """Choose a design by a rule, and test it."""
@@ -213,10 +228,10 @@ class SplitBanks:
 
     def _tested(self, design: StageArray, min_confidence: float) -> Objectives:
         """Test one design, of shape (1, n_features)."""
-        most = int(design.max()) + 1
-        subsets = (design[0] >= 0) & (design[0] <= np.arange(most)[:, None])
+        n_stages = int(design.max()) + 1
+        subsets = (design[0] >= 0) & (design[0] <= np.arange(n_stages)[:, None])
         self._test.bank.adopt(subsets, self._scored.bank.kept(subsets))
-        return self._test.evaluator(most, min_confidence).score(design).objectives(0)
+        return self._test.evaluator(n_stages, min_confidence).score(design).objectives(0)
 
     def _position(self, result: SearchResult, rule: str) -> int:
         scores = result.scores

@@ -47,11 +47,11 @@ class CostTable:
 
 def cost_table(sets: Sequence[str] = SETS) -> CostTable:
     """Load the sets and sort their features into classes."""
-    found = [load(name) for name in sets]
-    classes = CostClasses.from_sets({data.name: data.costs for data in found})
-    return CostTable(classes, tuple((data.name, data.about_costs) for data in found))
+    loaded = [load(name) for name in sets]
+    classes = CostClasses.from_sets({data.name: data.costs for data in loaded})
+    return CostTable(classes, tuple((data.name, data.about_costs) for data in loaded))
 
 
-def draw_cost_table(table: CostTable, width: float = 7.0) -> Figure:
-    """Draw the table, by default as wide as a page."""
-    return draw_cost_classes(table.classes, width)
+def draw_cost_table(table: CostTable) -> Figure:
+    """Draw the table, as wide as a page."""
+    return draw_cost_classes(table.classes, 7.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -27,6 +28,7 @@ _STAGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tu
 _DEEPEST = 16  # CatBoost's limit
 
 
+@dataclass(eq=False, repr=False)
 class PenalisedCatBoost(CostedClassifier):
     """Boosted trees of CatBoost that charge a split for features not bought before.
 
@@ -68,29 +70,16 @@ class PenalisedCatBoost(CostedClassifier):
     [True, False, False]
     """
 
-    def __init__(
-        self,
-        costs: CostsLike = None,
-        strength: float = 0.01,
-        penalty: str = "per_row",
-        policy: str = "depthwise",
-        n_trees: int = 100,
-        learning_rate: float = 0.15,
-        depth: int = 4,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        gaps: str = "refuse",
-    ) -> None:
-        self.costs = costs
-        self.strength = strength
-        self.penalty = penalty
-        self.policy = policy
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.depth = depth
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.gaps = gaps
+    costs: CostsLike = None
+    strength: float = 0.01
+    penalty: str = "per_row"
+    policy: str = "depthwise"
+    n_trees: int = 100
+    learning_rate: float = 0.15
+    depth: int = 4
+    n_jobs: int | None = None
+    random_state: Any = None
+    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

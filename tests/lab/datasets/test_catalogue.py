@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from emsco.errors import DataError, ParameterError
-from emsco.lab.datasets import NAMES, load, paper_split, public
-from emsco.lab.datasets.dataset import threshold_of
+from emsco.lab.datasets import NAMES, load, paper_split, public, threshold_of
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setattr(public, "urlopen", served.open)
     served.table = public.PublicTable(
         "tiny",
-        ["a", "b"],
+        "a b",
         2,
         url="https://archive.example/tiny.zip",
         sha256=public.digest(table),

@@ -5,14 +5,23 @@ import pytest
 from scipy import stats
 
 from emsco._base.objectives import Objectives
-from emsco.lab.paper.standings import Standing, duels
+from emsco.lab.standings import Standing, duels
+from emsco.lab.trials import ANYTHING, Offer, Seen
 from emsco.stats.tests import holm, margin
 
 
-def standing(table):
-    return Standing.from_tests(
-        {i: [Objectives(*row)] for i, row in enumerate(np.asarray(table).tolist())}
+def seen_by_split(tests):
+    """A standing of figures on test rows, by split."""
+    return Standing(
+        {
+            split: [Offer(ANYTHING, "", Objectives(*one), Seen(*one)) for one in repeats]
+            for split, repeats in tests.items()
+        }
     )
+
+
+def standing(table):
+    return seen_by_split({i: [row] for i, row in enumerate(np.asarray(table).tolist())})
 
 
 @pytest.fixture
@@ -22,8 +31,7 @@ def base():
 
 
 def test_a_standing_averages_repeats_first_and_then_splits():
-    tests = {0: [Objectives(1, 0.5, 10), Objectives(1, 0.7, 20)], 1: [Objectives(1, 0.8, 5)] * 2}
-    found = Standing.from_tests(tests)
+    found = seen_by_split({0: [(1, 0.5, 10), (1, 0.7, 20)], 1: [(1, 0.8, 5)] * 2})
     assert found.mean == Objectives(1.0, pytest.approx(0.7), 10.0)
     assert found.by_split[:, 2].tolist() == [15.0, 5.0]
     assert found.n_repeats == 2
@@ -50,7 +58,7 @@ def test_equal_contestants_do_not_differ(base):
 
 
 def test_only_splits_that_both_have_are_paired(base):
-    some = Standing.from_tests({i: [Objectives(*base[i].tolist())] for i in (3, 7)})
+    some = seen_by_split({i: [base[i].tolist()] for i in (3, 7)})
     (duel,) = duels(standing(base), [some])
     assert duel.n_splits == 2
     assert duel.gains == (0.0, 0.0, 0.0)
@@ -95,9 +103,9 @@ def test_one_split_proves_nothing(base):
 
 
 def test_equal_repeats_do_not_differ_from_one_despite_rounding():
-    tests = [Objectives(1.0, k / 75, 0.1 * k) for k in range(40, 50)]
-    one = Standing.from_tests({i: [test] for i, test in enumerate(tests)})
-    many = Standing.from_tests({i: [test] * 50 for i, test in enumerate(tests)})
+    tests = [(1.0, k / 75, 0.1 * k) for k in range(40, 50)]
+    one = seen_by_split({i: [test] for i, test in enumerate(tests)})
+    many = seen_by_split({i: [test] * 50 for i, test in enumerate(tests)})
     assert not np.array_equal(one.by_split, many.by_split)
     (duel,) = duels(many, [one])
     assert duel.p_values == (1.0, 1.0, 1.0)

@@ -6,11 +6,10 @@ import numpy as np
 
 from emsco._base.objectives import Objectives
 from emsco.costs import FeatureCosts
-from emsco.lab.contest_records import Contest
-from emsco.lab.contests import Answers
+from emsco.lab import MethodComparison
 from emsco.lab.datasets import Dataset
-from emsco.lab.questions import QUESTIONS, Offer, Seen
 from emsco.lab.rivals import CostedClassifier
+from emsco.lab.trials import QUESTIONS, Answers, Offer, Seen
 
 
 def small_set(name: str = "pima", _seed: int = 0) -> Dataset:
@@ -64,10 +63,10 @@ def made_answers(accuracy, *, cost=0.5, coverage=1.0, promised=None, log_loss=0.
     return Answers(tuple(offers), "", 1.5)
 
 
-def made_contest(answers, n_test=100, commonest=0.6):
-    """A contest of hand-made answers, by method and split."""
+def made_comparison(answers, n_test=100, commonest=0.6):
+    """A comparison of hand-made answers, by method and split."""
     splits = {split for own in answers.values() for split in own}
-    return Contest(
+    return MethodComparison(
         name="made up",
         answers=answers,
         total_cost=10.0,
@@ -75,4 +74,24 @@ def made_contest(answers, n_test=100, commonest=0.6):
         n_effective=float(n_test),
         commonest=dict.fromkeys(splits, commonest),
         error_cost=10.0,
+    )
+
+
+NOISE = 0.004 * np.sin(np.arange(10))
+NOISE -= NOISE.mean()
+
+
+def over_splits(accuracy, noise=NOISE, **figures):
+    """Answers on as many splits as there is noise; `accuracy` is a number or by question."""
+    given = accuracy if callable(accuracy) else lambda _: accuracy
+    return {
+        split: made_answers(lambda question, e=e: given(question) + e, **figures)
+        for split, e in enumerate(noise)
+    }
+
+
+def two_methods(emsco, cstc, **figures):
+    """A comparison of EMSCO and CSTC, on which noise falls in opposite orders."""
+    return made_comparison(
+        {"emsco": over_splits(emsco), "cstc": over_splits(cstc, NOISE[::-1], **figures)}
     )

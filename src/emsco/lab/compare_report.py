@@ -1,0 +1,517 @@
+"""A comparison in sentences, as tables and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from emsco._base.text import counted
+from emsco.lab.compare import EVERYONE, MOST, TASKS, TESTED, VOLUME, MethodComparison, Task
+from emsco.lab.methods import EMSCO, label_of
+from emsco.lab.standings import AHEAD, BEHIND, Duel, Standing, margin_of, mean_ranks
+from emsco.lab.trials import BUDGETS
+
+MARGIN_SPLITS = 5  # margins of fewer splits are too wide to tell anything
+_CASES = {
+    EVERYONE: "If every row needs an answer",
+    MOST: "If a tenth of the rows may be rejected",
+}
+_WHERE = {EVERYONE: "if every row needs an answer", MOST: "if a tenth may be rejected"}
+_DIGITS = 3  # accuracies are shown to a tenth of a point; nearer ones are called level
+# Limits are broken clearly, not by the chance of a few rows, from here on.
+_SHORT = 0.03  # coverage below the one asked for
+_DEAR = 1.25  # cost, in budgets
+_ROUNDING = 1e-9
+
+Place = tuple[Task, float]
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonReport:
+    """A comparison in words and tables."""
+
+    comparison: MethodComparison
+
+    def summary(self) -> list[str]:
+        """The findings in four sentences, and one for each method that was left out."""
+        return summary_of(self.comparison)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        comparison = self.comparison
+        return {
+            "data": comparison.name,
+            "rows": dict(zip(("fitted", "test"), comparison.n_rows, strict=True)),
+            "splits": list(comparison.splits),
+            "quick": comparison.quick,
+            "total_cost": comparison.total_cost,
+            "error_cost": comparison.error_cost,
+            "reject_cost": comparison.reject_cost,
+            "commonest": comparison.commonest_accuracy,
+            "methods": {method: self._plain(method) for method in comparison.methods},
+            "left_out": comparison.left_out,
+            "duels": {
+                task: [self._plain_duel(duel) for duel in duels]
+                for task, duels in comparison.duels.items()
+            },
+            "summary": self.summary(),
+            "of": dict(comparison.of),
+        }
+
+    def _plain(self, method: str) -> dict[str, Any]:
+        comparison = self.comparison
+        promise, volumes = comparison.promises[method], comparison.volumes[method]
+        return {
+            "label": label_of(method),
+            "seconds": round(comparison.seconds(method), 3),
+            "answers": [
+                {"asked": asdict(question), **self._plain_standing(standing)}
+                for (name, question), standing in comparison.standings.items()
+                if name == method
+            ],
+            "hypervolume": {
+                "mean": float(volumes.mean()),
+                "margin": margin_of(volumes),
+                "by_split": volumes.tolist(),
+            },
+            "mean_rank": {
+                task: mean_ranks(cells.values())[method] for task, cells in comparison.ranks.items()
+            },
+            "promise": {**asdict(promise), "gap": promise.gap, "in_errors": promise.in_errors},
+        }
+
+    def _plain_standing(self, standing: Standing) -> dict[str, Any]:
+        """Means over splits, and the accuracy of each split."""
+        money = standing.money(self.comparison.error_cost, self.comparison.reject_cost)
+        promised = standing.promised.T
+        return {
+            "accuracy": standing.mean.accuracy,
+            "promised_accuracy": float(promised[1].mean()),
+            "coverage": standing.mean.coverage,
+            "cost_share": standing.mean.cost,
+            "promised_cost_share": float(promised[2].mean()),
+            "log_loss": float(standing.log_loss.mean()),
+            "money": float(money.mean()),
+            "margin": standing.margin.accuracy,
+            "overspent": standing.overspent,
+            "coverage_short": standing.short,
+            "accuracy_by_split": standing.accuracy.tolist(),
+        }
+
+    def _plain_duel(self, duel: Duel) -> dict[str, Any]:
+        """A duel, without test and verdict if there is a single split."""
+        return {
+            "method": duel.method,
+            "rival": duel.rival,
+            "budget": duel.budget,
+            "gain": duel.gain,
+            "p_value": duel.p_value if self._tested else None,
+            "verdict": duel.verdict if self._tested else None,
+        }
+
+    @property
+    def _tested(self) -> bool:
+        return len(self.comparison.splits) > 1
+
+    def _duel(self, duel: Duel) -> str:
+        tested = f"{duel.p_value:.2g}, {duel.verdict}" if self._tested else "–"
+        return f"{signed(duel.gain)} ({tested})"
+
+    def to_markdown(self, level: int = 1) -> str:
+        """Tables of all tasks below the sentences of `summary`; headings begin at a level."""
+        comparison = self.comparison
+        fitted, test = comparison.n_rows
+        parts = [
+            f"{'#' * level} Methods on {comparison.name}: "
+            f"{counted(len(comparison.splits), 'split')}, {fitted:,} fitted and {test:,} test rows",
+            *filter(None, [quick_words(comparison)]),
+            "\n".join(f"- {sentence}" for sentence in self.summary()),
+        ]
+        if comparison.methods:
+            for task in TASKS:
+                parts += [f"{'#' * (level + 1)} {task.title}", *self._task(task)]
+            parts += [f"{'#' * (level + 1)} All offers together", self._others()]
+        return "\n\n".join(parts)
+
+    def _task(self, task: Task) -> list[str]:
+        """Tables of one task: accuracy, duels, and what else was kept."""
+        comparison = self.comparison
+        commonest = f"The commonest class alone: {100 * comparison.commonest_accuracy:.1f} %."
+        spread = " ± 95 % margin" if len(comparison.splits) >= MARGIN_SPLITS else ""
+        ranks = mean_ranks(comparison.ranks[task.key].values())
+        parts = [
+            f"Accuracy kept{spread} (promised), %. {commonest}",
+            self._table(task, _accuracy, ranks),
+            *broken_limits(comparison, task),
+        ]
+        if duels := comparison.duels[task.key]:
+            parts += [
+                "Lead of EMSCO over each rival in points (corrected p-value, verdict).",
+                self._duel_table(duels),
+            ]
+        parts += ["Mean cost kept, % of everything (+ overrun).", self._table(task, _cost)]
+        if task.coverage < 1:
+            parts += ["Coverage kept, % (- below asked).", self._table(task, _coverage)]
+        parts += [
+            "Log loss of labelled rows.",
+            self._table(task, lambda one: f"{one.log_loss.mean():.3f}"),
+        ]
+        error_cost, reject_cost = comparison.error_cost, comparison.reject_cost
+        total = comparison.total_cost
+        return [
+            *parts,
+            "Mean total of a row, its errors and rejections, % of everything; an error costs "
+            f"{error_cost:g}, everything {total:g}, a rejection "
+            f"{f'{reject_cost:g}' if reject_cost else 'nothing'}.",
+            self._table(
+                task,
+                lambda one: f"{100 * one.money(error_cost, reject_cost).mean() / total:.1f}",
+            ),
+        ]
+
+    def _table(
+        self,
+        task: Task,
+        cell: Callable[[Standing], str],
+        ranks: Mapping[str, float] | None = None,
+    ) -> str:
+        """A table of methods by budgets, with a column of ranks if there are some."""
+        lines = []
+        for method in self.comparison.methods:
+            standings = [self.comparison.standing(method, task.coverage, one) for one in BUDGETS]
+            rank = [f"{ranks[method]:.2f}"] if ranks else []
+            lines.append([_named(method), *map(cell, standings), *rank])
+        heads = ["method", *map(_percent, BUDGETS), *(["rank"] if ranks else [])]
+        return markdown_table(heads, lines)
+
+    def _duel_table(self, duels: Sequence[Duel]) -> str:
+        cells = {(duel.rival, duel.budget): self._duel(duel) for duel in duels}
+        lines = [
+            [label_of(rival), *(cells[rival, budget] for budget in TESTED)]
+            for rival in dict.fromkeys(duel.rival for duel in duels)
+        ]
+        return markdown_table(["rival", *map(_percent, TESTED)], lines)
+
+    def _others(self) -> str:
+        """Hypervolumes, promises, overruns and seconds."""
+        comparison = self.comparison
+        leads = {duel.rival: self._duel(duel) for duel in comparison.duels[VOLUME]}
+        lines = []
+        for method in comparison.methods:
+            volumes, promise = comparison.volumes[method], comparison.promises[method]
+            spread = ""
+            if len(volumes) >= MARGIN_SPLITS:
+                spread = f" ± {100 * margin_of(volumes):.2f}"
+            columns = {
+                "method": _named(method),
+                "hypervolume, %": f"{100 * volumes.mean():.2f}{spread}",
+                "lead of EMSCO": leads.get(method, ""),
+                "rank": f"{comparison.ranks[VOLUME][''][method]:g}",
+                "promised, %": f"{100 * promise.promised:.2f}",
+                "kept, %": f"{100 * promise.kept:.2f}",
+                "promised less kept": signed(promise.gap),
+                "in standard errors": ""
+                if promise.in_errors is None
+                else f"{promise.in_errors:.1f}",
+                "overspent, %": f"{100 * promise.overspent:.2f}",
+                "coverage short, %": f"{100 * promise.short:.2f}",
+                "seconds per split": f"{comparison.seconds(method):.1f}",
+            }
+            if not leads:
+                del columns["lead of EMSCO"]
+            lines.append(columns)
+        return markdown_table(list(lines[0]), [list(columns.values()) for columns in lines])
+
+
+def markdown_table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; a bar inside a cell is escaped, since it would end the cell."""
+    rows = [heads, ["---", *["---:"] * (len(heads) - 1)], *lines]
+    return "\n".join(
+        f"| {' | '.join(one.replace('|', chr(92) + '|') for one in row)} |" for row in rows
+    )
+
+
+def signed(gain: float) -> str:
+    """A gain in points with its sign.
+
+    Examples
+    --------
+    >>> signed(0.0123), signed(-0.00001)
+    ('+1.23', '0.00')
+    """
+    points = round(100 * gain, 2)
+    return f"{points:+.2f}" if points else "0.00"
+
+
+def _named(method: str) -> str:
+    return f"**{label_of(method)}**" if method == EMSCO else label_of(method)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _accuracy(one: Standing) -> str:
+    spread = f" ± {100 * one.margin.accuracy:.1f}" if len(one.splits) >= MARGIN_SPLITS else ""
+    promised = one.promised[:, 1].mean()
+    return f"{100 * one.mean.accuracy:.1f}{spread} ({100 * promised:.1f})"
+
+
+def _cost(one: Standing) -> str:
+    over = f" (+{100 * one.overspent:.2f})" if one.overspent > 0 else ""
+    return f"{100 * one.mean.cost:.2f}{over}"
+
+
+def _coverage(one: Standing) -> str:
+    short = f" (-{100 * one.short:.1f})" if one.short > 0 else ""
+    return f"{100 * one.mean.coverage:.1f}{short}"
+
+
+def summary_of(comparison: MethodComparison) -> list[str]:
+    """Four sentences about a comparison, and one for each method with missing answers.
+
+    They say who leads in each task, what to use, and what was promised and kept.
+    """
+    missing = [f"{label_of(name)} was left out: {why}" for name, why in comparison.left_out.items()]
+    for name, (n_splits, why) in comparison.missing.items():
+        also = f"{label_of(name)} gave no answer on {n_splits} of its splits, which are left out"
+        missing.append(f"{also}: {why}")
+    if not comparison.methods:
+        return ["No method could run.", *missing]
+    if len(comparison.methods) == 1:
+        return [*_alone(comparison), *missing]
+    leads = [_winners(comparison, task) for task in TASKS]
+    return [*leads, _advice(comparison), _kept(comparison), *missing]
+
+
+def budget_words(budgets: Sequence[float]) -> str:
+    """Budgets as shares of the cost of everything.
+
+    Examples
+    --------
+    >>> budget_words([0.02, 0.05, 0.4])
+    '2, 5 and 40 %'
+    """
+    return f"{and_words([f'{100 * budget:g}' for budget in budgets])} %"
+
+
+def and_words(words: Sequence[str]) -> str:
+    """Words with commas and an "and" before the last.
+
+    Examples
+    --------
+    >>> and_words(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _winners(comparison: MethodComparison, task: Task) -> str:
+    """Name the methods with the best mean accuracy, and their budgets."""
+    places: dict[tuple[str, ...], list[float]] = {}
+    for question in task.questions:
+        means = {
+            method: round(comparison.standings[method, question].mean.accuracy, _DIGITS)
+            for method in comparison.methods
+        }
+        best = max(means.values())
+        winners = tuple(method for method in means if means[method] == best)
+        places.setdefault(winners, []).append(question.budget)
+    parts: list[str] = []
+    for winners, budgets in places.items():
+        everyone = len(winners) == len(comparison.methods)
+        names = and_words([label_of(method) for method in winners])
+        verb = "are level" if everyone else "lead together" if len(winners) > 1 else "leads"
+        shares = budget_words(budgets)
+        where = shares if parts else f"a mean cost of at most {shares} of everything"
+        parts.append(f"{'all methods' if everyone else names} {verb} at {where}")
+    return f"{_CASES[task]}, {'; '.join(parts)}."
+
+
+def _advice(comparison: MethodComparison) -> str:
+    """Say what to use, and whether differences are beyond chance."""
+    if EMSCO not in comparison.methods:
+        return _advice_among_rivals(comparison)
+    if sure := _beating_emsco(comparison):
+        return _use_rivals(comparison, sure)
+    verdicts = [duel.verdict for task in TASKS for duel in comparison.duels[task.key]]
+    n_won, doubt = verdicts.count(AHEAD), _doubt(comparison, "no difference is beyond chance")
+    won = f"it leads beyond chance in {n_won} of {len(verdicts)} comparisons"
+    better = _best_rivals(comparison, lambda duel: round(duel.gain, _DIGITS) < 0)
+    if not better:
+        return f"Use EMSCO: no rival is more accurate, {f'and {won}' if n_won else f'but {doubt}'}."
+    (first, at), *others = _rivals_in_words(comparison, better)
+    lead = and_words([f"{first} is more accurate {at}", *map(" ".join, others)])
+    if n_won:
+        return f"Use EMSCO: {won}; {lead}, but that may be chance."
+    return f"Use EMSCO or the leader at your budget: {lead}, but {doubt}."
+
+
+def _doubt(comparison: MethodComparison, otherwise: str) -> str:
+    return "one split cannot tell methods apart" if len(comparison.splits) == 1 else otherwise
+
+
+def _use_rivals(comparison: MethodComparison, sure: Mapping[str, list[Place]]) -> str:
+    """Recommend the rivals that are better than EMSCO beyond chance."""
+    rivals = [" ".join(words) for words in _rivals_in_words(comparison, sure)]
+    beats = "it beats" if len(rivals) == 1 else "they beat"
+    lost = {
+        (task, duel.budget)
+        for task in TASKS
+        for duel in comparison.duels[task.key]
+        if duel.verdict == BEHIND
+    }
+    n_named = sum(map(len, sure.values()))
+    rest = ", and EMSCO elsewhere" if n_named < len(TASKS) * len(TESTED) else ""
+    rest += " unless the tables call it behind" if n_named < len(lost) else ""
+    return f"Use {and_words(rivals)}, where {beats} EMSCO beyond chance{rest}."
+
+
+def _advice_among_rivals(comparison: MethodComparison) -> str:
+    """Name the methods of the best mean rank."""
+    leaders = {}
+    for task in TASKS:
+        best = _leaders(comparison, task)
+        everyone = len(best) == len(comparison.methods)
+        leaders[task] = "any method" if everyone else " or ".join(map(label_of, best))
+    names = list(dict.fromkeys(leaders.values()))
+    parts = [f"{name} {_WHERE[task]}" for task, name in leaders.items()]
+    use = names[0] if len(names) == 1 else and_words(parts)
+    doubt = _doubt(comparison, "leads are tested only against EMSCO")
+    return f"Use {use}, by mean ranks over all budgets, but {doubt}."
+
+
+def _leaders(comparison: MethodComparison, task: Task) -> list[str]:
+    """Methods of the best mean rank over all budgets."""
+    ranks = mean_ranks(comparison.ranks[task.key].values())
+    return [method for method, rank in ranks.items() if rank == min(ranks.values())]
+
+
+def _beating_emsco(comparison: MethodComparison) -> dict[str, list[Place]]:
+    """Rivals to recommend in EMSCO's place, and where they are better beyond chance."""
+    return _best_rivals(comparison, lambda duel: duel.verdict == BEHIND)
+
+
+def _best_rivals(
+    comparison: MethodComparison, better: Callable[[Duel], bool]
+) -> dict[str, list[Place]]:
+    """Places of the rival that is better than EMSCO at the most budgets of a task."""
+    best_places: dict[str, list[Place]] = {}
+    for task in TASKS:
+        leads: dict[str, list[Duel]] = {}
+        for duel in filter(better, comparison.duels[task.key]):
+            leads.setdefault(duel.rival, []).append(duel)
+        if leads:
+            gains = {rival: sum(duel.gain for duel in some) for rival, some in leads.items()}
+            best = min(leads, key=lambda rival: (-len(leads[rival]), gains[rival]))
+            places = [(task, duel.budget) for duel in leads[best] if duel.budget is not None]
+            best_places.setdefault(best, []).extend(places)
+    return best_places
+
+
+def _rivals_in_words(
+    comparison: MethodComparison, rivals: Mapping[str, list[Place]]
+) -> list[tuple[str, str]]:
+    """Name of each rival, and where it is better."""
+    return [
+        (label_of(rival), f"{_places(places)}{_but(comparison, rival, places)}")
+        for rival, places in rivals.items()
+    ]
+
+
+def _places(places: Sequence[Place]) -> str:
+    """Budgets by task, in words."""
+    by_task: dict[Task, list[float]] = {}
+    for task, budget in places:
+        by_task.setdefault(task, []).append(budget)
+    return and_words(
+        [
+            f"at {'every budget' if len(on) == len(TESTED) else budget_words(on)} {_WHERE[task]}"
+            for task, on in by_task.items()
+        ]
+    )
+
+
+def _but(comparison: MethodComparison, rival: str, places: Sequence[Place]) -> str:
+    """Coverage of a rival that answers clearly fewer test rows than asked, in brackets."""
+    standings = [comparison.standing(rival, task.coverage, budget) for task, budget in places]
+    short = [one.mean.coverage for one in standings if _is_short(one)]
+    return f" (answers only {100 * min(short):.0f} %)" if short else ""
+
+
+def breaks_limits(one: Standing) -> bool:
+    """Whether a method answered clearly fewer test rows than asked, or spent clearly more."""
+    return _is_short(one) or _is_overspent(one)
+
+
+def _is_short(one: Standing) -> bool:
+    return bool(one.question.coverage - one.mean.coverage > _SHORT + _ROUNDING)
+
+
+def _is_overspent(one: Standing) -> bool:
+    return bool(one.mean.cost > _DEAR * one.question.budget + _ROUNDING)
+
+
+def broken_limits(comparison: MethodComparison, task: Task) -> list[str]:
+    """Sentences that name methods clearly beyond the limits of a task on test rows.
+
+    Coverage counts from 3 points below the one asked for, cost from a quarter above the budget.
+    Each method has its worst figure.
+    """
+    few, spends = [], []
+    for method in comparison.methods:
+        standings = [comparison.standings[method, question] for question in task.questions]
+        if short := [one.mean.coverage for one in standings if _is_short(one)]:
+            few.append(f"{label_of(method)} {100 * min(short):.1f} %")
+        worst = max(standings, key=lambda one: one.mean.cost / one.question.budget)
+        if _is_overspent(worst):
+            spends.append(
+                f"{label_of(method)} spends {100 * worst.mean.cost:.1f} % where "
+                f"{100 * worst.question.budget:g} % is allowed"
+            )
+    lines = []
+    if few:
+        asked = f"{100 * task.coverage:g} % was asked"
+        lines.append(f"Answered at worst, of the test rows: {and_words(few)}, where {asked}.")
+    return [*lines, f"On test rows {and_words(spends)}."] if spends else lines
+
+
+def quick_words(comparison: MethodComparison) -> str:
+    """A warning not to judge methods by a quick comparison; "" for a thorough one."""
+    if not comparison.quick:
+        return ""
+    splits = "one split, " if len(comparison.splits) == 1 else ""
+    return f"Quick: {splits}fewer settings, shorter searches; do not judge methods by it."
+
+
+def _kept(comparison: MethodComparison) -> str:
+    """What EMSCO and the recommended methods promised on average, and what they kept."""
+    parts = []
+    for method in _of_interest(comparison):
+        one = comparison.promises[method]
+        promised, kept = f"{100 * one.promised:.1f} %", f"{100 * one.kept:.1f} %"
+        parts.append(f"{label_of(method)} promised {promised} accuracy and kept {kept}")
+    return f"On average {and_words(parts)}."
+
+
+def _of_interest(comparison: MethodComparison) -> Sequence[str]:
+    """EMSCO and the rivals that are recommended in its place; without EMSCO, the leaders."""
+    if EMSCO not in comparison.methods:
+        return list(dict.fromkeys(one for task in TASKS for one in _leaders(comparison, task)))
+    sure = _beating_emsco(comparison)
+    return [one for one in comparison.methods if one == EMSCO or one in sure]
+
+
+def _alone(comparison: MethodComparison) -> list[str]:
+    """Sentences about the only method that ran."""
+    (method,) = comparison.methods
+    lines = []
+    for task in TASKS:
+        means = [comparison.standings[method, one].mean.accuracy for one in task.questions]
+        figures = [f"{100 * mean:.1f}" for mean in means]
+        lines.append(
+            f"{_CASES[task]}, {label_of(method)} is {and_words(figures)} % correct "
+            f"at mean costs of at most {budget_words(TESTED)} of everything."
+        )
+    return [*lines, "No other method took part.", _kept(comparison)]

@@ -1,0 +1,245 @@
+"""Records of a comparison: the rows of a trial, the questions asked, and what a method offers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from emsco._base.documents import Fields
+from emsco._base.objectives import Objectives
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco.costs import FeatureCosts
+from emsco.lab.splits import divided, split_seed
+from emsco.stats.error_costs import ErrorCosts
+
+TEST_SHARE = 1 / 4
+BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
+COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.5)
+_ROUNDING = 1e-9
+_MIN_CHANCE = 1e-3  # some rivals say 0, which would make any log loss infinite
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledRows:
+    """Rows with labels, and weights if they have some."""
+
+    X: Any
+    y: AnyArray
+    weights: FloatArray | None = None
+
+    def take(self, which: IntArray) -> LabelledRows:
+        """Some of the rows, by position."""
+        rows = self.X[which] if isinstance(self.X, np.ndarray) else self.X.take(which)
+        return LabelledRows(
+            rows, self.y[which], None if self.weights is None else self.weights[which]
+        )
+
+    @property
+    def counts(self) -> FloatArray:
+        """Weight of each row."""
+        return np.ones(len(self.y)) if self.weights is None else self.weights
+
+    def commonest(self) -> tuple[Any, float]:
+        """The commonest class, and its share of the rows."""
+        classes, labels = np.unique(self.y, return_inverse=True)
+        shares = np.bincount(labels, self.counts)
+        return classes[shares.argmax()], float(shares.max() / shares.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrialRows:
+    """The rows and costs of one trial: rows to fit and choose on, and rows to test on."""
+
+    fitted: LabelledRows
+    test: LabelledRows
+    costs: FeatureCosts
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CostedRows:
+    """Labelled rows with the costs of their features.
+
+    Attributes
+    ----------
+    rows : LabelledRows
+    costs : FeatureCosts
+    test : ndarray or None
+        Positions of the rows to test on, if they are given; else every split draws a quarter.
+    """
+
+    rows: LabelledRows
+    costs: FeatureCosts
+    test: IntArray | None = None
+
+    def trial(self, split: int, seed: int) -> TrialRows:
+        """Split the rows, every class in the same shares."""
+        everything, trial_seed = np.arange(len(self.rows.y)), split_seed(split, seed)
+        if self.test is not None:
+            fitted, test = np.setdiff1d(everything, self.test), self.test
+        else:
+            fitted, test = divided(everything, self.rows.y, TEST_SHARE, trial_seed)
+        return TrialRows(self.rows.take(fitted), self.rows.take(test), self.costs, trial_seed)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Question:
+    """A request for the most accurate design within two limits.
+
+    Both limits hold on the rows that choose.
+
+    Attributes
+    ----------
+    coverage : float
+        Smallest share of rows that get a label.
+    budget : float
+        Largest mean cost of a row, as a share of the cost of everything.
+    """
+
+    coverage: float
+    budget: float
+
+    def allows(self, promised: Objectives, total_cost: float) -> bool:
+        """Whether figures on the rows that choose are within the limits, rounding aside."""
+        return (
+            promised.coverage >= self.coverage - _ROUNDING
+            and promised.cost <= (self.budget + _ROUNDING) * total_cost
+        )
+
+
+QUESTIONS = tuple(Question(coverage, budget) for coverage in COVERAGES for budget in BUDGETS)
+ANYTHING = Question(0.0, 1.0)  # limits that leave the choice to a rule
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Objectives):
+    """Objectives on test rows, and the mean log loss of the labelled ones.
+
+    Chances below 0.001 count as 0.001; the log loss is 0 if no row is labelled.
+    """
+
+    log_loss: float = 0.0
+
+    @classmethod
+    def from_rows(
+        cls,
+        correct: BoolArray,
+        accepted: BoolArray,
+        cost: FloatArray,
+        chances: FloatArray,
+        weights: FloatArray | None,
+    ) -> Seen:
+        """Measure from what happened to each row; `chances` are those of its true class."""
+        counts = np.ones(len(correct)) if weights is None else weights
+        labelled = counts * accepted
+        n_labelled = float(labelled.sum())
+        losses = -np.log(np.clip(chances, _MIN_CHANCE, 1.0))
+        share = max(n_labelled, np.finfo(np.float64).tiny)
+        return cls(
+            min(1.0, n_labelled / float(counts.sum())),  # rounding may exceed 1
+            min(1.0, float(labelled @ correct) / share),
+            float(counts @ cost / counts.sum()),
+            float(labelled @ losses) / share,
+        )
+
+    @classmethod
+    def from_constant(
+        cls, label: Any, y: AnyArray, share: float, weights: FloatArray | None
+    ) -> Seen:
+        """Measure the answer `label` for everyone, for nothing, at a confidence of `share`."""
+        correct = np.asarray(y == label)
+        chances = np.where(correct, share, 1.0 - share)
+        return cls.from_rows(
+            correct, np.ones(len(y), dtype=np.bool_), np.zeros(len(y)), chances, weights
+        )
+
+    @classmethod
+    def from_dict(cls, fields: Fields) -> Seen:
+        """Read the values that `dataclasses.asdict` wrote."""
+        one = Objectives.from_dict(fields)
+        return cls(one.coverage, one.accuracy, one.cost, fields.number("log_loss", 0))
+
+    def money(self, error_cost: float, reject_cost: float = 0.0) -> float:
+        """Mean total of a row, if an error and a rejection cost so much."""
+        return ErrorCosts.from_parameters(error_cost, reject_cost).total(self).value
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a method deploys in answer to a question, or by a rule.
+
+    Attributes
+    ----------
+    question : Question
+    setting : str
+        The method's own setting or design, in words; "" for the commonest class.
+    promised : Objectives
+        On the rows that chose.
+    seen : Seen
+        On the test rows.
+    rule : str
+        Rule that chose, such as "balanced"; "" for the most accurate design within the limits.
+    """
+
+    question: Question
+    setting: str
+    promised: Objectives
+    seen: Seen
+    rule: str = ""
+
+    @classmethod
+    def from_dict(cls, fields: Fields) -> Offer:
+        """Read the values that `dataclasses.asdict` wrote; older files have no rule."""
+        limits = fields.fields("question")
+        return cls(
+            Question(limits.number("coverage", 0, 1), limits.number("budget", 0)),
+            fields.text("setting"),
+            Objectives.from_dict(fields.fields("promised")),
+            Seen.from_dict(fields.fields("seen")),
+            fields.text("rule") if "rule" in fields.values else "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a method offers on one split.
+
+    Attributes
+    ----------
+    offers : tuple of Offer
+        One for each question, or several for each rule; empty if the method could not run.
+    note : str
+        Why there are no offers, or a remark about them.
+    seconds : float
+        Processor time.
+    """
+
+    offers: tuple[Offer, ...]
+    note: str = ""
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "offers": [asdict(offer) for offer in self.offers],
+            "note": self.note,
+            "seconds": round(self.seconds, 3),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Fields, questions: Sequence[Question] | None = QUESTIONS) -> Answers:
+        """Read the values that `to_dict` wrote; if there are offers, they answer `questions`."""
+        listed = fields.many_fields("offers") if fields.items("offers") else []
+        offers = tuple(Offer.from_dict(one) for one in listed)
+        asked = [offer.question for offer in offers]
+        if offers and questions is not None and asked != list(questions):
+            rule = f"one for each of {len(questions)} questions, in their order, or none"
+            fields.refuse("offers", rule, f"{len(offers)} others")
+        return cls(offers, fields.text("note"), fields.number("seconds", 0))
+
+    def by_rule(self, rule: str) -> list[Offer]:
+        """Offers that a rule chose, one for each repeat."""
+        return [offer for offer in self.offers if offer.rule == rule]

@@ -1,0 +1,227 @@
+"""Sentences and tables about comparisons of answers made by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from support.comparisons import NOISE, made_answers, made_comparison, over_splits, two_methods
+
+from emsco.app.cli.study_tables import accuracy_table, seconds_line
+from emsco.lab.compare import MOST, TASKS
+from emsco.lab.compare_figure import draw_comparison
+from emsco.lab.compare_report import ComparisonReport, broken_limits, summary_of
+from emsco.lab.trials import Answers
+
+
+@pytest.fixture
+def level():
+    return two_methods(0.8, 0.8)
+
+
+def test_only_splits_that_all_methods_answered_count():
+    answers = {
+        "emsco": over_splits(0.8),
+        "cstc": over_splits(0.8, NOISE[:4]) | {7: Answers((), "one class is missing.", 0.1)},
+        "astc": {0: Answers((), "two classes only.", 0.1)},
+        "cost_ordered": {20: made_answers(0.9)},
+    }
+    comparison = made_comparison(answers)
+    assert (comparison.methods, comparison.splits) == (("emsco", "cstc"), (0, 1, 2, 3))
+    assert summary_of(comparison)[4:] == [
+        "ASTC was left out: two classes only.",
+        "CO-T was left out: it has no split in common with the others.",
+        "CSTC gave no answer on 1 of its splits, which are left out: one class is missing.",
+    ]
+
+
+def test_the_sentences_recommend_emsco_if_it_leads():
+    everyone, most, advice, kept = summary_of(two_methods(0.9, 0.8))
+    where = "EMSCO leads at a mean cost of at most 2, 5, 10, 20 and 40 % of everything."
+    assert everyone == f"If every row needs an answer, {where}"
+    assert most == f"If a tenth of the rows may be rejected, {where}"
+    assert advice == (
+        "Use EMSCO: no rival is more accurate, and it leads beyond chance in 10 of 10 comparisons."
+    )
+    assert kept == "On average EMSCO promised 90.0 % accuracy and kept 90.0 %."
+
+
+def better_at_large_budgets(question):
+    return 0.85 if question.budget >= 0.2 and question.coverage == 1 else 0.75
+
+
+def test_the_sentences_recommend_a_rival_where_it_is_better_beyond_chance():
+    everyone, _, advice, kept = summary_of(two_methods(0.8, better_at_large_budgets))
+    assert "EMSCO leads at a mean cost of at most 2, 5 and 10 % of everything; " in everyone
+    assert everyone.endswith("; CSTC leads at 20 and 40 %.")
+    assert advice == (
+        "Use CSTC at 20 and 40 % if every row needs an answer, where it beats EMSCO beyond chance, "
+        "and EMSCO elsewhere."
+    )
+    assert "EMSCO promised 80.0 % accuracy and kept 80.0 % and CSTC promised" in kept
+
+
+def test_the_sentences_say_if_a_lead_may_be_chance():
+    comparison = made_comparison(
+        {"emsco": over_splits(0.8, 10 * NOISE), "cstc": over_splits(0.81, -10 * NOISE)}
+    )
+    assert summary_of(comparison)[2] == (
+        "Use EMSCO or the leader at your budget: CSTC is more accurate at every budget if every "
+        "row needs an answer and at every budget if a tenth may be rejected, but no difference is "
+        "beyond chance."
+    )
+
+
+def test_a_lead_of_emsco_may_be_chance_too():
+    comparison = made_comparison(
+        {"emsco": over_splits(0.81, 10 * NOISE), "cstc": over_splits(0.8, -10 * NOISE)}
+    )
+    says = "Use EMSCO: no rival is more accurate, but no difference is beyond chance."
+    assert summary_of(comparison)[2] == says
+
+
+@pytest.mark.parametrize("cstc", [0.7, 0.9])
+def test_one_split_cannot_tell(cstc):
+    comparison = made_comparison({"emsco": {0: made_answers(0.8)}, "cstc": {0: made_answers(cstc)}})
+    assert summary_of(comparison)[2].endswith(", but one split cannot tell methods apart.")
+
+
+def best_at_5(question):
+    return 0.9 if question.budget == 0.05 else 0.75
+
+
+def test_the_sentences_name_one_rival_for_a_task():
+    comparison = made_comparison(
+        {
+            "emsco": over_splits(0.8),
+            "cstc": over_splits(better_at_large_budgets, NOISE[::-1]),
+            "astc": over_splits(best_at_5, NOISE[::-1]),
+        }
+    )
+    advice = summary_of(comparison)[2]
+    assert advice == (
+        "Use CSTC at 20 and 40 % if every row needs an answer and ASTC at 5 % if a tenth may be "
+        "rejected, where they beat EMSCO beyond chance, and EMSCO elsewhere unless the tables call "
+        "it behind."
+    )
+    assert len(advice.split()) <= 44
+
+
+def test_a_rival_that_is_better_everywhere_leaves_no_place_to_emsco():
+    assert summary_of(two_methods(0.7, 0.8))[2].endswith(", where it beats EMSCO beyond chance.")
+
+
+def test_the_sentences_say_if_a_rival_answers_too_few_rows():
+    advice = summary_of(two_methods(0.7, 0.8, coverage=0.8))[2]
+    assert "if a tenth may be rejected (answers only 72 %)" in advice
+
+
+def test_clearly_broken_limits_have_sentences():
+    comparison = two_methods(0.8, 0.8, coverage=0.95, cost=1.3)
+    assert broken_limits(comparison, MOST) == [
+        "Answered at worst, of the test rows: CSTC 85.5 %, where 90 % was asked.",
+        "On test rows CSTC spends 2.6 % where 2 % is allowed.",
+    ]
+    assert broken_limits(comparison, MOST)[1] in ComparisonReport(comparison).to_markdown()
+    assert not broken_limits(two_methods(0.8, 0.8, coverage=0.97, cost=1.25), MOST)
+
+
+@pytest.mark.parametrize(("n_splits", "splits"), [(1, "one split, "), (2, "")])
+def test_a_quick_comparison_says_so_under_every_title(n_splits, splits):
+    comparison = replace(made_comparison({"emsco": over_splits(0.8, NOISE[:n_splits])}), quick=True)
+    says = f"Quick: {splits}fewer settings, shorter searches; do not judge methods by it."
+    assert ComparisonReport(comparison).to_markdown().splitlines()[2] == says
+    assert str(accuracy_table(comparison, MOST).title).splitlines()[1] == says
+    assert ComparisonReport(comparison).to_dict()["quick"]
+
+
+def test_what_a_tenth_of_a_point_does_not_tell_apart_is_level(level):
+    assert "all methods are level at a mean cost of at most 2, 5, 10, " in summary_of(level)[0]
+
+
+def test_methods_without_emsco_and_a_method_alone_have_sentences_too():
+    answers = {"cstc": over_splits(0.8), "astc": over_splits(0.7)}
+    assert summary_of(made_comparison(answers))[2:] == [
+        "Use CSTC, by mean ranks over all budgets, but leads are tested only against EMSCO.",
+        "On average CSTC promised 80.0 % accuracy and kept 80.0 %.",
+    ]
+    alone = summary_of(made_comparison({"cstc": over_splits(0.8)}))
+    assert "CSTC is 80.0, 80.0, 80.0, 80.0 and 80.0 % correct at mean costs of" in alone[0]
+    assert alone[2:] == [
+        "No other method took part.",
+        "On average CSTC promised 80.0 % accuracy and kept 80.0 %.",
+    ]
+
+
+def test_without_emsco_each_task_may_have_another_leader():
+    answers = {"cstc": over_splits(better_at_large_budgets), "astc": over_splits(0.75)}
+    assert summary_of(made_comparison(answers))[2].startswith(
+        "Use CSTC if every row needs an answer and any method if a tenth may be rejected, by "
+    )
+
+
+def test_no_method_at_all_is_said_so():
+    comparison = made_comparison({"cstc": {0: Answers((), "no.", 0.1)}})
+    report = ComparisonReport(comparison)
+    assert report.summary() == ["No method could run.", "CSTC was left out: no."]
+    assert json.loads(json.dumps(report.to_dict()))["methods"] == {}
+    assert "was left out" in report.to_markdown()
+    assert draw_comparison(comparison).axes
+
+
+def test_the_record_is_plain_and_complete():
+    plain = json.loads(
+        json.dumps(ComparisonReport(two_methods(0.9, 0.8)).to_dict(), allow_nan=False)
+    )
+    own = plain["methods"]["emsco"]
+    assert len(own["answers"]) == 36
+    assert own["answers"][1]["asked"] == {"coverage": 1.0, "budget": 0.05}
+    assert own["mean_rank"] == {"everyone": 1.0, "most": 1.0, "volume": 1.0}
+    assert own["promise"]["gap"] == pytest.approx(0.0)
+    assert [len(duels) for duels in plain["duels"].values()] == [5, 5, 1]
+    assert plain["duels"]["everyone"][0]["verdict"] == "ahead"
+
+
+def test_the_tables_have_every_method_in_every_task(level):
+    text = ComparisonReport(level).to_markdown()
+    assert text.startswith("# Methods on made up: 10 splits, 300 fitted and 100 test rows\n")
+    assert text.count("| **EMSCO** |") == 4 + 5 + 1
+    assert "| CSTC | 0.00 (1, level) |" in text
+    for task in TASKS:
+        assert accuracy_table(level, task).row_count == 2
+    assert seconds_line(level).endswith(": EMSCO 1.5, CSTC 1.5.")
+
+
+def test_tables_have_margins_from_five_splits_on(level):
+    assert "| **EMSCO** | 80.0 ± 0.4 (80.0) |" in ComparisonReport(level).to_markdown()
+    few = {"emsco": over_splits(0.8, NOISE[:4]), "cstc": over_splits(0.8, NOISE[:4])}
+    text = ComparisonReport(made_comparison(few)).to_markdown()
+    assert "±" not in text
+    assert "| CSTC | 0.00 (1, level) |" in text
+
+
+def test_one_split_has_no_tests():
+    comparison = made_comparison({"emsco": {0: made_answers(0.8)}, "cstc": {0: made_answers(0.7)}})
+    report = ComparisonReport(comparison)
+    assert report.to_markdown().count("+10.00 (–)") == 2 * 5
+    assert report.to_dict()["duels"]["most"][0] == {
+        "method": "emsco",
+        "rival": "cstc",
+        "budget": 0.02,
+        "gain": pytest.approx(0.1),
+        "p_value": None,
+        "verdict": None,
+    }
+
+
+def test_without_emsco_no_column_has_its_lead():
+    answers = {"cstc": over_splits(0.8), "astc": over_splits(0.7)}
+    assert "ead of EMSCO" not in ComparisonReport(made_comparison(answers)).to_markdown()
+
+
+def test_money_says_that_rejections_are_free(level):
+    text = ComparisonReport(level).to_markdown()
+    assert "an error costs 10, everything 10, a rejection nothing." in text
+    text = ComparisonReport(replace(level, reject_cost=2.0)).to_markdown()
+    assert "an error costs 10, everything 10, a rejection 2." in text

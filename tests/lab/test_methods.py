@@ -1,0 +1,81 @@
+"""How methods answer questions on a split."""
+
+from __future__ import annotations
+
+import pytest
+from support.comparisons import FirstColumns, small_set
+
+from emsco.errors import ParameterError
+from emsco.lab.methods import (
+    answer_with_emsco,
+    answer_with_rival,
+    check_methods,
+    new_rival,
+    with_known_params,
+)
+from emsco.lab.trials import BUDGETS, QUESTIONS, CostedRows, LabelledRows, Question
+
+
+@pytest.fixture(scope="module")
+def trial():
+    made = small_set()
+    return CostedRows(LabelledRows(made.X, made.y), made.costs).trial(0, 0)
+
+
+@pytest.fixture(scope="module")
+def offers(trial):
+    return answer_with_rival(FirstColumns(trial.costs), trial, QUESTIONS, 5)
+
+
+def test_every_question_is_answered_within_its_limits_on_the_rows_that_choose(trial, offers):
+    assert [offer.question for offer in offers] == list(QUESTIONS)
+    for offer in offers:
+        assert offer.promised.coverage >= offer.question.coverage - 1e-9
+        assert offer.promised.cost <= offer.question.budget * trial.costs.total + 1e-9
+
+
+def test_where_everyone_is_asked_for_everyone_is_answered(offers):
+    assert {offer.seen.coverage for offer in offers if offer.question.coverage == 1} == {1.0}
+
+
+def test_a_larger_budget_promises_no_less(offers):
+    by_question = {offer.question: offer.promised.accuracy for offer in offers}
+    promised = [by_question[Question(1.0, budget)] for budget in BUDGETS]
+    assert promised == sorted(promised)
+    assert promised[-1] > promised[0]
+
+
+def test_who_can_afford_nothing_answers_with_the_commonest_class(trial, offers):
+    least = offers[QUESTIONS.index(Question(1.0, 0.02))]
+    label, share = trial.fitted.commonest()
+    assert (least.setting, least.promised.accuracy, least.seen.cost) == ("", share, 0.0)
+    assert least.seen.accuracy == (trial.test.y == label).mean()
+
+
+def test_a_rival_may_reject_the_rows_it_is_least_sure_of(offers):
+    some = offers[QUESTIONS.index(Question(0.5, 1.0))]
+    assert 0.5 <= some.promised.coverage < 0.6
+    everyone = offers[QUESTIONS.index(Question(1.0, 1.0))]
+    assert some.promised.accuracy > everyone.promised.accuracy
+
+
+def test_emsco_answers_from_its_fronts(trial):
+    questions = [Question(coverage, budget) for coverage in (1.0, 0.9) for budget in (0.02, 1.0)]
+    found, _ = answer_with_emsco(
+        trial, questions, generations=2, population_size=20, estimator="logistic", cv=0.33
+    )
+    assert [offer.question for offer in found] == questions
+    assert (found[0].seen.coverage, found[1].seen.coverage) == (1.0, 1.0)
+    assert all(offer.promised.coverage >= offer.question.coverage - 1e-9 for offer in found)
+
+
+def test_only_parameters_that_a_rival_has_are_set():
+    rival = with_known_params(FirstColumns(), n_used=3, random_state=7)
+    assert rival.get_params() == {"costs": None, "n_used": 3}
+    assert new_rival("cost_aware_boosting", small_set().costs, random_state=3).random_state == 3
+
+
+def test_a_label_is_refused_with_the_name_that_was_meant():
+    with pytest.raises(ParameterError, match='did you mean "cost_ordered"'):
+        check_methods(["CO-T"])
+    assert check_methods(["emsco", "cstc", "emsco"]) == ("emsco", "cstc")
