@@ -342,7 +342,9 @@ def reports_of(
             if (job.data, job.method) == (name, method)
         }
         if own:
-            reports[name] = ComparisonReport(MethodComparison.from_answers(name, costed_rows(name), own))
+            reports[name] = ComparisonReport(
+                MethodComparison.from_answers(name, costed_rows(name), own)
+            )
     return {name: one for name, one in reports.items() if one.comparison.methods}
 
 

@@ -28,7 +28,7 @@ from emsco._base.progress import JobProgress
 from emsco._base.typing import FloatArray
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
-from emsco.lab.answering import LabelledRows, Trial
+from emsco.lab.trials import LabelledRows, TrialRows
 from emsco.models.engine import LogisticEngine, SplitRows
 from emsco.scale.cuda.engine import backend
 from emsco.scale.dask import MemoryTable
@@ -273,7 +273,7 @@ PREFIX = "features:"
 HEADS = ("set", "seed", "volume, all rows", "volume, sample", "ratio", "s, all rows", "s, sample")
 
 
-def trial_of(name: str, n_rows: int, seed: int) -> Trial:
+def trial_of(name: str, n_rows: int, seed: int) -> TrialRows:
     """Rows to fit on and fresh ones, of a set by name or of correlated features by their number."""
     if not name.startswith(PREFIX):
         trial = rows_of(name, n_rows, seed)
@@ -284,10 +284,12 @@ def trial_of(name: str, n_rows: int, seed: int) -> Trial:
     X, y = make_rows(n_rows + FRESH_ROWS, n_features, seed)
     costs = FeatureCosts.from_array(np.random.default_rng(seed).integers(1, 20, n_features))
     fitted, fresh = LabelledRows(X[:n_rows], y[:n_rows]), LabelledRows(X[n_rows:], y[n_rows:])
-    return Trial(fitted, fresh, costs, seed)
+    return TrialRows(fitted, fresh, costs, seed)
 
 
-def measured_trial(trial: Trial, settings: dict, screen_rows: int | None) -> tuple[float, float]:
+def measured_trial(
+    trial: TrialRows, settings: dict, screen_rows: int | None
+) -> tuple[float, float]:
     """Hypervolume of a front on test rows, and the time of its fit."""
     clf = EMSCOClassifier(trial.costs, screen_rows=screen_rows, **settings)
     clock = process_time if settings["device"] == "cpu" else perf_counter
@@ -301,7 +303,7 @@ def measured_trial(trial: Trial, settings: dict, screen_rows: int | None) -> tup
     return float(hypervolume(points, ref=[0.0] * 3, maximise=True)), seconds
 
 
-def figures_of_trial(clf: EMSCOClassifier, place: int, trial: Trial) -> FloatArray:
+def figures_of_trial(clf: EMSCOClassifier, place: int, trial: TrialRows) -> FloatArray:
     """Coverage, accuracy and share of the cost saved of one point on test rows."""
     found = clf.front_.cascade(place).decide(trial.test.X)
     accepted = np.asarray(found.accepted)

@@ -23,7 +23,7 @@ TRIALS = {  # few of those that are slow to use; python tools/attack.py files ma
     "history": 8,
     "result of a sweep": 30,
     "result of a method": 40,
-    "result of a contest": 6,
+    "result of a comparison": 6,
     "journal": 8,
     "cases of a service": 8,
     "table, CSV": 10,

@@ -114,7 +114,9 @@ def tally_of(landscape: SingleThresholdSpace, per_one: int = 1, n_jobs: int = 1)
     )
 
 
-def _tally_part(landscape: SingleThresholdSpace, firsts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _tally_part(
+    landscape: SingleThresholdSpace, firsts: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
     most = landscape.max_stages - 1
     rows = np.zeros((most + 1, landscape.accepts.shape[1]), dtype=np.uint64)
     rows[0] = pack(np.ones(landscape.n_rows, dtype=np.bool_))
