@@ -603,7 +603,9 @@ KINDS: dict[str, Kind] = {
     "history": Kind("run", "run/history.csv", "text", _use_history),
     "result of a sweep": Kind("results", "results/sweep-*.json", "document", _use_sweep),
     "result of a method": Kind("results", "results/method-*.json", "document", _use_method),
-    "result of a comparison": Kind("results", "results/made-up-*.json", "document", _use_comparison),
+    "result of a comparison": Kind(
+        "results", "results/made-up-*.json", "document", _use_comparison
+    ),
     "journal": Kind(
         "checkpoint", "checkpoint/journal.sqlite", "store", _use_fit(fit_with_checkpoint)
     ),
