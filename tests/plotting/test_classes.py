@@ -48,7 +48,7 @@ def test_weights_have_4_digits():
 
 def test_more_than_6_classes_have_shares_alone():
     (table,) = class_tables(by_class(range(7)), width=10_000)
-    assert table.headings == ("class", "rows", "labelled", "found", "right when said")
+    assert table.headings == ("class", "rows", "labelled", "recall", "precision")
     assert len(table.lines) == 7
 
 

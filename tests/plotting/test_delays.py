@@ -7,7 +7,6 @@ from support.handmade import make_front
 from support.looks import words_of
 
 from emsco.app.explorer.contents import front_contents
-from emsco.plotting.flow import cascade_boxes
 
 
 def slow(front):
@@ -29,9 +28,3 @@ def test_the_plot_of_a_cascade_has_delays(width):
 def test_the_page_has_delays_after_each_stage():
     assert data_of(slow(make_front()))["waits"] == [[0, 2, 9], [7, 7]]
     assert data_of(make_front())["waits"] is None
-
-
-def test_the_diagram_of_an_estimator_has_delays():
-    boxes = cascade_boxes(slow(make_front()).flow(0), 0.8).name_details
-    assert "so far 13.5\ndelay so far 2\n" in boxes[1]
-    assert "delay" not in "".join(cascade_boxes(make_front().flow(0), 0.8).name_details)

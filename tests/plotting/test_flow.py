@@ -10,7 +10,6 @@ from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts
 from emsco.cascade import Decisions, Evaluation
-from emsco.plotting.flow import Flow
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +31,7 @@ def test_a_flow_has_the_figures_of_its_point(fitted):
 def test_a_flow_has_the_figures_of_its_evaluation(fitted):
     model, X, y = fitted
     report = model.evaluate(X, y)
-    flow = Flow.from_evaluation(report)
+    flow = report.flow()
     found = (flow.coverage, flow.accuracy, flow.cost)
     assert found == pytest.approx((report.coverage, report.accuracy, report.cost))
 
@@ -49,15 +48,16 @@ def test_weights_that_do_not_add_up_to_the_last_bit_leave_no_rows_behind(seed):
         cost=stage.astype(float),
     )
     weights = rng.integers(1, 9, size=50) / 10
-    flow = Flow.from_evaluation(
-        Evaluation.from_decisions(decisions, np.zeros(50), weights, np.arange(2.0), [("a",)] * 3)
+    evaluation = Evaluation.from_decisions(
+        decisions, np.zeros(50), weights, np.arange(2.0), [("a",)] * 3
     )
+    flow = evaluation.flow()
     assert (flow.rejected, flow.stages[-1].staying) == (0, 0)
 
 
 def test_rows_that_reach_a_stage_are_those_that_did_not_leave_before(fitted):
     model, X, y = fitted
-    flow = Flow.from_evaluation(model.evaluate(X, y))
+    flow = model.evaluate(X, y).flow()
     left = flow.n_rows
     for stage in flow.stages:
         assert stage.reached == left
@@ -73,7 +73,7 @@ def test_stages_cost_what_their_features_do(fitted):
 
 def test_all_rows_are_in_the_histogram_of_costs(fitted):
     model, X, y = fitted
-    flow = Flow.from_evaluation(model.evaluate(X, y))
+    flow = model.evaluate(X, y).flow()
     histogram = flow.cost_histogram()
     assert sum(rows for _, rows in histogram) == flow.n_rows
     assert histogram == sorted(histogram)

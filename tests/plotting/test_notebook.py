@@ -13,16 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import config_context
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from support.handmade import NAMES, make_cascade, make_front, make_front_of_thresholds, make_rows
-from support.settings import ONE_THRESHOLD, PLAIN
+from support.handmade import NAMES, make_cascade, make_front, make_rows
+from support.settings import PLAIN
 
 from emsco import Decisions, EMSCOClassifier
 from emsco._base.text import listed
-from emsco.plotting.flow import cascade_boxes
 from emsco.plotting.notebook import Dot, boxes, fragment, note, scatter, table
 
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a & b", "</style><b>")
@@ -155,48 +150,7 @@ def test_names_that_find_no_room_are_counted():
     assert listed(["age", *"bcd"], most=1) == "age and 3 more"
 
 
-def test_the_diagram_of_scikit_learn_shows_the_deployed_stages(fitted):
-    text = shown(fitted._repr_html_())
-    for stage in fitted.front_.flow(fitted.point_).stages:
-        assert f"stage {stage.number}, cost {stage.cost:g}" in text
-        assert f"buys {', '.join(stage.features)}" in text
-        assert f"{stage.left} leave, with confidence of at least 0.8" in text
-    assert f"{fitted.front_.flow(fitted.point_).rejected} of 40 scored rows" in text
-
-
-def test_the_stages_are_there_inside_a_pipeline_and_a_search_of_settings(fitted, small_problem):
-    clf = EMSCOClassifier(min_confidence=0.8, max_stages=2, random_state=0, **PLAIN)
-    grid = GridSearchCV(make_pipeline(StandardScaler(), clf), {}, cv=2).fit(*small_problem)
-    for outer in (grid, grid.best_estimator_):
-        assert "stage 1, cost" in shown(outer._repr_html_())
-
-
-def test_before_a_fit_the_diagram_is_that_of_any_estimator():
-    clf = EMSCOClassifier(estimator=RandomForestClassifier())
-    text = shown(clf._repr_html_())
-    assert "estimator: RandomForestClassifier" in text
-    assert "stage 1" not in text
-
-
-def test_names_in_the_diagram_are_text(small_problem):
-    pandas = pytest.importorskip("pandas")
-    X = pandas.DataFrame(small_problem[0], columns=[*HOSTILE, "x4", "x5"])
-    clf = EMSCOClassifier(max_stages=1, random_state=0, **ONE_THRESHOLD).fit(X, small_problem[1])
-    tags = Tags(clf._repr_html_())
-    assert tags.names.count("script") == 1  # scikit-learn's own
-    assert "img" not in tags.names
-
-
 def test_text_is_what_it_was_and_all_there_is_where_diagrams_are_off(fitted):
     assert repr(fitted).startswith("EMSCOClassifier(")
     with config_context(display="text"):
         assert list(fitted._repr_mimebundle_()) == ["text/plain"]
-
-
-def test_boxes_say_what_each_stage_needs():
-    front = make_front_of_thresholds()
-    first, _, last, _ = cascade_boxes(front.flow(0), front.min_confidence).name_details
-    assert "40 leave, with confidence of at least 0.9, 97.5% correct" in first
-    assert "20 leave, at any confidence, 65.0% correct" in last
-    plain = cascade_boxes(front.flow(1), front.min_confidence).name_details
-    assert all("at least 0.8" in box for box in plain[:-1])

@@ -16,8 +16,7 @@ from emsco.errors import Hint, Remedy
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
 from emsco.plotting.flow import Flow
-from emsco.plotting.marks import ReferenceMark
-from emsco.plotting.trade_offs import FrontPicture, FrontSeries
+from emsco.plotting.trade_offs import FrontPicture, FrontSeries, ReferenceMark
 from emsco.plotting.workflow import CascadePicture
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def cascade_picture(
     check_choice("on", on, ON[:2])
     costs, design = front.costs, front[which].design
     if on == "seen":
-        flow = Flow.from_evaluation(_seen_figures(front, on)[which], design.thresholds)
+        flow = _seen_figures(front, on)[which].flow(design.thresholds)
     else:
         flow = flow_of(front[which], costs)
     return CascadePicture(

@@ -18,9 +18,8 @@ from emsco.plotting.figures import (
     save_figure,
     write_figure,
 )
-from emsco.plotting.marks import ReferenceMark
 from emsco.plotting.promises import PromiseTrack, draw_monitor
-from emsco.plotting.trade_offs import FrontPicture, FrontSeries, draw_front
+from emsco.plotting.trade_offs import FrontPicture, FrontSeries, ReferenceMark, draw_front
 from emsco.plotting.workflow import CascadePicture, draw_cascade
 
 __all__ = [

@@ -13,7 +13,7 @@ from emsco.stats.by_class import ByClass
 
 MOST_LABELS = 6  # with more, the counts by label would fill a page
 MOST_LINES = 20
-_SHARES = ("class", "rows", "labelled", "found", "right when said")
+_SHARES = ("class", "rows", "labelled", "recall", "precision")
 _LONGEST, _LONGEST_HEADING = 10, 7
 _GAP = 2
 
@@ -61,18 +61,18 @@ class ClassTable:
 
 
 def class_tables(
-    found: ByClass, width: int, intervals: _Intervals | None = None
+    by_class: ByClass, width: int, intervals: _Intervals | None = None
 ) -> list[ClassTable]:
     """Return tables of results by class that fit into `width` characters.
 
     With up to 6 classes, they include the rows that got each label: as further columns if there
     is room, otherwise as a second table. `intervals` stand beside the shares.
     """
-    names = [_name(label) for label in found.labels[:MOST_LINES]]
-    shares = ClassTable(_SHARES, _share_lines(found, names, intervals))
+    names = [_name(label) for label in by_class.labels[:MOST_LINES]]
+    shares = ClassTable(_SHARES, _share_lines(by_class, names, intervals))
     if len(names) > MOST_LABELS:
         return [shares]
-    counts = [tuple(map(whole, line)) for line in found.counts]
+    counts = [tuple(map(whole, line)) for line in by_class.counts]
     said = (*(f"as {name}" for name in names), "rejected")
     beside = zip(shares.lines, counts, strict=True)
     both = ClassTable((*_SHARES, *said), tuple((*line, *more) for line, more in beside))
@@ -83,46 +83,48 @@ def class_tables(
     return [shares, ClassTable(("labelled as", *short, "rejected"), lines)]
 
 
-def class_text(found: ByClass, width: int, intervals: _Intervals | None = None) -> list[str]:
+def class_text(by_class: ByClass, width: int, intervals: _Intervals | None = None) -> list[str]:
     """Return lines of text with the results by class, without the notes below them."""
-    return [line for one in class_tables(found, width, intervals) for line in one.text()]
+    return [line for one in class_tables(by_class, width, intervals) for line in one.text()]
 
 
-def class_html(found: ByClass, intervals: _Intervals | None = None) -> str:
+def class_html(by_class: ByClass, intervals: _Intervals | None = None) -> str:
     """Make a table of the results by class, with its notes."""
-    (one,) = class_tables(found, 10_000, intervals)  # a notebook scrolls
-    notes = "".join(map(note, class_notes(found)))
+    (one,) = class_tables(by_class, 10_000, intervals)  # a notebook scrolls
+    notes = "".join(map(note, class_notes(by_class)))
     return f"<div>{table(one.headings, one.lines, ('class',))}{notes}</div>"
 
 
 def class_notes(
-    found: ByClass, all_in: str = "by_class.to_pandas()", *, brief: bool = False
+    by_class: ByClass, all_in: str = "by_class.to_pandas()", *, brief: bool = False
 ) -> list[str]:
     """Say how often the commonest class is the correct answer, and if labels are no better.
 
     If classes are left out of the table, say how many, and that `all_in` has them all; if `brief`,
     only that.
     """
-    more = len(found.labels) - MOST_LINES
+    more = len(by_class.labels) - MOST_LINES
     lines = [f"{more:,} more; {all_in} has all."] if more > 0 else []
-    if brief or not found.rows.any():
+    if brief or not by_class.rows.any():
         return lines
-    label = found.commonest
+    label = by_class.commonest
     name = f'"{_name(label)}"' if isinstance(label, str) else _name(label)
-    share = f"{found.commonest_share:.1%}"
+    share = f"{by_class.commonest_share:.1%}"
     lines.append(f"Always answering {name} would be right for {share} of the rows, at no cost.")
-    if not found.beats_commonest:
+    if not by_class.beats_commonest:
         lines.append("The labels given are no better than that.")
     return lines
 
 
 def _share_lines(
-    found: ByClass, names: Sequence[str], intervals: _Intervals | None
+    by_class: ByClass, names: Sequence[str], intervals: _Intervals | None
 ) -> tuple[tuple[str, ...], ...]:
     """Return the cells of each class: rows, coverage, recall and precision."""
-    recall = _cells(found.recall.tolist(), None if intervals is None else intervals.recall)
-    precision = _cells(found.precision.tolist(), None if intervals is None else intervals.precision)
-    columns = (found.rows, found.coverage, found.given)
+    recall = _cells(by_class.recall.tolist(), None if intervals is None else intervals.recall)
+    precision = _cells(
+        by_class.precision.tolist(), None if intervals is None else intervals.precision
+    )
+    columns = (by_class.rows, by_class.coverage, by_class.given)
     values = zip(*(column.tolist()[: len(names)] for column in columns), strict=True)
     return tuple(
         (

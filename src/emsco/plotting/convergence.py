@@ -19,8 +19,8 @@ from emsco.plotting.figures import (
     check_axes,
     check_width,
     figure_of,
-    new_figure,
     soften,
+    stacked_panels,
 )
 
 if TYPE_CHECKING:
@@ -109,11 +109,11 @@ def draw_convergence(record: Convergence, width: float = COLUMN, ax: Axes | None
         Existing axes to draw into; they show coverage and accuracy only.
     """
     check_width(width)
-    if (found := len(record.generation)) < _LEAST:
+    if (n_generations := len(record.generation)) < _LEAST:
         raise DataError(
             f"a history must have at least {_LEAST} generations to draw how its search converged, "
-            f"got {found}: exact search settles all designs in one step. Draw its front instead, "
-            "or search by evolution."
+            f"got {n_generations}: exact search settles all designs in one step. Draw its front "
+            "instead, or search by evolution."
         )
     shares = {"coverage": record.best_coverage, metric_name(record.metric): record.best_accuracy}
     if ax is not None:
@@ -121,16 +121,14 @@ def draw_convergence(record: Convergence, width: float = COLUMN, ax: Axes | None
         _draw_panel(panel, record, "best design", shares)
         _name_generations(panel, record)
         return figure_of(panel)
-    figure = new_figure(width, 3.2 + 0.35 * width)
-    figure.set_layout_engine("constrained")
-    first, costs, sizes, counts = figure.subplots(4, 1, sharex=True, height_ratios=(4, 3, 3, 4))
+    figure, panels = stacked_panels(width, 3.2 + 0.35 * width, (4, 3, 3, 4))
+    first, costs, sizes, counts = panels
     _draw_panel(first, record, "best design", shares)
     _draw_panel(costs, record, "its mean cost", {"": record.best_cost})
     _draw_panel(sizes, record, "designs on the front", {"": record.n_front})
     scored = {"designs": record.n_designs, "subsets": record.n_subsets}
     _draw_panel(counts, record, "scored so far", scored)
-    drawn = (sizes, [record.n_front]), (counts, [*scored.values()])
-    for panel, lines in drawn:
+    for panel, lines in ((sizes, [record.n_front]), (counts, list(scored.values()))):
         if any(map(_jumps, lines)):
             panel.set_yscale("log")  # a proof counts all designs at once, in its last step
         else:

@@ -75,7 +75,7 @@ class CostClasses:
     def from_sets(cls, sets: Mapping[str, FeatureCosts]) -> Self:
         """Put several data sets side by side; class 1 holds the cheapest features of each."""
         values = {name: np.unique(costs.costs) for name, costs in sets.items()}
-        n_classes = max(len(found) for found in values.values())
+        n_classes = max(map(len, values.values()))
         cells = tuple(
             tuple(
                 _names(costs, costs.costs == values[name][i]) if i < len(values[name]) else ()
@@ -84,8 +84,8 @@ class CostClasses:
             for i in range(n_classes)
         )
         titles = tuple(
-            f"{name} ({', '.join(f'{value:g}' for value in found)})"
-            for name, found in values.items()
+            f"{name} ({', '.join(f'{cost:g}' for cost in distinct)})"
+            for name, distinct in values.items()
         )
         return cls("class", tuple(str(i + 1) for i in range(n_classes)), titles, cells)
 

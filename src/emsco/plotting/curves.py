@@ -17,8 +17,10 @@ from emsco.plotting.figures import (
     check_width,
     figure_of,
     line_look,
+    name_marks,
     new_figure,
     soften,
+    stacked_panels,
 )
 from emsco.stats.intervals import share_intervals
 from emsco.stats.reliability import Reliability, RiskCoverage
@@ -70,9 +72,7 @@ def draw_reliability(
         if not column:
             above.set_ylabel(_ACCURACY, fontsize=8)
             below.set_ylabel("rows", fontsize=8)
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    place = "outside lower center"
-    figure.legend(handles, labels, loc=place, ncols=3, frameon=False, fontsize=7, columnspacing=1.2)
+    name_marks(figure, panels[0], columns=3, columnspacing=1.2)
     return figure
 
 
@@ -175,16 +175,11 @@ def draw_risk_coverage(
         panel.set_xlabel("coverage", fontsize=8)
         panel.legend(loc="upper left", fontsize=7, framealpha=0.85)
         return figure_of(panel)
-    figure = new_figure(width, 1.9 + 0.55 * min(width, 7.0))
-    figure.set_layout_engine("constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    figure, (above, below) = stacked_panels(width, 1.9 + 0.55 * min(width, 7.0), (3, 2))
     _draw_curves(above, records, "risk", at)
     _draw_curves(below, records, "cost", at)
     below.set_xlabel("coverage", fontsize=8)
-    handles, labels = above.get_legend_handles_labels()
-    columns = max(2, int(width // 1.15))
-    place = "outside lower center"
-    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)
+    name_marks(figure, [above], columns=max(2, int(width // 1.15)))
     return figure
 
 

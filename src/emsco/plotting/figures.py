@@ -25,6 +25,7 @@ _DPI = 200.0
 _TITLE, _EDGE = 0.24, 0.06  # inches: the height of a title, and its distance from the edge
 _LETTERS = 15  # of a title, per inch
 _STEPS = 20  # a scale of coverage begins and ends at a multiple of 1 / 20
+_LONGEST_UNIT = 12  # characters of a currency
 _ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = "viridis"  # dark to light, so readers with colour blindness can use it
 DARK = "0.15"
@@ -181,6 +182,17 @@ def coverage_ends(coverages: Sequence[float]) -> tuple[float, float]:
     return min(low, high - 1 / _STEPS), high
 
 
+def stacked_panels(
+    width: float, height: float, height_ratios: Sequence[float] = (1,)
+) -> tuple[Figure, list[Any]]:
+    """Make a figure of panels that stand one below the other and share their horizontal axis."""
+    figure = new_figure(width, height)
+    figure.set_layout_engine("constrained")
+    ratios = list(height_ratios)
+    panels = figure.subplots(len(ratios), 1, sharex=True, squeeze=False, height_ratios=ratios)
+    return figure, list(panels[:, 0])
+
+
 def soften(panel: Any, size: float = 7) -> None:
     """Give a panel small ticks, a light grid, and lines only at the left and at the bottom."""
     panel.tick_params(labelsize=size, width=0.6, length=2.5)
@@ -192,8 +204,36 @@ def soften(panel: Any, size: float = 7) -> None:
         panel.spines[side].set_linewidth(0.6)
 
 
-def name_marks(figure: Figure, panels: Sequence[Any], columns: int) -> None:
-    """Add a legend of the markers below the panels."""
+def name_marks(figure: Figure, panels: Sequence[Any], columns: int, **look: Any) -> None:
+    """Add a legend of the markers of the first panel below all panels."""
     handles, labels = panels[0].get_legend_handles_labels()
-    place = "outside lower center"
-    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)
+    look = {"loc": "outside lower center", "frameon": False, "fontsize": 7} | look
+    figure.legend(handles, labels, ncols=columns, **look)
+
+
+def check_currency(currency: str | None) -> str:
+    """Return the unit of costs without blanks around it, "" for None.
+
+    Raises
+    ------
+    ParameterError
+        Unless it is a short text that can stand beside a number.
+    """
+    if currency is None:
+        return ""
+    is_text = isinstance(currency, str) and currency.isprintable()
+    if not is_text or not 0 < len(currency.strip()) <= _LONGEST_UNIT:
+        rule = f"be a text of 1 to {_LONGEST_UNIT} characters, such as '€' or 'minutes'"
+        raise refused("currency", rule, currency)
+    return currency.strip()
+
+
+def unit_of(currency: str) -> str:
+    """Return what stands after a cost.
+
+    Examples
+    --------
+    >>> f"cost 12{unit_of('€')}", f"cost 12{unit_of('')}"
+    ('cost 12 €', 'cost 12')
+    """
+    return f" {currency}" if currency else ""

@@ -18,8 +18,8 @@ from emsco.plotting.figures import (
     check_axes,
     check_width,
     figure_of,
-    new_figure,
     soften,
+    stacked_panels,
 )
 
 if TYPE_CHECKING:
@@ -83,24 +83,18 @@ def draw_monitor(
     check_width(width)
     if not tracks:
         raise refused("tracks", "be of at least one promise", tracks, got="none")
-    if ax is not None:
-        return _draw_one(check_axes(ax), tracks)
-    figure = new_figure(width, 0.5 + 1.45 * len(tracks))
-    figure.set_layout_engine("constrained")
-    panels = figure.subplots(len(tracks), 1, sharex=True, squeeze=False)[:, 0]
+    if ax is None:
+        figure, panels = stacked_panels(width, 0.5 + 1.45 * len(tracks), [1] * len(tracks))
+    elif len(tracks) > 1:
+        hint = "draw them one by one, as in tracks[:1]"
+        raise refused("ax", "be left out for several promises", ax, got="axes", hint=hint)
+    else:
+        panels = [check_axes(ax)]
+        figure = figure_of(ax)
     for panel, track in zip(panels, tracks, strict=True):
         _draw_track(panel, track)
     panels[-1].set_xlabel("rows", fontsize=8)
     return figure
-
-
-def _draw_one(ax: Any, tracks: Sequence[PromiseTrack]) -> Figure:
-    if len(tracks) > 1:
-        hint = "draw them one by one, as in tracks[:1]"
-        raise refused("ax", "be left out for several promises", ax, got="axes", hint=hint)
-    _draw_track(ax, tracks[0])
-    ax.set_xlabel("rows", fontsize=8)
-    return figure_of(ax)
 
 
 def _draw_track(panel: Any, track: PromiseTrack) -> None:

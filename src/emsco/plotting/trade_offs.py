@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_choice, refused
-from emsco._base.objectives import Expected, metric_brief, metric_name
+from emsco._base.objectives import Expected, Objectives, metric_brief, metric_name
 from emsco._base.text import counted, shorten
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.errors import Parameter, ParameterError
@@ -22,299 +23,17 @@ from emsco.plotting.figures import (
     MARKERS,
     add_scale,
     check_axes,
+    check_currency,
     check_width,
     figure_of,
     new_figure,
     soften,
+    stacked_panels,
 )
-from emsco.plotting.marks import ReferenceMark, check_currency
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-_INK = "black"
-_LOOK: dict[str, Any] = {
-    "marker": "D",
-    "markerfacecolor": "white",
-    "markeredgecolor": _INK,
-    "markeredgewidth": 0.9,
-    "markersize": 4,
-}
-EXPECTED_KEY: dict[str, Any] = _LOOK | {"label": "expected"}
-_LINE: dict[str, Any] = {"color": _INK, "linewidth": 0.6, "zorder": 2.9}  # behind the points
-_INTERVAL: dict[str, Any] = {
-    "color": _INK,
-    "linewidth": 0.7,
-    "zorder": 4.1,
-    "marker": "_",
-    "markersize": 4,
-}
-
-
-def draw_expected(
-    panel: Any, scored: Sequence[float], expected: Expected, objectives: Sequence[str]
-) -> None:
-    """Draw expected figures over two or three objectives, and a line from the scored ones.
-
-    The 95 % interval is that of the vertical objective, the last.
-    """
-    *ground, up = (getattr(expected, name) for name in objectives)
-    places = [one.value for one in ground]
-    ends = [*((one, one) for one in places), (up.low, up.high)]
-    panel.plot(*zip(scored, [*places, up.value], strict=True), **_LINE)
-    panel.plot(*ends, **_INTERVAL)
-    panel.plot(*([one] for one in (*places, up.value)), **_LOOK, linestyle="none", zorder=4.2)
-
-
-def reach_of(expected: Expected | None, objectives: Sequence[str]) -> list[tuple[float, ...]]:
-    """Return the values that each axis must reach for `draw_expected`, in order."""
-    if expected is None:
-        return [()] * len(objectives)
-    *ground, up = (getattr(expected, name) for name in objectives)
-    return [*((one.value,) for one in ground), (up.low, up.high)]
-
-
-_INK_of_references, _PALE = "0.3", "0.6"
-_LOOK_of_references: dict[str, Any] = {"marker": "x", "s": 24, "linewidths": 1.1, "zorder": 3.5}
-REFERENCE_KEY: dict[str, Any] = {
-    "marker": "x",
-    "label": "no cascade",
-    "color": _INK_of_references,
-    "markersize": 4.5,
-}
-_REACH = 1.0  # an axis reaches for a reference by at most the range of the points, on either side
-_LONGEST = 26
-_FONT = 6.0
-_NAMES: dict[str, Any] = {
-    "fontsize": _FONT,
-    "color": DARK,
-    "zorder": 5,
-    "parse_math": False,
-    # A pale ground lets a name be read over points.
-    "bbox": {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7},
-}
-_LINE_of_references, _BESIDE = (
-    7.5,
-    5.0,
-)  # points between lines of text, and between a cross and its name
-_RADIUS = 2.2  # of a mark
-_DOTS = 40  # that stand for a line
-_STEPS = 3  # lines that a name may move up or down, besides those that others take
-
-
-class _Series(Protocol):
-    """The part of `FrontSeries` that this module reads."""
-
-    @property
-    def coverage(self) -> FloatArray: ...
-    @property
-    def accuracy(self) -> FloatArray: ...
-    @property
-    def cost(self) -> FloatArray: ...
-    @property
-    def references(self) -> tuple[ReferenceMark, ...]: ...
-
-
-def draw_references(
-    panel: Any,
-    series: Sequence[_Series],
-    objectives: Sequence[str],
-    reached: Sequence[Sequence[float]] = ((), ()),
-) -> None:
-    """Draw all references in a panel over two or three objectives, with names for the first series.
-
-    In two dimensions, a reference far from all points stands at the edge, with an arrow and its
-    figure, so that the points keep at least a third of each axis. `reached` has further values
-    that each axis shows, as it shows the points.
-    """
-    if len(objectives) == 2:
-        _keep_range(panel, series, objectives, reached)
-    for i, one in enumerate(series):
-        look = _LOOK_of_references | (
-            {"color": _PALE, "zorder": 3.4} if i else {"color": _INK_of_references}
-        )
-        for mark in one.references:
-            values = [getattr(mark, name) for name in objectives]
-            if len(objectives) == 3:
-                panel.scatter(*([v] for v in values), depthshade=False, **look)
-                continue
-            at = _inside(panel, values)
-            panel.scatter(*([v] for v in at), clip_on=False, **look)
-    named = next((one for one in series if one.references), None)
-    if named is not None:
-        if len(objectives) == 3:
-            _write_in_space(panel, named.references, objectives)
-        else:
-            _write(panel, named.references, objectives, series, reached)
-
-
-def _keep_range(
-    panel: Any,
-    series: Sequence[_Series],
-    objectives: Sequence[str],
-    reached: Sequence[Sequence[float]],
-) -> None:
-    """Set the limits of both axes: all points, and the references that are near enough."""
-    panel.margins(0.06)
-    for axis, objective, more in zip("xy", objectives, reached, strict=True):
-        points = np.concatenate([*(getattr(one, objective) for one in series), more])
-        marks = np.array([getattr(mark, objective) for one in series for mark in one.references])
-        if not len(marks):
-            continue
-        low, high = _range(points, marks)
-        edge = 0.06 * (high - low) or 0.05 * (abs(high) or 1.0)
-        getattr(panel, f"set_{axis}lim")(low - edge, high + edge)
-
-
-def _range(points: FloatArray, marks: FloatArray) -> tuple[float, float]:
-    """Return the range of the points, extended to the marks that are near enough."""
-    low, high = float(points.min()), float(points.max())
-    reach = _REACH * (high - low) if high > low else np.inf
-    near = marks[(marks >= low - reach) & (marks <= high + reach)]
-    return min([low, *near]), max([high, *near])
-
-
-def _inside(panel: Any, values: Sequence[float]) -> list[float]:
-    """Return the nearest place within the axes."""
-    ends = panel.get_xlim(), panel.get_ylim()
-    return [min(max(value, low), high) for value, (low, high) in zip(values, ends, strict=True)]
-
-
-def _write(
-    panel: Any,
-    references: Sequence[ReferenceMark],
-    objectives: Sequence[str],
-    series: Sequence[_Series],
-    reached: Sequence[Sequence[float]],
-) -> None:
-    """Write names beside the crosses, where they cover fewest points, none over another."""
-    room = _size(panel)
-    points = [[getattr(one, name) for one in (*series, *references)] for name in objectives]
-    if reached[1]:  # a line up, as a row of points
-        points[0].append(np.repeat(reached[0], _DOTS))
-        points[1].append(np.linspace(min(reached[1]), max(reached[1]), _DOTS))
-    crowd = np.column_stack(_points_of_text(panel, [np.hstack(column) for column in points]))
-    taken: list[_Box] = []
-    for mark in references:
-        values = [getattr(mark, name) for name in objectives]
-        at = _inside(panel, values)
-        words = _text(mark, values, at, objectives)
-        x, y = _points_of_text(panel, at)
-        lines = words.split("\n")
-        size = (
-            72 * max(text_size(line, _FONT)[0] for line in lines),
-            len(lines) * _LINE_of_references,
-        )
-        box = _free((x, y), size, taken, crowd, room)
-        taken.append(box)
-        is_left = box.left < x
-        panel.annotate(
-            words,
-            at,
-            xytext=(-_BESIDE if is_left else _BESIDE, box.middle - y),
-            textcoords="offset points",
-            ha="right" if is_left else "left",
-            va="center",
-            **_NAMES,
-        )
-
-
-class _Box(NamedTuple):
-    """The place of a text, in points: its ends, its middle and its height."""
-
-    left: float
-    right: float
-    middle: float
-    height: float
-
-    def covers(self, other: _Box) -> bool:
-        """Tell whether two texts would cover each other."""
-        beside = self.right < other.left or other.right < self.left
-        return not beside and abs(self.middle - other.middle) < (self.height + other.height) / 2
-
-    def n_covered(self, crowd: FloatArray) -> int:
-        """Return how many points it covers."""
-        x, y = crowd.T
-        across = (x > self.left - _RADIUS) & (x < self.right + _RADIUS)
-        return int((across & (np.abs(y - self.middle) < self.height / 2 + _RADIUS)).sum())
-
-
-def _free(
-    at: Sequence[float],
-    size: tuple[float, float],
-    taken: Sequence[_Box],
-    crowd: FloatArray,
-    room: tuple[float, float],
-) -> _Box:
-    """Return the place of a name beside a cross, in points: clear of names, and of the crowd.
-
-    A place farther from the cross must cover the fewer points. Of equal places, the one towards
-    the middle is the best.
-    """
-    (x, y), inwards = at, (-1, 1) if at[0] > room[0] / 2 else (1, -1)
-    width, height = size
-    found = []
-    for k in range(len(taken) + _STEPS):
-        for side in inwards:
-            left = x + _BESIDE if side > 0 else x - _BESIDE - width
-            ends = left, left + width
-            found += [_Box(*ends, y + sign * k * _LINE_of_references, height) for sign in (1, -1)]
-    free = [
-        box
-        for box in found
-        if box.left >= 0
-        and box.right <= room[0]
-        and height / 2 <= box.middle <= room[1]  # an axis would strike it through
-        and not any(map(box.covers, taken))
-    ]
-
-    def spoilt(box: _Box) -> float:
-        return box.n_covered(crowd) + ((box.middle - y) / _LINE_of_references) ** 2 / 2
-
-    return min(free, key=spoilt) if free else found[0]
-
-
-def _size(panel: Any) -> tuple[float, float]:
-    """Return the width and height of a panel in points, before its layout is final."""
-    box, (width, height) = panel.get_position(), panel.figure.bbox.size
-    scale = 72 / panel.figure.dpi
-    return box.width * width * scale, box.height * height * scale
-
-
-def _points_of_text(panel: Any, at: Sequence[Any]) -> list[Any]:
-    """Return a place of the panel, or several, in points from its lower left corner."""
-    ends = panel.get_xlim(), panel.get_ylim()
-    return [
-        (value - low) / (high - low) * length
-        for value, (low, high), length in zip(at, ends, _size(panel), strict=True)
-    ]
-
-
-def _text(
-    mark: ReferenceMark,
-    values: Sequence[float],
-    drawn: Sequence[float],
-    objectives: Sequence[str],
-) -> str:
-    """Return the name of a reference; an arrow and a figure tell that it is farther out."""
-    words = [shorten(mark.title, _LONGEST).replace(", ", ",\n")]
-    arrows = (("←", "→"), ("↓", "↑"))
-    for value, place, (less, more), name in zip(values, drawn, arrows, objectives, strict=True):
-        if value != place:
-            figure = f"{value:.4g}" if name == "cost" else f"{value:.1%}"
-            words.append(f"{less if value < place else more} {figure}")
-    return " ".join(words)
-
-
-def _write_in_space(
-    panel: Any, references: Sequence[ReferenceMark], objectives: Sequence[str]
-) -> None:
-    for i, mark in enumerate(references):  # two may stand close to each other
-        place = [getattr(mark, name) for name in objectives]
-        look = {**_NAMES, "va": "bottom" if i % 2 else "top"}
-        panel.text(*place, f" {shorten(mark.title, _LONGEST)}", **look)
-
 
 _PAIRS = (("cost", "accuracy"), ("cost", "coverage"), ("coverage", "accuracy"))
 _AXES = {
@@ -332,6 +51,32 @@ _LEGEND: dict[str, Any] = {
     "handletextpad": 0.3,
     "columnspacing": 1.2,
 }
+_CROSSES = "x+1234"  # markers of references, in order
+_LONGEST = 26  # letters of the name of a reference
+_REACH = 1.0  # an axis reaches for a reference by at most the range of the points, on either side
+_EXPECTED: dict[str, Any] = {
+    "marker": "D",
+    "markerfacecolor": "white",
+    "markeredgecolor": "black",
+    "markeredgewidth": 0.9,
+    "markersize": 4,
+    "linestyle": "none",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceMark(Objectives):
+    """Coverage, accuracy and cost without a cascade, and their name.
+
+    The accuracy is by the metric of the figures it stands beside.
+
+    Attributes
+    ----------
+    title : str
+        The reference in a few words, such as "everything".
+    """
+
+    title: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -453,8 +198,8 @@ def draw_front(
     """Draw a front: colour shows coverage, and markers show the number of stages.
 
     Markers of seen figures are hollow. Points that are not informative are hollow and grey.
-    Crosses show what there is without a cascade. A line joins the marked point to its expected
-    figures.
+    Crosses show what there is without a cascade; one far from all points stands at the edge, with
+    an arrow and its figure. A line joins the marked point to its expected figures.
 
     Parameters
     ----------
@@ -484,18 +229,15 @@ def _draw_into(ax: Any, picture: FrontPicture) -> Figure:
     else:
         _scatter(ax, picture, *_PAIRS[0])
     add_scale(ax.figure, ax, "coverage", picture.coverage_range, aspect=30)
-    ax.legend(handles=_keys(picture), title=_title(picture), framealpha=0.85, **_LEGEND)
+    _plain(ax.legend(handles=_keys(picture), title=_title(picture), framealpha=0.85, **_LEGEND))
     return figure_of(ax)
 
 
 def _draw_plane(picture: FrontPicture, width: float) -> Figure:
-    figure = new_figure(
-        width, 0.35 + max(0.72 * min(width, 7.0), _LEAST) + _legend_height(picture, width)
-    )
-    figure.set_layout_engine("constrained")
-    panel = figure.subplots()
-    _scatter(panel, picture, *_PAIRS[0])
-    _finish(figure, [panel], picture, width)
+    height = 0.35 + max(0.72 * min(width, 7.0), _LEAST) + _legend_height(picture, width)
+    figure, panels = stacked_panels(width, height)
+    _scatter(panels[0], picture, *_PAIRS[0])
+    _finish(figure, panels, picture, width)
     return figure
 
 
@@ -530,7 +272,8 @@ def _fill_space(panel: Any, picture: FrontPicture) -> None:
     """Draw the points in three dimensions, each on a stem."""
     _name_objectives(panel, picture)
     marks = [mark.accuracy for one in picture.series for mark in one.references]
-    marks += reach_of(picture.expected, ["accuracy"])[0]
+    if picture.expected is not None:
+        marks.append(picture.expected.accuracy.low)
     floor = min([*marks, *(one.accuracy.min() for one in picture.series)])
     for one in picture.series if len(picture.n_stages) <= _MANY else ():
         # One line draws all stems: NaN after each stem interrupts it.
@@ -586,10 +329,11 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
             ring = {"s": 110, "facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
             panel.scatter(*at, marker="o", zorder=4, **ring)
     if picture.expected is not None:
-        scored = [getattr(picture.series[0], name)[picture.marked] for name in objectives]
-        draw_expected(panel, scored, picture.expected, objectives)
-    draw_references(panel, picture.series, objectives, reach_of(picture.expected, objectives))
+        _draw_expected(panel, picture, picture.expected, objectives)
+    if picture.has_references:
+        _draw_references(panel, picture, objectives)
     if len(objectives) == 2:
+        panel.margins(0.06)
         panel.set_xlabel(_axis(picture, objectives[0]), fontsize=8)
         panel.set_ylabel(_axis(picture, objectives[1]), fontsize=8)
         soften(panel)
@@ -599,24 +343,108 @@ def _scatter_informative(
     panel: Any, here: list[FloatArray], look: dict[str, Any], informative: BoolArray
 ) -> None:
     """Draw points of one look; those that are not informative are hollow and grey, and behind."""
-    for known in (False, True):
-        which = informative == known
-        if not which.any():
-            continue
-        own = {name: look[name][which] for name in ("color", "edgecolors") if _is_list(look[name])}
-        if not known:
-            own = {
-                "facecolors": "none",
-                "edgecolors": _UNINFORMATIVE,
-                "linewidths": 0.7,
-                "zorder": 2,
-            }
-        plain = {name: value for name, value in look.items() if known or name != "color"}
-        panel.scatter(*(column[which] for column in here), **(plain | own))
+    if informative.any():
+        colours = {
+            name: look[name][informative]
+            for name in ("color", "edgecolors")
+            if isinstance(look[name], np.ndarray)
+        }
+        panel.scatter(*(column[informative] for column in here), **(look | colours))
+    if not informative.all():
+        hollow = {"facecolors": "none", "edgecolors": _UNINFORMATIVE, "linewidths": 0.7}
+        plain = {name: value for name, value in look.items() if name != "color"}
+        others = (column[~informative] for column in here)
+        panel.scatter(*others, **(plain | hollow | {"zorder": 2}))
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, np.ndarray)
+def _draw_expected(
+    panel: Any, picture: FrontPicture, expected: Expected, objectives: Sequence[str]
+) -> None:
+    """Draw expected figures, a line from the scored ones, and an interval of the last objective."""
+    scored = [getattr(picture.series[0], name)[picture.marked] for name in objectives]
+    *ground, up = (getattr(expected, name) for name in objectives)
+    places = [one.value for one in ground]
+    line = {"color": "black", "linewidth": 0.6, "zorder": 2.9}  # behind the points
+    panel.plot(*zip(scored, [*places, up.value], strict=True), **line)
+    ends = {"color": "black", "linewidth": 0.7, "marker": "_", "markersize": 4, "zorder": 4.1}
+    panel.plot(*((one, one) for one in places), (up.low, up.high), **ends)
+    panel.plot(*([one] for one in places), [up.value], **_EXPECTED, zorder=4.2)
+
+
+def _draw_references(panel: Any, picture: FrontPicture, objectives: Sequence[str]) -> None:
+    """Draw what there is without a cascade, over two or three objectives.
+
+    In two dimensions, the points keep at least a third of each axis. A reference farther out
+    stands at the edge, with an arrow and its figure.
+    """
+    is_flat = len(objectives) == 2
+    ends = [_ends(picture, name) for name in objectives]
+    if is_flat:
+        panel.set(xlim=ends[0], ylim=ends[1])
+    for i, one in enumerate(picture.series):
+        look: dict[str, Any] = {"s": 24, "linewidths": 1.1, "zorder": 3.5, "color": "0.3"}
+        look |= {"zorder": 3.4, "color": "0.6"} if i else {}
+        for mark, marker in zip(one.references, cycle(_CROSSES), strict=False):
+            values = [getattr(mark, name) for name in objectives]
+            if not is_flat:
+                panel.scatter(*([v] for v in values), marker=marker, depthshade=False, **look)
+                continue
+            at = [
+                float(np.clip(value, *limits)) for value, limits in zip(values, ends, strict=True)
+            ]
+            panel.scatter(*([v] for v in at), marker=marker, clip_on=False, **look)
+            if at != values and not i:
+                _point_out(panel, mark.title, values, at, objectives)
+
+
+def _ends(picture: FrontPicture, objective: str) -> tuple[float, float]:
+    """Limits of an axis: all points, expected figures, and the references that are near enough."""
+    shown = [getattr(one, objective) for one in picture.series]
+    if picture.expected is not None:
+        expected = getattr(picture.expected, objective)
+        shown.append([expected.low, expected.high])
+    points = np.concatenate(shown)
+    marks = np.array(
+        [getattr(mark, objective) for one in picture.series for mark in one.references]
+    )
+    low, high = float(points.min()), float(points.max())
+    reach = _REACH * (high - low) if high > low else np.inf
+    near = marks[(marks >= low - reach) & (marks <= high + reach)]
+    low, high = min([low, *near]), max([high, *near])
+    edge = 0.06 * (high - low) or 0.05 * (abs(high) or 1.0)
+    return low - edge, high + edge
+
+
+def _point_out(
+    panel: Any,
+    title: str,
+    values: Sequence[float],
+    at: Sequence[float],
+    objectives: Sequence[str],
+) -> None:
+    """Write a name, an arrow and a figure beside a reference that is drawn at the edge."""
+    words = [shorten(title, _LONGEST)]
+    arrows = (("←", "→"), ("↓", "↑"))
+    for value, place, (less, more), name in zip(values, at, arrows, objectives, strict=True):
+        if value != place:
+            figure = f"{value:.4g}" if name == "cost" else f"{value:.1%}"
+            words.append(f"{less if value < place else more} {figure}")
+    # The text stands towards the middle; several may be at one place, so each has its own line.
+    is_left = at[0] > sum(panel.get_xlim()) / 2
+    is_above = at[1] < sum(panel.get_ylim()) / 2
+    line = 7 * len(panel.texts)
+    panel.annotate(
+        " ".join(words),
+        at,
+        xytext=(-5 if is_left else 5, line if is_above else -line),
+        textcoords="offset points",
+        ha="right" if is_left else "left",
+        va="bottom" if is_above else "top",
+        fontsize=6,
+        color=DARK,
+        zorder=5,
+        parse_math=False,
+    )
 
 
 def _axis(picture: FrontPicture, objective: str) -> str:
@@ -637,14 +465,22 @@ def _finish(
     look = {"aspect": 30} if scale is None else {"cax": scale}
     add_scale(figure, panels, "coverage", picture.coverage_range, **look)
     place = "outside lower center" if scale is None else "lower center"
-    columns = _legend_columns(width)
+    columns = _legend_columns(picture, width)
     look = {"title": _title(picture), "loc": place, "ncols": columns, "frameon": False}
-    figure.legend(handles=_keys(picture), **_LEGEND, **look)
+    _plain(figure.legend(handles=_keys(picture), **_LEGEND, **look))
+
+
+def _plain(legend: Any) -> None:
+    """Show the names in a legend as they are: a "$" does not start a formula."""
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def _title(picture: FrontPicture) -> str | None:
-    """Title of the legend: the rows behind the points, if there is one series."""
-    return picture.series[0].title if len(picture.series) == 1 else None
+    """Title of the legend: the rows behind the points, if there is one series, and the crosses."""
+    lines = [picture.series[0].title] if len(picture.series) == 1 else []
+    lines += ["crosses: without a cascade"] if picture.has_references else []
+    return "\n".join(lines) or None
 
 
 def _keys(picture: FrontPicture) -> list[Any]:
@@ -664,22 +500,26 @@ def _keys(picture: FrontPicture) -> list[Any]:
     if picture.has_uninformative:
         hollow = {"markerfacecolor": "none", "markeredgecolor": _UNINFORMATIVE}
         keys.append(key("o", "not informative", markersize=4.5, markeredgewidth=0.9, **hollow))
-    if picture.has_references:
-        keys.append(key(**REFERENCE_KEY))
+    named = next((one.references for one in picture.series if one.references), ())
+    for mark, marker in zip(named, cycle(_CROSSES), strict=False):
+        title = shorten(mark.title, _LONGEST)
+        keys.append(key(marker, title, color="0.3", markersize=4.5))
     if picture.marked is not None:
         ring = {"markerfacecolor": "none", "markeredgecolor": "black", "markeredgewidth": 1.1}
         keys.append(key("o", f"design {picture.marked}", markersize=9, **ring))
     if picture.expected is not None:
-        keys.append(key(**EXPECTED_KEY))
+        keys.append(Line2D([], [], label="expected", **_EXPECTED))
     return keys
 
 
-def _legend_columns(width: float) -> int:
-    return max(2, int(width // 1.12))
+def _legend_columns(picture: FrontPicture, width: float) -> int:
+    longest = max(text_size(key.get_label(), _LEGEND["fontsize"])[0] for key in _keys(picture))
+    return max(1, int(width / (longest + 0.2)))
 
 
 def _legend_height(picture: FrontPicture, width: float) -> float:
-    return 0.16 * (1 + -(-len(_keys(picture)) // _legend_columns(width)))
+    n_lines = -(-len(_keys(picture)) // _legend_columns(picture, width))
+    return 0.16 * (n_lines + len((_title(picture) or "").split("\n")))
 
 
 def _colours(coverage: FloatArray, least: float, most: float) -> Any:

@@ -10,9 +10,8 @@ from emsco._base.text import counted
 from emsco.costs import Fee, fees_paid
 from emsco.designs.thresholds import answers_all
 from emsco.plotting.canvas import LINE, Canvas, draw_canvas, text_size, wrap_items
-from emsco.plotting.figures import COLUMN
+from emsco.plotting.figures import COLUMN, check_currency, unit_of
 from emsco.plotting.flow import Flow, FlowStage
-from emsco.plotting.marks import check_currency, unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,8 +97,10 @@ class CascadePicture:
 
     def question(self, stage: FlowStage) -> str:
         """The word in the diamond: whether the stage is sure, or that it takes all."""
-        own = self.flow.thresholds
-        return "all" if own is not None and answers_all(own[stage.number - 1]) else "sure?"
+        thresholds = self.flow.thresholds
+        if thresholds is not None and answers_all(thresholds[stage.number - 1]):
+            return "all"
+        return "sure?"
 
     def conditions(self) -> list[str]:
         """The condition for a row to leave; none if each stage has its own."""

@@ -17,8 +17,8 @@ from emsco.designs.thresholds import MinConfidence
 from emsco.front import Certificate, ParetoFront
 from emsco.front.references import Reference
 from emsco.plotting.classes import MOST_LABELS, MOST_LINES
+from emsco.plotting.figures import check_currency
 from emsco.plotting.flow import Flow
-from emsco.plotting.marks import check_currency
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts
 
@@ -129,8 +129,7 @@ def _seen(front: ParetoFront) -> dict[str, Any] | None:
     if front.seen is None:
         return None
     flows = [
-        Flow.from_evaluation(seen, point.design.thresholds)
-        for point, seen in zip(front, front.seen, strict=True)
+        seen.flow(point.design.thresholds) for point, seen in zip(front, front.seen, strict=True)
     ]
     return _figures(flows) | _counts(flows)
 

@@ -1,0 +1,152 @@
+"""Pictures of cascades: all that a flow has, inside its boxes and its page."""
+
+import numpy as np
+import pytest
+from support.handmade import (
+    make_front_of_thresholds,
+    make_rows,
+)
+from support.looks import words_of
+
+from emsco import Design, FeatureCosts
+from emsco.front.pictures import cascade_picture
+from emsco.plotting import (
+    CascadePicture,
+    draw_cascade,
+)
+from emsco.plotting.flow import Flow
+
+BREAST_CANCER = (
+    *("radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity"),
+    *("concave points", "symmetry", "fractal dimension"),
+)
+LONG = (
+    "age",
+    "left ventricular ejection fraction at rest",
+    "creatinine_phosphokinase_in_micrograms_per_litre",
+    "$price_of_all$",
+    "Donaudampfschifffahrtsgesellschaftskapitänsmütze",
+    "x" * 90,
+)
+
+
+def test_the_picture_of_a_cascade_has_its_features_costs_and_flow(front):
+    picture = cascade_picture(front, 0)
+    assert picture.flow == front.flow(0)
+    assert picture.features(picture.flow.stages[0]) == ["age (1)", "pulse (2.5)"]
+    assert picture.leaving(picture.flow.stages[0]) == [
+        "40 rows labelled (40.0%)",
+        "97.5% correct",
+        "cost 3.5 per row",
+    ]
+    assert picture.rejected() == ["10 rows rejected (10.0%)", "cost 53.5 per row"]
+    assert picture.summary() == [
+        "coverage 90.0%",
+        "accuracy 88.9%",
+        f"mean cost {picture.flow.cost:.4g} (all features: 53.5)",
+    ]
+    assert (picture.sure, picture.start()) == ("confidence ≥ 0.8", "100 scored rows")
+
+
+def test_test_rows_can_flow_through_a_cascade_too(front):
+    picture = cascade_picture(front, 1, "seen")
+    assert picture.flow == front.seen[1].flow()
+    assert picture.start() == "60 test rows"
+
+
+@pytest.mark.parametrize("width", [2.6, 3.4, 11.0])
+def test_names_of_features_are_never_cut(flow, width):
+    costs = dict(zip(LONG, (1, 2, 4, 8, 16, 32), strict=True))
+    words = words_of(draw_cascade(CascadePicture(flow, costs, "sure", "scored"), width))
+    for name in LONG:
+        assert f"{name}({costs[name]})".replace(" ", "") in words
+
+
+def test_a_diagram_that_has_room_puts_stages_side_by_side(front):
+    narrow, wide = (front.plot_cascade(0, width=width) for width in (3.4, 10.0))
+    assert narrow.get_figheight() > 3 > wide.get_figheight()
+    assert "biopsy(40)" in words_of(wide)
+
+
+def test_stages_stand_side_by_side_only_where_their_headings_fit():
+    costs = FeatureCosts.from_array([1, 123456], ["a", "b"])
+    flow = Flow.from_design(Design([0, 1], ["a", "b"]), costs, 10, [5, 5], [5, 5])
+    for width in (5.0, 6.5, 7.0, 8.0):
+        figure = draw_cascade(CascadePicture(flow, {}), width)
+        figure.draw_without_rendering()
+        boxes = [patch for patch in figure.axes[0].patches if hasattr(patch, "get_boxstyle")]
+        box, heading = boxes[1], next(t for t in figure.axes[0].texts if "123456" in t.get_text())
+        assert heading.get_window_extent().x1 <= box.get_window_extent().x1
+
+
+def text_beyond_its_box(figure, dpi):
+    """Texts that begin inside a box and end outside it, drawn at this resolution."""
+    figure.dpi = dpi
+    figure.draw_without_rendering()
+    ax = figure.axes[0]
+    boxes = [one.get_window_extent() for one in ax.patches if hasattr(one, "get_boxstyle")]
+    return [
+        text.get_text()
+        for text in ax.texts
+        for box, place in ((box, text.get_window_extent()) for box in boxes)
+        if box.contains(place.x0, place.y0) and place.x1 > box.x1
+    ]
+
+
+@pytest.mark.parametrize("width", [2.6, 7.0, 9.0, 11.0])
+def test_features_stay_inside_their_boxes_at_any_resolution(width):
+    names = [f"{one} {what}" for one in ("mean", "worst") for what in BREAST_CANCER]
+    costs = FeatureCosts.from_array(np.arange(1.0, len(names) + 1), names)
+    design = Design(np.arange(len(names)) % 3, names)
+    flow = Flow.from_design(design, costs, 100, [60, 30, 2], [57, 30, 1])
+    figure = draw_cascade(CascadePicture(flow, dict(zip(names, costs.costs, strict=True))), width)
+    for dpi in (72, 90, 96, 100, 110, 133, 150, 200, 300):
+        assert not text_beyond_its_box(figure, dpi)
+
+
+def test_the_diagram_grows_with_the_number_of_features():
+    names = [f"feature {i}" for i in range(40)]
+    costs = FeatureCosts.from_array(np.ones(40), names)
+    many = Flow.from_design(Design([0] * 40, names), costs, 10, [8], [8])
+    alone = FeatureCosts.from_array([1], names[:1])
+    few = Flow.from_design(Design([0], names[:1]), alone, 10, [8], [8])
+    tall, small = (draw_cascade(CascadePicture(one, {})).get_figheight() for one in (many, few))
+    assert tall > small + 0.5
+
+
+def test_a_stage_that_no_row_leaves_has_no_accuracy():
+    costs = FeatureCosts.from_array([1, 1], ["a", "b"])
+    flow = Flow.from_design(Design([0, 1], ["a", "b"]), costs, 1, [0, 1], [0, 1])
+    picture = CascadePicture(flow, {})
+    assert picture.leaving(flow.stages[0]) == ["0 rows labelled (0.0%)", "cost 1 per row"]
+    assert picture.leaving(flow.stages[1])[0] == "1 row labelled (100.0%)"
+    draw_cascade(picture)
+
+
+@pytest.mark.parametrize("width", [3.4, 7])
+def test_a_cascade_of_ten_stages_fits_a_page(width):
+    names = [f"laboratory value {i}" for i in range(10)]
+    costs = FeatureCosts.from_array([1.0] * 10, names)
+    flow = Flow.from_design(Design([*range(10)], names), costs, 100, [9] * 10, [8] * 10)
+    figure = draw_cascade(CascadePicture(flow, {}), width)
+    assert figure.get_figwidth() == pytest.approx(width)
+    assert figure.get_figheight() <= 9.6
+
+
+@pytest.mark.parametrize("width", [3.4, 11.0])
+@pytest.mark.parametrize("on", ["scored", "seen"])
+def test_a_cascade_is_drawn_with_the_threshold_of_each_stage(width, on):
+    front = make_front_of_thresholds().with_seen(make_rows(60), np.arange(60) % 2)
+    words = words_of(front.plot_cascade(0, on=on, width=width))
+    for rule in ("confidence≥0.9", "confidence≥0.75", "answersall"):
+        assert words.count(rule) == 1
+    assert "sure:" not in words
+    assert words.count("sure?") == 2
+
+
+def test_a_picture_of_one_stage_for_all_says_so():
+    front = make_front_of_thresholds((0, 0, 0))
+    picture = cascade_picture(front, 0)
+    assert picture.conditions() == ["answers all"]
+    assert picture.ending() == "without a label"
+    assert cascade_picture(front, 1).ending() == "never sure"
