@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from emsco._base.checks import check_choice
@@ -31,7 +30,6 @@ from emsco.front.certificate import Certificate
 from emsco.front.doubts import doubts_about
 from emsco.front.history import Generation
 from emsco.front.rules import given_error_costs, label_costs_of, one_choice, rule_of
-from emsco.plotting.flow import cascade_boxes
 from emsco.search.settings import PaperSearch, with_paper_search
 from emsco.stats.reliability import Reliability, RiskCoverage
 
@@ -451,11 +449,6 @@ class EMSCOClassifier(TableClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.gaps != "refuse"
         return tags
-
-    @available_if(lambda self: hasattr(self, "cascade_"))  # type: ignore[untyped-decorator]
-    def _sk_visual_block_(self) -> Any:
-        """Show the deployed stages in scikit-learn's diagram, once there are any."""
-        return cascade_boxes(self.front_.flow(self.point_), self.front_.min_confidence)
 
     def _deploy(self, which: Any, stacklevel: int, label_costs: Any = None) -> Self:
         """Deploy a point of the front, and warn of what is doubtful about it."""

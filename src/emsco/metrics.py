@@ -148,50 +148,41 @@ def make_selective_scorer(
     >>> bool((scores < 0).all())
     True
     """
-    if isinstance(metric, str):
-        if metric not in _NAMED:
-            listed = ", ".join(f'"{name}"' for name in _NAMED)
-            raise refused("metric", f"be one of {listed} or a callable", metric)
-        measure, better_when_greater = _NAMED[metric]
-        if greater_is_better not in (None, better_when_greater):
-            raise refused(
-                "greater_is_better", f"be left out for metric {metric!r}", greater_is_better
-            )
-    else:
-        measure, better_when_greater = _ignoring_cost(metric), greater_is_better is not False
-    return _Scorer(measure, 1.0 if better_when_greater else -1.0)
+    if not isinstance(metric, str):
+        return _Scorer(metric, 1.0 if greater_is_better is not False else -1.0)
+    if metric not in _NAMED:
+        listed = ", ".join(f'"{name}"' for name in _NAMED)
+        raise refused("metric", f"be one of {listed} or a callable", metric)
+    is_greater_better = metric != "cost"
+    if greater_is_better not in (None, is_greater_better):
+        rule = f"be left out for metric {metric!r}"
+        raise refused("greater_is_better", rule, greater_is_better)
+    return _Scorer(_NAMED[metric], 1.0 if is_greater_better else -1.0)
 
 
-_Measure = Callable[[ArrayLike, Decisions, float], float]
+_NAMED: dict[str, Callable[..., float]] = {
+    "balanced": balanced_score,
+    "coverage": coverage_score,
+    "accuracy": selective_accuracy_score,
+    "cost": mean_cost_score,
+}
 
 
 class _Scorer:
-    def __init__(self, measure: _Measure, sign: float) -> None:
-        self._measure = measure
-        self._sign = sign
+    """A scorer; a class, so that it can be pickled."""
+
+    def __init__(self, metric: Callable[..., float], sign: float) -> None:
+        self._metric, self._sign = metric, sign
 
     def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
         if isinstance(estimator, Pipeline):
             X, estimator = estimator[:-1].transform(X), estimator[-1]
-        costs = getattr(estimator, "costs_", None)  # baselines have no cascade
+        decisions = estimator.decide(X)
+        if self._metric is not balanced_score:
+            return self._sign * self._metric(y, decisions)
+        costs = getattr(estimator, "costs_", None)  # rivals have no cascade
         total = (estimator.cascade_.costs if costs is None else costs).total
-        return self._sign * self._measure(y, estimator.decide(X), total)
-
-
-class _ignoring_cost:  # noqa: N801 - reads as the function it stands for; a class can be pickled
-    def __init__(self, metric: Callable[[ArrayLike, Decisions], float]) -> None:
-        self._metric = metric
-
-    def __call__(self, y_true: ArrayLike, decisions: Decisions, _total_cost: float) -> float:
-        return self._metric(y_true, decisions)
-
-
-_NAMED: dict[str, tuple[_Measure, bool]] = {
-    "balanced": (balanced_score, True),
-    "coverage": (_ignoring_cost(coverage_score), True),
-    "accuracy": (_ignoring_cost(selective_accuracy_score), True),
-    "cost": (_ignoring_cost(mean_cost_score), False),
-}
+        return self._sign * self._metric(y, decisions, total)
 
 
 def _correct_guesses(y_true: ArrayLike, decisions: Decisions) -> Any:

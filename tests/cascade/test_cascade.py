@@ -277,7 +277,7 @@ class TestEvaluate:
     def test_the_text_has_a_line_per_class_and_the_share_of_the_commonest(self):
         exits = (ExitReport(1, ("a",), 2.5, 6, 3), ExitReport(None, (), 7.0, 4, 0))
         assert repr(Evaluation(0.6, 0.5, 4.3, 10, exits, SPLIT)).splitlines()[6:] == [
-            "  class  rows  labelled            found  right when said",
+            "  class  rows  labelled           recall        precision",
             "  ill       7     42.9%  14.3% (0 to 58)  33.3% (1 to 91)",
             "  well      3    100.0%  33.3% (1 to 91)  33.3% (1 to 91)",
             "  labelled as  ill  well  rejected",

@@ -12,7 +12,6 @@ from support.handmade import make_cascade
 from emsco import Cascade
 from emsco._base.documents import Fields
 from emsco.cascade import Evaluation
-from emsco.plotting.flow import Flow
 
 DELAYS = {"pulse": 0.5, "scan": 2, "biopsy": 7}
 ROWS = np.random.default_rng(5).normal(size=(40, 4))
@@ -53,7 +52,7 @@ def test_the_mean_delay_is_that_of_a_walk_over_rows(stages, delays, seed):
     found = cascade.evaluate(ROWS, LABELS)
     assert found.mean_delay == pytest.approx(np.mean(waited))
     assert found.worst_delay == cascade.stage_delays[-1]
-    assert Flow.from_evaluation(found).mean_delay == pytest.approx(np.mean(waited))
+    assert found.flow().mean_delay == pytest.approx(np.mean(waited))
     decided = cascade.decide(ROWS).delay
     assert any(delays) == (decided is not None)
     assert decided is None or decided.tolist() == waited
@@ -97,12 +96,12 @@ def test_parts_of_the_rows_join_with_their_delays(slow):
 
 
 def test_flows_have_delays_only_where_values_come_later(slow):
-    flow = Flow.from_evaluation(slow.evaluate(ROWS, LABELS))
+    flow = slow.evaluate(ROWS, LABELS).flow()
     assert [stage["delay_so_far"] for stage in flow.to_dict()["stages"]] == [0.5, 2.5, 9.5]
     assert "delay so far" in flow._repr_html_()
     assert "delay so far 2.5" in slow._repr_html_()
     plain = make_cascade()
-    flow = Flow.from_evaluation(plain.evaluate(ROWS, LABELS))
+    flow = plain.evaluate(ROWS, LABELS).flow()
     assert "delay" not in f"{flow.to_dict()}{flow._repr_html_()}{plain._repr_html_()}"
 
 

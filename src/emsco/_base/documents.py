@@ -218,6 +218,11 @@ class Fields:
             self.refuse(name, f"a finite number{_bounds(low, high)}", value)
         return float(value)
 
+    def amount(self, name: str, high: float = math.inf) -> float:
+        """Return a number of rows, or the weight of rows, which need not be whole."""
+        value = self.number(name, 0, high)
+        return int(value) if type(self.get(name)) is int else value
+
     def numbers(
         self, name: str, n: int, low: float = -math.inf, high: float = math.inf
     ) -> FloatArray:

@@ -2,9 +2,9 @@
 
 from emsco.cascade.cascade import Cascade
 from emsco.cascade.case import Case, CaseDecision
+from emsco.cascade.certainty import EffectiveRows, Intervals
 from emsco.cascade.decisions import Decisions
-from emsco.cascade.evaluation import Evaluation, Subgroups
-from emsco.cascade.outcomes import EffectiveRows, ExitReport, Intervals
+from emsco.cascade.evaluation import Evaluation, ExitReport, Subgroups
 from emsco.cascade.stages import FrontModels
 
 __all__ = [

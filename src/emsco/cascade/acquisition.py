@@ -8,7 +8,8 @@ import time
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, fields, replace
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -194,15 +195,7 @@ class _Progress:
 
     def copy(self) -> _Progress:
         """Copy all that a step may change."""
-        return replace(
-            self,
-            stage=self.stage.copy(),
-            winner=self.winner.copy(),
-            confidence=self.confidence.copy(),
-            accepted=self.accepted.copy(),
-            reasons=self.reasons.copy(),
-            failures=self.failures.copy(),
-        )
+        return replace(self, **{one.name: copy(getattr(self, one.name)) for one in fields(self)})
 
     def end(self, reason: str) -> None:
         """Reject all undecided rows."""

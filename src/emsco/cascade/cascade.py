@@ -15,13 +15,14 @@ from emsco._base.documents import PathLike, read_document, write_document
 from emsco._base.text import listed
 from emsco._base.typing import AnyArray, FloatArray
 from emsco._base.workers import by_parts
-from emsco.cascade import acquisition as acquiring
+from emsco.cascade import acquisition
 from emsco.cascade import format as formats
 from emsco.cascade.acquisition import Acquire, AsyncAcquire, Retries, SourceLimits
 from emsco.cascade.case import Case
 from emsco.cascade.decisions import Decisions
-from emsco.cascade.evaluation import Evaluation, Tally
-from emsco.cascade.stages import Stages, stage_reliability, stage_risks
+from emsco.cascade.evaluation import Evaluation
+from emsco.cascade.stages import Stages
+from emsco.cascade.tally import Tally
 from emsco.costs import FeatureCosts
 from emsco.costs.prices import GivenPrices
 from emsco.data.encoding import Encoding
@@ -44,84 +45,15 @@ from emsco.errors import DataError
 from emsco.models.stage_models import StageModels, parts_of
 from emsco.plotting.notebook import boxes, fragment, note
 from emsco.stats.error_costs import ErrorCosts, check_label_costs
-from emsco.stats.reliability import Reliability, RiskCoverage
+from emsco.stats.reliability import (
+    Reliability,
+    RiskCoverage,
+    reliability_of,
+    risk_coverage_of,
+    spread_thresholds,
+)
 
 _MOST_NAMES = 30  # of a stage, in a notebook
-
-
-def cascade_text(design: Design, stages: Stages, thresholds: StageThresholds) -> str:
-    """Name the features and cost of each stage, and the threshold or those of all stages."""
-    steps = " → ".join(
-        f"{', '.join(bought)} [{_about(stages, j)}{cost:g}] {design.threshold_in_words(j)}".rstrip()
-        for j, (bought, cost) in enumerate(zip(stages.buys, stages.costs, strict=True))
-    )
-    least = thresholds[0]
-    accepts = "answers all" if answers_all(least) else f"accept at {in_words(least)}"
-    parts = [steps, "" if differ(thresholds) else accepts, _averaged(stages)]
-    parts.append("" if stages.label_costs is None else "labels of least expected cost")
-    return f"Cascade({'; '.join(filter(None, parts))})"
-
-
-def cascade_html(
-    design: Design, costs: FeatureCosts, stages: Stages, thresholds: StageThresholds
-) -> str:
-    """Show the stages from left to right, with their features and costs."""
-    steps, before, known = [], 0.0, tuple[str, ...]()
-    for j, (bought, paid) in enumerate(zip(stages.buys, stages.costs, strict=True)):
-        about = _about(stages, j)
-        cost = f"cost {about}{paid - before:g}, so far {about}{paid:g}"
-        waits = [f"delay so far {stages.delays[j]:g}"] if stages.delays else []
-        buys = f"buys {listed(costs.in_words(bought, known), _MOST_NAMES)}"
-        known = (*known, *bought)
-        rule = [rule_in_words(thresholds[j])] if differ(thresholds) else []
-        steps.append((f"stage {j + 1}", [buys, cost, *waits, *rule]))
-        before = paid
-    last = f"{_about(stages, len(stages) - 1)}{before:g}"
-    steps.append(("rejected", ["rows still undecided", f"cost {last}"]))
-    never, mean = design.left_out, _averaged(stages)
-    return fragment(
-        f"Cascade: {leaving_in_words(thresholds)}",
-        boxes(steps),
-        note(f"never bought: {listed(never, _MOST_NAMES)}") if never else "",
-        note(mean) if mean else "",
-        "" if stages.label_costs is None else note("gives the label of least expected cost"),
-    )
-
-
-def _about(stages: Stages, j: int) -> str:
-    """The word before the cost of a stage, if a feature bought by then has prices by row."""
-    return "about " if len(stages.prices) and stages.prices.stages.min() <= j else ""
-
-
-def _averaged(stages: Stages) -> str:
-    n_models = len(parts_of(stages.models))
-    return f"average of {n_models} models per stage" if n_models > 1 else ""
-
-
-def decide_rows(stages: Stages, rows: FloatArray, prices: FloatArray | None = None) -> Decisions:
-    """Decide encoded rows; `prices` has what each pays for features with prices by row."""
-    n_inputs = stages.encoding.n_inputs
-    if rows.ndim != 2 or rows.shape[1] != n_inputs:
-        raise DataError(f"rows must have {n_inputs} columns, got shape {rows.shape}.")
-    n_rows, n_stages = len(rows), len(stages)
-    guesses = np.empty(n_rows, dtype=stages.classes.dtype)
-    accepted = np.empty(n_rows, dtype=np.bool_)
-    confidence, cost = np.empty(n_rows), np.empty(n_rows)
-    stage = np.empty(n_rows, dtype=np.int64)
-    paid = np.array([*stages.costs, stages.costs[-1]])  # by exit; rejected rows pay all
-
-    def decide_part(p: slice) -> None:
-        left, winner, confidence[p] = stages.label(rows[p], 0, n_stages)
-        accepted[p] = left < n_stages
-        cost[p] = paid[left]
-        guesses[p] = stages.classes[winner]
-        np.minimum(left + 1, n_stages, out=stage[p])
-
-    by_parts(n_rows, decide_part)
-    if prices is not None and len(stages.prices):
-        cost = stages.prices.costs(prices)[np.arange(n_rows), stage - 1]
-    delay = np.array(stages.delays)[stage - 1] if stages.delays else None
-    return Decisions(guesses, accepted, confidence, stage, cost, delay=delay)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +134,15 @@ class Cascade:
     @cached_property
     def stages(self) -> Stages:
         """The stages in the form that decides rows."""
-        own = self.design, self.costs, self.classes, self.min_confidence
-        return Stages.from_design(*own, self.encoding, self.models, self.label_costs)
+        return Stages.from_design(
+            self.design,
+            self.costs,
+            self.classes,
+            self.min_confidence,
+            self.encoding,
+            self.models,
+            self.label_costs,
+        )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -292,15 +231,16 @@ class Cascade:
         costs = self.error_costs(error_cost, reject_cost)
         decisions = self.decide(X, prices)
         n_rows = len(decisions)
-        group_of, subgroup_of = (
-            Keys.from_parameter(name, given, X, n_rows)
-            for name, given in (("groups", groups), ("by", by))
-        )
+        group_of = Keys.from_parameter("groups", groups, X, n_rows)
+        subgroup_of = Keys.from_parameter("by", by, X, n_rows)
         if group_of is not None:
             group_of.check_complete("groups")
-        stages = self.stages
-        about = self.classes, self.design.buys, None if stages.prices else stages.costs
-        tally = Tally(*about, delays=stages.delays)
+        tally = Tally(
+            classes=self.classes,
+            buys=self.design.buys,
+            costs=None if self.stages.prices else self.stages.costs,
+            delays=self.stages.delays,
+        )
         truth = check_truth(y, self.classes, n_rows)
         tally.add(decisions, truth, check_weights(sample_weight, n_rows), group_of, subgroup_of)
         return tally.evaluation().with_total(costs)
@@ -308,8 +248,9 @@ class Cascade:
     def error_costs(self, error_cost: Any, reject_cost: Any) -> ErrorCosts | None:
         """Check costs of errors and rejections for these classes; None if neither is given."""
         may_reject = bool(self.stages.thresholds[-1].any()) or self.encoding.gaps == "skip"
-        given = error_cost, reject_cost, self.classes.tolist()
-        return ErrorCosts.if_given(*given, may_reject=may_reject)
+        return ErrorCosts.if_given(
+            error_cost, reject_cost, self.classes.tolist(), may_reject=may_reject
+        )
 
     def with_error_costs(self, error_cost: Any) -> Self:
         """Return a cascade that gives each row the label of least expected cost.
@@ -355,7 +296,21 @@ class Cascade:
         rows = self.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
-        return stage_reliability(self.stages, rows, truth, weights, n_bins)
+        reaching, records = np.arange(len(rows)), []
+        for j in range(self.n_stages):
+            left, winner, confidence = self.stages.judge(rows[reaching], j, j + 1)
+            records.append(
+                reliability_of(
+                    confidence,
+                    self.classes[winner] == truth[reaching],
+                    None if weights is None else weights[reaching],
+                    n_bins,
+                    lowest=1 / len(self.classes),
+                    stage=j + 1,
+                )
+            )
+            reaching = reaching[left != j]
+        return tuple(records)
 
     def risk_coverage(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -369,19 +324,34 @@ class Cascade:
         rows = self.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
-        own = () if self.single_threshold is None else (self.single_threshold,)
-        return stage_risks(self.stages, rows, truth, weights, own)
+        confidence, winner = self.stages.opinions(rows)
+        correct = self.classes[winner] == truth
+        lowest = 1 / len(self.classes)
+        deployed = () if self.single_threshold is None else (self.single_threshold,)
+        stages: list[tuple[int | None, slice]] = [(None, slice(None))]
+        stages += [(j + 1, slice(j, j + 1)) for j in range(self.n_stages)]
+        return tuple(
+            risk_coverage_of(
+                confidence[which],
+                correct[which],
+                self.stage_costs[which],
+                np.append(spread_thresholds(confidence[which], lowest), deployed),
+                weights,
+                stage,
+            )
+            for stage, which in stages
+        )
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities at the last stage that judged each row, (n_rows, n_classes)."""
         rows = self.rows(X)
         decisions = self.decide_rows(rows)
-        found = np.empty((len(rows), len(self.classes)))
+        probabilities = np.empty((len(rows), len(self.classes)))
         for j in range(self.n_stages):
             here = decisions.stage == j + 1
             if here.any():
-                found[here] = self.stages.probabilities(rows[here], j)
-        return found
+                probabilities[here] = self.stages.probabilities(rows[here], j)
+        return probabilities
 
     def open(self, budget: float | None = None, prices: Mapping[str, float] | None = None) -> Case:
         """Open a case: one row whose features you buy on demand.
@@ -460,7 +430,7 @@ class Cascade:
         """
         attempts = Retries(retries, pause)
         limits = SourceLimits(budget, batch_size, prices)
-        return acquiring.run(self.stages, ids, acquire, limits, attempts, report)
+        return acquisition.run(self.stages, ids, acquire, limits, attempts, report)
 
     async def arun(
         self,
@@ -497,7 +467,7 @@ class Cascade:
         """
         attempts = Retries(retries, pause)
         limits = SourceLimits(budget, batch_size, prices)
-        return await acquiring.run_async(
+        return await acquisition.run_async(
             self.stages, ids, acquire, limits, concurrency, timeout, attempts, report
         )
 
@@ -530,8 +500,15 @@ class Cascade:
         fields = read_document(path, "cascade", formats.FORMAT, formats.FORMAT)
         shared = formats.Shared.from_dict(fields, trusted)
         design, models = formats.stages_from_dicts(fields, shared)
-        own = design, shared.costs, shared.classes, shared.min_confidence, shared.encoding
-        return cls(*own, models, formats.label_costs_from(fields, shared.classes))
+        return cls(
+            design=design,
+            costs=shared.costs,
+            classes=shared.classes,
+            min_confidence=shared.min_confidence,
+            encoding=shared.encoding,
+            models=models,
+            label_costs=formats.label_costs_from(fields, shared.classes),
+        )
 
     @property
     def untrusted_types(self) -> list[str]:
@@ -540,11 +517,53 @@ class Cascade:
 
     def __repr__(self) -> str:
         """Show the features and cost of each stage, and the threshold or those of all stages."""
-        return cascade_text(self.design, self.stages, self.thresholds)
+        steps = []
+        for j, (bought, cost) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
+            rule = self.design.threshold_in_words(j)
+            steps.append(f"{', '.join(bought)} [{self._about(j)}{cost:g}] {rule}".rstrip())
+        parts = [" → ".join(steps)]
+        if not differ(self.thresholds):
+            least = self.thresholds[0]
+            parts.append("answers all" if answers_all(least) else f"accept at {in_words(least)}")
+        if self.n_models > 1:
+            parts.append(self._averaged)
+        if self.label_costs is not None:
+            parts.append("labels of least expected cost")
+        return f"Cascade({'; '.join(parts)})"
 
     def _repr_html_(self) -> str:
         """Show the stages from left to right, with their features and costs, for notebooks."""
-        return cascade_html(self.design, self.costs, self.stages, self.thresholds)
+        steps, before, known = [], 0.0, tuple[str, ...]()
+        for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
+            about = self._about(j)
+            lines = [f"buys {listed(self.costs.in_words(bought, known), _MOST_NAMES)}"]
+            lines.append(f"cost {about}{paid - before:g}, so far {about}{paid:g}")
+            if self.stages.delays:
+                lines.append(f"delay so far {self.stages.delays[j]:g}")
+            if differ(self.thresholds):
+                lines.append(rule_in_words(self.thresholds[j]))
+            steps.append((f"stage {j + 1}", lines))
+            before, known = paid, (*known, *bought)
+        last = f"{self._about(self.n_stages - 1)}{before:g}"
+        steps.append(("rejected", ["rows still undecided", f"cost {last}"]))
+        notes = []
+        if self.design.left_out:
+            notes.append(f"never bought: {listed(self.design.left_out, _MOST_NAMES)}")
+        if self.n_models > 1:
+            notes.append(self._averaged)
+        if self.label_costs is not None:
+            notes.append("gives the label of least expected cost")
+        title = f"Cascade: {leaving_in_words(self.thresholds)}"
+        return fragment(title, boxes(steps), *map(note, notes))
+
+    def _about(self, stage: int) -> str:
+        """The word before the cost of a stage, if a feature bought by then has prices by row."""
+        prices = self.stages.prices
+        return "about " if len(prices) and prices.stages.min() <= stage else ""
+
+    @property
+    def _averaged(self) -> str:
+        return f"average of {self.n_models} models per stage"
 
     def rows(self, X: Any, first_row: int = 0, what: str = "X") -> FloatArray:
         """Return the model inputs of a table's rows, as `decide_rows` takes them.
@@ -560,7 +579,28 @@ class Cascade:
 
         `prices` comes from `row_prices`; without it, features with prices by row cost the usual.
         """
-        return decide_rows(self.stages, rows, prices)
+        stages, n_stages, n_inputs = self.stages, self.n_stages, self.encoding.n_inputs
+        if rows.ndim != 2 or rows.shape[1] != n_inputs:
+            raise DataError(f"rows must have {n_inputs} columns, got shape {rows.shape}.")
+        n_rows = len(rows)
+        guesses = np.empty(n_rows, dtype=self.classes.dtype)
+        accepted = np.empty(n_rows, dtype=np.bool_)
+        confidence, cost = np.empty(n_rows), np.empty(n_rows)
+        stage = np.empty(n_rows, dtype=np.int64)
+        paid = np.array([*stages.costs, stages.costs[-1]])  # by exit; rejected rows pay all
+
+        def decide_part(part: slice) -> None:
+            left, winner, confidence[part] = stages.label(rows[part], 0, n_stages)
+            accepted[part] = left < n_stages
+            cost[part] = paid[left]
+            guesses[part] = self.classes[winner]
+            np.minimum(left + 1, n_stages, out=stage[part])
+
+        by_parts(n_rows, decide_part)
+        if prices is not None and len(stages.prices):
+            cost = stages.prices.costs(prices)[np.arange(n_rows), stage - 1]
+        delay = np.array(stages.delays)[stage - 1] if stages.delays else None
+        return Decisions(guesses, accepted, confidence, stage, cost, delay=delay)
 
     def row_prices(
         self, table: Any, n_rows: int, given: GivenPrices = None, first_row: int = 0

@@ -95,9 +95,9 @@ class Decisions(Tabular):
 
     def given(self, classes: AnyArray) -> IntArray:
         """Position of each label in `classes`; the number of classes for a rejected row."""
-        found = np.full(len(self), len(classes))
-        found[self.accepted] = positions_of(self.guesses[self.accepted], classes)
-        return found
+        positions = np.full(len(self), len(classes))
+        positions[self.accepted] = positions_of(self.guesses[self.accepted], classes)
+        return positions
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -1,4 +1,8 @@
-"""Evaluate decisions: compare them with true labels, in total and at each exit."""
+"""Evaluate decisions: compare them with true labels, in total, at each exit and by subgroup.
+
+`Evaluation` has the figures, `ExitReport` those of one exit, and `Subgroups` an evaluation of each
+value of a column. `Tally` in the next module makes them of decisions that come in parts.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,18 +29,10 @@ from emsco._base.text import (
     whole,
 )
 from emsco._base.typing import AnyArray, FloatArray, IntArray
+from emsco.cascade.certainty import EffectiveRows, Intervals, Outcomes
 from emsco.cascade.decisions import Decisions
-from emsco.cascade.outcomes import (
-    EffectiveRows,
-    ExitReport,
-    GroupCells,
-    Intervals,
-    amount,
-    exits_of,
-    outcomes_of,
-)
 from emsco.data.frames import Columns, Tabular
-from emsco.data.keys import Keys, check_by, without_text
+from emsco.designs.thresholds import StageThresholds
 from emsco.errors import DataError
 from emsco.plotting.classes import ClassTable, class_html, class_notes, class_text
 from emsco.plotting.flow import Flow
@@ -46,201 +42,97 @@ from emsco.stats.error_costs import ErrorCosts, Total
 from emsco.stats.promises import PromiseReport, SeenTotal
 from emsco.stats.tests import CHANCE, p_values_below
 
-MOST_LINES = 20
-_LONGEST = 14
+MOST_LINES = 20  # subgroups in a table
+_LONGEST = 14  # characters of a subgroup in a table
 _FIGURES = ("coverage", "accuracy", "cost")
+_MOST_NAMES = 30  # of a stage, in a notebook
+_TEXT_WIDTH = 78  # of a table, which is indented by 2
 
 
-class _Evaluated(Protocol):
-    """The part of `Evaluation` that subgroups need; `Evaluation` itself imports this module."""
+@dataclass(frozen=True, slots=True)
+class ExitReport:
+    """Rows that left a cascade at one stage, or that it rejected.
 
-    @property
-    def n_rows(self) -> float: ...
-    @property
-    def coverage(self) -> float: ...
-    @property
-    def accuracy(self) -> float: ...
-    @property
-    def cost(self) -> float: ...
-    @property
-    def rows(self) -> EffectiveRows: ...
-    @property
-    def intervals(self) -> Intervals: ...
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-E = TypeVar("E", bound=_Evaluated)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Subgroups(Tabular, Mapping[Any, E], Generic[E]):
-    """Evaluation of each subgroup: a mapping from the values of a column to evaluations.
-
-    The value None stands for rows without a value. Subgroups of a few rows have wide intervals.
+    If `confidence` is well above `accuracy`, the stage is overconfident about these rows.
 
     Attributes
     ----------
-    column : str
-        Name of the column, or "subgroup".
-    subgroups : tuple
-        The values, sorted; None comes last.
-    evaluations : tuple of Evaluation
+    stage : int or None
+        Number of the stage, from 1; None for the rejected rows.
+    features : tuple of str
+        Features that the stage buys.
+    cost : float
+        Cost of a row that leaves here.
+    n_rows : int or float
+        Rows that leave here; with sample weights, their total weight.
+    n_correct : int or float
+        Rows that leave here with the correct label, counted in the same way.
+    confidence : float
+        Mean confidence of the rows that leave here.
+    delay : float
+        Time that a row has waited when it leaves here.
     """
 
-    column: str
-    subgroups: tuple[Any, ...]
-    evaluations: tuple[E, ...]
+    stage: int | None
+    features: tuple[str, ...]
+    cost: float
+    n_rows: float
+    n_correct: float
+    confidence: float = math.nan
+    delay: float = field(default=0.0, repr=False)
 
-    def __getitem__(self, group: Any) -> E:
-        """Evaluation of the rows with a value."""
-        if group not in self.subgroups:
-            raise KeyError(group)
-        return self.evaluations[self.subgroups.index(group)]
-
-    def __iter__(self) -> Iterator[Any]:
-        """Iterate over the values."""
-        return iter(self.subgroups)
-
-    def __len__(self) -> int:
-        """Number of subgroups."""
-        return len(self.subgroups)
-
-    @property
-    def p_values(self) -> FloatArray:
-        """P-values of the claims that a subgroup is as accurate as all others together.
-
-        By Fisher's exact test, corrected for the number of subgroups by Holm's method. With
-        weights or groups of rows, it is approximate.
-        """
-        rows = np.array([one.rows.accuracy for one in self.evaluations])
-        return p_values_below(rows * [one.accuracy for one in self.evaluations], rows)
-
-    @property
-    def below(self) -> tuple[Any, ...]:
-        """Values of the subgroups whose accuracy is below the others' beyond chance."""
-        pairs = zip(self.subgroups, self.p_values.tolist(), strict=True)
-        return tuple(group for group, p_value in pairs if p_value < CHANCE)
-
-    @property
-    def sentence(self) -> str:
-        """Name the subgroups whose accuracy is below the others' beyond chance, or say: none."""
-        if len(self) < 2:
-            return f"All rows are of one subgroup by {self.column}."
-        below = [_named(group) for group in self.below]
-        if not below:
-            return f"By {self.column}, no subgroup is less accurate than the others beyond chance."
-        are = "are" if len(below) > 1 else "is"
-        return (
-            f"By {self.column}, {listed(below, MOST_LINES)} {are} less accurate than the others "
-            "beyond chance."
+    @classmethod
+    def from_dict(cls, fields: Fields, stage: int | None, features: tuple[str, ...]) -> Self:
+        """Read an exit from a file and check that its stage buys these features."""
+        for name, value in (("stage", stage), ("features", list(features))):
+            if fields.get(name) != value:
+                fields.refuse(name, f"{value}, as in the design", fields.get(name))
+        n_rows = fields.amount("n_rows")
+        return cls(
+            stage=stage,
+            features=features,
+            cost=fields.number("cost", 0),
+            n_rows=n_rows,
+            n_correct=fields.amount("n_correct", n_rows),
+            confidence=fields.number("confidence", 0, 1),
+            delay=fields.number("delay", 0) if "delay" in fields.values else 0.0,
         )
 
-    def columns(self) -> Columns:
-        """Return one line per subgroup: its rows, its figures and their intervals."""
-        missing = np.array([group is None for group in self.subgroups])
-        values: Any = list(self.subgroups)
-        if missing.any():
-            values = np.ma.MaskedArray(_filled(self.subgroups), mask=missing)
-        found: dict[str, Any] = {self.column: values, "rows": self._all("n_rows")}
-        ends = [one.intervals for one in self.evaluations]
-        for name in _FIGURES:
-            found[name] = self._all(name)
-            for end in ("low", "high"):
-                found[f"{name}_{end}"] = [getattr(getattr(one, name), end) for one in ends]
-        return {**found, "p_value": self.p_values}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values: an evaluation for each value."""
-        found = zip(self.subgroups, self.p_values.tolist(), self.evaluations, strict=True)
-        return {
-            "column": self.column,
-            "below": [_plain(group) for group in self.below],
-            "sentence": self.sentence,
-            "subgroups": [
-                {"value": _plain(group), "p_value": p_value, **one.to_dict()}
-                for group, p_value, one in found
-            ],
-        }
-
-    def table(self, width: int) -> ClassTable:
-        """Return a table that fits `width` characters, if need be with fewer intervals."""
-        for shown in (_FIGURES, _FIGURES[:2], _FIGURES[1:2], ()):
-            found = self._table(shown)
-            if found.width <= width:
-                break
-        return found
-
-    def _table(self, with_intervals: Sequence[str]) -> ClassTable:
-        some = self.evaluations[:MOST_LINES]
-        ends = [one.intervals for one in some]
-        costs = aligned([one.cost for one in some])
-        lines = []
-        for group, one, at, cost in zip(self.subgroups, some, ends, costs, strict=False):
-            shares = (
-                percent_with(getattr(one, name), *getattr(at, name))
-                if name in with_intervals
-                else f"{getattr(one, name):.1%}"
-                for name in _FIGURES[:2]
-            )
-            if "cost" in with_intervals:
-                decimals = len(cost.partition(".")[2])
-                cost = f"{cost} ({at.cost.low:.{decimals}f} to {at.cost.high:.{decimals}f})"
-            lines.append((_cell(group), f"{one.n_rows:,.6g}", *shares, cost))
-        return ClassTable((shorten(self.column, _LONGEST), "rows", *_FIGURES), tuple(lines))
-
-    def notes(self, all_in: str = "by.to_pandas()") -> list[str]:
-        """Say which subgroups are less accurate, and how many are left out of the table."""
-        more = len(self) - MOST_LINES
-        return [*([f"{more:,} more; {all_in} has all."] if more > 0 else []), self.sentence]
-
-    def text(self, width: int = 78) -> list[str]:
-        """Return the table and its notes as lines of text."""
-        return [*(f"  {line}" for line in self.table(width).text()), *self.notes()]
-
-    def html(self) -> str:
-        """Make a table with its notes."""
-        shown = self._table(_FIGURES)
-        notes = "".join(map(note, self.notes()))
-        return f"<div>{table(shown.headings, shown.lines, shown.headings[:1])}{notes}</div>"
-
-    def __repr__(self) -> str:
-        """Show a line per subgroup."""
-        return "\n".join([self._title, *self.text()])
-
-    def _repr_html_(self) -> str:
-        """Show a line per subgroup, for notebooks."""
-        return fragment(self._title, self.html())
+    @classmethod
+    def joined(cls, parts: Sequence[ExitReport]) -> Self:
+        """Add up reports of the same exit, such as those of several chunks of a file."""
+        first, n_rows = parts[0], sum(part.n_rows for part in parts)
+        confidence = sum(part.confidence * part.n_rows for part in parts) / (n_rows or 1)
+        costs = {part.cost for part in parts}  # more than one if rows have prices of their own
+        mean = sum(part.cost * part.n_rows for part in parts) / (n_rows or 1)
+        return cls(
+            stage=first.stage,
+            features=first.features,
+            cost=first.cost if len(costs) == 1 else mean,
+            n_rows=n_rows,
+            n_correct=min(n_rows, sum(part.n_correct for part in parts)),
+            confidence=min(1.0, confidence),
+            delay=first.delay,
+        )
 
     @property
-    def _title(self) -> str:
-        return f"{counted(len(self), 'subgroup')} by {self.column}, with 95 % intervals"
+    def accuracy(self) -> float:
+        """Share of labels given here that are correct; 0 if there are none."""
+        return self.n_correct / (self.n_rows or 1)
 
-    def _all(self, name: str) -> list[Any]:
-        return [getattr(one, name) for one in self.evaluations]
+    @property
+    def gives_labels(self) -> bool:
+        """Whether rows leave here with a label."""
+        return self.stage is not None and self.n_rows > 0
 
+    @property
+    def place(self) -> str:
+        """The stage in words."""
+        return "rejected" if self.stage is None else f"stage {self.stage}"
 
-def _filled(groups: tuple[Any, ...]) -> Any:
-    """Return values as an array; missing ones are replaced by another, for a mask to hide."""
-    other = next((group for group in groups if group is not None), 0)
-    return np.array([other if group is None else group for group in groups])
-
-
-def _named(group: Any) -> str:
-    return "missing" if group is None else brief(group, 30)
-
-
-def _cell(group: Any) -> str:
-    text = "missing" if group is None else str(group)
-    return shorten(" ".join(text.split()), _LONGEST)
-
-
-def _plain(group: Any) -> Any:
-    """Return a value that JSON has; dates and such become text."""
-    return group if group is None or isinstance(group, (bool, int, float, str)) else str(group)
-
-
-_MOST_NAMES = 30  # of a stage, in a notebook
-_TEXT_WIDTH = 78  # of a table, which is indented by 2
+    def to_dict(self, *, with_delay: bool) -> dict[str, Any]:
+        """Return plain values, with the delay or without it."""
+        return {n: value for n, value in asdict(self).items() if n != "delay" or with_delay}
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +181,7 @@ class Evaluation(Objectives):
     by_class: ByClass
     effective: EffectiveRows | None = None
     cost_deviation: float | None = None
-    by: Subgroups[Evaluation] | None = None
+    by: Subgroups | None = None
     promise: PromiseReport | None = field(default=None, compare=False)
     total: SeenTotal | None = field(default=None, compare=False)
 
@@ -322,7 +214,7 @@ class Evaluation(Objectives):
         delays : sequence of float, optional
             Time that a row has waited after each stage; by default 0.
         """
-        out = outcomes_of(decisions, truth, classes, len(buys))
+        out = Outcomes.from_decisions(decisions, truth, classes, len(buys))
         counts = np.ones(len(decisions), dtype=np.int64) if weights is None else weights
         total, accepted = counts.sum().item(), counts[out.accepted].sum().item()
         cost = (decisions.cost @ counts).item() / (total or 1)
@@ -332,7 +224,7 @@ class Evaluation(Objectives):
             coverage=min(1.0, accepted / (total or 1)),  # rounded sums of weights may exceed it
             accuracy=min(1.0, counts[out.correct].sum().item() / (accepted or 1)),
             cost=cost,
-            exits=exits_of(decisions, out, counts, buys, costs, delays),
+            exits=_exits(decisions, out, counts, buys, costs, delays),
             by_class=ByClass.from_labels(classes.tolist(), out.true, out.given, weights),
             effective=None if weights is None else EffectiveRows.from_weights(out, weights),
             cost_deviation=math.sqrt(spread) if costs is None else None,
@@ -350,6 +242,11 @@ class Evaluation(Objectives):
             raise DataError("evaluations with groups or by must be of all rows, got parts of them.")
         exits = tuple(map(ExitReport.joined, zip(*(part.exits for part in parts), strict=True)))
         total = sum(part.n_rows for part in parts)
+        effective = None
+        if any(part.effective is not None for part in parts):
+            effective = EffectiveRows.joined(
+                [part.rows for part in parts], [part.counted for part in parts]
+            )
         accepted = sum(report.n_rows for report in exits if report.stage is not None)
         cost = sum(part.cost * part.n_rows for part in parts) / (total or 1)
         return cls(
@@ -359,7 +256,7 @@ class Evaluation(Objectives):
             cost=cost,
             exits=exits,
             by_class=ByClass.joined([part.by_class for part in parts]),
-            effective=_joined_rows(parts),
+            effective=effective,
             cost_deviation=_joined_deviation(parts, cost),
         )
 
@@ -430,6 +327,23 @@ class Evaluation(Objectives):
             promised, self, at.coverage, at.accuracy, at.cost, basis, ranges
         )
 
+    def flow(self, thresholds: StageThresholds | None = None) -> Flow:
+        """Return the flow of the rows through the stages, to draw it.
+
+        `thresholds` are those of the design, if it has its own.
+        """
+        stages = [report for report in self.exits if report.stage is not None]
+        return Flow.from_counts(
+            buys=[report.features for report in stages],
+            costs=[report.cost for report in stages],
+            delays=[report.delay for report in stages],
+            n_rows=self.n_rows,
+            exits=[report.n_rows for report in stages],
+            correct_exits=[report.n_correct for report in stages],
+            thresholds=thresholds,
+            mean_cost=None if self.cost_deviation is None else self.cost,
+        )
+
     def with_total(self, costs: ErrorCosts | None, promised: Total | None = None) -> Self:
         """Return it with the total of a row, if there are costs of errors and rejections."""
         if costs is None:
@@ -486,16 +400,22 @@ class Evaluation(Objectives):
         exits = fields.many_fields("exits")
         if len(exits) != len(places):
             fields.refuse("exits", f"{len(places)} exits", f"{len(exits):,}")
+        effective = None
+        if "effective" in fields.values:
+            sizes = fields.fields("effective")
+            effective = EffectiveRows.from_dict(sizes, len(buys), len(classes))
+        elif type(fields.get("n_rows")) is not int:  # weights of which the file has no more
+            effective = EffectiveRows.unknown(len(buys), len(classes))
         varies = "cost_deviation" in fields.values
         return cls(
-            n_rows=amount(fields, "n_rows"),
+            n_rows=fields.amount("n_rows"),
             **asdict(Objectives.from_dict(fields)),
             exits=tuple(
                 ExitReport.from_dict(report, *place)
                 for report, place in zip(exits, places, strict=True)
             ),
             by_class=ByClass.from_dict(fields.fields("by_class"), "counts", classes.tolist()),
-            effective=_rows_from(fields, len(buys), len(classes)),
+            effective=effective,
             cost_deviation=fields.number("cost_deviation", 0) if varies else None,
         )
 
@@ -531,7 +451,7 @@ class Evaluation(Objectives):
 
     def _repr_html_(self) -> str:
         """Show the figures, a line per exit, per class and per subgroup, for notebooks."""
-        flow, at = Flow.from_evaluation(self), self.intervals
+        flow, at = self.flow(), self.intervals
         reached = [*(stage.reached for stage in flow.stages), flow.rejected]
         costs = aligned([report.cost for report in self.exits], digits=6)
         within = (*at.exits, Interval(0.0, 1.0))
@@ -590,19 +510,35 @@ class Evaluation(Objectives):
         return "\n".join(lines)
 
 
-def _rows_from(fields: Fields, n_stages: int, n_classes: int) -> EffectiveRows | None:
-    """Read effective numbers of rows; None for rows without weights and groups."""
-    if "effective" in fields.values:
-        return EffectiveRows.from_dict(fields.fields("effective"), n_stages, n_classes)
-    is_counted = type(fields.get("n_rows")) is int
-    return None if is_counted else EffectiveRows.unknown(n_stages, n_classes)
-
-
-def _joined_rows(parts: Sequence[Evaluation]) -> EffectiveRows | None:
-    """Effective rows of several parts with weights; None if they have none."""
-    if all(part.effective is None for part in parts):
-        return None
-    return EffectiveRows.joined([part.rows for part in parts], [part.counted for part in parts])
+def _exits(
+    decisions: Decisions,
+    outcomes: Outcomes,
+    weights: FloatArray | IntArray,
+    buys: Sequence[tuple[str, ...]],
+    costs: Sequence[float] | None,
+    delays: Sequence[float],
+) -> tuple[ExitReport, ...]:
+    """Report the rows that leave at each stage, then the rejected rows."""
+    waits = [*delays, delays[-1]] if delays else [0.0] * (len(buys) + 1)
+    fixed = None if costs is None else [*costs, costs[-1]]
+    reports = []
+    for i, (stage, features) in enumerate([*enumerate(buys, start=1), (None, ())]):
+        here = outcomes.exit == i
+        n_rows = weights[here].sum().item()
+        mean_cost = (decisions.cost[here] @ weights[here]).item() / (n_rows or 1)
+        confidence = (decisions.confidence[here] @ weights[here]).item() / (n_rows or 1)
+        reports.append(
+            ExitReport(
+                stage=stage,
+                features=features,
+                cost=mean_cost if fixed is None else fixed[i],
+                n_rows=n_rows,
+                n_correct=min(n_rows, weights[here & outcomes.correct].sum().item()),
+                confidence=min(1.0, confidence),
+                delay=waits[i],
+            )
+        )
+    return tuple(reports)
 
 
 def _joined_deviation(parts: Sequence[Evaluation], cost: float) -> float | None:
@@ -616,130 +552,164 @@ def _joined_deviation(parts: Sequence[Evaluation], cost: float) -> float | None:
     return math.sqrt(sum(squares) / (sum(part.n_rows for part in parts) or 1))
 
 
-_MOST_PARTS = 32
-_UNNAMED = "subgroup"
+@dataclass(frozen=True, slots=True, repr=False)
+class Subgroups(Tabular, Mapping[Any, "Evaluation"]):
+    """Evaluation of each subgroup: a mapping from the values of a column to evaluations.
 
-
-@dataclass(slots=True)
-class _Part:
-    """Evaluations of parts of the rows, and the outcomes of their groups if they have any."""
-
-    evaluations: list[Evaluation] = field(default_factory=list)
-    cells: list[GroupCells] = field(default_factory=list)
-
-    def add(self, evaluation: Evaluation, cells: GroupCells | None) -> None:
-        """Keep a part; many parts become one, so that memory does not grow with their number."""
-        self.evaluations.append(evaluation)
-        if cells is not None:
-            self.cells.append(cells)
-        if len(self.evaluations) >= _MOST_PARTS:
-            self.evaluations = [Evaluation.joined(self.evaluations)]
-            self.cells = [GroupCells.joined(self.cells)] if self.cells else []
-
-    def joined(self) -> Evaluation:
-        found = Evaluation.joined(self.evaluations)
-        if not self.cells:
-            return found
-        costs = np.array([report.cost for report in found.exits])
-        return replace(found, effective=GroupCells.joined(self.cells).effective(found.rows, costs))
-
-
-@dataclass(slots=True, eq=False)
-class Tally:
-    """Decisions that are compared with true labels part by part.
-
-    A group may have rows in several parts. Memory grows with the number of groups and subgroups,
-    not with that of rows.
+    The value None stands for rows without a value. Subgroups of a few rows have wide intervals.
 
     Attributes
     ----------
-    classes : ndarray of shape (n_classes,)
-    buys : sequence of tuple of str
-        Features that each stage buys.
-    costs : sequence of float or None
-        Cost of a row after each stage; None if rows pay prices of their own.
-    by_text : bool
-        Whether values of subgroups are read from text: numbers then become numbers.
-    delays : sequence of float
-        Time that a row has waited after each stage; empty if no value comes later.
+    column : str
+        Name of the column, or "subgroup".
+    subgroups : tuple
+        The values, sorted; None comes last.
+    evaluations : tuple of Evaluation
     """
 
-    classes: AnyArray
-    buys: Sequence[tuple[str, ...]]
-    costs: Sequence[float] | None
-    by_text: bool = False
-    delays: Sequence[float] = ()
-    _whole: _Part = field(default_factory=_Part)
-    _by: dict[Any, _Part] = field(default_factory=dict)
-    _column: str | None = None
-    _groups: dict[Any, int] = field(default_factory=dict)
+    column: str
+    subgroups: tuple[Any, ...]
+    evaluations: tuple[Evaluation, ...]
 
-    def add(
-        self,
-        decisions: Decisions,
-        truth: AnyArray,
-        weights: FloatArray | None,
-        groups: Keys | None = None,
-        by: Keys | None = None,
-    ) -> None:
-        """Add a part of the rows."""
-        numbers = None if groups is None else self._numbers(groups)
-        self._add(self._whole, decisions, truth, weights, numbers)
-        if by is None:
-            return
-        self._column = by.name or _UNNAMED
-        self._check(list(dict.fromkeys([*self._by, *by.values])))
-        order = np.argsort(by.codes, kind="stable")
-        ends = np.cumsum(np.bincount(by.codes, minlength=len(by.values)))
-        for value, which in zip(by.values, np.split(order, ends[:-1]), strict=True):
-            if not len(which):
-                continue
-            part = self._by.setdefault(value, _Part())
-            own = None if weights is None else weights[which]
-            of_group = None if numbers is None else numbers[which]
-            self._add(part, _rows_of(decisions, which), truth[which], own, of_group)
+    def __getitem__(self, group: Any) -> Evaluation:
+        """Evaluation of the rows with a value."""
+        if group not in self.subgroups:
+            raise KeyError(group)
+        return self.evaluations[self.subgroups.index(group)]
 
-    def evaluation(self) -> Evaluation:
-        """Return the evaluation of all rows so far."""
-        found = self._whole.joined()
-        if self._column is None:
-            return found
-        values = self._values(list(self._by))
-        parts = dict(zip(values, self._by.values(), strict=True))
-        ordered = sorted(value for value in values if value is not None)
-        ordered += [None] if None in parts else []
-        evaluations = tuple(parts[value].joined() for value in ordered)
-        return replace(found, by=Subgroups(self._column, tuple(ordered), evaluations))
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the values."""
+        return iter(self.subgroups)
 
-    def _values(self, read: list[Any]) -> list[Any]:
-        return without_text(read) if self.by_text else read
+    def __len__(self) -> int:
+        """Number of subgroups."""
+        return len(self.subgroups)
 
-    def _check(self, read: list[Any]) -> None:
-        what = "by" if self._column == _UNNAMED else f"column {self._column!r}"
-        check_by(self._values(read), what)
+    @property
+    def p_values(self) -> FloatArray:
+        """P-values of the claims that a subgroup is as accurate as all others together.
 
-    def _numbers(self, groups: Keys) -> IntArray:
-        """Return the number of each row's group, the same in all parts."""
-        known = self._groups
-        numbers = [known.setdefault(value, len(known)) for value in groups.values]
-        return np.array(numbers, dtype=np.int64)[groups.codes]
+        By Fisher's exact test, corrected for the number of subgroups by Holm's method. With
+        weights or groups of rows, it is approximate.
+        """
+        rows = np.array([one.rows.accuracy for one in self.evaluations])
+        return p_values_below(rows * [one.accuracy for one in self.evaluations], rows)
 
-    def _add(
-        self,
-        part: _Part,
-        decisions: Decisions,
-        truth: AnyArray,
-        weights: FloatArray | None,
-        groups: IntArray | None,
-    ) -> None:
-        about = (self.classes, self.buys, self.costs, self.delays)
-        cells = None
-        if groups is not None:
-            outcomes = outcomes_of(decisions, truth, self.classes, len(self.buys))
-            cells = GroupCells.from_rows(groups, outcomes, weights)
-        part.add(Evaluation.from_decisions(decisions, truth, weights, *about), cells)
+    @property
+    def below(self) -> tuple[Any, ...]:
+        """Values of the subgroups whose accuracy is below the others' beyond chance."""
+        pairs = zip(self.subgroups, self.p_values.tolist(), strict=True)
+        return tuple(group for group, p_value in pairs if p_value < CHANCE)
+
+    @property
+    def sentence(self) -> str:
+        """Name the subgroups whose accuracy is below the others' beyond chance, or say: none."""
+        if len(self) < 2:
+            return f"All rows are of one subgroup by {self.column}."
+        below = [_named(group) for group in self.below]
+        if not below:
+            return f"By {self.column}, no subgroup is less accurate than the others beyond chance."
+        are = "are" if len(below) > 1 else "is"
+        return (
+            f"By {self.column}, {listed(below, MOST_LINES)} {are} less accurate than the others "
+            "beyond chance."
+        )
+
+    def columns(self) -> Columns:
+        """Return one line per subgroup: its rows, its figures and their intervals."""
+        missing = np.array([group is None for group in self.subgroups])
+        values: Any = list(self.subgroups)
+        if missing.any():
+            other = next((group for group in self.subgroups if group is not None), 0)
+            filled = np.array([other if group is None else group for group in self.subgroups])
+            values = np.ma.MaskedArray(filled, mask=missing)
+        columns: dict[str, Any] = {
+            self.column: values,
+            "rows": [one.n_rows for one in self.evaluations],
+        }
+        intervals = [one.intervals for one in self.evaluations]
+        for name in _FIGURES:
+            columns[name] = [getattr(one, name) for one in self.evaluations]
+            columns[f"{name}_low"] = [getattr(one, name).low for one in intervals]
+            columns[f"{name}_high"] = [getattr(one, name).high for one in intervals]
+        return {**columns, "p_value": self.p_values}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: an evaluation for each value."""
+        lines = zip(self.subgroups, self.p_values.tolist(), self.evaluations, strict=True)
+        return {
+            "column": self.column,
+            "below": [_plain(group) for group in self.below],
+            "sentence": self.sentence,
+            "subgroups": [
+                {"value": _plain(group), "p_value": p_value, **one.to_dict()}
+                for group, p_value, one in lines
+            ],
+        }
+
+    def table(self, width: int) -> ClassTable:
+        """Return a table that fits `width` characters, if need be with fewer intervals."""
+        for shown in (_FIGURES, _FIGURES[:2], _FIGURES[1:2], ()):
+            table = self._table(shown)
+            if table.width <= width:
+                break
+        return table
+
+    def _table(self, with_intervals: Sequence[str]) -> ClassTable:
+        some = self.evaluations[:MOST_LINES]
+        ends = [one.intervals for one in some]
+        costs = aligned([one.cost for one in some])
+        lines = []
+        for group, one, at, cost in zip(self.subgroups, some, ends, costs, strict=False):
+            shares = (
+                percent_with(getattr(one, name), *getattr(at, name))
+                if name in with_intervals
+                else f"{getattr(one, name):.1%}"
+                for name in _FIGURES[:2]
+            )
+            if "cost" in with_intervals:
+                decimals = len(cost.partition(".")[2])
+                cost = f"{cost} ({at.cost.low:.{decimals}f} to {at.cost.high:.{decimals}f})"
+            lines.append((_cell(group), f"{one.n_rows:,.6g}", *shares, cost))
+        return ClassTable((shorten(self.column, _LONGEST), "rows", *_FIGURES), tuple(lines))
+
+    def notes(self, all_in: str = "by.to_pandas()") -> list[str]:
+        """Say which subgroups are less accurate, and how many are left out of the table."""
+        more = len(self) - MOST_LINES
+        return [*([f"{more:,} more; {all_in} has all."] if more > 0 else []), self.sentence]
+
+    def text(self, width: int = 78) -> list[str]:
+        """Return the table and its notes as lines of text."""
+        return [*(f"  {line}" for line in self.table(width).text()), *self.notes()]
+
+    def html(self) -> str:
+        """Make a table with its notes."""
+        shown = self._table(_FIGURES)
+        notes = "".join(map(note, self.notes()))
+        return f"<div>{table(shown.headings, shown.lines, shown.headings[:1])}{notes}</div>"
+
+    def __repr__(self) -> str:
+        """Show a line per subgroup."""
+        return "\n".join([self._title, *self.text()])
+
+    def _repr_html_(self) -> str:
+        """Show a line per subgroup, for notebooks."""
+        return fragment(self._title, self.html())
+
+    @property
+    def _title(self) -> str:
+        return f"{counted(len(self), 'subgroup')} by {self.column}, with 95 % intervals"
 
 
-def _rows_of(decisions: Decisions, which: IntArray) -> Decisions:
-    names = ("guesses", "accepted", "confidence", "stage", "cost")
-    return Decisions(**{name: getattr(decisions, name)[which] for name in names})
+def _named(group: Any) -> str:
+    return "missing" if group is None else brief(group, 30)
+
+
+def _cell(group: Any) -> str:
+    text = "missing" if group is None else str(group)
+    return shorten(" ".join(text.split()), _LONGEST)
+
+
+def _plain(group: Any) -> Any:
+    """Return a value that JSON has; dates and such become text."""
+    return group if group is None or isinstance(group, (bool, int, float, str)) else str(group)

@@ -1,17 +1,19 @@
-"""Stage models in files: for each family, its distinct models and what they share.
+"""What the files of cascades and fronts hold: costs, classes, encoding, designs and models.
 
-A file has one *part* for each model that a stage averages. A part holds the distinct models of one
-split, and a stage has the number of one of them. A new family needs a class like those below, and a
-line in `_FAMILIES` and in `_part_type`.
+All cascades of one fit share costs, classes, encoding and models: `Shared`. Stage models are the
+average of one model per split, so a file has a *part* for each split, with the distinct models of
+that split, and a stage has the number of one model in each part. A new family of models needs a
+class like those at the end, and a line in `_FAMILIES`.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,335 +30,23 @@ from emsco.models.batches import n_outputs_of
 from emsco.models.boosting.stages import BoostedModels
 from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.calibration import Calibrator
-from emsco.models.estimator_files import estimator_from_dict, estimator_to_dict, rising_inputs
+from emsco.models.estimator_files import (
+    EstimatorModel,
+    estimator_from_dict,
+    estimator_to_dict,
+    rising_inputs,
+)
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels, averaged, parts_of
 from emsco.stats.error_costs import check_label_costs
 
-if TYPE_CHECKING:
-    from emsco.models.estimator_files import EstimatorModel
-
-_SMALLEST = 1e-300  # above 0, and so that 1 / deviation is finite
-_LARGEST_BEND = 10 * LARGEST  # a spline is at most 3 times as large as its input
-
-
-class ModelPart(Protocol):
-    """The distinct models of one split, and what they share; a stage has the number of one."""
-
-    @classmethod
-    def from_models(cls, fitted: Sequence[Any]) -> Self:
-        """Collect the distinct models of these stages."""
-
-    @classmethod
-    def from_dict(
-        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
-    ) -> Self:
-        """Read the distinct models from a file and check them."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-
-    def number_of(self, models: Any, stage: int) -> int:
-        """Return the number of a stage's model."""
-
-    def does_read(self, number: int, inputs: IntArray) -> bool:
-        """Whether there is a model with this number, and it reads just these inputs."""
-
-    def stage_models(self, numbers: Sequence[int]) -> StageModels:
-        """Put together the models with these numbers, one per stage."""
-
-    def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
-        """How many weights these models take when put together, and how many the file lists."""
-
-
-def part_of_models(fitted: Sequence[StageModels]) -> ModelPart:
-    """Collect the distinct models of one split."""
-    kinds = {_part_type(one) for one in fitted}
-    if len(kinds) > 1:
-        raise FileError("a front must have models of one fit to be saved, got several families.")
-    return kinds.pop().from_models(fitted)
-
-
-def part_from_dict(
-    fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str] = ()
-) -> ModelPart:
-    """Read the distinct models of one split, and check them."""
-    family = fields.text("family")
-    if family not in _FAMILIES:
-        *names, last = map(repr, _FAMILIES)
-        fields.refuse("family", f"{', '.join(names)} or {last}", family)
-    return _FAMILIES[family].from_dict(fields, n_inputs, n_classes, trusted)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Weights:
-    """One logistic regression: the inputs it reads, an intercept and weights per output."""
-
-    inputs: IntArray
-    coefs: FloatArray
-    calibrator: Calibrator | None
-
-    def to_dict(self) -> dict[str, Any]:
-        outputs = [{"intercept": one[0], "weights": one[1:]} for one in self.coefs.tolist()]
-        calibration = self.calibrator and self.calibrator.to_dict()
-        return {"inputs": self.inputs.tolist(), "outputs": outputs, "calibration": calibration}
-
-    @classmethod
-    def from_dict(
-        cls, fields: Fields, n_inputs: int, basis: SplineBasis | None, n_classes: int
-    ) -> Self:
-        inputs = rising_inputs(fields, n_inputs)
-        n_read = len(inputs) if basis is None else int(np.isin(basis.of_column, inputs).sum())
-        outputs, n_outputs = fields.many_fields("outputs"), n_outputs_of(n_classes)
-        if len(outputs) != n_outputs:
-            fields.refuse("outputs", f"a list of {n_outputs}", f"{len(outputs)}")
-        coefs = np.empty((n_outputs, n_read + 1))
-        for k, output in enumerate(outputs):
-            coefs[k, 0] = output.number("intercept", -LARGEST, LARGEST)
-            coefs[k, 1:] = output.numbers("weights", n_read, -LARGEST, LARGEST)
-        if fields.get("calibration") is None:
-            return cls(inputs, coefs, None)
-        return cls(inputs, coefs, Calibrator.from_dict(fields.fields("calibration"), n_classes))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearPart:
-    """Logistic regressions, with the scaling and the splines that they share."""
-
-    scaling: Scaling
-    basis: SplineBasis | None
-    models: tuple[_Weights, ...]
-    places: dict[tuple[object, ...], int]
-
-    @classmethod
-    def from_models(cls, fitted: Sequence[LinearModels]) -> Self:
-        """Collect the distinct models of these stages."""
-        first = fitted[0]
-        if any(not other.scaling.equals(first.scaling) for other in fitted):
-            raise FileError(
-                "a front must have models of one fit to be saved, got several scalings."
-            )
-        distinct: dict[tuple[object, ...], _Weights] = {}
-        for models in fitted:
-            for stage in range(len(models)):
-                if (key := _key(models, stage)) not in distinct:
-                    distinct[key] = _weights_of(models, stage)
-        places = {key: i for i, key in enumerate(distinct)}
-        return cls(first.scaling, first.basis, tuple(distinct.values()), places)
-
-    @classmethod
-    def from_dict(
-        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
-    ) -> Self:
-        """Read the distinct models from a file and check them."""
-        del trusted  # weights are plain numbers
-        basis, most, n_columns = None, LARGEST, n_inputs
-        if fields.text("family") == "spline":
-            basis = SplineBasis.from_dict(fields, "knots", n_inputs, LARGEST)
-            most, n_columns = _LARGEST_BEND, basis.n_columns
-        mean = fields.numbers("mean", n_columns, -most, most)
-        scaling = Scaling(mean, fields.numbers("deviation", n_columns, _SMALLEST, most))
-        found = fields.many_fields("models")
-        models = tuple(_Weights.from_dict(one, n_inputs, basis, n_classes) for one in found)
-        _check_calibrators(found, [one.calibrator for one in models])
-        return cls(scaling, basis, models, {})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        family = "logistic" if self.basis is None else "spline"
-        knots = {} if self.basis is None else {"knots": self.basis.to_lists()}
-        mean, deviation = self.scaling.mean.tolist(), self.scaling.deviation.tolist()
-        models = [one.to_dict() for one in self.models]
-        return {"family": family, "mean": mean, "deviation": deviation, **knots, "models": models}
-
-    def number_of(self, models: LinearModels, stage: int) -> int:
-        """Return the number of a stage's model."""
-        return self.places[_key(models, stage)]
-
-    def does_read(self, number: int, inputs: IntArray) -> bool:
-        """Whether there is a model with this number, and it reads just these inputs."""
-        return number < len(self.models) and np.array_equal(self.models[number].inputs, inputs)
-
-    def stage_models(self, numbers: Sequence[int]) -> LinearModels:
-        """Put together the models with these numbers, one per stage."""
-        own = [self.models[number] for number in numbers]
-        n_columns = len(self.scaling.mean)
-        reads = np.zeros((len(own), n_columns), dtype=np.bool_)
-        coefs = np.zeros((len(own), len(own[0].coefs), n_columns + 1))
-        for stage, model in enumerate(own):
-            columns = self._columns(model)
-            reads[stage, columns] = True
-            coefs[stage, :, 0] = model.coefs[:, 0]
-            coefs[stage, :, 1 + columns] = model.coefs[:, 1:].T
-        maps = tuple(model.calibrator for model in own if model.calibrator is not None)
-        return LinearModels(self.scaling, reads, coefs, maps or None, self.basis)
-
-    def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
-        """How many weights these models take when put together, and how many the file lists.
-
-        Put together, a stage has a weight for every input, whether its model reads it or not.
-        """
-        own = [self.models[number].coefs for number in numbers]
-        whole = sum(len(coefs) for coefs in own) * (len(self.scaling.mean) + 1)
-        return whole, sum(coefs.size for coefs in own)
-
-    def _columns(self, model: _Weights) -> IntArray:
-        """Positions of the columns that a model reads."""
-        if self.basis is None:
-            return model.inputs
-        return np.flatnonzero(np.isin(self.basis.of_column, model.inputs))
-
-
-def _key(models: LinearModels, stage: int) -> tuple[object, ...]:
-    """Tell the models of one split apart."""
-    maps = models.calibrators
-    return models.reads[stage].tobytes(), models.coefs[stage].tobytes(), maps and id(maps[stage])
-
-
-def _weights_of(models: LinearModels, stage: int) -> _Weights:
-    columns, maps, basis = np.flatnonzero(models.reads[stage]), models.calibrators, models.basis
-    inputs = columns if basis is None else np.unique(basis.of_column[columns])
-    coefs = models.coefs[stage][:, np.append(0, 1 + columns)]
-    return _Weights(inputs, coefs, maps[stage] if maps else None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EstimatorPart:
-    """Fitted classifiers of the user's."""
-
-    models: tuple[EstimatorModel, ...]
-    places: dict[int, int]
-
-    @classmethod
-    def from_models(cls, fitted: Sequence[EstimatorModels]) -> Self:
-        """Collect the distinct models of these stages."""
-        distinct = {id(model): model for one in fitted for model in one.models}
-        return cls(tuple(distinct.values()), {key: i for i, key in enumerate(distinct)})
-
-    @classmethod
-    def from_dict(
-        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
-    ) -> Self:
-        """Read the distinct models from a file and check them."""
-        models = (
-            estimator_from_dict(one, n_inputs, n_classes, trusted, one.where)
-            for one in fields.many_fields("models")
-        )
-        return cls(tuple(models), {})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        models = [estimator_to_dict(model) for model in self.models]
-        return {"family": "estimator", "models": models}
-
-    def number_of(self, models: EstimatorModels, stage: int) -> int:
-        """Return the number of a stage's model."""
-        return self.places[id(models.models[stage])]
-
-    def does_read(self, number: int, inputs: IntArray) -> bool:
-        """Whether there is a model with this number, and it reads just these inputs."""
-        return number < len(self.models) and np.array_equal(self.models[number].inputs, inputs)
-
-    def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
-        """None and none: models are used as they are."""
-        del numbers
-        return 0, 0
-
-    def stage_models(self, numbers: Sequence[int]) -> EstimatorModels:
-        """Put together the models with these numbers, one per stage."""
-        return EstimatorModels(tuple(self.models[number] for number in numbers))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TreesPart:
-    """Boosted trees, each ensemble with its calibration, if any."""
-
-    models: tuple[tuple[TreeEnsemble, Calibrator | None], ...]
-    places: dict[int, int]
-
-    @classmethod
-    def from_models(cls, fitted: Sequence[BoostedModels]) -> Self:
-        """Collect the distinct models of these stages."""
-        distinct: dict[int, tuple[TreeEnsemble, Calibrator | None]] = {}
-        for one in fitted:
-            maps = one.calibrators or (None,) * len(one)
-            for ensemble, calibrator in zip(one.ensembles, maps, strict=True):
-                distinct[id(ensemble)] = ensemble, calibrator
-        return cls(tuple(distinct.values()), {key: i for i, key in enumerate(distinct)})
-
-    @classmethod
-    def from_dict(
-        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
-    ) -> Self:
-        """Read the distinct models from a file and check them."""
-        del trusted  # trees are plain numbers
-        found, models = fields.many_fields("models"), []
-        for one in found:
-            ensemble, calibrator = TreeEnsemble.from_dict(one, n_inputs, n_classes), None
-            if one.get("calibration") is not None:
-                calibrator = Calibrator.from_dict(one.fields("calibration"), n_classes)
-            models.append((ensemble, calibrator))
-        _check_calibrators(found, [calibrator for _, calibrator in models])
-        return cls(tuple(models), {})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        models = [
-            {**ensemble.to_dict(), "calibration": calibrator and calibrator.to_dict()}
-            for ensemble, calibrator in self.models
-        ]
-        return {"family": "boosting", "models": models}
-
-    def number_of(self, models: BoostedModels, stage: int) -> int:
-        """Return the number of a stage's model."""
-        return self.places[id(models.ensembles[stage])]
-
-    def does_read(self, number: int, inputs: IntArray) -> bool:
-        """Whether there is a model with this number, and it reads none but these inputs."""
-        if number >= len(self.models):
-            return False
-        return bool(np.isin(np.flatnonzero(self.models[number][0].reads), inputs).all())
-
-    def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
-        """None and none: models are used as they are."""
-        del numbers
-        return 0, 0
-
-    def stage_models(self, numbers: Sequence[int]) -> BoostedModels:
-        """Put together the models with these numbers, one per stage."""
-        ensembles, maps = zip(*(self.models[number] for number in numbers), strict=True)
-        return BoostedModels(ensembles, None if maps[0] is None else maps)
-
-
-def _check_calibrators(models: Sequence[Fields], found: Sequence[Calibrator | None]) -> None:
-    """Refuse calibration of some models only."""
-    if 0 < (n_maps := sum(one is not None for one in found)) < len(found):
-        models[0].refuse("calibration", "there for all models or none", f"{n_maps} models")
-
-
-_FAMILIES: dict[str, type[ModelPart]] = {
-    "logistic": LinearPart,
-    "spline": LinearPart,
-    "boosting": TreesPart,
-    "estimator": EstimatorPart,
-}
-
-
-def _part_type(models: StageModels) -> type[ModelPart]:
-    if isinstance(models, LinearModels):
-        return LinearPart
-    if isinstance(models, EstimatorModels):
-        return EstimatorPart
-    if isinstance(models, BoostedModels):
-        return TreesPart
-    raise AssertionError("no file holds models of another type")
-
-
 FORMAT = 7
+_LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 # Weights of all stages of a cascade when they are put together, and times those that its file has.
 _FREE_WEIGHTS, _MOST_TIMES = 2**22, 16
-_LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
+_SMALLEST = 1e-300  # above 0, and so that 1 / deviation is finite
+_LARGEST_BEND = 10 * LARGEST  # a spline is at most 3 times as large as its input
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -394,14 +84,16 @@ class Shared:
             raise FileError(
                 "a front must have models of one fit to be saved, got averages of several sizes."
             )
-        parts = tuple(map(part_of_models, zip(*split_up, strict=True)))
+        parts = tuple(map(_part_of_models, zip(*split_up, strict=True)))
         return cls(costs, classes, min_confidence, encoding, parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        sure = self.min_confidence
-        labels = self.classes.tolist()
-        least = [sure[c] for c in labels] if isinstance(sure, Mapping) else float(sure)
+        labels, threshold = self.classes.tolist(), self.min_confidence
+        if isinstance(threshold, Mapping):
+            least: Any = [threshold[label] for label in labels]
+        else:
+            least = float(threshold)
         return {
             "features": list(self.costs.names),
             "costs": self.costs.costs.tolist(),
@@ -423,45 +115,37 @@ class Shared:
         encoding = Encoding.from_dict(fields.fields("encoding"))
         if encoding.features != names:
             fields.refuse("features", "those of the encoding", list(names))
-        evaluation = fields.number("evaluation_cost", 0)
-        numbers = fields.numbers("costs", len(names))
-        try:
-            columns = tuple(map(encoding.needs, names))
-            fees = tuple(
-                Fee(fee.text("name"), fee.number("cost", 0), tuple(fee.texts("features")))
-                for fee in (fields.many_fields("fees") if fields.items("fees") else ())
-            )
-            prices = tuple(
-                RowPrice(one.text("feature"), one.get("column") and one.text("column"))
-                for one in (fields.many_fields("prices") if fields.items("prices") else ())
-            )
-            own = columns, encoding.columns, fees, fields.numbers("delays", len(names)), prices
-            costs = FeatureCosts(names, numbers, evaluation, *own)
-        except (CostsError, ParameterError) as error:
-            fields.refuse("costs", "costs that can be used", str(error))
         classes = _read_classes(fields)
-        least = _read_threshold(fields, "min_confidence", classes)
-        parts = (
-            part_from_dict(one, encoding.n_inputs, len(classes), trusted)
-            for one in fields.many_fields("parts")
+        parts = []
+        for one in fields.many_fields("parts"):
+            if (family := one.text("family")) not in _FAMILIES:
+                *first, last = map(repr, _FAMILIES)
+                one.refuse("family", f"{', '.join(first)} or {last}", family)
+            read = _FAMILIES[family].from_dict
+            parts.append(read(one, encoding.n_inputs, len(classes), trusted))
+        return cls(
+            costs=_read_costs(fields, encoding),
+            classes=classes,
+            min_confidence=_read_threshold(fields, "min_confidence", classes),
+            encoding=encoding,
+            parts=tuple(parts),
         )
-        return cls(costs, classes, least, encoding, tuple(parts))
 
     def stages_to_dicts(self, design: Design, models: StageModels) -> list[dict[str, Any]]:
         """Convert each stage to plain values: what it buys, when rows leave, and its models.
 
         Thresholds are None unless the design has its own. Models are numbers, one in each part.
         """
-        found = list(zip(self.parts, parts_of(models), strict=True))
+        of_parts = list(zip(self.parts, parts_of(models), strict=True))
         by_class = design.thresholds_of_stages(self.min_confidence, self.classes).tolist()
-        own = design.thresholds or (None,) * design.n_stages
+        thresholds = design.thresholds or (None,) * design.n_stages
         return [
             {
                 "buys": list(bought),
-                "thresholds": by_class[j] if isinstance(own[j], Mapping) else own[j],
-                "models": [part.number_of(fitted, j) for part, fitted in found],
+                "thresholds": by_class[j] if isinstance(threshold, Mapping) else threshold,
+                "models": [part.number_of(fitted, j) for part, fitted in of_parts],
             }
-            for j, bought in enumerate(design.buys)
+            for j, (bought, threshold) in enumerate(zip(design.buys, thresholds, strict=True))
         ]
 
 
@@ -517,26 +201,47 @@ def design_from_dicts(
                 stage.refuse("buys", "features, each bought once", bought)
             chromosome[position[bought]] = j
     design = Design(chromosome, names, _read_thresholds(stages, shared.classes))
-    return design, _numbers_from(fields, name, stages, shared, design)
-
-
-def _numbers_from(
-    fields: Fields, name: str, stages: list[Fields], shared: Shared, design: Design
-) -> tuple[tuple[int, ...], ...]:
-    """Read the numbers of the models of all stages, and check that these read what is bought."""
-    of_stages = [tuple(stage.wholes("models", len(shared.parts))) for stage in stages]
-    for stage, numbers, bought in zip(stages, of_stages, design.subsets(), strict=True):
+    numbers = tuple(tuple(stage.wholes("models", len(shared.parts))) for stage in stages)
+    for stage, of_stage, bought in zip(stages, numbers, design.subsets(), strict=True):
         inputs = np.flatnonzero(bought[shared.encoding.input_feature])
-        for number, part in zip(numbers, shared.parts, strict=True):
+        for number, part in zip(of_stage, shared.parts, strict=True):
             if not part.does_read(number, inputs):
                 rule = "numbers of models that read the features bought by then"
-                stage.refuse("models", rule, list(numbers))
-    for part, own in zip(shared.parts, zip(*of_stages, strict=True), strict=True):
-        whole, in_file = part.sizes(own)
+                stage.refuse("models", rule, list(of_stage))
+    # A small file could otherwise make stages that fill the memory.
+    for part, of_part in zip(shared.parts, zip(*numbers, strict=True), strict=True):
+        whole, in_file = part.sizes(of_part)
         if whole > (most := max(_FREE_WEIGHTS, _MOST_TIMES * in_file)):
             rule = f"stages of at most {most:,} weights, those of inputs not bought included"
             fields.refuse(name, rule, f"{whole:,}")
-    return tuple(of_stages)
+    return design, numbers
+
+
+def _read_costs(fields: Fields, encoding: Encoding) -> FeatureCosts:
+    """Read the costs of the features of an encoding."""
+    names = encoding.features
+    numbers, delays = fields.numbers("costs", len(names)), fields.numbers("delays", len(names))
+    try:
+        fees = tuple(
+            Fee(fee.text("name"), fee.number("cost", 0), tuple(fee.texts("features")))
+            for fee in (fields.many_fields("fees") if fields.items("fees") else ())
+        )
+        prices = tuple(
+            RowPrice(one.text("feature"), one.get("column") and one.text("column"))
+            for one in (fields.many_fields("prices") if fields.items("prices") else ())
+        )
+        return FeatureCosts(
+            names=names,
+            costs=numbers,
+            evaluation=fields.number("evaluation_cost", 0),
+            columns=tuple(map(encoding.needs, names)),
+            table=encoding.columns,
+            fees=fees,
+            delays=delays,
+            prices=prices,
+        )
+    except (CostsError, ParameterError) as error:
+        fields.refuse("costs", "costs that can be used", str(error))
 
 
 def _read_threshold(fields: Fields, name: str, classes: AnyArray) -> MinConfidence:
@@ -552,8 +257,8 @@ def _read_thresholds(stages: list[Fields], classes: AnyArray) -> StageThresholds
     if stages[0].get("thresholds") is not None:
         return tuple(_read_threshold(stage, "thresholds", classes) for stage in stages)
     for stage in stages:
-        if (own := stage.get("thresholds")) is not None:
-            stage.refuse("thresholds", "null, as at the first stage", own)
+        if (threshold := stage.get("thresholds")) is not None:
+            stage.refuse("thresholds", "null, as at the first stage", threshold)
     return None
 
 
@@ -597,3 +302,310 @@ def _read_classes(fields: Fields) -> AnyArray:
     if classes.tolist() != values:
         fields.refuse("classes", f"labels of type {kind}", values)
     return classes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelPart(ABC):
+    """The distinct models of one split; a stage has the number of one.
+
+    Attributes
+    ----------
+    models : tuple
+    places : dict
+        Number of each model by what tells it apart; empty if the models come from a file.
+    """
+
+    models: tuple[Any, ...]
+    places: dict[Any, int]
+
+    @classmethod
+    def from_models(cls, fitted: Sequence[Any]) -> Self:
+        """Collect the distinct models of these stages."""
+        distinct: dict[Any, Any] = {}
+        for models in fitted:
+            for stage in range(len(models)):
+                if (key := cls.key(models, stage)) not in distinct:
+                    distinct[key] = cls.model(models, stage)
+        places = {key: i for i, key in enumerate(distinct)}
+        return cls(tuple(distinct.values()), places, **cls.shared(fitted))
+
+    @staticmethod
+    def shared(fitted: Sequence[Any]) -> dict[str, Any]:
+        """Return what all models of a split share, as arguments of the class."""
+        del fitted
+        return {}
+
+    @classmethod
+    @abstractmethod
+    def from_dict(
+        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
+    ) -> Self:
+        """Read the distinct models from a file and check them."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+
+    @staticmethod
+    @abstractmethod
+    def key(models: Any, stage: int) -> Any:
+        """Tell the models of one split apart."""
+
+    @staticmethod
+    @abstractmethod
+    def model(models: Any, stage: int) -> Any:
+        """Return the model of a stage."""
+
+    @abstractmethod
+    def stage_models(self, numbers: Sequence[int]) -> StageModels:
+        """Put together the models with these numbers, one per stage."""
+
+    def number_of(self, models: Any, stage: int) -> int:
+        """Return the number of a stage's model."""
+        return self.places[self.key(models, stage)]
+
+    def does_read(self, number: int, inputs: IntArray) -> bool:
+        """Whether there is a model with this number, and it reads just these inputs."""
+        return number < len(self.models) and np.array_equal(self.models[number].inputs, inputs)
+
+    def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
+        """How many weights these models take when put together, and how many the file lists."""
+        del numbers
+        return 0, 0  # models are used as they are
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Weights:
+    """One logistic regression: the inputs it reads, an intercept and weights per output."""
+
+    inputs: IntArray
+    coefs: FloatArray
+    calibrator: Calibrator | None
+
+    def columns(self, basis: SplineBasis | None) -> IntArray:
+        """Positions of the columns that it reads."""
+        if basis is None:
+            return self.inputs
+        return np.flatnonzero(np.isin(basis.of_column, self.inputs))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        outputs = [{"intercept": one[0], "weights": one[1:]} for one in self.coefs.tolist()]
+        calibration = self.calibrator and self.calibrator.to_dict()
+        return {"inputs": self.inputs.tolist(), "outputs": outputs, "calibration": calibration}
+
+    @classmethod
+    def from_dict(
+        cls, fields: Fields, n_inputs: int, basis: SplineBasis | None, n_classes: int
+    ) -> Self:
+        """Read a model from a file and check it."""
+        inputs = rising_inputs(fields, n_inputs)
+        n_read = len(inputs) if basis is None else int(np.isin(basis.of_column, inputs).sum())
+        outputs, n_outputs = fields.many_fields("outputs"), n_outputs_of(n_classes)
+        if len(outputs) != n_outputs:
+            fields.refuse("outputs", f"a list of {n_outputs}", f"{len(outputs)}")
+        coefs = np.empty((n_outputs, n_read + 1))
+        for k, output in enumerate(outputs):
+            coefs[k, 0] = output.number("intercept", -LARGEST, LARGEST)
+            coefs[k, 1:] = output.numbers("weights", n_read, -LARGEST, LARGEST)
+        return cls(inputs, coefs, _read_calibrator(fields, n_classes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearPart(ModelPart):
+    """Logistic regressions, with the scaling and the splines that they share."""
+
+    scaling: Scaling
+    basis: SplineBasis | None
+
+    @staticmethod
+    def shared(fitted: Sequence[LinearModels]) -> dict[str, Any]:
+        """Return the scaling and the splines."""
+        first = fitted[0]
+        if any(not other.scaling.equals(first.scaling) for other in fitted):
+            raise FileError(
+                "a front must have models of one fit to be saved, got several scalings."
+            )
+        return {"scaling": first.scaling, "basis": first.basis}
+
+    @staticmethod
+    def key(models: LinearModels, stage: int) -> tuple[object, ...]:
+        """Tell the models of one split apart."""
+        maps = models.calibrators
+        calibrator = maps and id(maps[stage])
+        return models.reads[stage].tobytes(), models.coefs[stage].tobytes(), calibrator
+
+    @staticmethod
+    def model(models: LinearModels, stage: int) -> _Weights:
+        """Return the model of a stage."""
+        columns, maps, basis = np.flatnonzero(models.reads[stage]), models.calibrators, models.basis
+        inputs = columns if basis is None else np.unique(basis.of_column[columns])
+        coefs = models.coefs[stage][:, np.append(0, 1 + columns)]
+        return _Weights(inputs, coefs, maps[stage] if maps else None)
+
+    @classmethod
+    def from_dict(
+        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
+    ) -> Self:
+        """Read the distinct models from a file and check them."""
+        del trusted  # weights are plain numbers
+        basis, most, n_columns = None, LARGEST, n_inputs
+        if fields.text("family") == "spline":
+            basis = SplineBasis.from_dict(fields, "knots", n_inputs, LARGEST)
+            most, n_columns = _LARGEST_BEND, basis.n_columns
+        mean = fields.numbers("mean", n_columns, -most, most)
+        scaling = Scaling(mean, fields.numbers("deviation", n_columns, _SMALLEST, most))
+        each = fields.many_fields("models")
+        models = tuple(_Weights.from_dict(one, n_inputs, basis, n_classes) for one in each)
+        _check_calibrators(each, [model.calibrator for model in models])
+        return cls(models, {}, scaling, basis)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "family": "logistic" if self.basis is None else "spline",
+            "mean": self.scaling.mean.tolist(),
+            "deviation": self.scaling.deviation.tolist(),
+            **({} if self.basis is None else {"knots": self.basis.to_lists()}),
+            "models": [model.to_dict() for model in self.models],
+        }
+
+    def stage_models(self, numbers: Sequence[int]) -> LinearModels:
+        """Put together the models with these numbers, one per stage."""
+        models: list[_Weights] = [self.models[number] for number in numbers]
+        n_columns = len(self.scaling.mean)
+        reads = np.zeros((len(models), n_columns), dtype=np.bool_)
+        coefs = np.zeros((len(models), len(models[0].coefs), n_columns + 1))
+        for stage, model in enumerate(models):
+            columns = model.columns(self.basis)
+            reads[stage, columns] = True
+            coefs[stage, :, 0] = model.coefs[:, 0]
+            coefs[stage, :, 1 + columns] = model.coefs[:, 1:].T
+        maps = tuple(model.calibrator for model in models if model.calibrator is not None)
+        return LinearModels(self.scaling, reads, coefs, maps or None, self.basis)
+
+    def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
+        """How many weights these models take when put together, and how many the file lists.
+
+        Put together, a stage has a weight for every input, whether its model reads it or not.
+        """
+        coefs = [self.models[number].coefs for number in numbers]
+        whole = sum(map(len, coefs)) * (len(self.scaling.mean) + 1)
+        return whole, sum(one.size for one in coefs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreesPart(ModelPart):
+    """Boosted trees, each ensemble with its calibration, if any."""
+
+    @staticmethod
+    def key(models: BoostedModels, stage: int) -> int:
+        """Tell the models of one split apart."""
+        return id(models.ensembles[stage])
+
+    @staticmethod
+    def model(models: BoostedModels, stage: int) -> tuple[TreeEnsemble, Calibrator | None]:
+        """Return the model of a stage."""
+        maps = models.calibrators
+        return models.ensembles[stage], maps[stage] if maps else None
+
+    @classmethod
+    def from_dict(
+        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
+    ) -> Self:
+        """Read the distinct models from a file and check them."""
+        del trusted  # trees are plain numbers
+        each = fields.many_fields("models")
+        models = tuple(
+            (TreeEnsemble.from_dict(one, n_inputs, n_classes), _read_calibrator(one, n_classes))
+            for one in each
+        )
+        _check_calibrators(each, [calibrator for _, calibrator in models])
+        return cls(models, {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        models = [
+            {**ensemble.to_dict(), "calibration": calibrator and calibrator.to_dict()}
+            for ensemble, calibrator in self.models
+        ]
+        return {"family": "boosting", "models": models}
+
+    def does_read(self, number: int, inputs: IntArray) -> bool:
+        """Whether there is a model with this number, and it reads none but these inputs."""
+        if number >= len(self.models):
+            return False
+        return bool(np.isin(np.flatnonzero(self.models[number][0].reads), inputs).all())
+
+    def stage_models(self, numbers: Sequence[int]) -> BoostedModels:
+        """Put together the models with these numbers, one per stage."""
+        ensembles, maps = zip(*(self.models[number] for number in numbers), strict=True)
+        return BoostedModels(ensembles, None if maps[0] is None else maps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatorPart(ModelPart):
+    """Fitted classifiers of the user's."""
+
+    @staticmethod
+    def key(models: EstimatorModels, stage: int) -> int:
+        """Tell the models of one split apart."""
+        return id(models.models[stage])
+
+    @staticmethod
+    def model(models: EstimatorModels, stage: int) -> EstimatorModel:
+        """Return the model of a stage."""
+        return models.models[stage]
+
+    @classmethod
+    def from_dict(
+        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
+    ) -> Self:
+        """Read the distinct models from a file and check them."""
+        models = (
+            estimator_from_dict(one, n_inputs, n_classes, trusted, one.where)
+            for one in fields.many_fields("models")
+        )
+        return cls(tuple(models), {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        models = [estimator_to_dict(model) for model in self.models]
+        return {"family": "estimator", "models": models}
+
+    def stage_models(self, numbers: Sequence[int]) -> EstimatorModels:
+        """Put together the models with these numbers, one per stage."""
+        return EstimatorModels(tuple(self.models[number] for number in numbers))
+
+
+def _read_calibrator(fields: Fields, n_classes: int) -> Calibrator | None:
+    if fields.get("calibration") is None:
+        return None
+    return Calibrator.from_dict(fields.fields("calibration"), n_classes)
+
+
+def _check_calibrators(models: Sequence[Fields], calibrators: Sequence[Calibrator | None]) -> None:
+    """Refuse calibration of some models only."""
+    if 0 < (n_maps := sum(one is not None for one in calibrators)) < len(calibrators):
+        models[0].refuse("calibration", "there for all models or none", f"{n_maps} models")
+
+
+_FAMILIES: dict[str, type[ModelPart]] = {
+    "logistic": LinearPart,
+    "spline": LinearPart,
+    "boosting": TreesPart,
+    "estimator": EstimatorPart,
+}
+_PART_OF: dict[type, type[ModelPart]] = {
+    LinearModels: LinearPart,
+    BoostedModels: TreesPart,
+    EstimatorModels: EstimatorPart,
+}
+
+
+def _part_of_models(fitted: Sequence[StageModels]) -> ModelPart:
+    """Collect the distinct models of one split."""
+    kinds = {_PART_OF[type(models)] for models in fitted}
+    if len(kinds) > 1:
+        raise FileError("a front must have models of one fit to be saved, got several families.")
+    return kinds.pop().from_models(fitted)

@@ -17,13 +17,6 @@ from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
 from emsco.models.stage_models import Judgement, StageModels
-from emsco.stats.reliability import (
-    Reliability,
-    RiskCoverage,
-    reliability_of,
-    risk_coverage_of,
-    spread_thresholds,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,18 +112,18 @@ class Stages:
             for j in range(first, end):
                 here = np.flatnonzero(last == j)
                 if here.size:
-                    found = self.probabilities(rows[here], j)
-                    winner[here] = _cheapest(found, self.label_costs)
-                    confidence[here] = found[np.arange(len(here)), winner[here]]
+                    probabilities = self.probabilities(rows[here], j)
+                    winner[here] = _cheapest(probabilities, self.label_costs)
+                    confidence[here] = probabilities[np.arange(len(here)), winner[here]]
         return left, winner, confidence
 
     def label_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
         """The same for one row at one stage: whether it leaves, its label and the probability."""
         sure, winner, confidence = self.judge_one(row, stage)
         if self.label_costs is not None:
-            found = self.probabilities(np.array([row], dtype=np.float64), stage)
-            winner = int(_cheapest(found, self.label_costs)[0])
-            confidence = float(found[0, winner])
+            probabilities = self.probabilities(np.array([row], dtype=np.float64), stage)
+            winner = int(_cheapest(probabilities, self.label_costs)[0])
+            confidence = float(probabilities[0, winner])
         return sure, winner, confidence
 
     def judge(self, rows: FloatArray, first: int, end: int) -> Judgement:
@@ -241,8 +234,8 @@ def _cheapest(probabilities: FloatArray, costs: FloatArray) -> IntArray:
     for k, line in enumerate(costs):
         expected += probabilities[:, k, None] * line
     lowest = expected == expected.min(axis=1, keepdims=True)
-    found: IntArray = np.where(lowest, probabilities, -1.0).argmax(axis=1)
-    return found
+    cheapest: IntArray = np.where(lowest, probabilities, -1.0).argmax(axis=1)
+    return cheapest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,58 +261,3 @@ class FrontModels:
     def __post_init__(self) -> None:
         """Copy and lock the classes."""
         object.__setattr__(self, "classes", locked_copy(self.classes))
-
-
-def stage_reliability(
-    stages: Stages,
-    rows: FloatArray,
-    truth: AnyArray,
-    weights: FloatArray | None,
-    n_bins: int,
-) -> tuple[Reliability, ...]:
-    """Compare the confidence of each stage with its accuracy, on the rows that reach it."""
-    left, records = np.arange(len(rows)), []
-    for j in range(len(stages)):
-        stage, winner, confidence = stages.judge(rows[left], j, j + 1)
-        correct = stages.classes[winner] == truth[left]
-        records.append(
-            reliability_of(
-                confidence,
-                correct,
-                None if weights is None else weights[left],
-                n_bins,
-                lowest=1 / len(stages.classes),
-                stage=j + 1,
-            )
-        )
-        left = left[stage != j]
-    return tuple(records)
-
-
-def stage_risks(
-    stages: Stages,
-    rows: FloatArray,
-    truth: AnyArray,
-    weights: FloatArray | None,
-    own: tuple[float, ...],
-) -> tuple[RiskCoverage, ...]:
-    """Measure risk, coverage and cost of the whole cascade, then of each stage alone.
-
-    `own` are thresholds to include among many others.
-    """
-    confidence, winner = stages.opinions(rows)
-    correct = stages.classes[winner] == truth
-    lowest, n_stages = 1 / len(stages.classes), len(stages)
-    costs = np.array(stages.costs)
-    which: list[slice] = [slice(None), *(slice(j, j + 1) for j in range(n_stages))]
-    return tuple(
-        risk_coverage_of(
-            confidence[some],
-            correct[some],
-            costs[some],
-            np.append(spread_thresholds(confidence[some], lowest), own),
-            weights,
-            stage,
-        )
-        for stage, some in zip((None, *range(1, n_stages + 1)), which, strict=True)
-    )

@@ -12,7 +12,6 @@ from emsco._base.objectives import Expected, Interval, Objectives
 from emsco._base.text import counted
 from emsco._base.typing import IntArray
 from emsco.cascade import Evaluation
-from emsco.cascade.outcomes import amount
 from emsco.designs.design import Design
 from emsco.designs.thresholds import plain
 from emsco.scoring.scores import Scores
@@ -117,7 +116,7 @@ class ParetoPoint(Objectives):
         metric: str = "accuracy",
     ) -> Self:
         """Read the figures that `scores_to_dict` gave from a file and check them."""
-        n_rows = amount(figures, "n_rows")
+        n_rows = figures.amount("n_rows")
         if not n_rows:
             figures.refuse("n_rows", "above 0", n_rows)
         counts = {}

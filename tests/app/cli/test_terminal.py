@@ -15,7 +15,6 @@ from emsco import Design, EMSCOClassifier
 from emsco.app.cli.listing import front_table
 from emsco.app.cli.terminal import cascade_drawing, class_drawing, counts_table
 from emsco.app.runs.decide import DecisionCounts
-from emsco.plotting.flow import Flow
 from emsco.search.exact.front import ExactProgress
 from emsco.search.progress import SearchProgress
 from emsco.stats.by_class import ByClass
@@ -219,7 +218,7 @@ def test_a_drawing_has_the_facts_of_the_flow_for_scored_and_seen_rows(tested):
     text = " ".join(re.sub("[│├└─█]", " ", drawn(cascade_drawing(tested, 2))).split())
     for rows, flow in {
         "scored": tested.flow(2),
-        "seen": Flow.from_evaluation(tested.seen[2]),
+        "seen": tested.seen[2].flow(),
     }.items():
         for stage in flow.stages:
             right = f", {stage.accuracy:.1%} correct" if stage.left else ""

@@ -25,7 +25,6 @@ from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
 from emsco.cascade import Evaluation
 from emsco.errors import DataError, DataWarning, EMSCOError, FileError, ParameterError
-from emsco.plotting.flow import Flow
 
 NAMES = ("age", "panel", "scan")
 LABELS = np.array(["sick", "well"])
@@ -109,7 +108,7 @@ def test_chunks_change_nothing_and_are_reported(clinic, tmp_path, monkeypatch):
     assert replace(parts, cost=0, exits=()) == replace(whole, cost=0, exits=())
     assert parts.by_class == whole.by_class
     assert parts.cost == pytest.approx(whole.cost)
-    assert Flow.from_evaluation(parts) == Flow.from_evaluation(whole)
+    assert parts.flow() == whole.flow()
     sure = [leave.confidence for leave in whole.exits]
     assert [leave.confidence for leave in parts.exits] == pytest.approx(sure)
 
@@ -238,7 +237,7 @@ def test_the_command_shows_scored_seen_and_new_figures(clinic):
     text = " ".join(re.sub("[│├└─█]", " ", result.stdout).split())
     assert result.exit_code == 0
     new = evaluate_run(clinic.run, clinic.new).new
-    flow, n_scored = Flow.from_evaluation(new), f"{clinic.run.point.n_rows} rows: coverage"
+    flow, n_scored = new.flow(), f"{clinic.run.point.n_rows} rows: coverage"
     for stage in flow.stages:
         assert f"leave: {stage.left} of {stage.reached}" in text
     assert f"new 90 rows: coverage {new.coverage:.1%}, accuracy {new.accuracy:.1%}, cost" in text

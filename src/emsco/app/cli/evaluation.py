@@ -37,7 +37,7 @@ def promise_drawing(new: Evaluation) -> Group:
     return Group(Text(title, "italic"), text_table(ClassTable(headings, lines)))
 
 
-def subgroup_drawing(found: Subgroups[Evaluation], width: int = 80) -> Group:
+def subgroup_drawing(found: Subgroups, width: int = 80) -> Group:
     """Draw the figures of each subgroup as a table that fits `width`, with notes below."""
     table = text_table(found.table(width - EDGES))
     return Group(table, *map(Text, found.notes("--json")))

@@ -64,7 +64,7 @@ def cascade_drawing(
     flow, point = front.flow(number), front[number]
     seen = front.seen[number] if seen is None and front.seen else seen
     found = {rows: one for rows, one in (("seen", seen), ("new", new)) if one is not None}
-    flows = {"scored": flow} | {rows: Flow.from_evaluation(one) for rows, one in found.items()}
+    flows = {"scored": flow} | {rows: one.flow() for rows, one in found.items()}
     sure = leaving_in_words(point.design.thresholds_or(front.min_confidence))
     drawing = Tree(Text(f"Cascade of design {number}: {sure}", "italic"))
     about = front.costs.about

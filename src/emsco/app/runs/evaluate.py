@@ -15,7 +15,7 @@ from emsco.app.files.reading import Reading
 from emsco.app.files.tables import Chunk, by_line, column_names, file_kind, read_chunks
 from emsco.app.runs.run import Run
 from emsco.cascade import Cascade, Evaluation
-from emsco.cascade.evaluation import Tally
+from emsco.cascade.tally import Tally
 from emsco.data.keys import Keys
 from emsco.data.labels import as_classes
 from emsco.data.row_prints import Lookup

@@ -14,8 +14,8 @@ from support.handmade import make_balanced_front, make_cascade, make_front, make
 from emsco import DataError, Decisions, Evaluation, ParameterError
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
-from emsco.cascade.evaluation import Tally
-from emsco.cascade.outcomes import EffectiveRows
+from emsco.cascade.certainty import EffectiveRows
+from emsco.cascade.tally import Tally
 from emsco.data.keys import Keys
 
 RNG = np.random.default_rng(7)

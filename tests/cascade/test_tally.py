@@ -1,4 +1,4 @@
-"""Subgroups: the figures of each, from any library, as tables, and those that are worse."""
+"""Parts and subgroups: the figures of each, as tables, and those that are worse."""
 
 from __future__ import annotations
 

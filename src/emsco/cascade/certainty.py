@@ -1,10 +1,13 @@
-"""Effective numbers of rows behind each figure of an evaluation."""
+"""How certain an evaluation is: the rows behind each figure, and its 95 % interval.
+
+`Outcomes` says what became of each row. `EffectiveRows` counts the rows behind each figure, fewer
+if rows have weights or belong to groups, and `Intervals` follow from these numbers.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -41,22 +44,28 @@ class Outcomes:
     n_stages: int
     n_classes: int
 
+    @classmethod
+    def from_decisions(
+        cls, decisions: Decisions, truth: AnyArray, classes: AnyArray, n_stages: int
+    ) -> Self:
+        """Compare decisions with the true labels."""
+        return cls(
+            exit=np.where(decisions.accepted, decisions.stage - 1, n_stages),
+            true=positions_of(truth, classes),
+            given=decisions.given(classes),
+            n_stages=n_stages,
+            n_classes=len(classes),
+        )
+
     @property
     def accepted(self) -> BoolArray:
         """Whether rows got a label."""
-        found: BoolArray = self.exit < self.n_stages
-        return found
+        return np.less(self.exit, self.n_stages)
 
     @property
     def correct(self) -> BoolArray:
         """Whether rows got the correct label."""
-        found: BoolArray = self.given == self.true
-        return found
-
-    def at(self, which: IntArray) -> Outcomes:
-        """Return the outcomes of some rows."""
-        parts = (self.exit[which], self.true[which], self.given[which])
-        return Outcomes(*parts, self.n_stages, self.n_classes)
+        return np.equal(self.given, self.true)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +128,20 @@ class EffectiveRows:
 
         Sums of squared weights add up, and each follows from a total and an effective number.
         """
-        found: dict[str, Any] = {}
+        joined: dict[str, Any] = {}
         for name in (*_SINGLE, *_MANY):
-            sizes, sums = (np.array([getattr(one, name) for one in of]) for of in (parts, totals))
+            sizes = np.array([getattr(part, name) for part in parts])
+            sums = np.array([getattr(total, name) for total in totals])
             squares = _ratio(sums**2, sizes).sum(axis=0)
             size = _ratio(sums.sum(axis=0) ** 2, squares)
-            found[name] = tuple(size.tolist()) if name in _MANY else float(size)
-        return cls(kind="weights", **found)
+            joined[name] = tuple(size.tolist()) if name in _MANY else float(size)
+        return cls(kind="weights", **joined)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        return {name: list(v) if name in _MANY else v for name, v in asdict(self).items()}
+        return {
+            name: list(value) if name in _MANY else value for name, value in asdict(self).items()
+        }
 
     @classmethod
     def from_dict(cls, fields: Fields, n_stages: int, n_classes: int) -> Self:
@@ -167,21 +179,28 @@ class GroupCells:
         cell = (outcomes.exit * n + outcomes.true) * n + outcomes.given
         several = int(cell.max(initial=0)) + 1
         _, first, which = np.unique(group * several + cell, return_index=True, return_inverse=True)
-        return cls(group[first], outcomes.at(first), np.bincount(which, weights).astype(np.float64))
+        of_cells = replace(
+            outcomes,
+            exit=outcomes.exit[first],
+            true=outcomes.true[first],
+            given=outcomes.given[first],
+        )
+        return cls(group[first], of_cells, np.bincount(which, weights).astype(np.float64))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Add up the cells of several parts."""
         if len(parts) == 1:
             return parts[0]
-        every = [part.outcomes for part in parts]
-        exits, true, given = (
-            np.concatenate([getattr(one, name) for one in every])
-            for name in ("exit", "true", "given")
+        outcomes = replace(
+            parts[0].outcomes,
+            exit=np.concatenate([part.outcomes.exit for part in parts]),
+            true=np.concatenate([part.outcomes.true for part in parts]),
+            given=np.concatenate([part.outcomes.given for part in parts]),
         )
         return cls.from_rows(
             np.concatenate([part.group for part in parts]),
-            Outcomes(exits, true, given, every[0].n_stages, every[0].n_classes),
+            outcomes,
             np.concatenate([part.weight for part in parts]),
         )
 
@@ -192,23 +211,23 @@ class GroupCells:
         """
         out, rows = self.outcomes, np.ones(len(self.weight), dtype=np.bool_)
 
-        def shares(hits: BoolArray, where: IntArray, most: tuple[float, ...]) -> tuple[float, ...]:
-            return tuple(self._share(hits, where == i, n) for i, n in enumerate(most))
+        def shares(where: IntArray, most: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple(self._share(out.correct, where == i, n) for i, n in enumerate(most))
 
         return EffectiveRows(
             kind="groups",
             coverage=self._share(out.accepted, rows, independent.coverage),
             accuracy=self._share(out.correct, out.accepted, independent.accuracy),
             cost=self._mean(costs, independent.cost),
-            exits=shares(out.correct, out.exit, independent.exits),
-            recall=shares(out.correct, out.true, independent.recall),
-            precision=shares(out.correct, out.given, independent.precision),
+            exits=shares(out.exit, independent.exits),
+            recall=shares(out.true, independent.recall),
+            precision=shares(out.given, independent.precision),
             n_groups=len(np.unique(self.group)),
         )
 
-    def _share(self, hits: BoolArray, among: BoolArray, n_rows: float) -> float:
-        """Effective number of rows behind the share of `hits` among some cells."""
-        part, whole = self._sums(hits[among], among), self._sums(1.0, among)
+    def _share(self, marked: BoolArray, among: BoolArray, n_rows: float) -> float:
+        """Effective number of rows behind the share of `marked` among some cells."""
+        part, whole = self._sums(marked[among], among), self._sums(1.0, among)
         ratio = float(_ratio(part.sum(), whole.sum()))
         varied = min(int((part > 0).sum()), int((part < whole).sum()))
         return effective_rows(part, whole, ratio * (1 - ratio), varied, n_rows)
@@ -226,130 +245,13 @@ class GroupCells:
 
     def _sums(self, values: FloatArray | BoolArray | float, among: BoolArray) -> FloatArray:
         """Sums of weighted values over the cells of each group."""
-        found = np.bincount(self.group[among], self.weight[among] * values)
-        return found.astype(np.float64)
+        sums = np.bincount(self.group[among], self.weight[among] * values)
+        return sums.astype(np.float64)
 
 
 def _ratio(part: Any, whole: Any) -> Any:
     """Return a ratio, 0 where the lower part is 0."""
     return part / np.where(np.asarray(whole) > 0, whole, np.inf)
-
-
-@dataclass(frozen=True, slots=True)
-class ExitReport:
-    """Rows that left a cascade at one stage, or that it rejected.
-
-    If `confidence` is well above `accuracy`, the stage is overconfident about these rows.
-
-    Attributes
-    ----------
-    stage : int or None
-        Number of the stage, from 1; None for the rejected rows.
-    features : tuple of str
-        Features that the stage buys.
-    cost : float
-        Cost of a row that leaves here.
-    n_rows : int or float
-        Rows that leave here; with sample weights, their total weight.
-    n_correct : int or float
-        Rows that leave here with the correct label, counted in the same way.
-    confidence : float
-        Mean confidence of the rows that leave here.
-    delay : float
-        Time that a row has waited when it leaves here.
-    """
-
-    stage: int | None
-    features: tuple[str, ...]
-    cost: float
-    n_rows: float
-    n_correct: float
-    confidence: float = math.nan
-    delay: float = field(default=0.0, repr=False)
-
-    @classmethod
-    def from_dict(cls, fields: Fields, stage: int | None, features: tuple[str, ...]) -> Self:
-        """Read an exit from a file and check that its stage buys these features."""
-        for name, value in (("stage", stage), ("features", list(features))):
-            if fields.get(name) != value:
-                fields.refuse(name, f"{value}, as in the design", fields.get(name))
-        n_rows = amount(fields, "n_rows")
-        n_correct = amount(fields, "n_correct", n_rows)
-        delay = fields.number("delay", 0) if "delay" in fields.values else 0.0
-        own = n_rows, n_correct, fields.number("confidence", 0, 1), delay
-        return cls(stage, features, fields.number("cost", 0), *own)
-
-    @classmethod
-    def joined(cls, parts: Sequence[ExitReport]) -> Self:
-        """Add up reports of the same exit, such as those of several chunks of a file."""
-        first, n_rows = parts[0], sum(part.n_rows for part in parts)
-        confidence = sum(part.confidence * part.n_rows for part in parts) / (n_rows or 1)
-        n_correct = min(n_rows, sum(part.n_correct for part in parts))
-        own = n_rows, n_correct, min(1.0, confidence), first.delay
-        costs = {part.cost for part in parts}  # more than one if rows have prices of their own
-        mean = sum(part.cost * part.n_rows for part in parts) / (n_rows or 1)
-        return cls(first.stage, first.features, first.cost if len(costs) == 1 else mean, *own)
-
-    @property
-    def accuracy(self) -> float:
-        """Share of labels given here that are correct; 0 if there are none."""
-        return self.n_correct / (self.n_rows or 1)
-
-    @property
-    def gives_labels(self) -> bool:
-        """Whether rows leave here with a label."""
-        return self.stage is not None and self.n_rows > 0
-
-    @property
-    def place(self) -> str:
-        """The stage in words."""
-        return "rejected" if self.stage is None else f"stage {self.stage}"
-
-    def to_dict(self, *, with_delay: bool) -> dict[str, Any]:
-        """Return plain values, with the delay or without it."""
-        found = asdict(self)
-        return found if with_delay else {name: found[name] for name in found if name != "delay"}
-
-
-def outcomes_of(
-    decisions: Decisions, truth: AnyArray, classes: AnyArray, n_stages: int
-) -> Outcomes:
-    """Return the exit, the true class and the label of each row as numbers."""
-    left: IntArray = np.where(decisions.accepted, decisions.stage - 1, n_stages)
-    return Outcomes(
-        left, positions_of(truth, classes), decisions.given(classes), n_stages, len(classes)
-    )
-
-
-def exits_of(
-    decisions: Decisions,
-    outcomes: Outcomes,
-    weights: FloatArray | IntArray,
-    buys: Sequence[tuple[str, ...]],
-    costs: Sequence[float] | None,
-    delays: Sequence[float],
-) -> tuple[ExitReport, ...]:
-    """Report the rows that leave at each stage, then the rejected rows."""
-    places = [*enumerate(buys, start=1), (None, ())]
-    fixed = [None] * len(places) if costs is None else [*costs, costs[-1]]
-    waits = [*delays, delays[-1]] if delays else [0.0] * len(places)
-    reports = []
-    for i, ((stage, bought), fixed_cost) in enumerate(zip(places, fixed, strict=True)):
-        here = outcomes.exit == i
-        n_rows = weights[here].sum().item()
-        n_correct = min(n_rows, weights[here & outcomes.correct].sum().item())
-        confidence = (decisions.confidence[here] @ weights[here]).item() / (n_rows or 1)
-        mean_cost = (decisions.cost[here] @ weights[here]).item() / (n_rows or 1)
-        cost = mean_cost if fixed_cost is None else fixed_cost
-        own = n_rows, n_correct, min(1.0, confidence), waits[i]
-        reports.append(ExitReport(stage, bought, cost, *own))
-    return tuple(reports)
-
-
-def amount(fields: Fields, name: str, most: float = math.inf) -> float:
-    """Read a number of rows, or the weight of rows, which need not be whole."""
-    found = fields.number(name, 0, most)
-    return int(found) if type(fields.get(name)) is int else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,7 +286,7 @@ class Intervals:
     @classmethod
     def from_counts(
         cls,
-        found: Objectives,
+        figures: Objectives,
         rows: EffectiveRows,
         exit_accuracy: Sequence[float],
         by_class: ByClass,
@@ -397,14 +299,14 @@ class Intervals:
         cost, `cost_deviation` is the standard deviation over all rows.
         """
         coverage, accuracy = share_intervals(
-            np.array([found.coverage, found.accuracy]) * [rows.coverage, rows.accuracy],
+            np.array([figures.coverage, figures.accuracy]) * [rows.coverage, rows.accuracy],
             [rows.coverage, rows.accuracy],
         )
         if cost_deviation is None:
             paid, shares = np.array(costs).T
             cost = cost_interval(paid, shares * rows.cost)
         else:
-            cost = normal_interval(found.cost, cost_deviation, rows.cost)
+            cost = normal_interval(figures.cost, cost_deviation, rows.cost)
         return cls(
             rows.kind,
             coverage,
@@ -417,11 +319,8 @@ class Intervals:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        single = {name: list(getattr(self, name)) for name in ("coverage", "accuracy", "cost")}
-        many = {
-            name: [list(one) for one in getattr(self, name)]
-            for name in ("exits", "recall", "precision")
-        }
+        single = {name: list(getattr(self, name)) for name in _SINGLE}
+        many = {name: [list(one) for one in getattr(self, name)] for name in _MANY}
         return {"level": LEVEL, "kind": self.kind, **single, **many}
 
 
