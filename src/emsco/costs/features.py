@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.arrays import whole_units
+from emsco._base.arrays import locked_copy, whole_units
 from emsco._base.checks import check_number, refused
 from emsco._base.text import brief, some, what_was_meant
 from emsco._base.typing import BoolArray, FloatArray, IntArray
@@ -22,7 +22,6 @@ from emsco.costs.fees import (
     Fee,
     Fees,
     check_amount,
-    check_costs,
     check_fees,
     check_known,
     fees_paid,
@@ -30,162 +29,6 @@ from emsco.costs.fees import (
 from emsco.costs.files import parse_costs
 from emsco.costs.prices import RowPrice, check_prices, split_prices, without_prices
 from emsco.errors import CostsError, Hint, Parameter, Remedy
-
-
-def delays_of(delays: Mapping[str, Any], names: Sequence[str]) -> FloatArray:
-    """Return the delay of each feature, given some by name; 0 for the others."""
-    check_known("delays", delays, names)
-    found = (check_amount(f"the delay of {name!r}", delays.get(name, 0)) for name in names)
-    return np.array(list(found), dtype=np.float64)
-
-
-def _numbers(delays: ArrayLike, names: tuple[str, ...]) -> FloatArray:
-    """Copy delays; refuse what is not one number for each feature."""
-    try:
-        given = np.array(delays, dtype=np.float64)
-    except (OverflowError, TypeError, ValueError):
-        numbers = f" must be numbers, one for each feature, got {brief(delays)}."
-        raise CostsError(Parameter("delays"), numbers) from None
-    if given.shape != (len(names),):
-        each = f" must have one entry for each of the {len(names)} features, got shape "
-        raise CostsError(Parameter("delays"), each, f"{given.shape}.")
-    return given
-
-
-def checked_delays(delays: ArrayLike, names: tuple[str, ...]) -> FloatArray:
-    """Copy, check and lock delays; none mean 0 for all features."""
-    given = _numbers(delays if np.size(delays) else np.zeros(len(names)), names)
-    for name, delay in zip(names, given.tolist(), strict=True):
-        check_amount(f"the delay of {name!r}", delay)
-    given.setflags(write=False)
-    return given
-
-
-def changed_delays(
-    before: FloatArray,
-    delays: Mapping[str, Any] | ArrayLike,
-    names: tuple[str, ...],
-    groups: Mapping[str, Sequence[str]],
-) -> FloatArray:
-    """Return other delays, in feature order or by name; those that are not named stay."""
-    if not isinstance(delays, Mapping):
-        return _numbers(delays, names)
-    check_known(Parameter("delays"), delays, names, groups)
-    own = dict(zip(names, before.tolist(), strict=True))
-    return delays_of({**own, **delays}, names)
-
-
-_HINT = (
-    '; columns without names are x0, x1, …, and in a Pipeline set_output(transform="pandas") '
-    "keeps their names"
-)
-
-
-def check_members(names: tuple[str, ...], columns: Sequence[Sequence[str]]) -> None:
-    """Refuse groups that are empty, share a column, or have the name of a column outside."""
-    if len(columns) != len(names):
-        raise CostsError(
-            f"columns must have one entry for each of the {len(names)} features, got "
-            f"{len(columns)}."
-        )
-    owner: dict[str, str] = {}
-    for name, members in zip(names, columns, strict=True):
-        if not members:
-            raise CostsError(f"a group must have a column, got none for group {name!r}.")
-        for column in members:
-            if column in owner:
-                both = " and ".join(repr(one) for one in dict.fromkeys((owner[column], name)))
-                raise CostsError(f"a column must be in one group once, got {column!r} in {both}.")
-            owner[column] = name
-    if clash := [name for name in names if owner.get(name, name) != name]:
-        raise CostsError(
-            f"a feature must not have the name of another feature's column, got {clash[0]!r}, a "
-            f"column of group {owner[clash[0]]!r}."
-        )
-
-
-def split_groups(
-    costs: Mapping[str, Any], groups: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
-    """Split costs that may name the columns of groups into costs by name and columns by group."""
-    names = list(map(str, costs))
-    if len(set(names)) < len(names):
-        raise CostsError(f"feature names must differ, got {some(names)}.")
-    members: dict[str, Any] = {str(name): columns for name, columns in groups.items()}
-    given = {}
-    for name, cost in zip(names, costs.values(), strict=True):
-        given[name] = cost
-        if isinstance(cost, Mapping):
-            if set(cost) not in ({"cost"}, {"cost", "columns"}) or name in members:
-                raise CostsError(
-                    Parameter("costs"),
-                    f" must be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
-                    f"{brief(dict(cost))} for {name!r}.",
-                )
-            given[name] = cost["cost"]
-            if "columns" in cost:
-                members[name] = cost["columns"]
-    for name, columns in members.items():
-        if isinstance(columns, str) or not isinstance(columns, Iterable):
-            raise CostsError(
-                f"a group must be a list of columns, got {brief(columns)} for {name!r}."
-            )
-    owned = {name: tuple(map(str, columns)) for name, columns in members.items()}
-    check_members(tuple(owned), tuple(owned.values()))
-    return given, owned
-
-
-def without_columns(
-    dropped: set[str], costs: dict[str, Any], groups: dict[str, tuple[str, ...]]
-) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
-    """Return costs and groups without columns that were dropped from the table."""
-    left = {
-        name: tuple(column for column in columns if column not in dropped)
-        for name, columns in groups.items()
-    }
-    gone = {name for name in dropped if name not in groups}
-    gone |= {name for name, columns in left.items() if not columns}
-    return (
-        {name: cost for name, cost in costs.items() if name not in gone},
-        {name: columns for name, columns in left.items() if columns},
-    )
-
-
-def check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str, str]) -> None:
-    """Refuse costs and groups that do not fit a table with columns `names`."""
-    there, groups = set(names), set(group_of.values())
-    if strange := [column for column in group_of if column not in there]:
-        raise CostsError(
-            f"groups must hold columns of the data ({some(names)}), got {strange[0]!r} in group "
-            f"{group_of[strange[0]]!r}{_hint(names) or what_was_meant(strange[0], names)}"
-        )
-    if taken := [name for name in groups if name in there and group_of.get(name) != name]:
-        raise CostsError(
-            f"a group must not have the name of a column outside it, got {taken[0]!r}."
-        )
-    if inside := [name for name in given if name in group_of and name not in groups]:
-        raise CostsError(
-            Parameter("costs"),
-            f" must name a group, not a column in it, got {inside[0]!r} of group "
-            f"{group_of[inside[0]]!r}.",
-        )
-    if unknown := [name for name in given if name not in there and name not in groups]:
-        features = tuple(dict.fromkeys(group_of.get(column, column) for column in names))
-        raise CostsError(
-            Parameter("costs"),
-            f" must name features of the data ({some(features)}), got {some(unknown)}"
-            f"{_hint(names) or what_was_meant(unknown[0], features)}",
-        )
-
-
-def _hint(names: tuple[str, ...]) -> str:
-    """Return advice on names if the columns of the data have none of their own."""
-    return f"{_HINT}." if names and names[0] == "x0" else ""
-
-
-def group_of_columns(groups: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Return the group of each column that is in one."""
-    return {column: name for name, columns in groups.items() for column in columns}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,32 +85,33 @@ class FeatureCosts:
     columns: tuple[tuple[str, ...], ...] = ()
     table: tuple[str, ...] = ()
     fees: tuple[Fee, ...] = ()
-    delays: FloatArray = field(default_factory=lambda: np.zeros(0))
+    delays: FloatArray = None  # type: ignore[assignment]  # zeros, made below
     prices: tuple[RowPrice, ...] = ()
 
     def __post_init__(self) -> None:
         """Copy, check and lock `costs` and `delays`."""
-        try:
-            owned = np.array(self.costs, dtype=np.float64)
-        except (OverflowError, TypeError, ValueError):
-            got = f" must be numbers, got {brief(self.costs)}."
-            raise CostsError(Parameter("costs"), got) from None
         fees = tuple(self.fees)
-        check_costs(owned, self.names, bool(self.prices) or any(fee.cost > 0 for fee in fees))
+        costs = _numbers("costs", self.costs)
+        _check_costs(costs, self.names, bool(self.prices) or any(fee.cost > 0 for fee in fees))
+        delays = _numbers("delays", np.zeros(len(costs)) if self.delays is None else self.delays)
+        if delays.shape != costs.shape:
+            each = f" must have one entry for each of the {len(costs)} features, got shape "
+            raise CostsError(Parameter("delays"), each, f"{delays.shape}.")
+        for name, delay in zip(self.names, delays.tolist(), strict=True):
+            check_amount(f"the delay of {name!r}", delay)
         check_number("evaluation", self.evaluation, 0, LARGEST_COST)
-        owned.setflags(write=False)
         columns = self.columns or tuple((name,) for name in self.names)
+        _check_groups(self.names, columns)
         together = tuple(column for members in columns for column in members)
-        check_members(self.names, columns)
         if self.table and sorted(self.table) != sorted(together):
             raise CostsError(
                 f"the table must have the columns {some(together)}, got {some(self.table)}."
             )
-        object.__setattr__(self, "costs", owned)
+        object.__setattr__(self, "costs", costs)
         object.__setattr__(self, "columns", tuple(map(tuple, columns)))
         object.__setattr__(self, "table", tuple(self.table or together))
         object.__setattr__(self, "fees", fees)
-        object.__setattr__(self, "delays", checked_delays(self.delays, self.names))
+        object.__setattr__(self, "delays", delays)
         check_fees(fees, self.names, self.groups)
         check_prices(self.prices, self.names)
 
@@ -309,21 +153,24 @@ class FeatureCosts:
         delays : mapping, optional
             Name of a column or group → time until its value is there; 0 for all others.
         """
-        given, members = split_groups(costs, groups or {})
-        given, prices = split_prices(given)
-        shared = Fee.from_any(fees)
+        by_name, members = _split_groups(costs, groups or {})
+        by_name, prices = split_prices(by_name)
         if names is None:
             table: tuple[str, ...] = ()
-            features = _in_given_order(given, members)
+            features = _in_given_order(by_name, members)
         else:
-            table = without_prices(
-                tuple(map(str, names)), prices, {*given, *group_of_columns(members)}
-            )
-            features = _in_table_order(given, members, table)
-        values = np.array([given[name] for name in features], dtype=object)
-        later = delays_of(delays or {}, tuple(features))
-        own_columns = tuple(features.values())
-        return cls(tuple(features), values, 0.0, own_columns, table, shared, later, prices)
+            group_of = _group_of_columns(members)
+            table = without_prices(tuple(map(str, names)), prices, {*by_name, *group_of})
+            features = _in_table_order(by_name, members, table)
+        made = cls(
+            names=tuple(features),
+            costs=np.array([by_name[name] for name in features], dtype=object),
+            columns=tuple(features.values()),
+            table=table,
+            fees=Fee.from_any(fees),
+            prices=prices,
+        )
+        return made.with_delays(delays) if delays else made
 
     @classmethod
     def from_prefixes(
@@ -390,7 +237,7 @@ class FeatureCosts:
         try:
             text = Path(path).read_bytes().decode("utf-8-sig")  # ends of lines stay as they are
             is_json = Path(path).suffix.lower() == ".json"
-            found = parse_costs(text, is_json, () if names is None else tuple(map(str, names)))
+            parsed = parse_costs(text, is_json, () if names is None else tuple(map(str, names)))
         except OSError as error:
             why = error.strerror or error
             raise CostsError(
@@ -402,14 +249,23 @@ class FeatureCosts:
                 " must be CSV with the columns feature and cost, JSON, or one line of "
                 f"numbers, got {path}: {error}.",
             ) from None
-        if isinstance(found.costs, list):
-            return cls.from_array(found.costs, names)
-        given, members = split_groups(found.costs, found.groups)
-        left, members = without_columns(set(dropped), given, members)
-        gone = [name for name in given if name not in left]
-        fees = [fee.without(gone) for fee in Fee.from_mapping(found.fees)]
-        delays = {name: delay for name, delay in found.delays.items() if name not in gone}
-        return cls.from_mapping(left, names, members, [fee for fee in fees if fee], delays)
+        if isinstance(parsed.costs, list):
+            return cls.from_array(parsed.costs, names)
+        costs, groups = _split_groups(parsed.costs, parsed.groups)
+        left = {
+            name: tuple(column for column in columns if column not in dropped)
+            for name, columns in groups.items()
+        }
+        gone = {name for name in dropped if name not in groups}
+        gone |= {name for name, columns in left.items() if not columns}
+        fees = [fee.without(gone) for fee in Fee.from_any(parsed.fees)]
+        return cls.from_mapping(
+            {name: cost for name, cost in costs.items() if name not in gone},
+            names,
+            {name: columns for name, columns in left.items() if columns},
+            [fee for fee in fees if fee],
+            {name: delay for name, delay in parsed.delays.items() if name not in gone},
+        )
 
     @classmethod
     def resolve(
@@ -424,25 +280,22 @@ class FeatureCosts:
         None means a cost of 1 for each column. Every column belongs to exactly one feature. A cost
         of running a stage and delays of features count instead of those in `costs`.
         """
-        found = cls._of_columns(costs, names)
-        if evaluation is not None:
-            number = check_number("evaluation_cost", evaluation, 0, LARGEST_COST)
-            found = replace(found, evaluation=number)
-        return found if delays is None else found.with_delays(delays)
-
-    @classmethod
-    def _of_columns(cls, costs: CostsLike, names: Sequence[str]) -> Self:
         if costs is None:
-            return cls.from_array(np.ones(len(names)), names)
-        if isinstance(costs, FeatureCosts):
+            here = cls.from_array(np.ones(len(names)), names)
+        elif isinstance(costs, FeatureCosts):
             by_name = dict(zip(costs.names, costs.costs.tolist(), strict=True))
             by_name |= {price.feature: price for price in costs.prices}
-            delays = dict(zip(costs.names, costs.delays.tolist(), strict=True))
-            here = cls.from_mapping(by_name, names, costs.groups, costs.fees, delays)
-            return replace(here, evaluation=costs.evaluation)
-        if isinstance(costs, Mapping):
-            return cls.from_mapping(costs, names)
-        return cls.from_array(costs, names)
+            later = dict(zip(costs.names, costs.delays.tolist(), strict=True))
+            here = cls.from_mapping(by_name, names, costs.groups, costs.fees, later)
+            here = replace(here, evaluation=costs.evaluation)
+        elif isinstance(costs, Mapping):
+            here = cls.from_mapping(costs, names)
+        else:
+            here = cls.from_array(costs, names)
+        if evaluation is not None:
+            number = check_number("evaluation_cost", evaluation, 0, LARGEST_COST)
+            here = replace(here, evaluation=number)
+        return here if delays is None else here.with_delays(delays)
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
@@ -486,14 +339,14 @@ class FeatureCosts:
     @property
     def price_columns(self) -> tuple[str, ...]:
         """Columns of the table that hold prices of rows."""
-        found = (price.column for price in self.prices)
-        return tuple(dict.fromkeys(column for column in found if column is not None))
+        columns = (price.column for price in self.prices)
+        return tuple(dict.fromkeys(column for column in columns if column is not None))
 
     @property
     def priced(self) -> IntArray:
         """Positions of the features whose price differs from row to row."""
-        found = [self.names.index(price.feature) for price in self.prices]
-        return np.array(found, dtype=np.int64)
+        places = [self.names.index(price.feature) for price in self.prices]
+        return np.array(places, dtype=np.int64)
 
     @property
     def total(self) -> float:
@@ -504,8 +357,8 @@ class FeatureCosts:
     def alone(self) -> FloatArray:
         """Cost of buying each feature as the first of its fees."""
         units = self.in_units()
-        found: FloatArray = (units.features + units.fees.alone) / units.per_one
-        return found
+        alone: FloatArray = (units.features + units.fees.alone) / units.per_one
+        return alone
 
     @property
     def smallest(self) -> float:
@@ -517,7 +370,8 @@ class FeatureCosts:
         wanted = list(features)
         if unknown := [name for name in wanted if name not in self.names]:
             raise CostsError(f"features must be among {some(self.names)}, got {some(unknown)}.")
-        return float(self._of_subsets(np.array([name in wanted for name in self.names])))
+        units, subset = self.in_units(), np.array([name in wanted for name in self.names])
+        return float(units.of_subsets(subset) / units.per_one)
 
     def in_words(self, features: Iterable[str], known: Collection[str] = ()) -> list[str]:
         """Return the named features with their costs, as tables and pictures show them.
@@ -531,17 +385,11 @@ class FeatureCosts:
         >>> costs.in_words(["chol"], known=["age"]), costs.in_words(["iron"], known=["chol"])
         (['chol (5)', 'fee for draw (2.5)'], ['iron (3)'])
         """
-        own = dict(zip(self.names, (f"{cost:g}" for cost in self.costs), strict=True))
-        own |= {price.feature: f"about {own[price.feature]}" for price in self.prices}
+        cost = dict(zip(self.names, (f"{cost:g}" for cost in self.costs), strict=True))
+        cost |= {price.feature: f"about {cost[price.feature]}" for price in self.prices}
         bought = list(features)
         fees = (fee.in_words for fee in fees_paid(self.fees, bought, known))
-        return [*(f"{name} ({own[name]})" for name in bought), *fees]
-
-    def _of_subsets(self, subsets: BoolArray) -> FloatArray:
-        """Cost of buying each subset, shape (…, n_features)."""
-        units = self.in_units()
-        paid: FloatArray = units.of_subsets(subsets) / units.per_one
-        return paid
+        return [*(f"{name} ({cost[name]})" for name in bought), *fees]
 
     def after_stages(self, subsets: BoolArray) -> FloatArray:
         """Return the cost of a row up to each stage, evaluations included.
@@ -585,7 +433,14 @@ class FeatureCosts:
 
         Features that a mapping does not name keep their delays.
         """
-        return replace(self, delays=changed_delays(self.delays, delays, self.names, self.groups))
+        if isinstance(delays, Mapping):
+            check_known(Parameter("delays"), delays, self.names, self.groups)
+            before = zip(self.names, self.delays.tolist(), strict=True)
+            delays = [
+                check_amount(f"the delay of {name!r}", delays.get(name, delay))
+                for name, delay in before
+            ]
+        return replace(self, delays=delays)
 
     def in_units(self, n_rows: int = 1) -> CostUnits:
         """Return costs as whole numbers of a unit, or unchanged if no unit fits.
@@ -601,15 +456,151 @@ class FeatureCosts:
             return bool(max(1, n_rows) * most < 2.0**53)
 
         n, fees = len(self.names), Fees.from_fees(self.fees, self.names)
-        found = whole_units(np.concatenate([self.costs, fees.amounts, [self.evaluation]]), exact)
-        if found is None:
+        whole = whole_units(np.concatenate([self.costs, fees.amounts, [self.evaluation]]), exact)
+        if whole is None:
             return CostUnits(self.costs, float(self.evaluation), 1, fees)
-        units, per_one = found
-        whole = Fees(units[n:-1], fees.members)
-        return CostUnits(units[:n], int(units[-1]), per_one, whole)
+        units, per_one = whole
+        return CostUnits(
+            features=units[:n],
+            evaluation=int(units[-1]),
+            per_one=per_one,
+            fees=Fees(units[n:-1], fees.members),
+        )
 
 
 CostsLike: TypeAlias = FeatureCosts | Mapping[str, Any] | ArrayLike | None
+
+
+def _numbers(name: str, given: ArrayLike) -> FloatArray:
+    """Return a locked copy of numbers."""
+    try:
+        numbers: FloatArray = locked_copy(given, np.float64)
+    except (OverflowError, TypeError, ValueError):
+        raise CostsError(Parameter(name), f" must be numbers, got {brief(given)}.") from None
+    return numbers
+
+
+def _check_costs(costs: FloatArray, names: tuple[str, ...], may_be_free: bool) -> None:
+    """Refuse costs that are not one number per feature, or all 0 unless there are others."""
+    if costs.ndim != 1:
+        raise CostsError(
+            Parameter("costs"),
+            f" must be one number per feature, got an array of shape {costs.shape}.",
+        )
+    if len(costs) != len(names):
+        raise CostsError(
+            Parameter("costs"),
+            f" must have one entry for each of the {len(names)} features, got {len(costs)}.",
+        )
+    if len(set(names)) < len(names):
+        raise CostsError(f"feature names must differ, got {some(names)}.")
+    if bad := np.flatnonzero(~((costs >= 0) & np.isfinite(costs))).tolist():
+        raise CostsError(
+            Parameter("costs"),
+            f" must be finite and at least 0, got {costs[bad[0]]:g} for feature {names[bad[0]]!r}.",
+        )
+    if costs.max(initial=0) > LARGEST_COST:
+        raise CostsError(
+            Parameter("costs"), f" must be at most {LARGEST_COST:g}, got {costs.max():g}."
+        )
+    if not may_be_free and not (costs > 0).any():
+        raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")
+
+
+def _check_groups(names: tuple[str, ...], columns: Sequence[Sequence[str]]) -> None:
+    """Refuse groups that are empty, share a column, or have the name of a column outside."""
+    if len(columns) != len(names):
+        raise CostsError(
+            f"columns must have one entry for each of the {len(names)} features, got "
+            f"{len(columns)}."
+        )
+    owner: dict[str, str] = {}
+    for name, members in zip(names, columns, strict=True):
+        if not members:
+            raise CostsError(f"a group must have a column, got none for group {name!r}.")
+        for column in members:
+            if column in owner:
+                both = " and ".join(repr(one) for one in dict.fromkeys((owner[column], name)))
+                raise CostsError(f"a column must be in one group once, got {column!r} in {both}.")
+            owner[column] = name
+    if clash := [name for name in names if owner.get(name, name) != name]:
+        raise CostsError(
+            f"a feature must not have the name of another feature's column, got {clash[0]!r}, a "
+            f"column of group {owner[clash[0]]!r}."
+        )
+
+
+def _split_groups(
+    costs: Mapping[str, Any], groups: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
+    """Split costs that may name the columns of groups into costs by name and columns by group."""
+    names = list(map(str, costs))
+    if len(set(names)) < len(names):
+        raise CostsError(f"feature names must differ, got {some(names)}.")
+    members: dict[str, Any] = {str(name): columns for name, columns in groups.items()}
+    given = {}
+    for name, cost in zip(names, costs.values(), strict=True):
+        given[name] = cost
+        if isinstance(cost, Mapping):
+            if set(cost) not in ({"cost"}, {"cost", "columns"}) or name in members:
+                raise CostsError(
+                    Parameter("costs"),
+                    f" must be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
+                    f"{brief(dict(cost))} for {name!r}.",
+                )
+            given[name] = cost["cost"]
+            if "columns" in cost:
+                members[name] = cost["columns"]
+    for name, columns in members.items():
+        if isinstance(columns, str) or not isinstance(columns, Iterable):
+            raise CostsError(
+                f"a group must be a list of columns, got {brief(columns)} for {name!r}."
+            )
+    owned = {name: tuple(map(str, columns)) for name, columns in members.items()}
+    _check_groups(tuple(owned), tuple(owned.values()))
+    return given, owned
+
+
+def _check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str, str]) -> None:
+    """Refuse costs and groups that do not fit a table with columns `names`."""
+    there, groups = set(names), set(group_of.values())
+    if strange := [column for column in group_of if column not in there]:
+        raise CostsError(
+            f"groups must hold columns of the data ({some(names)}), got {strange[0]!r} in group "
+            f"{group_of[strange[0]]!r}{_hint(names) or what_was_meant(strange[0], names)}"
+        )
+    if taken := [name for name in groups if name in there and group_of.get(name) != name]:
+        raise CostsError(
+            f"a group must not have the name of a column outside it, got {taken[0]!r}."
+        )
+    if inside := [name for name in given if name in group_of and name not in groups]:
+        raise CostsError(
+            Parameter("costs"),
+            f" must name a group, not a column in it, got {inside[0]!r} of group "
+            f"{group_of[inside[0]]!r}.",
+        )
+    if unknown := [name for name in given if name not in there and name not in groups]:
+        features = tuple(dict.fromkeys(group_of.get(column, column) for column in names))
+        raise CostsError(
+            Parameter("costs"),
+            f" must name features of the data ({some(features)}), got {some(unknown)}"
+            f"{_hint(names) or what_was_meant(unknown[0], features)}",
+        )
+
+
+def _hint(names: tuple[str, ...]) -> str:
+    """Return advice on names if the columns of the data have none of their own."""
+    if not names or names[0] != "x0":
+        return ""
+    return (
+        '; columns without names are x0, x1, …, and in a Pipeline set_output(transform="pandas") '
+        "keeps their names."
+    )
+
+
+def _group_of_columns(groups: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Return the group of each column that is in one."""
+    return {column: name for name, columns in groups.items() for column in columns}
 
 
 def _in_given_order(
@@ -628,8 +619,8 @@ def _in_table_order(
     given: dict[str, Any], groups: dict[str, tuple[str, ...]], names: tuple[str, ...]
 ) -> dict[str, tuple[str, ...]]:
     """Columns of each feature, in the order of the first columns in a table."""
-    group_of = group_of_columns(groups)
-    check_fit(given, names, group_of)
+    group_of = _group_of_columns(groups)
+    _check_fit(given, names, group_of)
     features = dict.fromkeys(group_of.get(column, column) for column in names)
     if missing := [name for name in features if name not in given]:
         columns_of_table = tuple(name for name in missing if name in names)

@@ -12,7 +12,7 @@ import numpy as np
 from emsco._base.checks import is_number
 from emsco._base.text import brief, some, what_was_meant
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco.errors import CostsError, Parameter, Part
+from emsco.errors import CostsError, Part
 
 LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
 
@@ -43,39 +43,12 @@ def check_known(
 ) -> None:
     """Refuse names that are no features; a column of a group is bought with its group."""
     known = set(features)
-    owner = {column: name for name, own in (groups or {}).items() for column in own}
+    owner = {column: name for name, columns in (groups or {}).items() for column in columns}
     for name in names:
         if name not in known:
             hint = f", a column of group {owner[name]!r}." if name in owner else ""
             hint = hint or what_was_meant(name, features)
             raise CostsError(what, f" must name features ({some(features)}), got {name!r}{hint}")
-
-
-def check_costs(costs: FloatArray, names: tuple[str, ...], may_be_free: bool) -> None:
-    """Refuse costs that are not one number per feature, or all 0 unless there are others."""
-    if costs.ndim != 1:
-        raise CostsError(
-            Parameter("costs"),
-            f" must be one number per feature, got an array of shape {costs.shape}.",
-        )
-    if len(costs) != len(names):
-        raise CostsError(
-            Parameter("costs"),
-            f" must have one entry for each of the {len(names)} features, got {len(costs)}.",
-        )
-    if len(set(names)) < len(names):
-        raise CostsError(f"feature names must differ, got {some(names)}.")
-    if bad := np.flatnonzero(~((costs >= 0) & np.isfinite(costs))).tolist():
-        raise CostsError(
-            Parameter("costs"),
-            f" must be finite and at least 0, got {costs[bad[0]]:g} for feature {names[bad[0]]!r}.",
-        )
-    if costs.max(initial=0) > LARGEST_COST:
-        raise CostsError(
-            Parameter("costs"), f" must be at most {LARGEST_COST:g}, got {costs.max():g}."
-        )
-    if not may_be_free and not (costs > 0).any():
-        raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,28 +80,25 @@ class Fee:
             raise CostsError(f"{what} must name a feature once, got {some(self.features)}.")
 
     @classmethod
-    def from_mapping(cls, fees: Mapping[str, Any]) -> tuple[Self, ...]:
+    def from_any(cls, fees: Any) -> tuple[Self, ...]:
         """Create fees from names → (cost, features), or → ``{"cost": …, "features": […]}``.
+
+        A sequence of fees is returned as it is; None means none.
 
         Examples
         --------
-        >>> Fee.from_mapping({"blood draw": (2.1, ["chol", "fbs"])})[0].features
+        >>> Fee.from_any({"blood draw": (2.1, ["chol", "fbs"])})[0].features
         ('chol', 'fbs')
         """
+        if fees is None:
+            return ()
+        if isinstance(fees, (list, tuple)) and all(isinstance(fee, Fee) for fee in fees):
+            return tuple(fees)
         if not isinstance(fees, Mapping):
             raise CostsError(
                 f"fees must be like {{'blood draw': (2.1, ['iron'])}}, got {brief(fees)}."
             )
         return tuple(cls(str(name), *_parts(str(name), fee)) for name, fee in fees.items())
-
-    @classmethod
-    def from_any(cls, fees: Any) -> tuple[Self, ...]:
-        """Create fees from a mapping, a sequence of fees, or None."""
-        if fees is None:
-            return ()
-        if isinstance(fees, (list, tuple)) and all(isinstance(fee, Fee) for fee in fees):
-            return tuple(fees)
-        return cls.from_mapping(fees)
 
     def without(self, features: Iterable[str]) -> Self | None:
         """Return the fee of the features that are left, or None if none is."""
@@ -197,8 +167,10 @@ class Fees:
     def from_fees(cls, fees: Sequence[Fee], names: Sequence[str]) -> Self:
         """Return fees of the features `names`."""
         members = [[name in fee.features for name in names] for fee in fees]
-        found = np.array(members, dtype=np.bool_).reshape(len(fees), len(names))
-        return cls(np.array([fee.cost for fee in fees], dtype=np.float64), found)
+        return cls(
+            np.array([fee.cost for fee in fees], dtype=np.float64),
+            np.array(members, dtype=np.bool_).reshape(len(fees), len(names)),
+        )
 
     def __len__(self) -> int:
         """Number of fees."""
@@ -230,11 +202,11 @@ class Fees:
         """
         paid: Any = np.zeros((len(stages), n_stages), dtype=self.amounts.dtype)
         for amount, members in zip(self.amounts, self.members, strict=True):
-            own = stages[:, members]
-            first = np.where(own < 0, n_stages, own).min(axis=1)
+            of_members = stages[:, members]
+            first = np.where(of_members < 0, n_stages, of_members).min(axis=1)
             paid += np.where(np.arange(n_stages) >= first[:, None], amount, 0)
-        found: FloatArray | IntArray = paid
-        return found
+        totals: FloatArray | IntArray = paid
+        return totals
 
 
 def _parts(name: str, fee: Any) -> tuple[Any, Any]:
