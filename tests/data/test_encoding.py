@@ -261,7 +261,6 @@ def test_a_column_without_values_is_refused_in_training_and_passes_later(gaps, n
         ([b"a"], "bytes"),
         ([[1]], "lists"),
         ([{"a": 1}], "lists"),
-        ([None], "nothing"),
     ],
 )
 def test_values_that_cannot_be_inputs_are_refused_by_column(column, got):

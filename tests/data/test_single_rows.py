@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from emsco import EMSCOClassifier
-from emsco.data import splits as single_rows
-from emsco.data.splits import SingleRows, held_rows
+from emsco.data import single_rows
+from emsco.data.single_rows import SingleRows, held_rows
 
 
 def make_rows(n_rows=300):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from emsco import EMSCOClassifier
-from emsco.data.splits import SingleRows
+from emsco.data.single_rows import SingleRows
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import EMSCOError, EMSCOWarning, ParameterError
 from emsco.models.backends import check_device

@@ -440,7 +440,7 @@ class FeatureCosts:
                 check_amount(f"the delay of {name!r}", delays.get(name, delay))
                 for name, delay in before
             ]
-        return replace(self, delays=delays)
+        return replace(self, delays=_numbers("delays", delays))
 
     def in_units(self, n_rows: int = 1) -> CostUnits:
         """Return costs as whole numbers of a unit, or unchanged if no unit fits.

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,23 +15,20 @@ from emsco._base.documents import Fields
 from emsco._base.text import brief, message_of
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts, RowPrice
-from emsco.data.columns import MOST_CATEGORIES, ColumnCode, TableColumns
-from emsco.data.rows import LARGEST, as_float, check_finite, column_names, has, is_frame, table_rows
+from emsco.data.columns import ColumnCode
+from emsco.data.rows import (
+    LARGEST,
+    TableColumns,
+    as_float,
+    check_finite,
+    column_names,
+    has,
+    is_frame,
+)
 from emsco.errors import DataError, Hint, Remedy, Row
 
-__all__ = [
-    "GAPS",
-    "MOST_CATEGORIES",
-    "ColumnCode",
-    "Encoding",
-    "PartCodes",
-    "PartedTable",
-    "answer_rows",
-    "codes_of_part",
-    "encoding_of_parts",
-]
-
 GAPS = ("refuse", "impute", "skip")
+_KINDS = {"number": "numbers", "truth": "truth values", "category": "text"}
 _WAY_OUT = Hint(Remedy.GAPS)
 
 
@@ -105,17 +102,8 @@ class Encoding:
             Number of the first row in messages.
         """
         check_choice("gaps", gaps, GAPS)
-        names = costs.table
-        columns = TableColumns.from_table(table, names, what)
-        if columns.known is not None:
-            codes = tuple(map(ColumnCode, names, columns.known))
-        else:
-            codes = tuple(
-                ColumnCode.learn(name, columns.read(i), what) for i, name in enumerate(names)
-            )
-        features = tuple(costs.column_features(names).tolist())
-        encoding = Encoding(codes, costs.names, features, gaps)
-        return encoding if gaps == "refuse" else encoding._learn_missing(table, what, first_row)
+        whole = _WholeTable(table, what, first_row)
+        return whole.learn_encoding(costs, gaps)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -174,9 +162,9 @@ class Encoding:
             If a column is missing or holds another kind of value than in training; if a value is
             infinite or above 1e100 in size, or missing although `gaps` is "refuse".
         """
-        columns = TableColumns.from_table(table, self.columns, what)
+        columns = TableColumns(table, self.columns, what)
         if self._are_numbers and columns.known is not None:
-            rows = table_rows(columns.table, self.columns, what)
+            rows = columns.numbers()
             for i, code in enumerate(self.codes):
                 code.check_truth(rows[:, i], what, first_row)
             rows = self._with_marks(rows)
@@ -338,17 +326,6 @@ class Encoding:
             for name, members in self._members.items()
         }
 
-    def _learn_missing(self, table: Any, what: str, first_row: int) -> Encoding:
-        """Refuse columns without any value; with "impute", mark missing values in the others."""
-        missing = self.missing_by_column(self.rows(table, first_row, what))
-        return self.with_missing(
-            missing.any(axis=0), missing.all(axis=0) & (len(missing) > 0), what
-        )
-
-    def missing_by_column(self, rows: FloatArray) -> BoolArray:
-        """Return a mask of missing values, shape (n_rows, n_columns)."""
-        return np.isnan(rows[:, list(self.starts[:-1])])
-
     def with_missing(self, is_any: Any, is_all: Any, what: str) -> Encoding:
         """Return the encoding of a table, of which columns some or all values are missing."""
         if is_all.any():
@@ -396,73 +373,127 @@ class Encoding:
         )
 
 
-PartCodes: TypeAlias = list[ColumnCode | None]  # of each column; None if a part has no value in it
+class PartedTable(ABC):
+    """A table in parts, in the order of its rows.
 
-# As `PartedTable.run`.
-RunParts: TypeAlias = Callable[..., Sequence[Any]]
+    Attributes
+    ----------
+    what : str
+        Name of the table in messages.
+    parts : list of str
+        Name of each part in messages.
+    places : list of (int, str)
+        Number of each part's first row in messages, and the name of what rows are counted in.
+    shell : table
+        The table without rows, for checks of its columns.
+    """
+
+    what: str = "X"
+    parts: list[str]
+    places: list[tuple[int, str]]
+    shell: Any
+
+    @abstractmethod
+    def run(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
+    ) -> list[Any]:
+        """Return ``function(part, *shared, *more)`` of each part, in order; `each` holds `more`."""
+
+    @abstractmethod
+    def rows(self, encoding: Encoding) -> Any:
+        """Return the inputs of all rows: an array, or `RowsElsewhere`."""
+
+    @abstractmethod
+    def columns(self, names: Sequence[str]) -> Any:
+        """Return some columns of all rows as a table in memory."""
+
+    def learn_encoding(self, costs: FeatureCosts, gaps: str) -> Encoding:
+        """Learn the encoding of all parts together."""
+        names = costs.table
+        of_parts = self.run(_codes_of_part, names, self.what)
+        codes = tuple(
+            self._joined(name, [codes[i] for codes in of_parts]) for i, name in enumerate(names)
+        )
+        features = tuple(costs.column_features(names).tolist())
+        encoding = Encoding(codes, costs.names, features, gaps)
+        if gaps == "refuse":
+            return encoding
+        some_missing, all_missing = zip(
+            *self.run(_missing_in_part, encoding, each=self.places), strict=True
+        )
+        return encoding.with_missing(
+            np.any(some_missing, axis=0), np.all(all_missing, axis=0), self.what
+        )
+
+    def _joined(self, name: str, codes: Sequence[ColumnCode | None]) -> ColumnCode:
+        """Join the codes of one column in all parts, which must be of one kind."""
+        known = [(code, part) for code, part in zip(codes, self.parts, strict=True) if code]
+        if not known:
+            raise DataError(
+                f"{self.what} must have values in column {name!r}, got only missing ones."
+            )
+        first, where = known[0]
+        for code, part in known:
+            if code.kind != first.kind:
+                raise DataError(
+                    f"{self.what} must have one kind of value in column {name!r}, got "
+                    f"{_KINDS[first.kind]} in {where} and {_KINDS[code.kind]} in {part}."
+                )
+        categories = {text for code, _ in known for text in code.categories}
+        return ColumnCode.of_categories(name, first.kind, categories, self.what)
+
+    def priced(self, prices: Sequence[RowPrice]) -> Any:
+        """Return a table of the columns that prices are taken from."""
+        for price in prices:
+            if price.function is not None:
+                raise DataError(
+                    f"the price of {price.feature!r} must be a column or numbers for a table in "
+                    "parts, got a function."
+                )
+        names = [price.column for price in prices if price.column is not None]
+        return self.columns(list(dict.fromkeys(names))) if names else None
 
 
-def codes_of_part(table: Any, names: tuple[str, ...], what: str) -> PartCodes:
-    """Learn the codes of the columns of one part."""
-    columns = TableColumns.from_table(table, names, what)
+class _WholeTable(PartedTable):
+    """A table in memory as its only part, so that encodings are learnt in one way."""
+
+    def __init__(self, table: Any, what: str, first_row: int) -> None:
+        self.table, self.what = table, what
+        self.parts, self.places = [what], [(first_row, what)]
+
+    def run(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ((),)
+    ) -> list[Any]:
+        return [function(self.table, *shared, *each[0])]
+
+    def rows(self, encoding: Encoding) -> Any:
+        return encoding.rows(self.table, *self.places[0])
+
+    def columns(self, names: Sequence[str]) -> Any:
+        return self.table[list(names)]
+
+
+def _codes_of_part(table: Any, names: tuple[str, ...], what: str) -> list[ColumnCode | None]:
+    """Learn the codes of the columns of one part; None if a column has no value in it."""
+    columns = TableColumns(table, names, what)
     if columns.known is not None:
         return list(map(ColumnCode, names, columns.known))
-    found: PartCodes = []
+    codes: list[ColumnCode | None] = []
     for i, name in enumerate(names):
         column = columns.read(i)
         is_empty = column.null_count == len(column)
-        found.append(None if is_empty else ColumnCode.learn(name, column, what))
-    return found
+        codes.append(None if is_empty else ColumnCode.learn(name, column, what))
+    return codes
 
 
-def encoding_of_parts(
-    codes: Sequence[PartCodes],
-    parts: Sequence[str],
-    costs: FeatureCosts,
-    gaps: str,
-    run: RunParts,
-    what: str,
-    places: Sequence[tuple[int, str]],
-) -> Encoding:
-    """Join the codes of all parts, which messages call `parts`, to the encoding of the table.
-
-    `places` has the number of each part's first row, and the name of what rows are counted in.
-    """
-    names = costs.table
-    joined = [_joined(name, [one[i] for one in codes], parts, what) for i, name in enumerate(names)]
-    features = tuple(costs.column_features(names).tolist())
-    encoding = Encoding(tuple(joined), costs.names, features, gaps)
-    if gaps == "refuse":
-        return encoding
-    any_missing, all_missing = zip(*run(_missing_in, encoding, each=places), strict=True)
-    return encoding.with_missing(np.any(any_missing, axis=0), np.all(all_missing, axis=0), what)
-
-
-def _joined(
-    name: str, codes: Sequence[ColumnCode | None], parts: Sequence[str], what: str
-) -> ColumnCode:
-    """Join the codes of one column, which must be of one kind."""
-    known = [(code, part) for code, part in zip(codes, parts, strict=True) if code is not None]
-    if not known:
-        raise DataError(f"{what} must have values in column {name!r}, got only missing ones.")
-    first, where = known[0]
-    for code, part in known:
-        if code.kind != first.kind:
-            raise DataError(
-                f"{what} must have one kind of value in column {name!r}, got {_KINDS[first.kind]} "
-                f"in {where} and {_KINDS[code.kind]} in {part}."
-            )
-    categories = {text for code, _ in known for text in code.categories}
-    return ColumnCode.of_categories(name, first.kind, categories, what)
-
-
-_KINDS = {"number": "numbers", "truth": "truth values", "category": "text"}
-
-
-def _missing_in(table: Any, encoding: Encoding, first_row: int, what: str) -> tuple[Any, Any]:
+def _missing_in_part(table: Any, encoding: Encoding, first_row: int, what: str) -> tuple[Any, Any]:
     """Tell which columns have a missing value in a part, and which have nothing else."""
-    missing = encoding.missing_by_column(encoding.rows(table, first_row, what))
+    rows = encoding.rows(table, first_row, what)
+    missing = np.isnan(rows[:, list(encoding.starts[:-1])])
     return missing.any(axis=0), missing.all(axis=0)
+
+
+# Answers of sources
 
 
 def answer_rows(encoding: Encoding, table: Any, n_rows: int) -> FloatArray:
@@ -559,55 +590,3 @@ def _numbers(column: AnyArray) -> FloatArray:
     if column.dtype.kind != "O":  # text, dates, complex numbers
         return np.full(len(column), np.nan)
     return np.array([as_float(value) for value in column], dtype=np.float64)
-
-
-class PartedTable(ABC):
-    """A table in parts, in the order of its rows.
-
-    Attributes
-    ----------
-    what : str
-        Name of the table in messages.
-    parts : list of str
-        Name of each part in messages.
-    places : list of (int, str)
-        Number of each part's first row in messages, and the name of what rows are counted in.
-    shell : table
-        The table without rows, for checks of its columns.
-    """
-
-    what: str = "X"
-    parts: list[str]
-    places: list[tuple[int, str]]
-    shell: Any
-
-    @abstractmethod
-    def run(
-        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
-    ) -> list[Any]:
-        """Return ``function(part, *shared, *own)`` of each part, in order; `own` is from `each`."""
-
-    @abstractmethod
-    def rows(self, encoding: Encoding) -> Any:
-        """Return the inputs of all rows: an array, or `RowsElsewhere`."""
-
-    @abstractmethod
-    def columns(self, names: Sequence[str]) -> Any:
-        """Return some columns of all rows as a table in memory."""
-
-    def learn_encoding(self, costs: FeatureCosts, gaps: str) -> Encoding:
-        """Learn the encoding of all parts together."""
-        codes = self.run(codes_of_part, costs.table, self.what)
-        found = codes, self.parts, costs, gaps, self.run, self.what, self.places
-        return encoding_of_parts(*found)
-
-    def priced(self, prices: Sequence[RowPrice]) -> Any:
-        """Return a table of the columns that prices are taken from."""
-        for price in prices:
-            if price.function is not None:
-                raise DataError(
-                    f"the price of {price.feature!r} must be a column or numbers for a table in "
-                    "parts, got a function."
-                )
-        names = [price.column for price in prices if price.column is not None]
-        return self.columns(list(dict.fromkeys(names))) if names else None

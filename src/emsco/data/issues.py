@@ -7,7 +7,7 @@ one thing about a column.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -22,186 +22,24 @@ from emsco.data.dates import are_dates
 from emsco.data.training import TrainingData
 from emsco.errors import DataWarning, Hint, Part, Remedy
 
+_SEED = 20_221_101  # the same rows each time, so that the same data get the same warnings
 _SAMPLE = 4_000  # rows of a sample, all classes together
 _SCREEN = 200  # rows of the first look, which dismisses nearly all columns
-_LEAST_OF_CLASS = 20  # rows; accuracy on a smaller class is a guess
-_SEED = 20_221_101  # the same rows each time, so that the same data get the same warnings
-_SAME = 1e-9  # relative difference of values that only rounding tells apart
-_ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index)$|ID$|Id$|Key$|Index$")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassSample:
-    """Some rows of each class, in two halves, each unseen by a rule learnt from the other.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_sampled,)
-        Positions of the rows, class by class.
-    labels : ndarray of shape (n_sampled,)
-    turn : ndarray of shape (n_sampled,)
-        Position of each row among those of its class. Even ones are one half, odd ones the other.
-    n_classes : int
-    """
-
-    rows: IntArray
-    labels: IntArray
-    turn: IntArray
-    n_classes: int
-
-    @classmethod
-    def draw(cls, labels: IntArray, n_classes: int) -> Self:
-        """Draw up to about 4,000 rows, as many of each class where there are enough."""
-        rng = np.random.default_rng(_SEED)
-        most = max(2 * _LEAST_OF_CLASS, _SAMPLE // n_classes)
-        by_class = [np.flatnonzero(labels == label) for label in range(n_classes)]
-        drawn = [rng.choice(own, min(most, len(own)), replace=False) for own in by_class]
-        rows = np.concatenate(drawn)
-        turn = np.concatenate([np.arange(len(own)) for own in drawn])
-        return cls(rows, labels[rows], turn, n_classes)
-
-    def screen(self) -> ClassSample:
-        """Return the first rows of each class, for a quick look."""
-        most = max(_LEAST_OF_CLASS, _SCREEN // self.n_classes)
-        few = self.turn < most
-        return ClassSample(self.rows[few], self.labels[few], self.turn[few], self.n_classes)
-
-    def balanced_accuracy(self, values: FloatArray, kind: str) -> float:
-        """Return how well one column predicts the class of unseen rows, classes counted alike.
-
-        The prediction for a value is the class that has it most often in the other half. A number
-        is read as the nearest one there; a category that the other half lacks counts as wrong.
-        Classes with fewer than 20 rows do not count; the result is 0 if fewer than two remain.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_sampled,)
-            The column, as from `column_values`.
-        kind : {"number", "truth", "category"}
-        """
-        sizes = np.bincount(self.labels, minlength=self.n_classes)
-        large = sizes >= _LEAST_OF_CLASS
-        if large.sum() < 2:
-            return 0.0
-        correct = np.zeros(self.n_classes)
-        for half in (self.turn % 2 == 0, self.turn % 2 == 1):
-            unseen = self.labels[~half]
-            found = self._predict(values[half], self.labels[half], values[~half], kind)
-            correct += np.bincount(unseen[found == unseen], minlength=self.n_classes)
-        return float(np.mean(correct[large] / sizes[large]))
-
-    def _predict(
-        self, known: FloatArray, labels: IntArray, asked: FloatArray, kind: str
-    ) -> IntArray:
-        values, place = np.unique(known, return_inverse=True)
-        counts = np.bincount(
-            place * self.n_classes + labels, minlength=values.size * self.n_classes
-        )
-        shares = counts.reshape(-1, self.n_classes) / np.maximum(
-            1, np.bincount(labels, minlength=self.n_classes)
-        )
-        right = np.searchsorted(values, asked).clip(0, values.size - 1)
-        left = (right - 1).clip(0)
-        near = np.where(asked - values[left] < values[right] - asked, left, right)
-        found: IntArray = shares.argmax(axis=1)[near]
-        if kind == "category":
-            found[values[near] != asked] = -1
-        return found
-
-
-def column_values(code: ColumnCode, inputs: FloatArray) -> FloatArray:
-    """Return one number per row for a column: its value, or the position of its category.
-
-    A missing number is below all others, and a missing category is -1.
-    """
-    first = inputs[:, 0]
-    missing = np.isnan(first)
-    if code.kind == "category":
-        places = inputs[:, : code.n_values].argmax(axis=1).astype(np.float64)
-        return np.where(missing, -1.0, places)
-    if not missing.any() or missing.all():
-        return first
-    low, high = float(np.nanmin(first)), float(np.nanmax(first))
-    return np.where(missing, low - 10 * (high - low) - 1, first)
-
-
-def is_numbering(name: str, values: FloatArray) -> bool:
-    """Tell whether numbers look like those of an id.
-
-    They are whole and all different. They also rise or fall from row to row, or leave few numbers
-    out, or the column is called an id.
-    """
-    if not (values == np.floor(values)).all() or np.unique(values).size < len(values):
-        return False
-    steps = np.diff(values)
-    in_order = bool((steps > 0).all() or (steps < 0).all())
-    dense = float(values.max() - values.min()) < 2 * len(values)
-    return in_order or dense or _ID_NAME.search(name) is not None
-
-
-def look_alikes(columns: Sequence[FloatArray]) -> list[list[int]]:
-    """Return the positions of columns that may tell the same; `is_copy` confirms it on all rows."""
-    if not columns:
-        return []
-    weights = np.random.default_rng(_SEED).normal(size=len(columns[0]))
-    marks = np.array([_mark(column, weights) for column in columns])
-    order = np.argsort(marks, kind="stable")
-    apart = np.flatnonzero(~(np.diff(marks[order]) < 1e-7)) + 1  # written so that NaN is apart
-    return [part.tolist() for part in np.split(order, apart) if len(part) > 1]
-
-
-def is_copy(one: FloatArray, other: FloatArray) -> bool:
-    """Tell whether one column is a multiple of another, plus a constant.
-
-    Examples
-    --------
-    >>> celsius = np.array([20.0, 21.5, 37.0])
-    >>> is_copy(celsius, 32 + 1.8 * celsius)
-    True
-    """
-    x, y = _centred(one), _centred(other)
-    if not x.any() or not y.any():
-        return False
-    rest = y - x * ((x @ y) / (x @ x))
-    return bool(np.abs(rest).max() <= _SAME * np.abs(y).max())
-
-
-def _mark(column: FloatArray, weights: FloatArray) -> float:
-    """Return a number that columns share if they tell the same, hardly else; NaN for constants."""
-    centred = _centred(column)
-    size = float(np.sqrt(centred @ centred))
-    return abs(float(centred @ weights)) / size if size else np.nan
-
-
-def _centred(column: FloatArray) -> FloatArray:
-    """Return values around 0 of a size that cannot overflow."""
-    largest = float(np.abs(column).max(initial=0.0)) or 1.0
-    scaled = column / largest
-    centred: FloatArray = scaled - scaled.mean()
-    return centred
-
-
-def by_appearance(codes: FloatArray) -> FloatArray:
-    """Number categories in the order in which rows have them, so that names do not matter."""
-    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
-    rank = np.empty(len(first))
-    rank[np.argsort(first)] = np.arange(len(first))
-    numbered: FloatArray = rank[place]
-    return numbered
-
-
-_LEAST_ROWS = 50  # in smaller tables, all of this happens by chance
 _MOST_WARNINGS = 10
-_MOST_CLASSES = 6
+_MOST_CLASSES = 6  # whose shares are listed
 
+# When something is an issue
+_LEAST_ROWS = 50  # in smaller tables, all of this happens by chance
+_LEAST_LEAK_ROWS = 100
 _LEAK = 0.99  # balanced accuracy of a single column on unseen rows
 _SUSPECT = 0.9  # on the few rows of the first look
-_LEAST_LEAK_ROWS = 100
+_LEAST_OF_CLASS = 20  # rows; accuracy on a smaller class is a guess
 _EXCEPTIONS, _MANY_ROWS = 4, 1_000  # a value but for 4 of 1,000 rows or more is as good as constant
 _OWN_TEXT = 0.95  # share of rows with a text of their own
 _MANY_LEVELS, _ROWS_PER_LEVEL = 20, 10
 _HUGE = 100  # categories; each is an input, so the model of one column is that of a wide table
-_RARE = 20  # rows of a class
+_SAME = 1e-9  # relative difference of values that only rounding tells apart
+_ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index)$|ID$|Id$|Key$|Index$")
 
 
 class DataIssueKind(Enum):
@@ -214,6 +52,14 @@ class DataIssueKind(Enum):
     COPY = "copy"
     CONSTANT = "constant"
     MANY_CATEGORIES = "many categories"
+
+
+_SUSPECT_KINDS = (
+    DataIssueKind.LEAK,
+    DataIssueKind.IDENTIFIER,
+    DataIssueKind.DATES,
+    DataIssueKind.CONSTANT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,16 +86,15 @@ class DataIssue:
         """Return plain values, for a file."""
         return {"kind": self.kind.value, "subject": self.subject, "message": str(self)}
 
+    @classmethod
+    def of_column(cls, kind: DataIssueKind, name: str, words: str) -> Self:
+        """Return an issue of a column, with the advice to drop it at the end of the sentence."""
+        return cls(kind, name, (f"column {name!r} {words}", Hint(Remedy.DROP, (name,)), "."))
+
 
 def suspects(data_issues: Iterable[DataIssue]) -> frozenset[str]:
     """Columns that nobody should buy before looking: leaks, ids, dates and constants."""
-    kinds = (
-        DataIssueKind.LEAK,
-        DataIssueKind.IDENTIFIER,
-        DataIssueKind.DATES,
-        DataIssueKind.CONSTANT,
-    )
-    return frozenset(str(one.subject) for one in data_issues if one.kind in kinds)
+    return frozenset(issue.subject for issue in data_issues if issue.kind in _SUSPECT_KINDS)
 
 
 def data_issues_of(data: TrainingData) -> tuple[DataIssue, ...]:
@@ -273,10 +118,10 @@ before the answer? If not, drop 'bill'.
     table = _Table(data)
     if table.n_rows < _LEAST_ROWS:
         return ()
-    found = {issue.subject: issue for issue in _column_oddities(table)}
-    leaks = {leak.subject: leak for leak in _leaks(table, found)}
-    found = leaks | {name: one for name, one in found.items() if name not in leaks}
-    every = [*found.values(), *_copies(table, found), *_rare_classes(table)]
+    issues = {issue.subject: issue for issue in _issues_of_columns(table)}
+    leaks = {leak.subject: leak for leak in _leaks(table, issues)}
+    issues = leaks | {name: issue for name, issue in issues.items() if name not in leaks}
+    every = [*issues.values(), *_copies(table, issues), *_rare_classes(table)]
     order = list(DataIssueKind)
     return tuple(sorted(every, key=lambda issue: order.index(issue.kind)))
 
@@ -325,13 +170,8 @@ class _Table:
         self.n_rows = len(self.labels)
 
     @cached_property
-    def sample(self) -> ClassSample:
-        return ClassSample.draw(self.labels, len(self.data.classes))
-
-    @cached_property
-    def prices(self) -> FloatArray:
-        """Cost of each feature bought alone."""
-        return self.data.costs.alone
+    def sample(self) -> _ClassSample:
+        return _ClassSample.draw(self.labels, len(self.data.classes))
 
     @cached_property
     def sampled(self) -> list[FloatArray]:
@@ -352,10 +192,10 @@ class _Table:
 
     def _values(self, rows: FloatArray, i: int) -> FloatArray:
         starts = self.data.encoding.starts
-        return column_values(self.codes[i], rows[:, starts[i] : starts[i + 1]])
+        return _column_values(self.codes[i], rows[:, starts[i] : starts[i + 1]])
 
 
-def _column_oddities(table: _Table) -> Iterator[DataIssue]:
+def _issues_of_columns(table: _Table) -> Iterator[DataIssue]:
     """Yield what is odd about single columns, whatever the classes."""
     for i, code in enumerate(table.codes):
         issue = _constant(table, i) or (
@@ -366,13 +206,13 @@ def _column_oddities(table: _Table) -> Iterator[DataIssue]:
 
 
 def _constant(table: _Table, i: int) -> DataIssue | None:
-    name, others = table.codes[i].name, table.n_exceptions(i)
+    others = table.n_exceptions(i)
     if others > (_EXCEPTIONS if table.n_rows >= _MANY_ROWS else 0):
         return None
     where = "every row" if not others else f"all but {others} of {table.n_rows:,} rows"
     tells = "nothing" if not others else "next to nothing"
-    words = f"column {name!r} has the same value in {where}, so it tells {tells}; "
-    return DataIssue(DataIssueKind.CONSTANT, name, (words, _drop(name), "."))
+    words = f"has the same value in {where}, so it tells {tells}; "
+    return DataIssue.of_column(DataIssueKind.CONSTANT, table.codes[i].name, words)
 
 
 def _identifier(table: _Table, i: int) -> DataIssue | None:
@@ -385,37 +225,36 @@ def _identifier(table: _Table, i: int) -> DataIssue | None:
 
 
 def _an_id(name: str, where: str = "every row") -> DataIssue:
-    words = f"column {name!r} has a different value in {where}; if it is an id, "
-    return DataIssue(DataIssueKind.IDENTIFIER, name, (words, _drop(name), "."))
+    words = f"has a different value in {where}; if it is an id, "
+    return DataIssue.of_column(DataIssueKind.IDENTIFIER, name, words)
 
 
 def _category(table: _Table, code: ColumnCode) -> DataIssue | None:
     name, n_levels = code.name, len(code.categories)
     if are_dates(code.categories):
         words = (
-            f"column {name!r} holds dates as text, so every date is a category and a new one tells "
-            "nothing; make it a number, such as days since an event, or "
+            "holds dates as text, so every date is a category and a new one tells nothing; make it "
+            "a number, such as days since an event, or "
         )
-        return DataIssue(DataIssueKind.DATES, name, (words, _drop(name), "."))
+        return DataIssue.of_column(DataIssueKind.DATES, name, words)
     if n_levels >= _OWN_TEXT * table.n_rows:
         return _an_id(name, "every row" if n_levels == table.n_rows else "nearly every row")
     if n_levels > _HUGE:
         words = (
-            f"column {name!r} has {n_levels:,} different texts, each an input of its own, which "
-            "makes a fit slow; join rare ones, or "
+            f"has {n_levels:,} different texts, each an input of its own, which makes a fit slow; "
+            "join rare ones, or "
         )
-        return DataIssue(DataIssueKind.MANY_CATEGORIES, name, (words, _drop(name), "."))
-    if n_levels > _MANY_LEVELS and table.n_rows < _ROWS_PER_LEVEL * n_levels:
-        each = table.n_rows / n_levels
+    elif n_levels > _MANY_LEVELS and table.n_rows < _ROWS_PER_LEVEL * n_levels:
         words = (
-            f"column {name!r} has {n_levels:,} categories with {each:.1f} rows each on average, "
+            f"has {n_levels:,} categories with {table.n_rows / n_levels:.1f} rows each on average, "
             "too few to learn from; join rare ones, or "
         )
-        return DataIssue(DataIssueKind.MANY_CATEGORIES, name, (words, _drop(name), "."))
-    return None
+    else:
+        return None
+    return DataIssue.of_column(DataIssueKind.MANY_CATEGORIES, name, words)
 
 
-def _leaks(table: _Table, found: dict[str, DataIssue]) -> list[DataIssue]:
+def _leaks(table: _Table, issues: Mapping[str, DataIssue]) -> list[DataIssue]:
     """Return columns that alone decide the class, unless most columns do: then it is easy."""
     if table.n_rows < _LEAST_LEAK_ROWS:
         return []
@@ -423,75 +262,221 @@ def _leaks(table: _Table, found: dict[str, DataIssue]) -> list[DataIssue]:
     first = np.flatnonzero(np.isin(table.sample.rows, quick.rows))
     leaks: list[DataIssue] = []
     for code, seen in zip(table.codes, table.sampled, strict=True):
-        known = found.get(code.name)
-        if known is not None and known.kind is not DataIssueKind.MANY_CATEGORIES:
+        issue = issues.get(code.name)
+        if issue is not None and issue.kind is not DataIssueKind.MANY_CATEGORIES:
             continue
         if quick.balanced_accuracy(seen[first], code.kind) < _SUSPECT:
             continue
         accuracy = table.sample.balanced_accuracy(seen, code.kind)
         if accuracy >= _LEAK:
-            leaks.append(_leak(code.name, accuracy))
+            words = (
+                f"alone decides the class (balanced accuracy {_percent(accuracy)} on unseen rows): "
+                "is it known before the answer? If not, "
+            )
+            leaks.append(DataIssue.of_column(DataIssueKind.LEAK, code.name, words))
     return leaks if len(leaks) <= max(1, len(table.codes) // 2) else []
 
 
-def _leak(name: str, accuracy: float) -> DataIssue:
-    words = (
-        f"column {name!r} alone decides the class (balanced accuracy {_percent(accuracy)} on "
-        "unseen rows): is it known before the answer? If not, "
-    )
-    return DataIssue(DataIssueKind.LEAK, name, (words, _drop(name), "."))
-
-
-def _copies(table: _Table, found: dict[str, DataIssue]) -> Iterator[DataIssue]:
+def _copies(table: _Table, issues: Mapping[str, DataIssue]) -> Iterator[DataIssue]:
     """Yield features that tell the same as a cheaper one; columns of groups do not count."""
     costs, feature_of = table.data.costs, table.data.encoding.feature_of
+    cost_of = costs.alone[list(feature_of)].tolist()
     alone = [
         i
         for i, code in enumerate(table.codes)
-        if code.name not in found
+        if code.name not in issues
         and len(costs.columns[feature_of[i]]) == 1
         and table.n_exceptions(i) > _EXCEPTIONS  # so few may agree by chance
     ]
-    for group in look_alikes([_plain(table.codes[i], table.sampled[i]) for i in alone]):
-        members = sorted((alone[place] for place in group), key=lambda i: _price(table, i))
-        cheapest = _plain(table.codes[members[0]], table.values(members[0]))
+    for group in _look_alikes([_plain(table.codes[i], table.sampled[i]) for i in alone]):
+        members = sorted((alone[place] for place in group), key=lambda i: (cost_of[i], i))
+        kept = members[0]
+        cheapest = _plain(table.codes[kept], table.values(kept))
         for i in members[1:]:
-            if is_copy(cheapest, _plain(table.codes[i], table.values(i))):
-                yield _copy(table, members[0], i)
-
-
-def _plain(code: ColumnCode, values: FloatArray) -> FloatArray:
-    return by_appearance(values) if code.kind == "category" else values
-
-
-def _price(table: _Table, i: int) -> tuple[float, int]:
-    return float(table.prices[table.data.encoding.feature_of[i]]), i
-
-
-def _copy(table: _Table, kept: int, i: int) -> DataIssue:
-    name, other = table.codes[i].name, table.codes[kept].name
-    less, more = _price(table, kept)[0], _price(table, i)[0]
-    costlier = f" but costs more ({more:g} instead of {less:g})" if more > less else ""
-    words = f"column {name!r} tells the same as column {other!r}{costlier}; "
-    return DataIssue(DataIssueKind.COPY, name, (words, _drop(name), "."))
+            if not is_copy(cheapest, _plain(table.codes[i], table.values(i))):
+                continue
+            words = f"tells the same as column {table.codes[kept].name!r}"
+            if cost_of[i] > cost_of[kept]:
+                words += f" but costs more ({cost_of[i]:g} instead of {cost_of[kept]:g})"
+            yield DataIssue.of_column(DataIssueKind.COPY, table.codes[i].name, f"{words}; ")
 
 
 def _rare_classes(table: _Table) -> Iterator[DataIssue]:
     """Yield classes with few rows; the split warns of those with a single one."""
     sizes = np.bincount(table.labels, minlength=len(table.data.classes))
     for label, size in zip(table.data.classes.tolist(), sizes.tolist(), strict=True):
-        if 1 < size < _RARE:
+        if 1 < size < _LEAST_OF_CLASS:
             words = (
                 f"class {brief(label)} has {counted(size, 'row')}: figures about it are guesses."
             )
             yield DataIssue(DataIssueKind.RARE_CLASS, str(label), (words,))
 
 
-def _drop(name: str) -> Hint:
-    return Hint(Remedy.DROP, (name,))
-
-
 def _percent(share: float) -> str:
     """Return a share in words; only all of them are 100 %."""
     shown = f"{100 * share:.1f}" if share < 1 else "100"
     return f"{'99.9' if shown == '100.0' else shown} %"
+
+
+# Statistics of columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ClassSample:
+    """Some rows of each class, in two halves, each unseen by a rule learnt from the other.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_sampled,)
+        Positions of the rows, class by class.
+    labels : ndarray of shape (n_sampled,)
+    turn : ndarray of shape (n_sampled,)
+        Position of each row among those of its class. Even ones are one half, odd ones the other.
+    n_classes : int
+    """
+
+    rows: IntArray
+    labels: IntArray
+    turn: IntArray
+    n_classes: int
+
+    @classmethod
+    def draw(cls, labels: IntArray, n_classes: int) -> Self:
+        """Draw up to about 4,000 rows, as many of each class where there are enough."""
+        rng = np.random.default_rng(_SEED)
+        most = max(2 * _LEAST_OF_CLASS, _SAMPLE // n_classes)
+        by_class = [np.flatnonzero(labels == label) for label in range(n_classes)]
+        drawn = [rng.choice(rows, min(most, len(rows)), replace=False) for rows in by_class]
+        turn = np.concatenate([np.arange(len(rows)) for rows in drawn])
+        rows = np.concatenate(drawn)
+        return cls(rows, labels[rows], turn, n_classes)
+
+    def screen(self) -> _ClassSample:
+        """Return the first rows of each class, for a quick look."""
+        most = max(_LEAST_OF_CLASS, _SCREEN // self.n_classes)
+        few = self.turn < most
+        return _ClassSample(self.rows[few], self.labels[few], self.turn[few], self.n_classes)
+
+    def balanced_accuracy(self, values: FloatArray, kind: str) -> float:
+        """Return how well one column predicts the class of unseen rows, classes counted alike.
+
+        The prediction for a value is the class that has it most often in the other half. A number
+        is read as the nearest one there; a category that the other half lacks counts as wrong.
+        Classes with fewer than 20 rows do not count; the result is 0 if fewer than two remain.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_sampled,)
+            The column, as from `_column_values`.
+        kind : {"number", "truth", "category"}
+        """
+        sizes = np.bincount(self.labels, minlength=self.n_classes)
+        large = sizes >= _LEAST_OF_CLASS
+        if large.sum() < 2:
+            return 0.0
+        correct = np.zeros(self.n_classes)
+        for half in (self.turn % 2 == 0, self.turn % 2 == 1):
+            unseen = self.labels[~half]
+            predicted = self._predict(values[half], self.labels[half], values[~half], kind)
+            correct += np.bincount(unseen[predicted == unseen], minlength=self.n_classes)
+        return float(np.mean(correct[large] / sizes[large]))
+
+    def _predict(
+        self, known: FloatArray, labels: IntArray, asked: FloatArray, kind: str
+    ) -> IntArray:
+        values, place = np.unique(known, return_inverse=True)
+        counts = np.bincount(
+            place * self.n_classes + labels, minlength=values.size * self.n_classes
+        )
+        shares = counts.reshape(-1, self.n_classes) / np.maximum(
+            1, np.bincount(labels, minlength=self.n_classes)
+        )
+        right = np.searchsorted(values, asked).clip(0, values.size - 1)
+        left = (right - 1).clip(0)
+        near = np.where(asked - values[left] < values[right] - asked, left, right)
+        predicted: IntArray = shares.argmax(axis=1)[near]
+        if kind == "category":
+            predicted[values[near] != asked] = -1
+        return predicted
+
+
+def _column_values(code: ColumnCode, inputs: FloatArray) -> FloatArray:
+    """Return one number per row for a column: its value, or the position of its category.
+
+    A missing number is below all others, and a missing category is -1.
+    """
+    first = inputs[:, 0]
+    missing = np.isnan(first)
+    if code.kind == "category":
+        places = inputs[:, : code.n_values].argmax(axis=1).astype(np.float64)
+        return np.where(missing, -1.0, places)
+    if not missing.any() or missing.all():
+        return first
+    low, high = float(np.nanmin(first)), float(np.nanmax(first))
+    return np.where(missing, low - 10 * (high - low) - 1, first)
+
+
+def is_numbering(name: str, values: FloatArray) -> bool:
+    """Tell whether numbers look like those of an id.
+
+    They are whole and all different. They also rise or fall from row to row, or leave few numbers
+    out, or the column is called an id.
+    """
+    if not (values == np.floor(values)).all() or np.unique(values).size < len(values):
+        return False
+    steps = np.diff(values)
+    in_order = bool((steps > 0).all() or (steps < 0).all())
+    dense = float(values.max() - values.min()) < 2 * len(values)
+    return in_order or dense or _ID_NAME.search(name) is not None
+
+
+def _look_alikes(columns: Sequence[FloatArray]) -> list[list[int]]:
+    """Return the positions of columns that may tell the same; `is_copy` confirms it on all rows."""
+    if not columns:
+        return []
+    weights = np.random.default_rng(_SEED).normal(size=len(columns[0]))
+    marks = np.array([_mark(column, weights) for column in columns])
+    order = np.argsort(marks, kind="stable")
+    apart = np.flatnonzero(~(np.diff(marks[order]) < 1e-7)) + 1  # written so that NaN is apart
+    return [part.tolist() for part in np.split(order, apart) if len(part) > 1]
+
+
+def is_copy(one: FloatArray, other: FloatArray) -> bool:
+    """Tell whether one column is a multiple of another, plus a constant.
+
+    Examples
+    --------
+    >>> celsius = np.array([20.0, 21.5, 37.0])
+    >>> is_copy(celsius, 32 + 1.8 * celsius)
+    True
+    """
+    x, y = _centred(one), _centred(other)
+    if not x.any() or not y.any():
+        return False
+    rest = y - x * ((x @ y) / (x @ x))
+    return bool(np.abs(rest).max() <= _SAME * np.abs(y).max())
+
+
+def _mark(column: FloatArray, weights: FloatArray) -> float:
+    """Return a number that columns share if they tell the same, hardly else; NaN for constants."""
+    centred = _centred(column)
+    size = float(np.sqrt(centred @ centred))
+    return abs(float(centred @ weights)) / size if size else np.nan
+
+
+def _centred(column: FloatArray) -> FloatArray:
+    """Return values around 0 of a size that cannot overflow."""
+    scaled = column / (float(np.abs(column).max(initial=0.0)) or 1.0)
+    centred: FloatArray = scaled - scaled.mean()
+    return centred
+
+
+def _plain(code: ColumnCode, values: FloatArray) -> FloatArray:
+    """Return values to compare; categories are numbered as they appear, so names do not matter."""
+    if code.kind != "category":
+        return values
+    _, first, place = np.unique(values, return_index=True, return_inverse=True)
+    rank = np.empty(len(first))
+    rank[np.argsort(first)] = np.arange(len(first))
+    numbered: FloatArray = rank[place]
+    return numbered

@@ -1,8 +1,9 @@
-"""Rows of any table as float64, with checks that name the bad column."""
+"""Tables of any library: columns by name, rows as float64, and checks that name the bad column."""
 
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Sequence
 from decimal import Decimal
@@ -11,73 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.text import some, what_was_meant
+from emsco._base.text import brief, some, what_was_meant
 from emsco._base.typing import AnyArray, FloatArray, Kind
 from emsco._base.workers import by_parts
 from emsco._kernels.judgement import count_unusable
 from emsco.errors import DataError, EMSCOWarning, Hint, Remedy, Row
 
 NUMBERS = (float, Real, np.bool_, Decimal)  # types of a single number
+LARGEST = 1e100  # so that squares can be summed
 _BLOCK = 65_536
 _MANY = 50  # in so many rows, hardly any column but an id has a different value in each
-_NOT_NUMBERS = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
-LARGEST = 1e100  # so that squares can be summed
+# Kinds of arrays that hold neither numbers nor text.
+_UNUSABLE = {
+    "S": "bytes",
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "durations",
+    "V": "records",
+}
 
 
-def table_rows(X: Any, names: tuple[str, ...], what: str = "X") -> FloatArray:
-    """Return the columns `names` of a data frame, or a 2-D array, as float64.
-
-    Messages call the table `what`.
-    """
-    if is_frame(X):
-        X = _frame_columns(X, names, what)
-    if np.ma.is_masked(X):
-        raise DataError(f"{what} must hold numbers only, got masked values.")
-    try:
-        given = np.asarray(X)
-        kind = not_numbers(given)
-        rows = given if kind else _doubles(given)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise DataError(f"{what} must hold numbers only: {error}.") from None
-    if kind:
-        raise DataError(f"{what} must hold numbers only, got {kind}.")
-    check_shape(rows, names, what)
-    return rows
-
-
-def _doubles(given: AnyArray) -> FloatArray:
-    """Return an array as float64, row after row, and copy it in threads if it is large."""
-    is_ready = given.dtype == np.float64 and given.flags.c_contiguous
-    if is_ready or given.ndim != 2 or given.dtype.kind not in "biuf":
-        return np.ascontiguousarray(given, dtype=np.float64)
-    found = np.empty(given.shape)
-
-    def copy(part: slice) -> None:
-        found[part] = given[part]
-
-    by_parts(len(given), copy)
-    return found
-
-
-def column_rows(X: Any, name: str, what: str, first_row: int) -> FloatArray:
-    """Return one column of numbers without missing values; messages count from `first_row`."""
-    rows = table_rows(X, (name,), what)
-    check_finite(rows, (name,), what, first_row)
-    return rows[:, 0]
-
-
-def not_numbers(array: AnyArray) -> str | None:
-    """Return a word for values that cannot be numbers; None if the array may hold numbers."""
-    return _NOT_NUMBERS.get(array.dtype.kind)
-
-
-def check_shape(rows: AnyArray, names: tuple[str, ...], what: str) -> None:
-    """Refuse an array that does not have one column for each name."""
-    if rows.ndim != 2 or rows.shape[1] != len(names):
-        raise DataError(
-            f"{what} must have {len(names)} columns ({names[0]!r} … {names[-1]!r}), "
-            f"got shape {rows.shape}."
-        )
+# Names of columns
 
 
 def has(value: Any, name: str) -> bool:
@@ -97,17 +52,8 @@ def is_frame(X: Any) -> bool:
 def column_names(X: Any) -> list[Any]:
     """Return the names of a data frame's columns; none for an array."""
     # PyArrow has both attributes, and its `columns` are the columns themselves.
-    own = next((name for name in ("column_names", "columns") if has(X, name)), None)
-    return [] if own is None else list(getattr(X, own))
-
-
-def named_columns(X: Any, names: tuple[str, ...], what: str) -> Any:
-    """Return a data frame; a pandas one with only numbered columns gets `names`."""
-    columns = column_names(X)
-    if not columns or any(isinstance(column, str) for column in columns):
-        return X
-    check_shape(np.empty((0, len(columns))), names, what)
-    return X.set_axis(list(names), axis=1)
+    attribute = next((name for name in ("column_names", "columns") if has(X, name)), None)
+    return [] if attribute is None else list(getattr(X, attribute))
 
 
 def check_table(X: Any) -> None:
@@ -115,7 +61,8 @@ def check_table(X: Any) -> None:
     check_in_memory(X)
     if not len(X):
         raise DataError("X must have rows, got none.")
-    check_names(X, column_names(X))
+    columns = column_names(X)
+    check_named(columns, columns)
 
 
 def check_in_memory(X: Any, what: str = "X") -> None:
@@ -126,12 +73,7 @@ def check_in_memory(X: Any, what: str = "X") -> None:
             raise DataError(f"{what} must be in memory, got a {type(X).__name__}; {way_out}.")
 
 
-def check_names(X: Any, names: Sequence[str], what: str = "X") -> None:
-    """Refuse a data frame that lacks one of the columns `names`, or has one twice."""
-    check_named(column_names(X), names, what)
-
-
-def check_named(there: Sequence[str], wanted: Sequence[str], what: str) -> None:
+def check_named(there: Sequence[str], wanted: Sequence[str], what: str = "X") -> None:
     """Refuse columns that lack one of those `wanted`, or have it twice."""
     columns = list(there)
     if missing := [name for name in wanted if name not in columns]:
@@ -141,24 +83,226 @@ def check_named(there: Sequence[str], wanted: Sequence[str], what: str) -> None:
         raise DataError(f"{what} must have one column {twice[0]!r}, got {columns.count(twice[0])}.")
 
 
-def check_columns(X: Any, names: Sequence[str] | None = None, what: str = "X") -> None:
-    """Refuse columns of a data frame that come twice or do not hold numbers; arrays pass.
+# Columns and rows
 
-    The check covers the columns `names`, by default all.
+
+class TableColumns:
+    """Columns of a table: by name in a data frame, by position in an array.
+
+    Parameters
+    ----------
+    X : data frame, array or lists
+    names : tuple of str
+        The columns to read; an array has just these.
+    what : str
+        Name of the table in messages.
+
+    Attributes
+    ----------
+    n_rows : int
+    known : tuple of str or None
+        Kinds of the columns if their types tell, else None.
     """
-    wanted = column_names(X) if names is None else list(names)
-    check_names(X, wanted, what)
-    if not wanted:
-        return
-    import narwhals as nw
 
-    frame = nw.from_native(X, eager_only=True)
-    for name in wanted:
-        kind = frame.schema[name]
-        text = kind == nw.Object and any(isinstance(value, str) for value in frame[name])
-        if text or not (kind.is_numeric() or kind in (nw.Boolean, nw.Object)):
-            got = "text" if text or kind == nw.String else kind
-            raise DataError(f"{what} must hold numbers only, got {got} in column {name!r}.")
+    def __init__(self, X: Any, names: tuple[str, ...], what: str = "X") -> None:
+        check_in_memory(X, what)
+        self.names, self.what = names, what
+        self._is_frame, self._is_arrow = is_frame(X), False
+        self.known: tuple[Kind, ...] | None = None
+        if self._is_frame:
+            import narwhals as nw
+
+            columns = column_names(X)
+            if columns and not any(isinstance(column, str) for column in columns):
+                self._check_shape((len(X), len(columns)))
+                X = X.set_axis(list(names), axis=1)  # pandas with numbered columns only
+            check_named(column_names(X), names, what)
+            self._is_arrow = nw.dependencies.is_pyarrow_table(X)
+            self._table: Any = nw.from_native(X, eager_only=True)
+            types = [self._table.schema[name] for name in names]
+            if all(one.is_numeric() or one == nw.Boolean for one in types):
+                self.known = tuple("number" if one.is_numeric() else "truth" for one in types)
+        else:
+            self._table = _as_array(X, what)
+            self._check_shape(self._table.shape)
+            if got := _UNUSABLE.get(self._table.dtype.kind):
+                raise DataError(f"{what} must hold numbers, text or truth values, got {got}.")
+            if self._table.dtype.kind in "fiub":
+                self.known = tuple("number" for _ in names)
+        self.n_rows = len(self._table)
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        if len(shape) != 2 or shape[1] != len(self.names):
+            raise DataError(
+                f"{self.what} must have {len(self.names)} columns ({self.names[0]!r} … "
+                f"{self.names[-1]!r}), got shape {shape}."
+            )
+
+    def read(self, i: int) -> Any:
+        """Return column `i` as a PyArrow array."""
+        import pyarrow as pa
+
+        column = self._table[self.names[i]] if self._is_frame else self._table[:, i]
+        try:
+            return _arrow_of_series(column) if self._is_frame else _arrow_of_array(column)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            return self._odd_numbers(column.to_numpy() if self._is_frame else column, i)
+
+    def _odd_numbers(self, values: AnyArray, i: int) -> Any:
+        """Return numbers without a common type in PyArrow, such as fractions or True beside 2."""
+        import pyarrow as pa
+
+        numbers: list[float | None] = []
+        for value in values.tolist():
+            if is_missing(value):
+                numbers.append(None)
+            elif isinstance(value, NUMBERS):
+                numbers.append(as_float(value))
+            else:
+                both = " beside other values" if isinstance(value, str) else ""
+                raise DataError(
+                    f"{self.what} must hold only numbers, only text or only truth values in a "
+                    f"column, got {type(value).__name__} {brief(value)}{both} in column "
+                    f"{self.names[i]!r}."
+                )
+        return pa.array(numbers, pa.float64())
+
+    def numbers(self) -> FloatArray:
+        """Return all columns as float64, row after row, missing values as NaN.
+
+        An array of float64 in row order is not copied.
+        """
+        if self.known is None or self._is_arrow:
+            rows = np.empty((self.n_rows, len(self.names)))
+            for i, name in enumerate(self.names):
+                rows[:, i] = arrow_numbers(self.read(i), name, self.what)
+            return rows
+        values = self._table
+        if self._is_frame:
+            frame = self._table.select(self.names)
+            values = frame.to_numpy()
+            if values.dtype == object:  # pandas marks missing values with objects
+                missing = [frame[name].is_null().to_numpy() for name in self.names]
+                values = np.where(np.column_stack(missing), np.nan, values).astype(np.float64)
+        return _doubles(values)
+
+
+def _arrow_of_series(series: Any) -> Any:
+    import narwhals as nw
+    import pyarrow as pa
+
+    native = series.to_native()
+    if nw.dependencies.is_pandas_series(native) and hasattr(native, "cat"):
+        # PyArrow cannot turn categories such as intervals into text.
+        codes = native.cat.codes.to_numpy()
+        texts = pa.array([text_of(value) for value in native.cat.categories], pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), texts)
+    return series.to_arrow()
+
+
+def _arrow_of_array(values: AnyArray) -> Any:
+    import pyarrow as pa
+
+    if values.dtype.kind not in "fiubU":
+        values = values.astype(object)
+    return pa.array(values, from_pandas=True)
+
+
+def _as_array(X: Any, what: str) -> AnyArray:
+    """Return a table as an array; a text in a list leaves the numbers beside it numbers.
+
+    Masked values become NaN among numbers, else None.
+    """
+    if np.ma.is_masked(X):
+        numbers = X.dtype.kind in "fiub"
+        filled = np.ma.getdata(X).astype(np.float64 if numbers else object)
+        filled[np.ma.getmaskarray(X)] = np.nan if numbers else None
+        X = filled
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+            array = np.asarray(X, dtype=object)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} must be a table: {error}.") from None
+    return array
+
+
+def _doubles(given: AnyArray) -> FloatArray:
+    """Return an array as float64, row after row, and copy it in threads if it is large."""
+    is_ready = given.dtype == np.float64 and given.flags.c_contiguous
+    if is_ready:
+        return given
+    rows = np.empty(given.shape)
+
+    def copy(part: slice) -> None:
+        rows[part] = given[part]
+
+    by_parts(len(given), copy)
+    return rows
+
+
+def table_rows(X: Any, names: tuple[str, ...], what: str = "X") -> FloatArray:
+    """Return the columns `names` of a data frame, or a 2-D array, as float64.
+
+    Messages call the table `what`.
+    """
+    return TableColumns(X, names, what).numbers()
+
+
+def column_weights(X: Any, name: str, what: str, first_row: int) -> FloatArray:
+    """Return a column of sample weights; messages count rows from `first_row`."""
+    rows = table_rows(X, (name,), what)
+    check_finite(rows, (name,), what, first_row)
+    weights = rows[:, 0]
+    if (below := weights < 0).any():
+        row = int(below.argmax())
+        said = f"{what} must have weights of at least 0 in column {name!r}, got "
+        raise DataError(f"{said}{weights[row]:g} in ", Row(first_row + row), ".")
+    return weights
+
+
+def arrow_kind(column: Any) -> Kind | None:
+    """Return the kind of a PyArrow column; None if it cannot become numbers."""
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_boolean(kind):
+        return "truth"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return "category" if text or types.is_dictionary(kind) else None
+
+
+def arrow_numbers(column: Any, name: str, what: str) -> FloatArray:
+    """Return a PyArrow column of numbers or truth values as float64, missing values as NaN."""
+    import pyarrow as pa
+
+    if arrow_kind(column) not in ("number", "truth"):
+        got = "text" if arrow_kind(column) else column.type
+        got = "nothing" if pa.types.is_null(column.type) else got
+        raise DataError(f"{what} must hold numbers only, got {got} in column {name!r}.")
+    if pa.types.is_boolean(column.type) or pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def what_it_holds(column: Any) -> str:
+    """Return a word for the values of a PyArrow column that are neither numbers nor text."""
+    from pyarrow import types
+
+    kind = column.type
+    called = {
+        "nothing": types.is_null(kind),
+        "durations": types.is_duration(kind),
+        "dates": types.is_temporal(kind),
+        "bytes": types.is_binary(kind) or types.is_large_binary(kind),
+        "lists": types.is_nested(kind),
+    }
+    return next((words for words, is_so in called.items() if is_so), str(kind))
+
+
+# Values
 
 
 def check_finite(
@@ -199,88 +343,13 @@ def check_finite(
             raise DataError(f"{what} must be {rule}, got {got} ", *where, ".")
 
 
-def warn_of_ids(table: Any) -> None:
-    """Warn of columns of a PyArrow table that may be ids, from which no model can learn."""
-    found = [name for name in table.column_names if _may_be_id(table.column(name))]
-    if not found:
-        return
-    which = f"column {found[0]!r} has" if len(found) == 1 else f"columns {some(found)} have"
-    an_id = "it is an id" if len(found) == 1 else "they are ids"
-    drop = Hint(Remedy.DROP, tuple(found[:5]))
-    warnings.warn(
-        EMSCOWarning(f"{which} a different value in every row; if {an_id}, ", drop, "."),
-        stacklevel=4,
-    )
-
-
-def _may_be_id(column: Any) -> bool:
-    """Tell whether each of many rows has a different text or whole number."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    kind = column.type
-    if len(column) < _MANY or column.null_count:
-        return False
-    if kind in (pa.float32(), pa.float64()):
-        whole = compute.all(compute.equal(column, compute.floor(column))).as_py()
-    else:
-        whole = pa.types.is_integer(kind) or arrow_kind(column) == "category"
-    return bool(whole) and len(column.unique()) == len(column)
-
-
-def arrow_kind(column: Any) -> Kind | None:
-    """Return the kind of a PyArrow column; None if it cannot become numbers."""
-    from pyarrow import types
-
-    kind = column.type
-    if types.is_boolean(kind):
-        return "truth"
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "number"
-    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    return "category" if text or types.is_dictionary(kind) else None
-
-
-def column_weights(X: Any, name: str, what: str, first_row: int) -> FloatArray:
-    """Return a column of sample weights; refuse those below 0."""
-    weights = column_rows(X, name, what, first_row)
-    if (below := weights < 0).any():
-        row = int(below.argmax())
-        said = f"{what} must have weights of at least 0 in column {name!r}, got "
-        raise DataError(f"{said}{weights[row]:g} in ", Row(first_row + row), ".")
-    return weights
-
-
-def arrow_numbers(column: Any, name: str, what: str) -> FloatArray:
-    """Return a PyArrow column of numbers or truth values as float64, missing values as NaN."""
-    import pyarrow as pa
-
-    if arrow_kind(column) not in ("number", "truth"):
-        got = "text" if arrow_kind(column) else column.type
-        got = "nothing" if pa.types.is_null(column.type) else got
-        raise DataError(f"{what} must hold numbers only, got {got} in column {name!r}.")
-    if pa.types.is_boolean(column.type) or pa.types.is_decimal(column.type):
-        column = column.cast(pa.float64())
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _frame_columns(X: Any, names: tuple[str, ...], what: str) -> AnyArray:
-    import narwhals as nw
-
-    X = named_columns(X, names, what)
-    check_names(X, names, what)
-    if nw.dependencies.is_pyarrow_table(X):
-        rows = np.empty((X.num_rows, len(names)))
-        for i, name in enumerate(names):
-            rows[:, i] = arrow_numbers(X.column(name), name, what)
-        return rows
-    check_columns(X, names, what)
-    frame = nw.from_native(X, eager_only=True).select(names)
-    found: AnyArray = frame.to_numpy()
-    if found.dtype == object:  # pandas marks missing values with objects that are no numbers
-        missing = np.column_stack([frame[name].is_null().to_numpy() for name in names])
-        found = np.where(missing, np.nan, found)
-    return found
+def what_is_wrong(value: float) -> tuple[str, str]:
+    """Return the rule that a value above `LARGEST` breaks, and a word for the value."""
+    if math.isnan(value):
+        return "finite", "NaN"
+    if math.isinf(value):
+        return "finite", f"infinity ({value})"
+    return f"at most {LARGEST:g} in size", f"{value:g}"
 
 
 def as_float(value: Any) -> float:
@@ -301,10 +370,51 @@ def as_float(value: Any) -> float:
         return math.nan
 
 
-def what_is_wrong(value: float) -> tuple[str, str]:
-    """Return the rule that a value above `LARGEST` breaks, and a word for the value."""
-    if math.isnan(value):
-        return "finite", "NaN"
-    if math.isinf(value):
-        return "finite", f"infinity ({value})"
-    return f"at most {LARGEST:g} in size", f"{value:g}"
+def is_missing(value: Any) -> bool:
+    """Tell whether a single value stands for a missing one."""
+    if value is None or value is np.ma.masked:
+        return True
+    if isinstance(value, NUMBERS):
+        return math.isnan(as_float(value))
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and (value is pandas.NA or value is pandas.NaT)
+
+
+def text_of(value: Any) -> str | None:
+    """Return a category as text; None if missing. Equal whole numbers of any type are one text."""
+    if isinstance(value, str):
+        return value
+    if is_missing(value):
+        return None
+    if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
+        return str(int(float(value)))
+    return str(value)
+
+
+def warn_of_ids(table: Any) -> None:
+    """Warn of columns of a PyArrow table that may be ids, from which no model can learn."""
+    names = [name for name in table.column_names if _may_be_id(table.column(name))]
+    if not names:
+        return
+    which = f"column {names[0]!r} has" if len(names) == 1 else f"columns {some(names)} have"
+    an_id = "it is an id" if len(names) == 1 else "they are ids"
+    drop = Hint(Remedy.DROP, tuple(names[:5]))
+    warnings.warn(
+        EMSCOWarning(f"{which} a different value in every row; if {an_id}, ", drop, "."),
+        stacklevel=4,
+    )
+
+
+def _may_be_id(column: Any) -> bool:
+    """Tell whether each of many rows has a different text or whole number."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = column.type
+    if len(column) < _MANY or column.null_count:
+        return False
+    if kind in (pa.float32(), pa.float64()):
+        whole = compute.all(compute.equal(column, compute.floor(column))).as_py()
+    else:
+        whole = pa.types.is_integer(kind) or arrow_kind(column) == "category"
+    return bool(whole) and len(column.unique()) == len(column)

@@ -15,7 +15,7 @@ from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.elsewhere import in_memory, is_dask
 from emsco.data.encoding import PartedTable
 from emsco.data.labels import check_labelled
-from emsco.data.rows import check_names, check_table, column_names, is_frame
+from emsco.data.rows import check_named, check_table, column_names, is_frame
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
@@ -63,7 +63,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 table if client is None else open_wing("dask").MemoryTable(table, client)
             ), targets
         parts = X if isinstance(X, PartedTable) else open_wing("dask").DaskTable(X, client)
-        check_names(parts.shell, column_names(parts.shell), parts.what)
+        columns = column_names(parts.shell)
+        check_named(columns, columns, parts.what)
         validate_data(self, parts.shell, skip_check_array=True)
         targets = column_or_1d(in_memory(y, client), warn=True)
         check_labelled(targets)

@@ -16,7 +16,7 @@ from emsco.costs import FeatureCosts
 from emsco.costs.prices import prices_of_rows
 from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.encoding import Encoding, PartedTable
-from emsco.data.splits import held_rows
+from emsco.data.single_rows import held_rows
 from emsco.data.weights import check_weights, whole_weights
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError

@@ -20,7 +20,7 @@ from emsco.costs import FeatureCosts
 from emsco.costs.prices import prices_of_rows
 from emsco.data.encoding import Encoding
 from emsco.data.labels import as_classes
-from emsco.data.rows import check_names, column_weights
+from emsco.data.rows import check_named, column_weights
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError, Parameter, ParameterError, ReadingWarning
 
@@ -104,7 +104,7 @@ class FitFiles:
     def _read_folder(self, path: PathLike, cv: Any, gaps: str) -> RowsOfFiles:
         folder = ParquetFolder(path, self.reading)
         others = [self.target, *self.drop, *([] if self.weights is None else [self.weights])]
-        check_names(folder.shell, others, folder.what)
+        check_named(folder.names, others, folder.what)
         names = tuple(name for name in folder.names if name not in others)
         y, weights = folder.labels(self.target), None
         if self.weights is not None:

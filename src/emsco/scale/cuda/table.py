@@ -8,7 +8,7 @@ import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, LabelArray
 from emsco._base.workers import slices
-from emsco.data.splits import SingleRows
+from emsco.data.single_rows import SingleRows
 from emsco.models.scaling import Scaling
 from emsco.scale.cuda.library import residuals, torch, wide_product
 
