@@ -45,12 +45,6 @@ class Objectives:
     accuracy: float
     cost: float
 
-    @classmethod
-    def from_dict(cls, fields: Fields) -> Objectives:
-        """Read and check the fields that `dataclasses.asdict` wrote."""
-        coverage, accuracy = (fields.number(name, 0, 1) for name in ("coverage", "accuracy"))
-        return Objectives(coverage, accuracy, fields.number("cost", 0))
-
     @property
     def objectives(self) -> Objectives:
         """The three objectives alone, without the fields of a subclass."""
@@ -83,6 +77,12 @@ class Objectives:
         )
         differ = [(a, b) for a, b in pairs if not math.isclose(a, b, rel_tol=_ROUNDING)]
         return bool(differ) and all(a > b for a, b in differ)
+
+
+def objectives_from_dict(fields: Fields) -> Objectives:
+    """Read and check the three objectives that `dataclasses.asdict` wrote."""
+    coverage, accuracy = (fields.number(name, 0, 1) for name in ("coverage", "accuracy"))
+    return Objectives(coverage, accuracy, fields.number("cost", 0))
 
 
 class Estimate(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 
 from emsco._base.checks import refused
 from emsco._base.documents import Fields
-from emsco._base.objectives import Interval, Objectives
+from emsco._base.objectives import Interval, Objectives, objectives_from_dict
 from emsco._base.text import (
     aligned,
     brief,
@@ -409,7 +409,7 @@ class Evaluation(Objectives):
         varies = "cost_deviation" in fields.values
         return cls(
             n_rows=fields.amount("n_rows"),
-            **asdict(Objectives.from_dict(fields)),
+            **asdict(objectives_from_dict(fields)),
             exits=tuple(
                 ExitReport.from_dict(report, *place)
                 for report, place in zip(exits, places, strict=True)

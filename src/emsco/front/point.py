@@ -8,7 +8,7 @@ from operator import mul
 from typing import Any, Self
 
 from emsco._base.documents import Fields
-from emsco._base.objectives import Expected, Interval, Objectives
+from emsco._base.objectives import Expected, Interval, Objectives, objectives_from_dict
 from emsco._base.text import counted
 from emsco._base.typing import IntArray
 from emsco.cascade import Evaluation
@@ -130,7 +130,7 @@ class ParetoPoint(Objectives):
             figures.refuse("correct_exits", "at most the exits", list(counts["correct_exits"]))
         return cls(
             design=design,
-            **asdict(Objectives.from_dict(figures)),
+            **asdict(objectives_from_dict(figures)),
             n_tied=figures.whole("n_tied", 1),
             n_rows=n_rows,
             exits=counts["exits"],

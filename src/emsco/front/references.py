@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._base.documents import Fields
-from emsco._base.objectives import Objectives
+from emsco._base.objectives import Objectives, objectives_from_dict
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Cascade, Decisions
 from emsco.costs import FeatureCosts
@@ -108,7 +108,7 @@ class Reference(Objectives):
         """Read a reference from a file and check it."""
         if fields.text("kind") != kind:
             fields.refuse("kind", repr(kind), fields.get("kind"))
-        figures = asdict(Objectives.from_dict(fields))
+        figures = asdict(objectives_from_dict(fields))
         by_class = ByClass.from_dict(fields, "by_class", labels)
         return cls(**figures, kind=kind, by_class=by_class)
 

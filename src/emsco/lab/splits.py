@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from emsco._base.checks import check_choice
 from emsco._base.digests import fingerprint
 from emsco._base.documents import Fields
-from emsco._base.objectives import Objectives
+from emsco._base.objectives import Objectives, objectives_from_dict
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report, StageArray
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
@@ -107,8 +107,8 @@ class Choice:
             fields.refuse("design", "the stage of each feature, from 0", design)
         return cls(
             fields.text("rule"),
-            Objectives.from_dict(fields.fields("scored")),
-            Objectives.from_dict(fields.fields("seen")),
+            objectives_from_dict(fields.fields("scored")),
+            objectives_from_dict(fields.fields("seen")),
             tuple(design),
         )
 

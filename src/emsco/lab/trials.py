@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.documents import Fields
-from emsco._base.objectives import Objectives
+from emsco._base.objectives import Objectives, objectives_from_dict
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
 from emsco.lab.splits import divided, split_seed
@@ -159,7 +159,7 @@ class Seen(Objectives):
     @classmethod
     def from_dict(cls, fields: Fields) -> Seen:
         """Read the values that `dataclasses.asdict` wrote."""
-        one = Objectives.from_dict(fields)
+        one = objectives_from_dict(fields)
         return cls(one.coverage, one.accuracy, one.cost, fields.number("log_loss", 0))
 
     def money(self, error_cost: float, reject_cost: float = 0.0) -> float:
@@ -197,7 +197,7 @@ class Offer:
         return cls(
             Question(limits.number("coverage", 0, 1), limits.number("budget", 0)),
             fields.text("setting"),
-            Objectives.from_dict(fields.fields("promised")),
+            objectives_from_dict(fields.fields("promised")),
             Seen.from_dict(fields.fields("seen")),
             fields.text("rule") if "rule" in fields.values else "",
         )
