@@ -98,14 +98,14 @@ def test_one_split_tells_nothing():
 def test_equal_gains_are_certain_only_without_a_least_deviation():
     gains = np.full((3, 2), 0.01) * [1, 0]
     assert paired_p_values(gains, 1 / 3) == [0.0, 1.0]
-    certain, none = paired_p_values(gains, 1 / 3, least=0.01 / np.sqrt(12))
+    certain, none = paired_p_values(gains, 1 / 3, min_deviation=0.01 / np.sqrt(12))
     assert 0.05 < certain < 0.06
     assert none == 1.0
 
 
 def test_deviations_above_the_least_one_stand():
     table = np.array([[0.0], [0.5], [1.0]])
-    assert standard_error(table, 0.0, least=0.1) == pytest.approx(0.5 / np.sqrt(3))
+    assert standard_error(table, 0.0, min_deviation=0.1) == pytest.approx(0.5 / np.sqrt(3))
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))

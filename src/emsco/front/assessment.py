@@ -28,7 +28,7 @@ from emsco.stats.differences import CodedFigures, RowFigures
 Figures: TypeAlias = Any  # RowFigures or CodedFigures, the same for all designs
 
 # A difference is noise below this much coverage, accuracy and share of the cost of everything.
-_LEAST = np.array([0.02, 0.01, 0.05])
+_MARGINS = np.array([0.02, 0.01, 0.05])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,8 +186,8 @@ class Assessor:
 
     def _is_new(self, figures: Figures, listed: list[Figures]) -> bool:
         """Whether a design is better than each that is listed in something, beyond noise."""
-        least = _LEAST * (1.0, 1.0, self.costs.total)
-        return all(figures.beats(one, CHANCE, least) for one in reversed(listed))
+        margins = _MARGINS * (1.0, 1.0, self.costs.total)
+        return all(figures.beats(one, CHANCE, margins) for one in reversed(listed))
 
     def _figures(self, design: StageArray, outcomes: RowOutcomes) -> Figures:
         rows = self.rows

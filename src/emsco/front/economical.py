@@ -211,8 +211,8 @@ class Simplifier:
         everything = evaluator.score(self.assessor.all_at_once[None])
         stages = np.unique(stages_of(scored), axis=0)
         n_rows = len(self.assessor.rows.truth)
-        most = int(np.clip(_SCORED_CELLS // n_rows, _FEWEST_SCORED, _MOST_SCORED))
-        stages = np.random.default_rng(0).permutation(stages)[:most]
+        n_tried = int(np.clip(_SCORED_CELLS // n_rows, _FEWEST_SCORED, _MOST_SCORED))
+        stages = np.random.default_rng(0).permutation(stages)[:n_tried]
         tried = np.concatenate([grid.complete(stages, early) for early in grid.early])
         tried = np.unique(tried, axis=0)
         scores = evaluator.score(tried)

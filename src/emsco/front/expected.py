@@ -520,8 +520,8 @@ def _cheapest_choice(
 def _expected(point: ParetoPoint, luck: FloatArray, errors: FloatArray, n_rows: int) -> Expected:
     """Take the luck off the scored figures of a point, and put an interval around each."""
     figures = np.array([point.coverage, point.accuracy, point.cost])
-    most = np.array([errors[0], np.inf, errors[2]])  # a cost that never varies is no luck
-    coverage, accuracy, cost = (figures - np.clip(luck, -most, most)).tolist()
+    max_luck = np.array([errors[0], np.inf, errors[2]])  # a cost that never varies is no luck
+    coverage, accuracy, cost = (figures - np.clip(luck, -max_luck, max_luck)).tolist()
     counted = _counted(point.coverage, float(errors[0]), n_rows)
     labelled = _counted(point.accuracy, float(errors[1]), point.coverage * n_rows)
     cost, half = max(0.0, cost), NORMAL * float(errors[2])

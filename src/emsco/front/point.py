@@ -331,8 +331,8 @@ class ParetoPoint(Objectives):
             {"features": list(bought), "exits": exits, "correct_exits": correct_exits}
             for bought, exits, correct_exits in counts
         ]
-        for stage, least in zip(stages, self.design.thresholds or (), strict=False):
-            stage["threshold"] = plain(least)
+        for stage, threshold in zip(stages, self.design.thresholds or (), strict=False):
+            stage["threshold"] = plain(threshold)
         return {**figures, "metric": self.metric, "stages": stages}
 
     def __repr__(self) -> str:

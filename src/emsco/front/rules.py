@@ -124,8 +124,8 @@ class PointLimits:
             raise refused(
                 "min_recall", "be a dict of labels and shares, as in {'ill': 0.9}", recall
             )
-        for label, least in (recall or {}).items():
-            check_number("min_recall", least, 0, 1, of=f"class {label!r}")
+        for label, share in (recall or {}).items():
+            check_number("min_recall", share, 0, 1, of=f"class {label!r}")
 
     def within(self, points: Sequence[ParetoPoint]) -> list[int]:
         """Return the positions of the points within the limits."""
@@ -198,11 +198,11 @@ class PointLimits:
     def places(self, classes: Sequence[object]) -> list[tuple[int, float]]:
         """Return the position of each class with a limit, and the limit; refuse other labels."""
         labels, places = list(classes), []
-        for label, least in of_labels(self.min_recall or {}, labels).items():
+        for label, share in of_labels(self.min_recall or {}, labels).items():
             if label not in labels:
                 hint = did_you_mean(label, labels)
                 raise refused("min_recall", f"name the classes {some(labels)}", label, hint=hint)
-            places.append((labels.index(label), least))
+            places.append((labels.index(label), share))
         return places
 
 

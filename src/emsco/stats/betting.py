@@ -1,8 +1,8 @@
 """Inference about means of bounded values by betting (Waudby-Smith and Ramdas, 2024).
 
-Whoever doubts that a mean is as claimed bets on the next value. If the claim is true, no betting
-strategy makes money on average, and the chance that a start capital of 1 ever grows to 1/δ is at
-most δ. So a capital that large is evidence against the claim, whenever it is looked at.
+A sceptic of a claimed mean bets on the next value. If the claim is true, no betting strategy makes
+money on average, and the chance that a start capital of 1 ever grows to 1/δ is at most δ. So a
+capital that large is evidence against the claim, whenever you look at it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _STAKES = np.geomspace(1e-4, 0.99, 40)  # as shares of the largest possible
 LARGEST_STAKE = 0.9  # stake of a test whose number of rows is known beforehand, likewise
 
 
-def mean_p_value(values: ArrayLike, most: float, delta: float = 0.05) -> float:
-    """P-value of the claim that the mean of values from 0 to 1 is `most` or more.
+def mean_p_value(values: ArrayLike, limit: float, delta: float = 0.05) -> float:
+    """P-value of the claim that the mean of values from 0 to 1 is `limit` or more.
 
     The order of the values must not depend on them. Stakes are those that win most for so many
     values with the spread seen so far, if `delta` is the level of the test; the p-value holds at
@@ -32,20 +32,20 @@ def mean_p_value(values: ArrayLike, most: float, delta: float = 0.05) -> float:
     >>> mean_p_value(rng.uniform(0, 0.6, 100), 0.3) > 0.05
     True
     """
-    return float(mean_p_values(np.asarray(values, dtype=np.float64)[None], most, delta)[0])
+    return float(mean_p_values(np.asarray(values, dtype=np.float64)[None], limit, delta)[0])
 
 
-def mean_p_values(values: FloatArray, most: float, delta: float = 0.05) -> FloatArray:
+def mean_p_values(values: FloatArray, limit: float, delta: float = 0.05) -> FloatArray:
     """`mean_p_value` of each line of a table."""
     n_tests, n = values.shape
-    if not 0 < most < 1 or not n:
-        return np.full(n_tests, 0.0 if most >= 1 and n else 1.0)
+    if not 0 < limit < 1 or not n:
+        return np.full(n_tests, 0.0 if limit >= 1 and n else 1.0)
     seen = np.arange(1, n + 1)
     mean = (0.5 + np.cumsum(values, axis=1)) / (seen + 1)
     spread = (0.25 + np.cumsum((values - mean) ** 2, axis=1)) / (seen + 1)
     known = np.column_stack([np.full(n_tests, 0.25), spread[:, :-1]])  # before each value
-    stake = np.minimum(np.sqrt(2 * np.log(1 / delta) / (n * known)), LARGEST_STAKE / (1 - most))
-    capital = np.cumsum(np.log1p(stake * (most - values)), axis=1)
+    stake = np.minimum(np.sqrt(2 * np.log(1 / delta) / (n * known)), LARGEST_STAKE / (1 - limit))
+    capital = np.cumsum(np.log1p(stake * (limit - values)), axis=1)
     p_values: FloatArray = np.exp(np.minimum(0.0, -capital.max(axis=1)))
     return p_values
 
@@ -113,6 +113,6 @@ def log_sum_exp(logs: FloatArray) -> FloatArray:
     >>> log_sum_exp(np.log([[1.0, 3.0]])).round(4).tolist()
     [1.3863]
     """
-    most = logs.max(axis=-1, keepdims=True)
-    total: FloatArray = most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1))
+    largest = logs.max(axis=-1, keepdims=True)
+    total: FloatArray = largest[..., 0] + np.log(np.exp(logs - largest).sum(axis=-1))
     return total

@@ -196,15 +196,15 @@ class RowFigures:
             of_row,
         )
 
-    def beats(self, other: RowFigures, errors: float, least: FloatArray) -> bool:
+    def beats(self, other: RowFigures, errors: float, margins: FloatArray) -> bool:
         """Whether coverage, accuracy or cost is better by more than noise.
 
-        That is so many standard errors of the difference, and also more than `least`, which has a
+        That is so many standard errors of the difference, and also more than `margins`, which has a
         number for each of the three.
         """
         ahead = (self.figures - other.figures) * _BETTER
         return any(
-            ahead[i] > least[i]
+            ahead[i] > margins[i]
             and ahead[i] > errors * np.linalg.norm(self.influence[i] - other.influence[i])
             for i in range(3)
         )
@@ -281,10 +281,10 @@ class CodedFigures:
         errors = np.sqrt((influence[:3] ** 2 * counts).sum(axis=(1, 2)))
         return cls(figures, by_class, exits, sure, codes, influence, errors, truth)
 
-    def beats(self, other: CodedFigures, errors: float, least: FloatArray) -> bool:
+    def beats(self, other: CodedFigures, errors: float, margins: FloatArray) -> bool:
         """Whether coverage, accuracy or cost is better by more than noise; see `RowFigures`."""
         ahead = (self.figures - other.figures) * _BETTER
-        is_more = ahead > least
+        is_more = ahead > margins
         # An error of a difference is at most the sum of both errors, which need no pass over rows.
         if not is_more.any() or (is_more & (ahead > errors * (self.errors + other.errors))).any():
             return bool(is_more.any())

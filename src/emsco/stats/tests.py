@@ -16,10 +16,10 @@ ALPHA = 0.05  # level of a test
 CHANCE = 0.05  # a p-value below is called beyond chance
 
 
-def share_p_value(n_hits: int, n_rows: int, least: float) -> float:
-    """How likely so many hits or more are if the true share is `least`, or below it.
+def share_p_value(n_hits: int, n_rows: int, limit: float) -> float:
+    """How likely so many hits or more are if the true share is `limit`, or below it.
 
-    A small value is evidence that the share is above `least`. Without rows it is 1.
+    A small value is evidence that the share is above `limit`. Without rows it is 1.
 
     Examples
     --------
@@ -28,15 +28,15 @@ def share_p_value(n_hits: int, n_rows: int, least: float) -> float:
     """
     from scipy.special import bdtr
 
-    return float(bdtr(n_rows - n_hits, n_rows, 1 - least))
+    return float(bdtr(n_rows - n_hits, n_rows, 1 - limit))
 
 
-def power(n_rows: IntArray, true: float, least: float, delta: float) -> FloatArray:
-    """Chance that a test on so many rows shows a share above `least`, if `true` is the share."""
+def power(n_rows: IntArray, true: float, limit: float, delta: float) -> FloatArray:
+    """Chance that a test on so many rows shows a share above `limit`, if `true` is the share."""
     from scipy import stats
 
-    misses = np.maximum(stats.binom.ppf(delta, n_rows, 1 - least), 0)
-    misses = misses - (stats.binom.cdf(misses, n_rows, 1 - least) > delta)  # -1: no count will do
+    misses = np.maximum(stats.binom.ppf(delta, n_rows, 1 - limit), 0)
+    misses = misses - (stats.binom.cdf(misses, n_rows, 1 - limit) > delta)  # -1: no count will do
     chance: FloatArray = stats.binom.cdf(misses, n_rows, 1 - true)
     return chance
 
@@ -79,13 +79,13 @@ def holm(p_values: Sequence[float]) -> FloatArray:
     return corrected
 
 
-def standard_error(figures: FloatArray, shared: float, least: float = 0.0) -> FloatArray:
-    """Standard errors of column means; deviations below `least` count as `least`.
+def standard_error(figures: FloatArray, shared: float, min_deviation: float = 0.0) -> FloatArray:
+    """Standard errors of column means; smaller deviations count as `min_deviation`.
 
     Random splits share rows, so their results vary less than results on new rows would. Nadeau and
     Bengio (2003) correct for it: they add `shared`, the test rows per training row, to 1/n.
     """
-    deviations = np.maximum(figures.std(axis=0, ddof=1), least)
+    deviations = np.maximum(figures.std(axis=0, ddof=1), min_deviation)
     error: FloatArray = deviations * np.sqrt(1 / len(figures) + shared)
     return error
 
@@ -103,18 +103,18 @@ def margin(figures: FloatArray, shared: float = 0.0) -> FloatArray:
     return float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * standard_error(figures, shared)
 
 
-def paired_p_values(gains: FloatArray, shared: float, least: float = 0.0) -> list[float]:
+def paired_p_values(gains: FloatArray, shared: float, min_deviation: float = 0.0) -> list[float]:
     """Two-sided p-value of each column; 1 if nothing differs, or for a single split.
 
-    `least` is the smallest deviation of a gain between splits that is believed. Shares of a few
-    test rows often agree by chance on a few splits.
+    Deviations of a gain between splits count as `min_deviation` at least: shares of a few test rows
+    often agree by chance on a few splits.
     """
     from scipy import stats
 
     n = len(gains)
     if n < 2:
         return [1.0] * gains.shape[1]
-    means, errors = gains.mean(axis=0), standard_error(gains, shared, least)
+    means, errors = gains.mean(axis=0), standard_error(gains, shared, min_deviation)
     steady = np.where(means == 0, 1.0, 0.0)  # a gain equal on all splits is no chance
     with np.errstate(divide="ignore", invalid="ignore"):
         tested = 2 * stats.t.sf(np.abs(means / errors), n - 1)

@@ -155,7 +155,7 @@ def _expected(front: ParetoFront) -> dict[str, Any] | None:
 def _thresholds(min_confidence: MinConfidence) -> float | list[list[Any]]:
     """Return one threshold for all classes, or pairs of a label and its threshold."""
     if isinstance(min_confidence, Mapping):
-        return [[str(label), float(least)] for label, least in min_confidence.items()]
+        return [[str(label), float(threshold)] for label, threshold in min_confidence.items()]
     return float(min_confidence)
 
 

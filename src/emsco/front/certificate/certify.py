@@ -121,12 +121,12 @@ def _read(
     truth = positions_of(check_truth(y, cascade.classes, len(inputs)), cascade.classes)
     if not len(inputs):
         raise DataError("X must have rows, got none.")
-    weights, most = _check_weights(sample_weight, max_weight, len(inputs), first_row)
+    weights, max_weight = _check_weights(sample_weight, max_weight, len(inputs), first_row)
     seed = check_whole("random_state", random_state, 0)
     rng = np.random.default_rng(seed)
     drawn = _draw(groups, len(inputs), rng, first_row)
     digest = digest_of_rows(inputs, truth, *([] if weights is None else [weights]))
-    about = TestedRows(len(inputs), len(drawn), digest, seed, groups is not None, most)
+    about = TestedRows(len(inputs), len(drawn), digest, seed, groups is not None, max_weight)
     return _Rows(
         inputs[drawn], truth[drawn], None if weights is None else weights[drawn], about, inputs
     )
@@ -150,15 +150,15 @@ def _check_weights(
             got="none",
             hint="declare it before you look at these rows",
         )
-    most = check_number("max_weight", max_weight, 0, np.inf, "()")
-    if (above := np.flatnonzero(weights > most)).size:
+    max_weight = check_number("max_weight", max_weight, 0, np.inf, "()")
+    if (above := np.flatnonzero(weights > max_weight)).size:
         raise DataError(
             Parameter("sample_weight"),
-            f" must be at most the declared {most:g}, got {weights[above[0]]:g} in ",
+            f" must be at most the declared {max_weight:g}, got {weights[above[0]]:g} in ",
             Row(first_row + int(above[0])),
             ".",
         )
-    return weights, most
+    return weights, max_weight
 
 
 def _refuse_seen(searched: RowPrints, inputs: FloatArray, what: str, first_row: int) -> None:

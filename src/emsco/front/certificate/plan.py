@@ -202,14 +202,14 @@ def _drawn(prospect: Prospect, delta: float) -> tuple[list[int], FloatArray]:
     """
     rng = np.random.default_rng(0)
     chance_of: dict[int, float] = {}
-    values, most = np.array(prospect.costs), prospect.promise.limit / prospect.worst_cost
+    values, limit = np.array(prospect.costs), prospect.promise.limit / prospect.worst_cost
     steps = np.cumsum(prospect.paying)
 
     def chance(n: int) -> float:
         tries = int(np.clip(_DRAWS // n, *_TRIES))
         places = np.searchsorted(steps, rng.random((tries, n)) * steps[-1])
         drawn = values[np.minimum(places, len(values) - 1)]
-        return float((mean_p_values(drawn, most, delta) <= delta).mean())
+        return float((mean_p_values(drawn, limit, delta) <= delta).mean())
 
     n = 8
     while n <= _MOST_BETS and (not chance_of or max(chance_of.values()) < _SURE):
@@ -254,12 +254,12 @@ def _rows(curves: Sequence[Callable[[IntArray], FloatArray]], aim: float) -> int
         passes: FloatArray = 1 - fails
         return passes
 
-    most = 64
-    while together(np.array([most]))[0] < (1 + aim) / 2:
-        most *= 2
-        if most > _MOST_ROWS:
+    enough = 64
+    while together(np.array([enough]))[0] < (1 + aim) / 2:
+        enough *= 2
+        if enough > _MOST_ROWS:
             return None
-    sizes = np.arange(1, 2 * most + 1, max(1, 2 * most // _MOST_SIZES))
+    sizes = np.arange(1, 2 * enough + 1, max(1, 2 * enough // _MOST_SIZES))
     below = np.flatnonzero(together(sizes) < aim)
     return int(sizes[min(below[-1] + 1, len(sizes) - 1)]) if below.size else 1
 

@@ -59,14 +59,14 @@ class TestedRows:
     def from_dict(cls, fields: Fields) -> TestedRows:
         """Read the values from a file and check them."""
         n_rows = fields.whole("n_rows", 1)
-        most = fields.get("max_weight")
+        is_weighted = fields.get("max_weight") is not None
         return cls(
             n_rows,
             fields.whole("n_tested", 1, n_rows),
             _digest(fields, "digest"),
             fields.whole("seed", 0),
             fields.flag("grouped"),
-            None if most is None else fields.number("max_weight", 0),
+            fields.number("max_weight", 0) if is_weighted else None,
         )
 
     def __str__(self) -> str:
@@ -100,6 +100,53 @@ class DesignTest:
     def p_value(self) -> float:
         """The largest p-value of its promises."""
         return max(check.p_value for check in self.checks)
+
+    def to_dict(self, labels: Sequence[object]) -> dict[str, Any]:
+        """Return plain values; thresholds by class are in the order of `labels`."""
+        design = self.point.design
+        thresholds = [
+            [one[label] for label in labels] if isinstance(one, Mapping) else one
+            for one in design.thresholds or ()
+        ]
+        return {
+            "number": self.number,
+            "cascade": self.cascade,
+            "stages": design.stages.tolist(),
+            "thresholds": thresholds or None,
+            "scored": self.point.scores_to_dict(),
+            "checks": [check.to_dict() for check in self.checks],
+        }
+
+    @classmethod
+    def from_dict(
+        cls,
+        fields: Fields,
+        promises: Sequence[Promise],
+        labels: Sequence[object],
+        names: tuple[str, ...],
+        metric: str,
+        *,
+        is_counted: bool,
+    ) -> DesignTest:
+        """Read the values of `to_dict`; with `is_counted`, p-values must be those of the counts.
+
+        `names` are the features, and `metric` is what the accuracy of the point is.
+        """
+        checks = fields.many_fields("checks")
+        if len(checks) != len(promises):
+            fields.refuse("checks", f"one for each of {len(promises)} promises", f"{len(checks)}")
+        design, scored = _read_design(fields, labels, names), fields.fields("scored")
+        point = ParetoPoint.from_dict(scored, design, labels, metric)
+        check_point(scored, point)
+        return cls(
+            fields.whole("number", 0),
+            _digest(fields, "cascade"),
+            point,
+            tuple(
+                CheckedPromise.from_dict(one, promise, is_counted=is_counted)
+                for one, promise in zip(checks, promises, strict=True)
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,8 +292,8 @@ class Certificate:
             "metric": points[0].metric,
             "order": list(self.order),
             "certified": list(self.best_first),
-            "tests": [_test_to_dict(test, self.labels) for test in self.tests],
-            "nearest": self.nearest_test and _test_to_dict(self.nearest_test, self.labels),
+            "tests": [test.to_dict(self.labels) for test in self.tests],
+            "nearest": self.nearest_test and self.nearest_test.to_dict(self.labels),
             "rows_needed": self.rows_needed,
             "rows": asdict(self.rows),
         }
@@ -263,7 +310,8 @@ class Certificate:
             fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
 
         def read(one: Fields) -> DesignTest:
-            return _read_test(one, promises, labels, names, metric, rows.max_weight is None)
+            is_counted = rows.max_weight is None
+            return DesignTest.from_dict(one, promises, labels, names, metric, is_counted=is_counted)
 
         tests = tuple(map(read, fields.many_fields("tests")))
         order = tuple(fields.wholes("order", len(fields.items("order"))))
@@ -371,48 +419,6 @@ def _order_line(certificate: Certificate) -> str:
 
 def _brief(digest: str) -> str:
     return shorten(digest, _DIGITS)
-
-
-def _test_to_dict(test: DesignTest, labels: Sequence[object]) -> dict[str, Any]:
-    design = test.point.design
-    thresholds = [
-        [one[label] for label in labels] if isinstance(one, Mapping) else one
-        for one in design.thresholds or ()
-    ]
-    return {
-        "number": test.number,
-        "cascade": test.cascade,
-        "stages": design.stages.tolist(),
-        "thresholds": thresholds or None,
-        "scored": test.point.scores_to_dict(),
-        "checks": [check.to_dict() for check in test.checks],
-    }
-
-
-def _read_test(
-    fields: Fields,
-    promises: Sequence[Promise],
-    labels: Sequence[object],
-    names: tuple[str, ...],
-    metric: str,
-    is_counted: bool,
-) -> DesignTest:
-    """Read a tested design; with `is_counted`, its p-values must be those of its counts."""
-    checks = fields.many_fields("checks")
-    if len(checks) != len(promises):
-        fields.refuse("checks", f"one for each of {len(promises)} promises", f"{len(checks)}")
-    design, scored = _read_design(fields, labels, names), fields.fields("scored")
-    point = ParetoPoint.from_dict(scored, design, labels, metric)
-    check_point(scored, point)
-    return DesignTest(
-        fields.whole("number", 0),
-        _digest(fields, "cascade"),
-        point,
-        tuple(
-            CheckedPromise.from_dict(one, promise, is_counted=is_counted)
-            for one, promise in zip(checks, promises, strict=True)
-        ),
-    )
 
 
 def _read_design(fields: Fields, labels: Sequence[object], names: tuple[str, ...]) -> Design:

@@ -155,9 +155,9 @@ def _check(
     members, kept = promise.rows(results.labels, results.truth, results.given)
     if promise.is_ceiling:
         worst = results.worst_cost or 1.0
-        loss, most = np.minimum(results.cost / worst, 1.0), promise.limit / worst
+        loss, limit = np.minimum(results.cost / worst, 1.0), promise.limit / worst
     else:
-        loss, most = (~kept).astype(np.float64), 1 - promise.limit
+        loss, limit = (~kept).astype(np.float64), 1 - promise.limit
     n_rows, n_missed = int(members.sum()), float(loss[members].sum())
     total = n_rows if weights is None else float(weights[members].sum())
     missed = n_missed if weights is None else float(weights[members] @ loss[members])
@@ -172,11 +172,11 @@ def _check(
         return CheckedPromise(
             promise, n_rows, n_kept, seen, share_p_value(n_kept, n_rows, promise.limit)
         )
-    # Bets are on values whose mean is at least `most` if the promise is broken. A row of the
-    # largest weight has its loss; one that weighs nothing, or that is no member, has `most`.
+    # Bets are on values whose mean is at least `limit` if the promise is broken. A row of the
+    # largest weight has its loss; one that weighs nothing, or that is no member, has `limit`.
     share = members.astype(np.float64) if weights is None else members * weights
-    values = np.clip(most - share * (most - loss), 0.0, 1.0)
-    return CheckedPromise(promise, n_rows, n_kept, seen, mean_p_value(values, most, delta))
+    values = np.clip(limit - share * (limit - loss), 0.0, 1.0)
+    return CheckedPromise(promise, n_rows, n_kept, seen, mean_p_value(values, limit, delta))
 
 
 def n_passing(p_values: Iterable[float], delta: float) -> int:
