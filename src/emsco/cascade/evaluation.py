@@ -40,7 +40,7 @@ from emsco.plotting.notebook import fragment, note, table
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, Total
 from emsco.stats.promises import PromiseReport, SeenTotal
-from emsco.stats.tests import CHANCE, p_values_below
+from emsco.stats.tests import ALPHA, p_values_below
 
 MOST_LINES = 20  # subgroups in a table
 _LONGEST = 14  # characters of a subgroup in a table
@@ -599,7 +599,7 @@ class Subgroups(Tabular, Mapping[Any, "Evaluation"]):
     def below(self) -> tuple[Any, ...]:
         """Values of the subgroups whose accuracy is below the others' beyond chance."""
         pairs = zip(self.subgroups, self.p_values.tolist(), strict=True)
-        return tuple(group for group, p_value in pairs if p_value < CHANCE)
+        return tuple(group for group, p_value in pairs if p_value < ALPHA)
 
     @property
     def sentence(self) -> str:

@@ -11,7 +11,7 @@ from emsco.front.ties import NamedDesigns
 from emsco.plotting.convergence import Convergence
 from emsco.search.loop import SearchResult
 
-_COUNTS = ("generation", "n_front", "n_designs", "n_subsets", "seconds")
+_NUMBERS = ("generation", "n_front", "n_designs", "n_subsets", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +55,14 @@ def history_of(
         if key not in points:
             best = named(blocks.designs(record.best))
             points[key] = ParetoPoint.from_scores(best, record.best_scores, 0, per_row=per_row)
-        history.append(
-            Generation(
-                generation=record.generation,
-                best=points[key],
-                n_front=record.n_front,
-                n_designs=record.n_designs,
-                n_subsets=record.n_subsets,
-                seconds=record.seconds,
-            )
-        )
+        numbers = {name: getattr(record, name) for name in _NUMBERS}
+        history.append(Generation(best=points[key], **numbers))
     return history
 
 
 def history_columns(history: Sequence[Generation]) -> dict[str, list[float]]:
     """Convert generations to columns by name; the best design appears as its objectives."""
-    columns = {name: [getattr(record, name) for record in history] for name in _COUNTS}
+    columns = {name: [getattr(record, name) for record in history] for name in _NUMBERS}
     for name in ("coverage", "accuracy", "cost"):
         columns[f"best_{name}"] = [getattr(record.best, name) for record in history]
     return columns

@@ -34,7 +34,6 @@ from emsco.front.rules import (
     check_preference,
     check_rule,
     choose,
-    error_costs_of,
 )
 from emsco.front.tables import front_columns, front_html, front_text
 from emsco.front.ties import NamedDesigns, NamedTies
@@ -350,8 +349,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     def error_costs(self, error_cost: Any, reject_cost: Any = None) -> ErrorCosts | None:
         """Check costs of errors and rejections; None if neither is given."""
         may_reject = any(point.coverage < 1 for point in self.points)
-        both = {"error_cost": error_cost, "reject_cost": reject_cost}
-        return error_costs_of(both, self.labels, may_reject=may_reject)
+        return ErrorCosts.if_given(error_cost, reject_cost, self.labels, may_reject=may_reject)
 
     def ties(self, point: ParetoPoint | int) -> Iterator[Design]:
         """Iterate over all designs that share a point's objectives, the simplest first.

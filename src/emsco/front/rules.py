@@ -287,9 +287,7 @@ def error_costs_of(
 ) -> ErrorCosts | None:
     """Check the costs of errors and rejections that a preference has; None if it has none."""
     given = given_error_costs(rule)
-    if not given:
-        return None
-    return ErrorCosts.from_parameters(
+    return ErrorCosts.if_given(
         given.get("error_cost"), given.get("reject_cost"), labels, may_reject=may_reject
     )
 

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from emsco._base.typing import FloatArray, IntArray
 
-ALPHA = 0.05  # level of a test
-CHANCE = 0.05  # a p-value below is called beyond chance
+ALPHA = 0.05  # level of a test: a p-value below is called beyond chance
 
 
 def share_p_value(n_hits: int, n_rows: int, limit: float) -> float:
