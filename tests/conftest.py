@@ -10,15 +10,12 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 from hypothesis import settings
+from support.settings import change_settings
 from typer.testing import CliRunner
 
 from emsco.app import cli
-from emsco.fitting import fit_rows
-from emsco.front import expected as expecting
+from emsco.fitting.settings import Effort
 from emsco.lab import datasets
-from emsco.search import finishing as runners_up
-
-BAGS, TRIED, STARTS = expecting._MOST_BAGS, runners_up._MOST_TRIED, runners_up._MOST_STARTS
 
 # The same examples every time, so that a change that has nothing to do with a test never fails it;
 # `pytest --hypothesis-profile=explore` draws new ones, and many.
@@ -61,10 +58,9 @@ def _no_downloads(monkeypatch, tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def few_bags():
     """Fits expect from few samples of the rows; tests of expected figures ask for `all_bags`."""
+    few = Effort(max_bags=8, max_tried=200, max_starts=4)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(expecting, "_MOST_BAGS", 8)
-        patch.setattr(runners_up, "_MOST_TRIED", 200)
-        patch.setattr(runners_up, "_MOST_STARTS", 4)
+        change_settings(patch, lambda settings: replace(settings, effort=few))
         yield
 
 
@@ -72,9 +68,7 @@ def few_bags():
 def all_bags(few_bags):
     """Fits expect from as many samples of the rows as users' fits do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(expecting, "_MOST_BAGS", BAGS)
-        patch.setattr(runners_up, "_MOST_TRIED", TRIED)
-        patch.setattr(runners_up, "_MOST_STARTS", STARTS)
+        change_settings(patch, lambda settings: replace(settings, effort=Effort()))
         yield
 
 
@@ -84,15 +78,15 @@ def short_searches():
 
     Such tests ask what runs, not what is found.
     """
+
+    def shorten(settings):
+        search = settings.search
+        kind = "evolution" if search.kind == "auto" else search.kind
+        search = replace(search, kind=kind, generations=min(search.generations, 8))
+        return replace(settings, search=search)
+
     with pytest.MonkeyPatch.context() as patch:
-
-        def fit_soon(data, settings, groups=None, started=None):
-            search = settings.search
-            kind = "evolution" if search.kind == "auto" else search.kind
-            search = replace(search, kind=kind, generations=min(search.generations, 8))
-            return fit_rows(data, replace(settings, search=search), groups, started)
-
-        patch.setattr("emsco.estimator.fit_rows", fit_soon)
+        change_settings(patch, shorten)
         yield
 
 

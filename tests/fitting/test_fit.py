@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import count
 from textwrap import dedent
 
@@ -12,12 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
-from support.settings import PLAIN
+from support.settings import PLAIN, change_settings
 
 from emsco import Cascade, EMSCOClassifier, ParetoFront
 from emsco.errors import EMSCOWarning, InterruptedWarning, ParameterError
 from emsco.fitting import fit
 from emsco.fitting.fit import Deadline
+from emsco.fitting.settings import Effort
 from emsco.front import economical
 from emsco.front.assessment import Assessor
 from emsco.models.boosting.stages import BoostedModels, OwnBoosting
@@ -38,20 +40,20 @@ def crossed(n_rows=240, n_features=6, n_classes=2, seed=0):
     return pd.DataFrame(X, columns=[f"test{i}" for i in range(n_features)]), y
 
 
-@pytest.fixture(autouse=True)
-def _few_subsets_are_finished(monkeypatch):
-    monkeypatch.setattr(fit, "MOST_SUBSETS", 4)
+@pytest.fixture(scope="module", autouse=True)
+def _few_subsets_are_refined():
+    few = Effort(max_subsets=4, max_bags=8, max_tried=200, max_starts=4)
+    with pytest.MonkeyPatch.context() as patch:
+        change_settings(patch, lambda settings: replace(settings, effort=few))
+        yield
 
 
 @pytest.fixture(scope="module")
-def boosted():
+def boosted(_few_subsets_are_refined):
     """A classifier with boosted stages, which were finished, and its rows."""
     X, y = crossed()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fit, "MOST_SUBSETS", 4)
-        return EMSCOClassifier(
-            **SMALL | {"estimator": "boosting", "cv": 2, "refit": "average"}
-        ).fit(X, y)
+    settings = {"estimator": "boosting", "cv": 2, "refit": "average"}
+    return EMSCOClassifier(**SMALL | settings).fit(X, y)
 
 
 class TestAuto:

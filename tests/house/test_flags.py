@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 import emsco
 
 ROOT = Path(emsco.__file__).parent
@@ -20,9 +18,9 @@ def texts(path):
             yield node.value
 
 
-@pytest.mark.parametrize("path", BELOW, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_text_below_the_command_line_names_a_flag(path):
-    assert [text for text in texts(path) if FLAG.search(text)] == []
+def test_no_text_below_the_command_line_names_a_flag():
+    named = [(path.name, text) for path in BELOW for text in texts(path) if FLAG.search(text)]
+    assert named == []
 
 
 def test_flags_would_be_found(tmp_path):
@@ -35,11 +33,19 @@ def called(node):
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
-@pytest.mark.parametrize("path", BELOW, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_parameter_error_names_its_parameter(path):
+def is_plain_text(node):
+    """Whether a call makes a ParameterError of a sentence alone."""
+    names = {keyword.arg for keyword in node.keywords}
+    text_alone = len(node.args) == 1 and not isinstance(node.args[0], ast.Starred)
+    return text_alone and "parameter" not in names
+
+
+def test_every_parameter_error_names_its_parameter():
     """By `refused` or by a part of its message; never by the words of a sentence."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if called(node) == "ParameterError":
-            named = any(word.arg == "parameter" for word in node.keywords)
-            text_alone = len(node.args) == 1 and not isinstance(node.args[0], ast.Starred)
-            assert named or not text_alone, f"{path.name}:{node.lineno}"
+    calls = [
+        (path.name, node)
+        for path in BELOW
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if called(node) == "ParameterError"
+    ]
+    assert [(name, node.lineno) for name, node in calls if is_plain_text(node)] == []

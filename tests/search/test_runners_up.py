@@ -12,8 +12,6 @@ from emsco.designs.space import DesignSpace
 from emsco.scoring.pareto import front_mask
 from emsco.search.finishing import runners_up
 
-pytestmark = pytest.mark.usefixtures("all_bags")
-
 SPACE = DesignSpace(5, 3, allow_exclusion=True)
 
 

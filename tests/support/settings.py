@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from emsco.fitting import FitSettings
+
 # Logistic stages, scored on a third of the rows: the quickest fit. For tests of anything else.
 PLAIN = MappingProxyType({"estimator": "logistic", "cv": 1 / 3, "refit": "first"})
 
@@ -20,3 +22,9 @@ PAPER_SPACE = MappingProxyType(
         "allow_exclusion": False,
     }
 )
+
+
+def change_settings(patch, change):
+    """Every fit has the settings that `change` makes of its own."""
+    check = FitSettings.from_parameters
+    patch.setattr(FitSettings, "from_parameters", lambda *given: change(check(*given)))

@@ -45,7 +45,6 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
 from emsco.scoring.scored_rows import ScoredRows
 from emsco.search.finishing import (
-    MOST_SUBSETS,
     Refinement,
     RefinementEnd,
     finish_search,
@@ -368,7 +367,7 @@ class _Steps:
                 finished_with=recipe.in_words,
                 time_limit=seconds,
                 report=report,
-                most_subsets=_n_refined(refined) if self.is_screened else MOST_SUBSETS,
+                most_subsets=self._n_subsets(refined),
             )
         refined.bank.engine.close()
         if self.is_screened:
@@ -379,6 +378,15 @@ class _Steps:
         if not refinement.n_subsets:
             return bench, refined_result, refinement
         return refined, replace(refined_result, scored=evaluator.designs), refinement
+
+    def _n_subsets(self, refined: Workbench) -> int:
+        """Subsets that get final models; after a search on a sample more, if fits are quick."""
+        n_subsets, seconds = self.settings.effort.max_subsets, None
+        if self.is_screened:
+            seconds = refined.bank.engine.seconds_per_fit()
+        if seconds is None:
+            return n_subsets
+        return int(np.clip(int(_REFINING / seconds), n_subsets, _MOST_REFINED))
 
     def thin(self, bench: Workbench, result: SearchResult) -> SearchResult:
         """Keep the designs that can be judged row by row in time, as different as possible.
@@ -498,13 +506,16 @@ class _Steps:
             evaluator,
             self.search.space(self.blocks.n_blocks, self.grid),
             all_fitted=result.proven,
+            max_tried=self.settings.effort.max_tried,
+            max_starts=self.settings.effort.max_starts,
         )
         groups = (self.all_rows if bench.data is self.all_rows.data else self.rows).groups
         if groups is not None:
             scored = np.asarray(groups)[_scored_rows(bench.splits, bench.data)]
             groups = np.unique(scored, return_inverse=True)[1]
         prefer = None if self.settings.is_paper else self.settings.prefer
-        correction = OptimismCorrection(rows, evaluator, bench.data.costs.total, groups)
+        max_bags = self.settings.effort.max_bags
+        correction = OptimismCorrection(rows, evaluator, bench.data.costs.total, groups, max_bags)
         return correction.corrected(front, designs, others, prefer, report, self._is_over)
 
     def _is_over(self) -> bool:
@@ -557,13 +568,6 @@ def _warn(warning: Warning) -> None:
 def _has_models_of(bench: Workbench, recipe: StageRecipe) -> bool:
     """Whether the stage models are those of a recipe, not quicker ones to search with."""
     return (bench.recipe.estimator, bench.recipe.shared) == (recipe.estimator, recipe.shared)
-
-
-def _n_refined(bench: Workbench) -> int:
-    """Subsets that get models on all rows after a search on a sample: more of quick ones."""
-    seconds = bench.bank.engine.seconds_per_fit()
-    n_subsets = MOST_SUBSETS if seconds is None else int(_REFINING / seconds)
-    return int(np.clip(n_subsets, MOST_SUBSETS, _MOST_REFINED))
 
 
 def _joined(

@@ -32,10 +32,12 @@ from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import MinConfidence, check_min_confidence, check_reject_below
 from emsco.errors import Parameter
 from emsco.front import check_preference
+from emsco.front.expected import MAX_BAGS
 from emsco.front.rules import DELAY_LIMITS, Preference
 from emsco.models.backends import CPU
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.journal import stored_seed
+from emsco.search.finishing import MAX_STARTS, MAX_TRIED, MOST_SUBSETS
 from emsco.search.plan import check_provable
 from emsco.search.settings import SearchRequest
 
@@ -62,6 +64,25 @@ _ELSEWHERE = (
     ("calibration", (), "be None"),
     ("device", (CPU,), f'be "{CPU}"'),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much a fit does after its search; the defaults are right for users.
+
+    Attributes
+    ----------
+    max_subsets : int
+        Subsets that get final models, if the search used others.
+    max_bags, max_tried, max_starts : int
+        For expected figures: samples of the rows, and designs to choose from in each, as in
+        `OptimismCorrection` and `runners_up`.
+    """
+
+    max_subsets: int = MOST_SUBSETS
+    max_bags: int = MAX_BAGS
+    max_tried: int = MAX_TRIED
+    max_starts: int = MAX_STARTS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +114,7 @@ class FitSettings:
     seed : int
         All random streams of the fit come from it.
     verbose : int
+    effort : Effort
     """
 
     search: SearchRequest
@@ -110,6 +132,7 @@ class FitSettings:
     checkpoint: PathLike | None
     seed: int
     verbose: int
+    effort: Effort = Effort()
 
     @property
     def is_paper(self) -> bool:

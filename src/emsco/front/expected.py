@@ -41,7 +41,7 @@ from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.intervals import share_estimate
 
-_MOST_BAGS, _FEWEST_BAGS = 100, 20
+MAX_BAGS, _FEWEST_BAGS = 100, 20
 _BAGGED_ROWS = 400_000  # rows of all bags together, above the fewest bags
 _WORK = 1e9  # rows of all bags, times designs
 _FEWEST_DESIGNS = 20  # beside the points
@@ -335,12 +335,14 @@ class OptimismCorrection:
         Of all features.
     groups : ndarray of shape (n_distinct_rows,) or None
         Group of each distinct scored row, from 0, if rows of a group come together.
+    max_bags : int
     """
 
     rows: ScoredRows
     evaluator: Evaluator
     total_cost: float
     groups: IntArray | None = None
+    max_bags: int = MAX_BAGS
 
     def corrected(
         self,
@@ -468,7 +470,7 @@ class OptimismCorrection:
 
     @cached_property
     def _bags(self) -> Bags:
-        n_bags = int(np.clip(_BAGGED_ROWS // self._n_rows, _FEWEST_BAGS, _MOST_BAGS))
+        n_bags = int(np.clip(_BAGGED_ROWS // self._n_rows, _FEWEST_BAGS, self.max_bags))
         rng = np.random.default_rng(self._n_rows)
         return Bags.draw(self._truth, self._weights, self.groups, n_bags, self.rows.n_classes, rng)
 

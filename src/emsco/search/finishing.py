@@ -36,8 +36,8 @@ from emsco.search.loop import SearchResult, Stop, StopReason
 MOST_RUNNERS_UP = 1000
 _NEAR = 2.0  # standard errors
 _AT_ONCE = 1024  # designs that are compared with a front together
-_MOST_STARTS = 60  # designs of a front whose neighbours are tried
-_MOST_TRIED = 5000  # designs that a search has scored
+MAX_STARTS = 60  # designs of a front whose neighbours are tried
+MAX_TRIED = 5000  # designs that a search has scored
 
 
 def runners_up(
@@ -48,17 +48,20 @@ def runners_up(
     *,
     all_fitted: bool = False,
     most: int = MOST_RUNNERS_UP,
+    max_tried: int = MAX_TRIED,
+    max_starts: int = MAX_STARTS,
 ) -> StageArray:
     """Return designs that are near a front in all objectives, in no order.
 
     They are taken from the designs that a search has scored, and from neighbours of its front: the
     same stages with another threshold and, if `all_fitted`, a feature in another stage. No model
-    has to be fitted for them.
+    has to be fitted for them. At most `max_tried` scored designs and the neighbours of at most
+    `max_starts` of the front are tried.
     """
     rng = np.random.default_rng(len(front))
     scored = scored[np.lexsort(design_keys(scored).T)]  # in whichever order they were scored
-    scored = scored[rng.permutation(len(scored))[:_MOST_TRIED]]
-    starts = front[rng.permutation(len(front))[:_MOST_STARTS]]
+    scored = scored[rng.permutation(len(scored))[:max_tried]]
+    starts = front[rng.permutation(len(front))[:max_starts]]
     tried = [scored, _other_levels(starts, evaluator.grid)]
     if all_fitted:
         tried.append(_other_stages(starts, space, evaluator.grid))
