@@ -1,16 +1,21 @@
 """Tasks in processes."""
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from functools import partial
 
+import numpy as np
 import pytest
 
-from emsco._base.workers import ending_with_parent, in_processes
+from emsco._base import workers as threads
+from emsco._base.workers import by_parts, ending_with_parent, in_processes, in_threads
 
 PROGRAM = """
 import sys, time
@@ -63,3 +68,29 @@ def test_a_job_in_this_process_watches_nothing():
 def test_a_worker_that_is_replaced_does_not_fail_the_thread_that_replaces_it():
     # joblib warns in that thread; as an error, the warning would end it, and all jobs would wait.
     warnings.warn("A worker stopped while some jobs were given to the executor.", stacklevel=1)
+
+
+# Tasks in threads: results in order, and no threads where there is nothing to gain
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_results_come_in_the_order_of_tasks(most, monkeypatch):
+    monkeypatch.setattr(threads, "_n_cores", lambda: 4)
+    used = set()
+
+    def job(task):
+        used.add(threading.current_thread().name)
+        return task**2
+
+    assert in_threads(job, range(50), most) == [task**2 for task in range(50)]
+    own = threading.current_thread().name
+    assert len(used) <= 3
+    assert (used == {own}) == (most <= 1)
+
+
+def test_parts_cover_all_rows_once(monkeypatch):
+    monkeypatch.setattr(threads, "_n_cores", lambda: 3)
+    n_rows = threads._MANY + 7
+    parts = by_parts(n_rows, lambda part: np.arange(n_rows)[part])
+    assert len(parts) == 3
+    np.testing.assert_array_equal(np.concatenate(parts), np.arange(n_rows))

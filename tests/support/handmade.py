@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from emsco import Cascade, Decisions, Design, FeatureCosts, ParetoFront
 from emsco._base.objectives import Estimate, Expected
 from emsco.cascade import FrontModels
-from emsco.data.encoding import ColumnCode, Encoding
+from emsco.data.columns import ColumnCode
+from emsco.data.encoding import Encoding
 from emsco.designs.chromosomes import compress
 from emsco.front.references import measure_references
 from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap

@@ -38,9 +38,9 @@ def distinct_rows(numbers: IntArray, n_rows: int) -> tuple[IntArray, IntArray]:
     """
     place = np.zeros(n_rows, dtype=np.int64)
     place[numbers] = 1
-    found: IntArray = np.flatnonzero(place)
-    place[found] = np.arange(len(found))
-    return found, place[numbers]
+    distinct: IntArray = np.flatnonzero(place)
+    place[distinct] = np.arange(len(distinct))
+    return distinct, place[numbers]
 
 
 def whole_units(

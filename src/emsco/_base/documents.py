@@ -140,14 +140,14 @@ def parse_document(
         other = f"an emsco {got[:60]}" if isinstance(got, str) else "none"
         raise FileError(f"{where} must hold an emsco {kind}, got {other}.")
     fields = Fields(whole, where)
-    if (found := fields.whole("format", 1)) > form:
+    if (written := fields.whole("format", 1)) > form:
         raise FileError(
-            f"{where} must have format {form} or older, got {found}, written by "
+            f"{where} must have format {form} or older, got {written}, written by "
             f"{fields.text('written_by')}; install a newer emsco."
         )
-    if found < oldest:
+    if written < oldest:
         raise FileError(
-            f"{where} must have format {oldest} or newer, got {found}, written by "
+            f"{where} must have format {oldest} or newer, got {written}, written by "
             f"{fields.text('written_by')}; fit and save it again."
         )
     body = fields.fields("body")
@@ -196,13 +196,13 @@ class Fields:
 
     def text(self, name: str) -> str:
         """Return a text."""
-        found: str = self._typed(name, str)
-        return found
+        value: str = self._typed(name, str)
+        return value
 
     def flag(self, name: str) -> bool:
         """Return true or false."""
-        found: bool = self._typed(name, bool)
-        return found
+        value: bool = self._typed(name, bool)
+        return value
 
     def whole(self, name: str, low: int, high: int = _LARGEST_WHOLE) -> int:
         """Return a whole number from `low` to `high`."""
@@ -249,8 +249,8 @@ class Fields:
 
     def items(self, name: str) -> list[Any]:
         """Return a list without a check of its items."""
-        found: list[Any] = self._typed(name, list)
-        return found
+        values: list[Any] = self._typed(name, list)
+        return values
 
     def get(self, name: str) -> Any:
         """Return a value without a check of its type."""
@@ -291,10 +291,10 @@ def _why(error: Exception) -> str:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise ValueError("an object has the same name twice")
-    return found
+    return values
 
 
 def _check_memory(content: bytes | str) -> None:
@@ -386,11 +386,11 @@ def unpack_array(fields: Fields, name: str, n: int, kind: DTypeLike) -> AnyArray
         fields.refuse(name, rule, "a longer text")
     try:
         unpacker = zlib.decompressobj()
-        found = unpacker.decompress(base64.b64decode(text, validate=True), size + 1)
+        content = unpacker.decompress(base64.b64decode(text, validate=True), size + 1)
     except (binascii.Error, ValueError, zlib.error):
         fields.refuse(name, rule, "a damaged text")
-    if len(found) != size or not unpacker.eof or unpacker.unused_data:
-        fields.refuse(name, rule, f"{len(found):,} bytes" if len(found) <= size else "more")
-    if little == np.bool_ and max(found, default=0) > 1:
-        fields.refuse(name, "truth values, 0 or 1", max(found))
-    return np.frombuffer(found, dtype=little).astype(kind)
+    if len(content) != size or not unpacker.eof or unpacker.unused_data:
+        fields.refuse(name, rule, f"{len(content):,} bytes" if len(content) <= size else "more")
+    if little == np.bool_ and max(content, default=0) > 1:
+        fields.refuse(name, "truth values, 0 or 1", max(content))
+    return np.frombuffer(content, dtype=little).astype(kind)

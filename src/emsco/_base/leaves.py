@@ -37,5 +37,5 @@ def by_leaf(items: IntArray, rows: IntArray | None = None) -> IntArray:
     leaves = (items if rows is None else rows) // LEAF
     if leaves.max(initial=0) < 2**16:
         leaves = leaves.astype(np.uint16)  # NumPy sorts short numbers nine times as fast
-    found: IntArray = items[np.argsort(leaves, kind="stable")]
-    return found
+    together: IntArray = items[np.argsort(leaves, kind="stable")]
+    return together

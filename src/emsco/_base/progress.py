@@ -83,8 +83,6 @@ class RowProgress:
     def __init__(self) -> None:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        from emsco._base.progress import SafeConsole
-
         text = TextColumn("{task.completed:,.0f} rows decided")
         console = SafeConsole(stderr=True)
         self._bar = Progress(SpinnerColumn(), text, TimeElapsedColumn(), console=console)
@@ -144,8 +142,6 @@ def new_bar(step: str, width: int) -> Any:
     )
     from rich.table import Column
 
-    from emsco._base.progress import SafeConsole
-
     return Progress(
         TextColumn(step),
         BarColumn(bar_width=width),
@@ -159,6 +155,4 @@ def new_bar(step: str, width: int) -> Any:
 
 def print_note(line: str) -> None:
     """Print one line on standard error, as it is."""
-    from emsco._base.progress import SafeConsole
-
     SafeConsole(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)

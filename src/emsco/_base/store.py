@@ -68,12 +68,12 @@ class Place:
             f"and {self.way_out}."
         )
 
-    def check_form(self, found: int) -> None:
+    def check_form(self, written: int) -> None:
         """Refuse a file that an older or newer emsco has written."""
-        if found != self.form:
-            who = "a newer" if found > self.form else "an older"
+        if written != self.form:
+            who = "a newer" if written > self.form else "an older"
             raise self.error(
-                f"{self.name} must have format {self.form}, got {found} in {str(self.path)!r}; "
+                f"{self.name} must have format {self.form}, got {written} in {str(self.path)!r}; "
                 f"go on with {who} emsco, which wrote it, or name another folder."
             )
 
@@ -128,10 +128,10 @@ class Store:
     def about(self) -> Any:
         """Description of the rows as plain values; None in a new file."""
         with _speaking_plainly(self.place):
-            if not (found := self._file.execute("SELECT text FROM about").fetchall()):
+            if not (stored := self._file.execute("SELECT text FROM about").fetchall()):
                 return None
         try:
-            return json.loads(found[0][0])
+            return json.loads(stored[0][0])
         except (RecursionError, TypeError, ValueError):
             raise self.place.damaged("does not say what it is of") from None
 
@@ -161,8 +161,8 @@ class Store:
         """Yield the batches with a number above `after`, in order, without reading their rows."""
         columns = "SELECT number, keys, keys_crc FROM batches WHERE number > ? ORDER BY number"
         with _speaking_plainly(self.place):
-            found = self._file.execute(columns, (after,)).fetchall()
-        for number, keys, crc in found:
+            stored = self._file.execute(columns, (after,)).fetchall()
+        for number, keys, crc in stored:
             self._check(keys, crc, self._key_width)
             yield Batch(number, np.frombuffer(keys, np.uint8).reshape(-1, self._key_width))
 
@@ -170,8 +170,8 @@ class Store:
         """Return the rows of a batch as a read-only array."""
         columns = "SELECT rows, rows_crc FROM batches WHERE number = ?"
         with _speaking_plainly(self.place):
-            found = self._file.execute(columns, (batch.number,)).fetchone()
-        content, crc = found or (b"", 0)
+            stored = self._file.execute(columns, (batch.number,)).fetchone()
+        content, crc = stored or (b"", 0)
         self._check(content, crc, self._row_type.itemsize)
         if len(content) != len(batch.keys) * self._row_type.itemsize:
             raise self.place.damaged("has more keys than rows, or fewer")

@@ -59,7 +59,7 @@ def visible(text: str) -> str:
     >>> print(visible("age\x1b[31m, pulse"))
     age\x1b[31m, pulse
     """
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _CONTROL.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
 
 
 def counted(number: float, noun: str) -> str:
@@ -188,11 +188,11 @@ def decimals_of(costs: Sequence[float], digits: int = 4) -> int:
     Trailing zeros that all costs share are left out.
     """
     sizes = [math.floor(math.log10(cost)) for cost in costs if cost > 0]
-    most = max(0, digits - 1 - max(sizes), 1 - min(sizes)) if sizes else 0
-    for decimals in range(most):
-        if all(round(cost, decimals) == round(cost, most) for cost in costs):
+    max_decimals = max(0, digits - 1 - max(sizes), 1 - min(sizes)) if sizes else 0
+    for decimals in range(max_decimals):
+        if all(round(cost, decimals) == round(cost, max_decimals) for cost in costs):
             return decimals
-    return most
+    return max_decimals
 
 
 def aligned(costs: Sequence[float], digits: int = 4) -> list[str]:
@@ -209,16 +209,16 @@ def aligned(costs: Sequence[float], digits: int = 4) -> list[str]:
     return [f"{cost:.{decimals}f}" for cost in costs]
 
 
-def objective_lines(found: Sequence[_Scored]) -> list[tuple[str, str, str]]:
+def objective_lines(scored: Sequence[_Scored]) -> list[tuple[str, str, str]]:
     """Return coverage, accuracy and mean cost as text, for the lines of a table."""
-    costs = aligned([one.cost for one in found])
+    costs = aligned([one.cost for one in scored])
     return [
         (f"{one.coverage:.1%}", f"{one.accuracy:.1%}", cost)
-        for one, cost in zip(found, costs, strict=True)
+        for one, cost in zip(scored, costs, strict=True)
     ]
 
 
-def in_short(found: _Scored, accuracy: str = "accuracy") -> str:
+def in_short(scored: _Scored, accuracy: str = "accuracy") -> str:
     """Return the three objectives on one line; `accuracy` names the second."""
-    shares = f"coverage {found.coverage:.1%}, {accuracy} {found.accuracy:.1%}"
-    return f"{shares}, cost {found.cost:.4g}"
+    shares = f"coverage {scored.coverage:.1%}, {accuracy} {scored.accuracy:.1%}"
+    return f"{shares}, cost {scored.cost:.4g}"

@@ -95,13 +95,13 @@ class Workers:
 
     def map(self, job: Callable[[Any], T], tasks: Sequence[Any]) -> list[T]:
         """Do all tasks as `run` does; return their results in order."""
-        found: dict[int, T] = {}
+        results: list[Any] = [None] * len(tasks)
 
-        def keep(task: tuple[int, Any]) -> None:
-            found[task[0]] = job(task[1])
+        def keep(i: int) -> None:
+            results[i] = job(tasks[i])
 
-        self.run(keep, list(enumerate(tasks)))
-        return [found[i] for i in range(len(tasks))]
+        self.run(keep, range(len(tasks)))
+        return results
 
     def _pool(self) -> ThreadPoolExecutor:
         if self._threads is None:

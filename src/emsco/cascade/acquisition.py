@@ -22,7 +22,8 @@ from emsco.cascade.case import check_budget, why_no_more
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
 from emsco.costs.prices import GivenPrices
-from emsco.data.encoding import Encoding, answer_rows
+from emsco.data.answers import answer_rows
+from emsco.data.encoding import Encoding
 from emsco.data.rows import LARGEST, what_is_wrong
 from emsco.errors import CostsError, DataError, ParameterError
 

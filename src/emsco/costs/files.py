@@ -58,21 +58,21 @@ def parse_costs(text: str, is_json: bool, columns: Collection[str] = ()) -> Pars
 
 
 def _parse_json(text: str) -> Parsed:
-    found = parse_json(text, _distinct)
-    if not isinstance(found, (dict, list)) or not found:
+    content = parse_json(text, _distinct)
+    if not isinstance(content, (dict, list)) or not content:
         raise ValueError("it is neither an object of names and costs nor a list of costs")
-    if isinstance(found, list) or not _has_entries(found):
-        return Parsed(found)
-    for name, entry in found.items():
+    if isinstance(content, list) or not _has_entries(content):
+        return Parsed(content)
+    for name, entry in content.items():
         if not isinstance(entry, dict):
             raise ValueError(f"its {name} are {brief(entry)}, which is not an object of names")
-    return Parsed(**found)
+    return Parsed(**content)
 
 
-def _has_entries(found: dict[str, Any]) -> bool:
+def _has_entries(content: dict[str, Any]) -> bool:
     """Whether costs are one entry of several; a group of columns has an entry "cost"."""
-    costs = found.get("costs")
-    return isinstance(costs, dict) and "cost" not in costs and set(found) <= _ENTRIES
+    costs = content.get("costs")
+    return isinstance(costs, dict) and "cost" not in costs and set(content) <= _ENTRIES
 
 
 class _Table:
@@ -128,8 +128,8 @@ class _Table:
         if group:
             self._groups.setdefault(group, []).append(column)
         if cost or not group:
-            own = cost if cost in self._columns else _number(cost, line)
-            _add_once(self._costs, name, own, "group" if group else "feature")
+            amount = cost if cost in self._columns else _number(cost, line)
+            _add_once(self._costs, name, amount, "group" if group else "feature")
         if cells.get("fee") or cells.get("fee_cost"):
             self._add_fees(name, cells["fee"], cells["fee_cost"], line)
         if cells.get("delay"):
@@ -165,7 +165,7 @@ class _Table:
                 f"it has the column {cost!r} as the cost with fees of {name!r}; prices by row must "
                 "be beyond fees"
             )
-        fees = [(fee, amount) for fee, (amount, own) in self._fees.items() if name in own]
+        fees = [(fee, amount) for fee, (amount, members) in self._fees.items() if name in members]
         # As decimals, because 22.78 - 2.1 is no 20.68 in floating point.
         left = Decimal(repr(cost)) - sum(Decimal(repr(amount)) for _, amount in fees)
         if left < 0:
@@ -197,9 +197,9 @@ def _number(text: str, line: str, what: str = "cost") -> float:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    costs: dict[str, Any] = {}
     for name, cost in pairs:
-        if name in found:
+        if name in costs:
             raise ValueError(f"it has feature {name!r} twice")
-        found[name] = cost
-    return found
+        costs[name] = cost
+    return costs

@@ -174,8 +174,8 @@ class ColumnCode:
             known = some(self.categories)
             return f"{self.name} is {brief(text)}; in training it was one of {known}."
         number, (low, high) = float(value), self.range or (-math.inf, math.inf)
-        least, most = low - _ROUNDING * abs(low), high + _ROUNDING * abs(high)
-        if least <= number <= most:
+        lowest, highest = low - _ROUNDING * abs(low), high + _ROUNDING * abs(high)
+        if lowest <= number <= highest:
             return None
         return f"{self.name} is {number:.8g}; in training it was {low:.6g} to {high:.6g}."
 

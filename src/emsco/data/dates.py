@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, date, datetime
+from datetime import date
 
 _TIME = r"([T ]+\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?Z|[+-]\d{2}:?\d{2})?)?"
 _YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}")
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_TIME}")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = date(1970, 1, 1)
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?\s*(?:Z|([+-])(\d{2}):?(\d{2}))?")
 
 
@@ -47,7 +47,7 @@ def date_order(texts: Iterable[str]) -> str | None:
     >>> date_order(["2026-04-03", "03.04.2026"])
     'days'
     """
-    asked = [text for text in texts if (found := _parts(text)) and found[0] == "either"]
+    asked = [text for text in texts if (parts := _parts(text)) and parts[0] == "either"]
     if not asked:
         return "days"
     read = [
@@ -66,11 +66,11 @@ def days_of(text: str, order: str) -> float | None:
     >>> days_of("1970-01-02 12:00", "days"), days_of("1/2/1970", "month-first")
     (1.5, 1.0)
     """
-    found = _day(text, "day-first" if order == "days" else order)
-    if found is None:
+    day = _day(text, "day-first" if order == "days" else order)
+    if day is None:
         return None
     clock = _CLOCK.search(text.strip()[8:])
-    days = (datetime(found.year, found.month, found.day, tzinfo=UTC) - _EPOCH).days
+    days = (day - _EPOCH).days
     return days + (0.0 if clock is None else _share_of_day(clock))
 
 
@@ -82,15 +82,13 @@ def _share_of_day(clock: re.Match[str]) -> float:
 
 
 def _day(text: str, order: str) -> date | None:
-    found = _parts(text)
-    if found is None:
+    parts = _parts(text)
+    if parts is None:
         return None
-    kind, year, first, second = found
-    month, day = first, second
-    if kind == "day-first" or (kind == "either" and order == "day-first"):
-        month, day = second, first
+    kind, year, first, second = parts
+    is_day_first = kind == "day-first" or (kind == "either" and order == "day-first")
     try:
-        return date(year, month, day)
+        return date(year, second, first) if is_day_first else date(year, first, second)
     except ValueError:
         return None
 
@@ -98,9 +96,9 @@ def _day(text: str, order: str) -> date | None:
 def _parts(text: str) -> tuple[str, int, int, int] | None:
     """Return what the order of a date's parts is, the year and the two other parts."""
     text = text.strip()
-    if found := _YEAR_FIRST.fullmatch(text):
-        return "year-first", int(found[1]), int(found[3]), int(found[4])
-    if found := _YEAR_LAST.fullmatch(text):
-        kind = "day-first" if found[2] == "." else "either"
-        return kind, int(found[4]), int(found[1]), int(found[3])
+    if parts := _YEAR_FIRST.fullmatch(text):
+        return "year-first", int(parts[1]), int(parts[3]), int(parts[4])
+    if parts := _YEAR_LAST.fullmatch(text):
+        kind = "day-first" if parts[2] == "." else "either"
+        return kind, int(parts[4]), int(parts[1]), int(parts[3])
     return None

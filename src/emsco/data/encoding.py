@@ -12,18 +12,15 @@ import numpy as np
 
 from emsco._base.checks import check_choice, refused
 from emsco._base.documents import Fields
-from emsco._base.text import brief, message_of
-from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Kind
+from emsco._base.text import brief
+from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts, RowPrice
 from emsco.data.columns import ColumnCode
 from emsco.data.rows import (
     LARGEST,
     TableColumns,
-    as_float,
     check_finite,
     column_names,
-    has,
-    is_frame,
 )
 from emsco.errors import DataError, Hint, Remedy, Row
 
@@ -208,8 +205,8 @@ class Encoding:
 
     def warnings(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         """Say which values of a row, by column, are unlike those of the training rows."""
-        found = (self._code_of[name].warning(value) for name, value in values.items())
-        return tuple(filter(None, found))
+        warnings = (self._code_of[name].warning(value) for name, value in values.items())
+        return tuple(filter(None, warnings))
 
     def row(self, values: Mapping[str, Any], features: Iterable[str]) -> list[float]:
         """Return the inputs of the named features for a single row, in the order of `places`.
@@ -310,10 +307,10 @@ class Encoding:
     @cached_property
     def _members(self) -> dict[str, tuple[int, ...]]:
         """Positions of the columns of each feature."""
-        found: list[list[int]] = [[] for _ in self.features]
+        members: list[list[int]] = [[] for _ in self.features]
         for i, feature in enumerate(self.feature_of):
-            found[feature].append(i)
-        return dict(zip(self.features, map(tuple, found), strict=True))
+            members[feature].append(i)
+        return dict(zip(self.features, map(tuple, members), strict=True))
 
     @cached_property
     def _asked(self) -> dict[str, tuple[tuple[str, ColumnCode, bool], ...]]:
@@ -491,102 +488,3 @@ def _missing_in_part(table: Any, encoding: Encoding, first_row: int, what: str) 
     rows = encoding.rows(table, first_row, what)
     missing = np.isnan(rows[:, list(encoding.starts[:-1])])
     return missing.any(axis=0), missing.all(axis=0)
-
-
-# Answers of sources
-
-
-def answer_rows(encoding: Encoding, table: Any, n_rows: int) -> FloatArray:
-    """Return the inputs of a source's answer, shape (n_rows, n_inputs).
-
-    A value of the wrong kind counts as missing: it is NaN in all inputs of its column, also if the
-    encoding refuses missing values. Infinity and absurd sizes stay, so that the caller can report
-    them. A bad value does not affect the other rows.
-
-    Parameters
-    ----------
-    encoding : Encoding
-        Encoding of the features that were asked for; see `Encoding.only`.
-    table : 2-D array, data frame or mapping of columns to values
-        The answer.
-    n_rows : int
-        Number of rows asked for.
-
-    Raises
-    ------
-    DataError
-        If the answer as a whole is not a table of the columns and rows asked for.
-    """
-    names = encoding.columns
-    try:
-        columns = _columns(table, names)
-    except DataError:
-        raise
-    except Exception as error:  # a source's own type of table may raise anything
-        raise DataError(
-            f"acquire must return a table, got {brief(table)} ({message_of(error)})."
-        ) from error
-    for name, column in zip(names, columns, strict=True):
-        if column.ndim != 1:
-            raise DataError(
-                f"acquire must return one value per row for {name!r}, got {column.shape}."
-            )
-        if len(column) != n_rows:
-            raise DataError(f"acquire must return {n_rows} rows, one per id, got {len(column)}.")
-    inputs = [_inputs(code, column) for code, column in zip(encoding.codes, columns, strict=True)]
-    return np.column_stack(inputs)
-
-
-def _columns(table: Any, names: tuple[str, ...]) -> list[AnyArray]:
-    if isinstance(table, Mapping) or is_frame(table):
-        known = list(table) if isinstance(table, Mapping) else column_names(table)
-        if missing := [name for name in names if name not in known]:
-            raise DataError(f"acquire must return a column {missing[0]!r}, got {brief(known)}.")
-        return [_array(table[name]) for name in names]
-    array = _array(table)
-    if array.ndim != 2 or array.shape[1] != len(names):
-        raise DataError(
-            f"acquire must return a table with the columns {', '.join(map(repr, names))}, "
-            f"got {f'shape {array.shape}' if array.ndim else brief(table)}."
-        )
-    return list(array.T)
-
-
-def _array(values: Any) -> AnyArray:
-    """Return values as an array; a text in a list leaves the numbers beside it numbers."""
-    if np.ma.isMaskedArray(values):
-        values, hidden = np.ma.getdata(values).astype(object), np.ma.getmaskarray(values)
-        values[hidden] = None
-    if has(values, "to_pylist"):  # PyArrow: NumPy cannot read its categories
-        values = values.to_pylist()
-    if has(values, "to_numpy"):
-        values = values.to_numpy()
-    return np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
-
-
-def _inputs(code: ColumnCode, column: AnyArray) -> FloatArray:
-    """Return the inputs of a column, shape (n_rows, code.n_inputs)."""
-    if code.kind == "category":
-        rows = [_category_inputs(code, value) for value in column.tolist()]
-        return np.array(rows, dtype=np.float64).reshape(len(column), code.n_inputs)
-    numbers = _numbers(column)
-    if code.kind == "truth":
-        numbers = np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
-    return np.column_stack([numbers, np.isnan(numbers)]) if code.marks_missing else numbers[:, None]
-
-
-def _category_inputs(code: ColumnCode, value: Any) -> list[float]:
-    """Return the inputs of a category; a value of the wrong kind counts as missing."""
-    try:
-        return code.one(value, gaps=True)
-    except Exception:  # a value of a source's own type may raise anything
-        return code.one(None, gaps=True)
-
-
-def _numbers(column: AnyArray) -> FloatArray:
-    """Return the numbers of a column; missing values and other values are NaN."""
-    if column.dtype.kind in "fiub":
-        return column.astype(np.float64)
-    if column.dtype.kind != "O":  # text, dates, complex numbers
-        return np.full(len(column), np.nan)
-    return np.array([as_float(value) for value in column], dtype=np.float64)

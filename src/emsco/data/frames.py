@@ -69,19 +69,19 @@ def to_pyarrow(columns: Columns) -> pa.Table:
     """Return columns as a PyArrow table; masked values are missing."""
     import pyarrow as pa
 
-    found = {}
+    arrays = {}
     for name, column in columns.items():
         array = np.asarray(column)
         # Take the type from masked values too, since a column may have no others.
         kind = pa.array(array).type if array.dtype.kind in "biuf" else None
         kind = pa.string() if array.dtype.kind == "U" else kind
         try:
-            found[name] = pa.array(_plain(column), kind)
+            arrays[name] = pa.array(_plain(column), kind)
         except pa.ArrowException as error:
             raise DataError(
                 f"column {name!r} must hold values of one type for PyArrow: {error}."
             ) from None
-    return pa.table(found)
+    return pa.table(arrays)
 
 
 def like(table: Any, columns: Columns) -> Any:

@@ -51,13 +51,13 @@ class Keys:
             given = column_of(X, given, parameter)
         name = getattr(given, "name", None)
         try:
-            found = cls.from_column(given, name if isinstance(name, str) else None)
+            keys = cls.from_column(given, name if isinstance(name, str) else None)
         except DataError as error:
             raise DataError(Parameter(parameter), f" must {error}") from None
-        if len(found.codes) != n_rows:
-            rule = f" must have one value for each of {n_rows} rows, got {len(found.codes)}."
+        if len(keys.codes) != n_rows:
+            rule = f" must have one value for each of {n_rows} rows, got {len(keys.codes)}."
             raise DataError(Parameter(parameter), rule)
-        return found
+        return keys
 
     @classmethod
     def from_column(cls, column: Any, name: str | None = None) -> Keys:

@@ -82,8 +82,8 @@ def positions_of(labels: AnyArray, classes: AnyArray) -> IntArray:
     if classes.dtype != object:
         order = np.argsort(classes)  # as text, 10 comes before 9
         same = labels.astype(classes.dtype, copy=False)  # 0.1 has other bits in another type
-        found: IntArray = order[np.searchsorted(classes, same, sorter=order)]
-        return found
+        places: IntArray = order[np.searchsorted(classes, same, sorter=order)]
+        return places
     places = np.zeros(len(labels), dtype=np.int64)  # numbers beside text have no order
     for i, label in enumerate(classes.tolist()):
         places[labels == label] = i

@@ -16,8 +16,8 @@ def random_of(random_state: Any) -> np.random.RandomState:
     """Return the generator that a `random_state` stands for: a seed, a RandomState or None."""
     if not isinstance(random_state, Integral) or 0 <= int(random_state) <= LARGEST_SEED:
         with suppress(ValueError):
-            found: np.random.RandomState = check_random_state(random_state)
-            return found
+            generator: np.random.RandomState = check_random_state(random_state)
+            return generator
     rule = f"be a whole number from 0 to {LARGEST_SEED}, a RandomState or None"
     raise refused("random_state", rule, random_state)
 

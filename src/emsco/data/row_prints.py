@@ -97,11 +97,11 @@ class RowPrints:
         """
         lookup = Lookup(self)
         lookup.add(rows)
-        found = lookup.seen()
+        seen = lookup.seen()
         # Files of earlier versions have a digest of the rows themselves.
-        if len(found) < len(rows) == self.n_rows and digest_of_rows(rows) == self.digest:
+        if len(seen) < len(rows) == self.n_rows and digest_of_rows(rows) == self.digest:
             return np.arange(len(rows))
-        return found
+        return seen
 
     def repeated(self, rows: FloatArray) -> IntArray:
         """Return positions of rows that repeat an earlier one of them, if it cannot be chance.
@@ -110,16 +110,16 @@ class RowPrints:
         hardly repeat each other and these do.
         """
         first = np.unique(prints_of(rows), return_index=True)[1]
-        found: IntArray = np.delete(np.arange(len(rows)), first)
-        if not found.size or _are_long(rows[found]).any():
-            return found
+        repeats: IntArray = np.delete(np.arange(len(rows)), first)
+        if not repeats.size or _are_long(rows[repeats]).any():
+            return repeats
         share = min(1.0, (self.largest + 1) / 2**64)
         if len(self.known) < _UNIQUE * self.n_rows * share:
-            return found[:0]
+            return repeats[:0]
         from scipy import stats
 
         by_chance = max(1.0, self.n_twins / share * (len(rows) / self.n_rows) ** 2)
-        return found if stats.poisson.sf(len(found) - 1, by_chance) < _CHANCE else found[:0]
+        return repeats if stats.poisson.sf(len(repeats) - 1, by_chance) < _CHANCE else repeats[:0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""
@@ -164,15 +164,15 @@ class Lookup:
         self._searched = prints
         self._n_rows = self._n_within = 0
         self._is_long = False
-        self._found: list[IntArray] = [np.empty(0, dtype=np.int64)]
+        self._alike: list[IntArray] = [np.empty(0, dtype=np.int64)]
         self._prints: list[WordArray] = []
 
     def add(self, rows: FloatArray) -> None:
         """Look more rows up."""
         searched, prints = self._searched, prints_of(rows)
-        found = np.flatnonzero(np.isin(prints, searched.known))
-        self._found.append(self._n_rows + found)
-        self._is_long |= bool(_are_long(rows[found]).any())
+        alike = np.flatnonzero(np.isin(prints, searched.known))
+        self._alike.append(self._n_rows + alike)
+        self._is_long |= bool(_are_long(rows[alike]).any())
         self._n_within += int((prints <= np.uint64(searched.largest)).sum())
         self._n_rows += len(rows)
         # More rows than those of the search are another table, which needs no digest.
@@ -180,30 +180,26 @@ class Lookup:
 
     def seen(self) -> IntArray:
         """Return positions, among all rows, of those that were seen before."""
-        searched, found = self._searched, np.concatenate(self._found)
+        searched, alike = self._searched, np.concatenate(self._alike)
         is_as_long = self._n_rows == searched.n_rows
-        if is_as_long and _digest(np.concatenate(self._prints)) == searched.digest:
+        if is_as_long and fingerprint(np.sort(np.concatenate(self._prints))) == searched.digest:
             return np.arange(self._n_rows)
-        if not found.size or self._is_long:
-            return found
+        if not alike.size or self._is_long:
+            return alike
         from scipy import stats  # only here, since deciding does without SciPy
 
         n_known = max(1.0, searched.n_rows * (searched.largest + 1) / 2**64)
         ratio = 2 * self._n_within / n_known  # of new rows like a seen one, to pairs of twins
-        n_alike = len(found) + searched.n_twins
-        by_chance = float(stats.binom.sf(len(found) - 1, n_alike, ratio / (1 + ratio)))
-        return found if by_chance < _CHANCE else found[:0]
+        n_alike = len(alike) + searched.n_twins
+        by_chance = float(stats.binom.sf(len(alike) - 1, n_alike, ratio / (1 + ratio)))
+        return alike if by_chance < _CHANCE else alike[:0]
 
 
 def prints_of(rows: FloatArray) -> WordArray:
     """Return a 64-bit hash of each row, the same on every machine."""
     leaves = [rows_of_leaf(leaf) for leaf in range(n_leaves_of(len(rows)))]
-    found = in_threads(lambda leaf: _prints(_single(rows[leaf])), leaves)
-    return found[0] if len(found) == 1 else np.concatenate(found)
-
-
-def _digest(prints: WordArray) -> str:
-    return fingerprint(np.sort(prints))
+    prints = in_threads(lambda leaf: _prints(_single(rows[leaf])), leaves)
+    return prints[0] if len(prints) == 1 else np.concatenate(prints)
 
 
 def _single(rows: FloatArray) -> SingleArray:
@@ -215,17 +211,17 @@ def _single(rows: FloatArray) -> SingleArray:
 
 
 def _prints(single: SingleArray) -> WordArray:
-    found = np.full(len(single), _SEED, dtype=np.uint64)
-    hash_rows(single.view(np.uint32), found)
-    return found
+    prints = np.full(len(single), _SEED, dtype=np.uint64)
+    hash_rows(single.view(np.uint32), prints)
+    return prints
 
 
 def _are_long(rows: FloatArray) -> BoolArray:
     """Tell which rows have several values of more than three decimals: no two are alike."""
     thousands = 1000 * rows
     long = np.abs(thousands - np.rint(thousands)) > 1e-6 * np.maximum(1.0, np.abs(thousands))
-    found: BoolArray = long.sum(axis=1) >= min(_LONG, rows.shape[1])
-    return found
+    are_long: BoolArray = long.sum(axis=1) >= min(_LONG, rows.shape[1])
+    return are_long
 
 
 def digest_of_rows(rows: FloatArray, *more: FloatArray | IntArray) -> str:

@@ -127,16 +127,16 @@ def _auto_splitter(
     """Return the splitter that "auto" means for these rows, all of which count."""
     n_rows = len(labels)
     if groups is None:
-        least = int(np.bincount(labels, minlength=len(classes)).min())
-        if n_rows >= MANY_ROWS or least < 2:
+        n_smallest = int(np.bincount(labels, minlength=len(classes)).min())
+        if n_rows >= MANY_ROWS or n_smallest < 2:
             return _ScoredFraction(HELD_OUT, classes, seed)
     else:
-        least = min(len(np.unique(groups[labels == k])) for k in range(len(classes)))
+        n_smallest = min(len(np.unique(groups[labels == k])) for k in range(len(classes)))
         if n_rows >= MANY_ROWS:
-            return _Folds(max(2, min(round(1 / HELD_OUT), least)), (seed,), only_first=True)
-    n_folds = max(2, min(N_FOLDS, least))
-    most = N_REPEATS if repeat else 1
-    n_repeats = max(1, min(most, FEW_VALUES // (n_rows * n_inputs)))
+            return _Folds(max(2, min(round(1 / HELD_OUT), n_smallest)), (seed,), only_first=True)
+    n_folds = max(2, min(N_FOLDS, n_smallest))
+    max_repeats = N_REPEATS if repeat else 1
+    n_repeats = max(1, min(max_repeats, FEW_VALUES // (n_rows * n_inputs)))
     more = np.random.SeedSequence(seed).generate_state(n_repeats - 1).tolist()
     return _Folds(n_folds, (seed, *more))
 
@@ -221,11 +221,11 @@ def _in_proportion(sizes: IntArray, n_drawn: int, rng: np.random.RandomState) ->
     return n_of_class
 
 
-def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], least: int, why: str) -> None:
+def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], min_rows: int, why: str) -> None:
     for label, size in zip(classes, np.bincount(labels, minlength=len(classes)), strict=True):
-        if size < least:
+        if size < min_rows:
             raise DataError(
-                f"class {label!r} must have at least {least} rows because ",
+                f"class {label!r} must have at least {min_rows} rows because ",
                 Parameter("cv"),
                 f" {why}, got {size} of n_samples={len(labels)}; give more rows or splits of "
                 "your own.",

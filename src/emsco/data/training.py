@@ -86,8 +86,8 @@ class TrainingData:
     def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:
         """Return some of the rows, with weights of their own."""
         prices = None if self.prices is None else self.prices[rows]
-        own = np.asarray(self.rows[rows])  # fetched, if workers have them
-        return replace(self, rows=own, labels=self.labels[rows], weights=weights, prices=prices)
+        taken = np.asarray(self.rows[rows])  # fetched, if workers have them
+        return replace(self, rows=taken, labels=self.labels[rows], weights=weights, prices=prices)
 
     def fingerprints(self) -> dict[str, Any]:
         """Return plain values that identify the data."""

@@ -74,8 +74,9 @@ def whole_weights(weights: FloatArray) -> WholeWeights:
     WholeWeights(units=array([10, 25,  0]), per_one=10.0)
     """
     total = float(weights.sum())
-    if found := whole_units(weights, lambda _, per_one: total * per_one < 2 * _MOST):
-        return WholeWeights(found[0], float(found[1]))
+    if whole := whole_units(weights, lambda _, per_one: total * per_one < 2 * _MOST):
+        units, exact_per_one = whole
+        return WholeWeights(units, float(exact_per_one))
     per_one = min(_LARGEST / float(weights.max()), _MOST / total)
     units = np.rint(weights * per_one).astype(np.int64)
     return WholeWeights(np.maximum(units, (weights > 0).astype(np.int64)), per_one)

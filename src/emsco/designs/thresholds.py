@@ -126,8 +126,8 @@ def _checked(threshold: Any, stage: str) -> MinConfidence:
     if not threshold:
         raise refused("thresholds", "have a number for every label", threshold, of=stage)
     return {
-        label: check_number("thresholds", least, 0, 1, of=f"{stage} and class {label!r}")
-        for label, least in threshold.items()
+        label: check_number("thresholds", number, 0, 1, of=f"{stage} and class {label!r}")
+        for label, number in threshold.items()
     }
 
 

@@ -69,13 +69,12 @@ class Reading:
         >>> Reading(decimal=",").over(Reading(decimal=".", header=False))
         Reading(na=None, separator=None, decimal=',', header=False, dates=None)
         """
-        given = {name: value for name, value in self._fields().items() if value is not None}
+        given = {name: value for name, value in asdict(self).items() if value is not None}
         return replace(other, **given)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""
-        own = self._fields()
-        return {**own, "na": None if self.na is None else list(self.na)}
+        return {**asdict(self), "na": None if self.na is None else list(self.na)}
 
     @classmethod
     def from_dict(cls, fields: Fields) -> Self:
@@ -92,9 +91,6 @@ class Reading:
             return cls(**given)
         except ValueError as error:
             fields.refuse("reading", "a way to read files", str(error))
-
-    def _fields(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 AS_FOUND = Reading()  # a look at the file decides
