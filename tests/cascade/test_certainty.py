@@ -11,7 +11,7 @@ from scipy import stats
 from support.documents import ROWS, TRUTH, saved
 from support.handmade import make_balanced_front, make_cascade, make_front, make_rows
 
-from emsco import DataError, Decisions, Evaluation, ParameterError
+from emsco import DataError, Decisions, Evaluation, FileError, ParameterError
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco.cascade.certainty import EffectiveRows
@@ -186,12 +186,11 @@ def test_intervals_of_weighted_test_rows_come_back_with_a_front(tmp_path):
     assert again.seen[0].intervals == front.seen[0].intervals
 
 
-def test_weights_that_a_file_does_not_have_leave_all_possible(cascade, truth):
+def test_a_file_with_weights_must_have_effective_rows(cascade, truth):
     values = json.loads(json.dumps(cascade.evaluate(MANY, truth, RNG.random(N)).to_dict()))
     del values["effective"]
-    again = Evaluation.from_dict(Fields(values, "a.json"), cascade.design.buys, cascade.classes)
-    assert again.intervals.accuracy == (0, 1)
-    assert again.intervals.cost == (3.5, 53.5)
+    with pytest.raises(FileError, match="must have 'effective'"):
+        Evaluation.from_dict(Fields(values, "a.json"), cascade.design.buys, cascade.classes)
 
 
 def test_effective_rows_of_another_kind_are_refused(cascade, truth):

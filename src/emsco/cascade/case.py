@@ -16,6 +16,7 @@ from emsco.cascade.stages import Stages
 from emsco.data.rows import as_float
 from emsco.errors import CostsError, DataError, FileError
 
+NEVER_SURE = "never sure"  # the reason of a row that no stage has labelled
 _FORMAT = 1
 
 
@@ -243,8 +244,10 @@ class Case:
 
     def _check_next(self) -> None:
         """Reject the case if no stage is left, or if the next one would exceed the budget."""
-        cost = self._cost(self._passed + 1) if self._prices else None
-        self._reason = why_no_more(self._stages, self._passed, self._budget, cost)
+        if self._passed == len(self._stages):
+            self._reason = NEVER_SURE
+        elif self._budget is not None and (cost := self._cost(self._passed + 1)) > self._budget:
+            self._reason = over_budget(self._passed, cost, self._budget)
 
     def _cost(self, passed: int) -> float:
         """Cost of the row after so many stages; prices not known yet are the usual ones."""
@@ -269,19 +272,9 @@ def check_budget(budget: float | None) -> float | None:
     return limit if math.isfinite(limit) else None
 
 
-def why_no_more(
-    stages: Stages, passed: int, budget: float | None, cost: float | None = None
-) -> str | None:
-    """Say why the next stage cannot be bought: none is left, or it exceeds the budget.
-
-    Returns None if it can be bought. `cost` is that of the row after it, if the row has its own.
-    """
-    if passed == len(stages):
-        return "never sure"
-    cost = stages.costs[passed] if cost is None else cost
-    if budget is not None and cost > budget:
-        return f"stage {passed + 1} would cost {cost:g}, past the budget of {budget:g}"
-    return None
+def over_budget(passed: int, cost: float, budget: float) -> str:
+    """Say why the stage after `passed` stages is not bought."""
+    return f"stage {passed + 1} would cost {cost:g}, past the budget of {budget:g}"
 
 
 def plain_value(value: Any) -> Any:

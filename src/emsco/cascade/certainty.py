@@ -117,12 +117,6 @@ class EffectiveRows:
         )
 
     @classmethod
-    def unknown(cls, n_stages: int, n_classes: int) -> Self:
-        """Return zeros, for weights that a file does not have: all is possible."""
-        none = (0.0,) * n_classes
-        return cls("weights", 0.0, 0.0, 0.0, (0.0,) * n_stages, none, none)
-
-    @classmethod
     def joined(cls, parts: Sequence[Self], totals: Sequence[Self]) -> Self:
         """Add up parts of rows with weights; `totals` has the weight behind each figure.
 
@@ -229,6 +223,7 @@ class GroupCells:
         """Effective number of rows behind the share of `marked` among some cells."""
         part, whole = self._sums(marked[among], among), self._sums(1.0, among)
         ratio = float(_ratio(part.sum(), whole.sum()))
+        # The fewer groups have the rarer outcome, the less is known of how far groups differ.
         varied = min(int((part > 0).sum()), int((part < whole).sum()))
         return effective_rows(part, whole, ratio * (1 - ratio), varied, n_rows)
 
@@ -238,6 +233,7 @@ class GroupCells:
         whole, part = self._sums(1.0, rows), self._sums(paid, rows)
         mean = _ratio(part.sum(), whole.sum())
         variance = float(_ratio(self.weight @ (paid - mean) ** 2, whole.sum()))
+        # Here the rarer outcome is any cost but the commonest.
         distinct, which = np.unique(paid, return_inverse=True)
         common = np.bincount(which, self.weight).argmax() if len(distinct) else 0
         varied = int((self._sums(which != common, rows) > 0).sum())

@@ -401,11 +401,10 @@ class Evaluation(Objectives):
         if len(exits) != len(places):
             fields.refuse("exits", f"{len(places)} exits", f"{len(exits):,}")
         effective = None
-        if "effective" in fields.values:
+        is_weighted = type(fields.get("n_rows")) is not int
+        if is_weighted or "effective" in fields.values:
             sizes = fields.fields("effective")
             effective = EffectiveRows.from_dict(sizes, len(buys), len(classes))
-        elif type(fields.get("n_rows")) is not int:  # weights of which the file has no more
-            effective = EffectiveRows.unknown(len(buys), len(classes))
         varies = "cost_deviation" in fields.values
         return cls(
             n_rows=fields.amount("n_rows"),

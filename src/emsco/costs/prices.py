@@ -344,7 +344,7 @@ class StagePrices:
         """Cost of a single row after `passed` stages, at least one; NaN stands for the usual."""
         each = zip(prices, self.usual.tolist(), self.stages.tolist(), strict=True)
         bought = (usual if math.isnan(price) else price for price, usual, j in each if j < passed)
-        return float(self.fixed[min(passed, len(self.fixed)) - 1]) + sum(bought)
+        return float(self.fixed[passed - 1]) + sum(bought)
 
     def _known(self, what: str, given: GivenPrices) -> dict[str, Any]:
         """Return the given prices of features that a stage buys.
