@@ -387,8 +387,8 @@ class EMSCOClassifier(TableClassifier):
         >>> from sklearn.datasets import load_breast_cancer
         >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
         >>> clf = EMSCOClassifier(estimator="logistic", generations=5, cv=1 / 3, random_state=0)
-        >>> found = clf.fit(X[:400], y[:400]).evaluate(X[400:], y[400:])
-        >>> print(found.promise.cost.verdict)
+        >>> evaluation = clf.fit(X[:400], y[:400]).evaluate(X[400:], y[400:])
+        >>> print(evaluation.promise.cost.verdict)
         too few rows
         """
         cascade, rows = self._fitted_cascade, self._check_new_rows(X)
@@ -398,8 +398,8 @@ class EMSCOClassifier(TableClassifier):
                 column[name] = column_of(X, given, name)
         both = {"error_cost": error_cost, "reject_cost": reject_cost}
         costs = given_error_costs(both) or self._error_costs
-        found = cascade.evaluate(rows, y, sample_weight, **column, prices=prices, **costs)
-        return self.point_.compared_with(found)
+        evaluation = cascade.evaluate(rows, y, sample_weight, **column, prices=prices, **costs)
+        return self.point_.compared_with(evaluation)
 
     def reliability(
         self,
@@ -432,8 +432,8 @@ class EMSCOClassifier(TableClassifier):
             Promises and settings of `ParetoFront.certify`.
         """
         check_is_fitted(self, "front_")
-        own = {"prefer": rule_of(self.prefer), **settings}
-        return self.front_.certify(self._check_new_rows(X), y, **own)
+        settings = {"prefer": rule_of(self.prefer), **settings}
+        return self.front_.certify(self._check_new_rows(X), y, **settings)
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """Predict a class for every row, even a rejected one: the best guess of its last stage."""
@@ -475,8 +475,7 @@ class EMSCOClassifier(TableClassifier):
     def _check_data(self, X: Any, y: Any, weights: Any, client: Any) -> TrainingData:
         check_choice("gaps", self.gaps, GAPS)
         table, targets = self._check_any_table(X, y, client)
-        own = self.costs, self._names, self.evaluation_cost, self.delays
-        costs = FeatureCosts.resolve(*own)
+        costs = FeatureCosts.resolve(self.costs, self._names, self.evaluation_cost, self.delays)
         data = TrainingData.from_table(table, targets, weights, costs, self.gaps)
         self.classes_ = data.classes
         return data

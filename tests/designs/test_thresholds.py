@@ -15,6 +15,7 @@ from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import (
     ThresholdGrid,
     answers_all,
+    auto_min_confidence,
     by_class,
     by_label,
     check_min_confidence,
@@ -45,21 +46,14 @@ def test_labels_may_be_numbers_of_numpy():
 
 
 def test_auto_is_halfway_from_the_share_of_each_class_to_certainty():
-    found = check_min_confidence("auto", CLASSES, np.array([10.0, 30.0, 60.0]))
+    found = auto_min_confidence(np.array([10.0, 30.0, 60.0]), CLASSES)
     assert found == {"ill": 0.55, "well": 0.65, "worn": 0.8}
     assert by_class(found, CLASSES).tolist() == [0.55, 0.65, 0.8]
 
 
 def test_auto_stays_below_certainty_even_for_next_to_all_rows():
-    found = check_min_confidence("auto", CLASSES[:2], np.array([1.0, 10**9]))
+    found = auto_min_confidence(np.array([1.0, 10**9]), CLASSES[:2])
     assert found == {"ill": 0.5, "well": 0.999}
-
-
-def test_auto_needs_shares_and_is_the_only_word():
-    with pytest.raises(ParameterError, match=r"must be a number in .*, got 'auto'\."):
-        check_min_confidence("auto", CLASSES)
-    with pytest.raises(ParameterError, match=r'must be "auto", a number or a dict, got .most'):
-        check_min_confidence("most", CLASSES, np.ones(3))
 
 
 @pytest.mark.parametrize(

@@ -58,17 +58,8 @@ def _with_doubt(shares: FloatArray, doubt: float) -> FloatArray:
     return thresholds
 
 
-def check_min_confidence(
-    min_confidence: Any, classes: AnyArray, shares: FloatArray | None = None
-) -> MinConfidence:
-    """Check one threshold above chance for all classes, or one above 0 for each label.
-
-    With `shares`, the number of rows of each class or their weight, "auto" is a choice too.
-    """
-    if shares is not None and isinstance(min_confidence, str):
-        if min_confidence != "auto":
-            raise refused("min_confidence", 'be "auto", a number or a dict', min_confidence)
-        return auto_min_confidence(shares, classes)
+def check_min_confidence(min_confidence: Any, classes: AnyArray) -> MinConfidence:
+    """Check one threshold above chance for all classes, or one above 0 for each label."""
     if not isinstance(min_confidence, Mapping):
         chance = 1 / len(classes)
         is_guess = is_number(min_confidence) and min_confidence <= chance

@@ -132,14 +132,15 @@ def fit_rows(
     deadline = Deadline(settings.time_limit, perf_counter() if started is None else started)
     split_seed, search_seed, _ = seeds_of_fit(settings.seed)
 
-    # Look at the data: free features are bought first, unless they look like leaks or ids.
+    # Look at the data. Free features are bought first, unless they look like leaks or ids; the
+    # paper knows neither rule.
     data_issues: tuple[DataIssue, ...] = ()
     constraints = settings.constraints
     if not settings.is_paper:
         data_issues = data_issues_of(data)
         constraints = constraints.with_free_first(data.costs, suspects(data_issues))
 
-    # Split: the search may see a sample.
+    # Split. The search may see a sample of many rows; thresholds depend on how many are scored.
     all_rows = RowsToSplit(data, groups, settings.cv, int(split_seed.generate_state(1)[0]))
     rows = all_rows.to_search(settings)
     recipe = settings.recipe
@@ -152,16 +153,18 @@ def fit_rows(
         settings, deadline, all_rows, rows, constraints, blocks, search, min_confidence, grid
     )
     bench = steps.bench(recipe, splits)
+    # A checkpoint of another fit and a search that is out of reach are refused before slow work.
     with steps.open_journal(bench) as journal:
         steps.warn_of_issues(data_issues)
         choice = None
         if recipe.estimator == AUTO:
-            bench.plan(settings.search.kind, search, grid)  # refuse the impossible before the work
+            bench.plan(settings.search.kind, search, grid)
             recipe, choice = steps.choose_models(recipe, splits)
-            splits = rows.splits(repeat=recipe.is_linear)
+            splits = rows.splits(repeat=recipe.is_linear)  # only quick models have repeated folds
             bench = steps.bench(recipe, splits)
         steps.warn_of_device(recipe, bench)
         result = steps.search_designs(bench, recipe, journal, np.random.default_rng(search_seed))
+    # From here on, `bench` has the models that count: those of the search, or better ones.
     bench, result, refinement = steps.refine(bench, recipe, result)
     front = steps.judge(bench, steps.thin(bench, result))
     front = steps.fit_stages(bench, front)
@@ -500,6 +503,7 @@ class _Steps:
         report: Report | None,
     ) -> ParetoFront:
         """Add what new rows will show: the scored figures, corrected for the choice of a point."""
+        # Luck is in the choice, so designs count that might as well have been chosen.
         others = runners_up(
             designs,
             designs if result.scored is None else result.scored,

@@ -105,43 +105,30 @@ def forecast_fit(data: TrainingData, settings: FitSettings) -> FitForecast:
         started = perf_counter()
         fitted = fit_rows(part, short)
         seconds = perf_counter() - started
-    n_more = search.generations - few
-    low, high = (_Parts.from_fit(fitted, seconds, share, n_more) for share in _LATER)
-    more_rows = (n_searched or n_rows) / len(part.labels), n_rows / len(part.labels)
+    more_searched = (n_searched or n_rows) / len(part.labels)
+    more_rows = n_rows / len(part.labels)
+    ends = np.array([record.seconds for record in fitted.history])
+    searched = float(ends[-1]) if len(ends) else seconds
+    rest = max(0.0, seconds - searched)
+    later = 0.0
+    if not _is_exact(fitted) and len(ends) > 1:
+        later = float(np.median(np.diff(ends))) * (search.generations - few)
+    low_share, high_share = _LATER
+    # At best a part of the work does not grow with the rows; at worst all of it does.
+    low = (searched + low_share * later) * np.sqrt(more_searched) + rest * np.sqrt(more_rows)
+    high = (searched + high_share * later) * more_searched + rest * more_rows
     return FitForecast(
-        len(data.costs.names),
-        data.encoding.n_inputs,
-        n_searched,
-        fitted.n_splits,
-        "exact" if _is_exact(fitted) else "evolution",
-        fitted.stop_reason.n_settled or search.population_size * search.generations,
-        fitted.model_choice,
-        len(part.labels),
-        low.whole(*np.sqrt(more_rows)),  # a part of the work does not grow with the rows
-        high.whole(*more_rows) * _OFF,
+        n_features=len(data.costs.names),
+        n_inputs=data.encoding.n_inputs,
+        n_searched=n_searched,
+        n_splits=fitted.n_splits,
+        search="exact" if _is_exact(fitted) else "evolution",
+        n_designs=fitted.stop_reason.n_settled or search.population_size * search.generations,
+        choice=fitted.model_choice,
+        n_tried=len(part.labels),
+        low=float(low),
+        high=high * _OFF,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """Seconds of the two parts of a fit: the search, which may see a sample, and the rest."""
-
-    search: float
-    rest: float
-
-    @classmethod
-    def from_fit(cls, fitted: Fitted, seconds: float, share: float, n_more: int) -> _Parts:
-        """Parts of a fit with more generations, each a share as long as the first ones."""
-        ends = np.array([record.seconds for record in fitted.history])
-        search = float(ends[-1]) if len(ends) else seconds
-        rest = max(0.0, seconds - search)
-        if not _is_exact(fitted) and len(ends) > 1:
-            search += share * float(np.median(np.diff(ends))) * n_more
-        return cls(search, rest)
-
-    def whole(self, more_searched: float, more: float) -> float:
-        """Seconds with so many times the rows in the search, and in the rest."""
-        return self.search * more_searched + self.rest * more
 
 
 def _is_exact(fitted: Fitted) -> bool:

@@ -179,7 +179,7 @@ class FitSettings:
             prefer=given["prefer"],
             recipe=_recipe(given, data.classes, seed),
             search_with=given["search_with"],
-            refit=check_refit(given["refit"]),
+            refit=_check_refit(given["refit"]),
             cv=given["cv"],
             screen_rows=_check_screen_rows(given["screen_rows"]),
             time_limit=None
@@ -196,7 +196,7 @@ def seeds_of_fit(seed: int) -> list[SeedSequence]:
     return SeedSequence(seed).spawn(3)
 
 
-def check_refit(given: Any) -> str:
+def _check_refit(given: Any) -> str:
     """Return which models to deploy; True means "all", and False means "first"."""
     if isinstance(given, (bool, np.bool_)):
         return "all" if given else "first"

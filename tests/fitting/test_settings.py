@@ -1,4 +1,4 @@
-"""Thresholds of the estimator: searched, fixed, with a last stage that labels everyone or not."""
+"""Settings of a fit: parameters as they are checked, and thresholds as designs get them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from support.documents import assert_same_cascade, saved
 from support.leveled import made_table
 from support.settings import PLAIN
 
-from emsco import EMSCOClassifier, ParameterError
+from emsco import EMSCOClassifier, PaperSearch, ParameterError
+from emsco.costs import FeatureCosts
+from emsco.data.training import TrainingData
+from emsco.designs.constraints import Blocks, Constraints
+from emsco.fitting import FitSettings
 
 QUICK = {
     **PLAIN,
@@ -54,6 +58,40 @@ def thresholds_of(clf):
     """Thresholds of the stages of each point."""
     least = clf.front_.min_confidence
     return [point.design.thresholds_or(least) for point in clf.front_]
+
+
+# Parameters
+
+
+def checked(**given):
+    labels = np.array(["ill", "well"] * 20)
+    rows = np.arange(120.0).reshape(40, 3) % 7
+    costs = FeatureCosts(("a", "b", "c"), [1.0, 2.0, 3.0])
+    data = TrainingData.from_table(rows, labels, None, costs, "refuse")
+    return FitSettings.from_parameters(EMSCOClassifier(**given).get_params(deep=False), data)
+
+
+def test_forms_of_a_parameter_become_one():
+    settings = checked(refit=True, search=PaperSearch(growth=2), min_confidence=0.8, time_limit=3)
+    assert (settings.refit, settings.search.kind, settings.is_paper) == ("all", "paper", True)
+    assert (settings.search.paper.growth, settings.min_confidence) == (2, 0.8)
+    assert settings.time_limit == 3.0
+    assert checked(always_answer=True).reject_below == 0.0
+    assert checked().min_confidence is None
+
+
+def test_a_search_is_completed_for_its_features():
+    together = Constraints(together=(("a", "b"),))
+    blocks = Blocks.from_constraints(together, ("a", "b", "c"))
+    search = checked(max_stages=9, search=PaperSearch()).search.over(blocks)
+    assert (search.max_stages, search.mutation_rate) == (2, 0.5)
+    assert checked(max_stages=None).search.over(blocks).max_stages == 1
+
+
+def test_a_seed_gives_the_same_settings_again():
+    assert checked(random_state=3).seed == checked(random_state=3).seed
+    assert checked(random_state=3).recipe.seed == checked(random_state=3).recipe.seed
+    assert checked(random_state=3).seed != checked(random_state=4).seed
 
 
 # Always answering
