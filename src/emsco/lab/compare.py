@@ -405,7 +405,7 @@ class MethodComparison:
             }
             for task in TASKS
         }
-        volumes = {method: float(found.mean()) for method, found in self.volumes.items()}
+        volumes = {method: float(one.mean()) for method, one in self.volumes.items()}
         return {**ranks, VOLUME: {"": ranks_of(volumes)}}
 
     @cached_property

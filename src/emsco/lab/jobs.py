@@ -93,55 +93,6 @@ def opened_store(folder: PathLike | None) -> Iterator[ResultStore]:
         yield ResultStore(Path(place))
 
 
-def run_jobs(
-    jobs: Sequence[JobT],
-    work: Callable[[JobT], Mapping[str, Any]],
-    store: ResultStore,
-    n_jobs: int | None = 1,
-    report: Report | None = None,
-) -> Iterator[tuple[JobT, Fields]]:
-    """Yield the results of all jobs: known ones from the store first, then others as they end.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-        A job that is listed twice is done once.
-    work : callable
-        Does one job and returns plain values; must be importable by other processes.
-    store : ResultStore
-        Keeps every result before it is yielded.
-    n_jobs : int or None
-        Processes, as in joblib.
-    report : callable, optional
-        Called with the number of jobs done, the number of all jobs, and the last one's title.
-    """
-    jobs = list(dict.fromkeys(jobs))
-    todo, n_done = [], 0
-    for job in jobs:
-        known = store.find(job)
-        if known is None:
-            todo.append(job)
-            continue
-        n_done += 1
-        if report:
-            report(n_done, len(jobs), f"{job.title} (known)")
-        yield job, known
-    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    one = ending_with_parent(_do)
-    try:
-        for job, result in workers(delayed(one)(work, job) for job in todo):
-            found = store.keep(job, result)
-            n_done += 1
-            if report:
-                report(n_done, len(jobs), job.title)
-            yield job, found
-    except BrokenProcessPool:
-        raise EMSCOError(
-            f"a worker process was killed, perhaps because memory ran out, after {n_done} of "
-            f"{len(jobs)} jobs; their results are kept: the same command goes on from there."
-        ) from None
-
-
 def finish_jobs(
     jobs: Sequence[JobT],
     work: Callable[[JobT], Mapping[str, Any]],
@@ -151,16 +102,48 @@ def finish_jobs(
 ) -> tuple[dict[JobT, Fields], bool]:
     """Do all jobs; return their results, and whether they are complete.
 
-    Ctrl-C stops early and keeps the results so far. Before the first result, it is raised.
+    Known results come from the store. Ctrl-C stops early and keeps the results so far. Before the
+    first result, it is raised.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        A job that is listed twice is done once.
+    work : callable
+        Does one job and returns plain values; must be importable by other processes.
+    store : ResultStore
+        Keeps every result as it comes.
+    n_jobs : int or None
+        Processes, as in joblib.
+    report : callable, optional
+        Called with the number of jobs done, the number of all jobs, and the last one's title.
     """
-    found: dict[JobT, Fields] = {}
+    jobs = list(dict.fromkeys(jobs))
+    results: dict[JobT, Fields] = {}
+
+    def add(job: JobT, result: Fields, title: str) -> None:
+        if report:
+            report(len(results) + 1, len(jobs), title)
+        results[job] = result
+
     try:
-        found.update(run_jobs(jobs, work, store, n_jobs, report))
+        known = {job: result for job in jobs if (result := store.find(job)) is not None}
+        for job, result in known.items():
+            add(job, result, f"{job.title} (known)")
+        workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+        one, todo = ending_with_parent(_do), [job for job in jobs if job not in known]
+        for job, values in workers(delayed(one)(work, job) for job in todo):
+            add(job, store.keep(job, values), job.title)
+    except BrokenProcessPool:
+        raise EMSCOError(
+            f"a worker process was killed, perhaps because memory ran out, after {len(results)} of "
+            f"{len(jobs)} jobs; their results are kept: the same command goes on from there."
+        ) from None
     except KeyboardInterrupt:
-        if not found:
+        if not results:
             raise
-        return found, False
-    return found, True
+        return results, False
+    return results, True
 
 
 def _do(work: Callable[[JobT], Mapping[str, Any]], job: JobT) -> tuple[JobT, Mapping[str, Any]]:

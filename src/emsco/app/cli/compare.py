@@ -114,8 +114,8 @@ def compare(
             begin=partial(claim_folder, out, "comparison"),
             report=report,
         )
-    result, figure = ComparisonReport(comparison), draw_comparison(comparison)
-    text = write_results(out, "comparison", figure, result.to_dict(), result.to_markdown())
+    result = ComparisonReport(comparison)
+    text = write_results(out, "comparison", result, draw_comparison(comparison))
     if as_json:
         typer.echo(text)
     else:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from emsco._base.checks import refused
 from emsco.app.cli.endings import INTERRUPTED, interruptible, say
@@ -85,16 +85,21 @@ def what_is_left(path: Path) -> str:
     return f"{path} is as it was" if any(path.iterdir()) else f"no result is written to {path}"
 
 
-def write_results(
-    out: Path, name: str, figure: Figure, values: dict[str, Any], markdown: str
-) -> str:
-    """Write table and picture of a study to the folder of --out; return the JSON."""
+class Result(Protocol):
+    """Results of a study."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+    def to_markdown(self) -> str: ...
+
+
+def write_results(out: Path, name: str, result: Result, figure: Figure) -> str:
+    """Write tables and picture of a study to the folder of --out; return the JSON."""
     from emsco._base.documents import write_text
     from emsco.plotting import save_figure
 
-    text = json.dumps(values, indent=2)
+    text = json.dumps(result.to_dict(), indent=2)
     write_text(out / f"{name}.json", text + "\n")
-    write_text(out / f"{name}.md", markdown + "\n")
+    write_text(out / f"{name}.md", result.to_markdown() + "\n")
     save_figure(figure, out / name)
     return text
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from emsco._base.checks import LARGEST_SEED
 from emsco.app.cli.commands import Commands
 from emsco.app.cli.endings import interruptible
-from emsco.app.cli.folders import end, make_folder, what_is_left, working, write_results
+from emsco.app.cli.folders import (
+    Result,
+    end,
+    make_folder,
+    what_is_left,
+    working,
+    write_results,
+)
 from emsco.app.cli.options import Processes, Threads
 
 if TYPE_CHECKING:
@@ -58,13 +65,12 @@ def reproduce_global(
     ours have found after each generation. Data are read from the folder that EMSCO_DATA names, or
     downloaded.
     """
-    from emsco.lab.paper import draw_global_optima
-    from emsco.lab.paper import reproduce_global as run
+    from emsco.lab import paper
 
     make_folder(out)
     with working() as report:
-        result = run(runs=runs, seed=seed, n_jobs=jobs, report=report)
-    _write(out, "global", result, draw_global_optima(result), as_json)
+        result = paper.reproduce_global(runs=runs, seed=seed, n_jobs=jobs, report=report)
+    _write(out, "global", result, paper.draw_global_optima(result), as_json)
     end(out, "global", result.seconds, result.complete, goes_on=False)
 
 
@@ -128,17 +134,16 @@ def reproduce_comparison(
     saved as they come: if interrupted, the same command continues. The tables show the paper's
     figures too, with 95 % margins of error and paired tests.
     """
-    from emsco.lab.paper import draw_paper_comparison, known_comparison
-    from emsco.lab.paper import reproduce_comparison as run
+    from emsco.lab import paper
 
     make_folder(out)
     wanted = extent.extent()
     if known:
-        result = known_comparison(out / "results", seed)
+        result = paper.known_comparison(out / "results", seed)
     else:
         with working() as report:
-            result = run(out / "results", wanted, seed, jobs, report)
-    _write(out, "comparison", result, draw_paper_comparison(result), as_json)
+            result = paper.reproduce_comparison(out / "results", wanted, seed, jobs, report)
+    _write(out, "comparison", result, paper.draw_paper_comparison(result), as_json)
     end(out, "comparison", None if known else result.seconds, result.complete)
 
 
@@ -163,14 +168,13 @@ def reproduce_tuning(
     the balanced score of the deployed design. Results are saved as they come: if interrupted, the
     same command continues. A repeat on synthetic50 takes a minute, so use --thin there.
     """
-    from emsco.lab.paper import SETS, TuningExtent, draw_tuning
-    from emsco.lab.paper import reproduce_tuning as run
+    from emsco.lab import paper
 
     make_folder(out)
-    extent = TuningExtent(tuple(sets or SETS), splits, runs, thin=thin)
+    extent = paper.TuningExtent(tuple(sets or paper.SETS), splits, runs, thin=thin)
     with working() as report:
-        result = run(out / "results", extent, seed, jobs, report)
-    _write(out, "tuning", result, draw_tuning(result), as_json)
+        result = paper.reproduce_tuning(out / "results", extent, seed, jobs, report)
+    _write(out, "tuning", result, paper.draw_tuning(result), as_json)
     end(out, "tuning", result.seconds, result.complete)
 
 
@@ -196,12 +200,11 @@ def reproduce_sweep(
     fitted once for all thresholds. Results are saved as they come: if interrupted, the same command
     continues. A repeat on synthetic50 takes a minute.
     """
-    from emsco.lab import draw_sweep
-    from emsco.lab.paper import reproduce_sweep as run
+    from emsco.lab import draw_sweep, paper
 
     make_folder(out)
     with working("repeats", "no repeat was complete") as report:
-        result = run(out / "results", name, runs, seed, jobs, report)
+        result = paper.reproduce_sweep(out / "results", name, runs, seed, jobs, report)
     _write(out, "sweep", result, draw_sweep(result), as_json)
     end(out, "sweep", result.seconds, result.complete)
 
@@ -222,12 +225,11 @@ def reproduce_mutation(
     Shows the paper's formula, the exact probability, which accounts for emptied stages, and the
     share among mutants made by the library's own operator.
     """
-    from emsco.lab.paper import draw_mutation
-    from emsco.lab.paper import reproduce_mutation as run
+    from emsco.lab import paper
 
     make_folder(out)
-    result = run(mutants, seed)
-    _write(out, "mutation", result, draw_mutation(result), as_json)
+    result = paper.reproduce_mutation(mutants, seed)
+    _write(out, "mutation", result, paper.draw_mutation(result), as_json)
     end(out, "mutation")
 
 
@@ -247,14 +249,13 @@ def reproduce_landscape(
     The paper draws Credit with at most 4 stages: 254,152,083 designs, all of them scored. Data are
     read from the folder that EMSCO_DATA names, or downloaded.
     """
-    from emsco.lab.paper import draw_trade_offs
-    from emsco.lab.paper import reproduce_landscape as run
+    from emsco.lab import paper
 
     make_folder(out)
     typer.echo("Scoring every design; this takes a few seconds.", err=True)
     with interruptible(lambda: what_is_left(out)):
-        result = run(name, max_stages, seed, jobs)
-    _write(out, "landscape", result, draw_trade_offs(result), as_json)
+        result = paper.reproduce_landscape(name, max_stages, seed, jobs)
+    _write(out, "landscape", result, paper.draw_trade_offs(result), as_json)
     end(out, "landscape", result.seconds)
 
 
@@ -265,23 +266,15 @@ def reproduce_costs(out: Out = Path("reproduce-costs"), as_json: PrintJSON = Fal
     The paper's own table is lost. Heart's classes are recovered from the authors' log; Pima's and
     Credit's follow the paper's rules. Synthetic15 has no classes.
     """
-    from emsco.lab.paper import cost_table, draw_cost_table
+    from emsco.lab import paper
 
     make_folder(out)
-    result = cost_table()
-    _write(out, "costs", result, draw_cost_table(result), as_json)
+    result = paper.cost_table()
+    _write(out, "costs", result, paper.draw_cost_table(result), as_json)
     end(out, "costs")
 
 
-class _Result(Protocol):
-    """Results of an experiment."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-    def to_markdown(self) -> str: ...
-
-
-def _write(out: Path, name: str, result: _Result, figure: Figure, as_json: bool) -> None:
+def _write(out: Path, name: str, result: Result, figure: Figure, as_json: bool) -> None:
     """Write the results to the folder, and print them."""
-    markdown = result.to_markdown()
-    text = write_results(out, name, figure, result.to_dict(), markdown)
-    typer.echo(text if as_json else markdown)
+    text = write_results(out, name, result, figure)
+    typer.echo(text if as_json else result.to_markdown())

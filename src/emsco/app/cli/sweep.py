@@ -103,7 +103,7 @@ def sweep(
             begin=partial(claim_folder, out, "sweep"),
             report=report,
         )
-    text = write_results(out, "sweep", draw_sweep(result), result.to_dict(), result.to_markdown())
+    text = write_results(out, "sweep", result, draw_sweep(result))
     if as_json:
         typer.echo(text)
     else:

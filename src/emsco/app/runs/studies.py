@@ -135,5 +135,5 @@ def compare_files(files: FitFiles, **settings: Any) -> MethodComparison:
 
 def sweep_files(files: FitFiles, *, seed: int = 0, **settings: Any) -> ThresholdSweep:
     """Sweep over thresholds on files; `sweep_thresholds` documents the settings."""
-    found = sweep_thresholds(read_parts(files, seed), seed=seed, **settings)
-    return replace(found, name=name_of(files))
+    sweep = sweep_thresholds(read_parts(files, seed), seed=seed, **settings)
+    return replace(sweep, name=name_of(files))

@@ -115,14 +115,14 @@ def _from_archive(
 ) -> Dataset:
     """Load the columns of a public table that have a cost, which are the first ones."""
     public = PUBLIC_TABLES[archived]
-    own = dict(zip(public.columns, costs, strict=False))
+    by_name = dict(zip(public.columns, costs, strict=False))
     table = table_of(public)
     classes = np.unique(table[:, -1], return_inverse=True)[1]
     return Dataset(
         name,
         np.ascontiguousarray(table[:, : len(costs)]),
         classes.astype(np.uint8),
-        FeatureCosts.from_mapping(own, fees=fees, delays=delays),
+        FeatureCosts.from_mapping(by_name, fees=fees, delays=delays),
         THRESHOLDS.get(name),
         about_costs,
         public.source,

@@ -100,8 +100,8 @@ def _of_regions(X: FloatArray) -> FloatArray:
     centres = _CENTRES[(np.arange(3) + region[:, None]) % 3]
     shift_a, shift_b = X[:, 7], X[:, 8]
     shifts = np.column_stack([shift_a, shift_b, -shift_a - shift_b])
-    found: FloatArray = softmax(shifts - 4 * (value[:, None] - centres) ** 2, axis=1)
-    return found
+    chances: FloatArray = softmax(shifts - 4 * (value[:, None] - centres) ** 2, axis=1)
+    return chances
 
 
 _FORMULAS: dict[str, Callable[[FloatArray], FloatArray]] = {

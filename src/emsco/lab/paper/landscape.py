@@ -94,9 +94,9 @@ def tally_of(landscape: SingleThresholdSpace, per_one: int = 1, n_jobs: int = 1)
     # Small subsets start the longest chains, so every part gets some of each size.
     parts = [part for i in range(_PARTS) if (part := firsts[i::_PARTS]).size]
     with ThreadPoolExecutor(n_jobs) as threads:
-        found = list(threads.map(lambda part: _tally_part(landscape, part), parts))
+        tallies = list(threads.map(lambda part: _tally_part(landscape, part), parts))
     designs, lowest, total = _tally_one(landscape)
-    for one in found:
+    for one in tallies:
         designs += one[0]
         np.minimum(lowest, one[1], out=lowest)
         total += one[2]

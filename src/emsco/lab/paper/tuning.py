@@ -113,16 +113,16 @@ class TuningExtent:
 
     def jobs(self, seed: int) -> list[TuningJob]:
         """All jobs, one set and split after the other."""
-        found = []
+        jobs = []
         for name, split in product(self.sets, range(self.splits)):
             together: dict[Setting, list[Setting]] = {}
             for setting in self.grid(name):
                 together.setdefault(setting[1:4], []).append(setting)
-            found += [
+            jobs += [
                 TuningJob(name, split, seed, self.runs, self.generations, tuple(settings))
                 for settings in together.values()
             ]
-        return found
+        return jobs
 
 
 def papers_setting(name: str) -> Setting:
@@ -150,8 +150,8 @@ class SetTuning:
 
     def means(self, rule: str = "fittest") -> FloatArray:
         """Mean score of each setting, over repeats and splits."""
-        found: FloatArray = self.scores[:, RULES.index(rule)].mean(axis=1)
-        return found
+        means: FloatArray = self.scores[:, RULES.index(rule)].mean(axis=1)
+        return means
 
     def best(self, rule: str = "fittest") -> int:
         """Position of the best setting."""
@@ -160,29 +160,29 @@ class SetTuning:
     @property
     def papers(self) -> int | None:
         """Position of the paper's setting; None if it has no results."""
-        own = papers_setting(self.name)
-        return self.settings.index(own) if own in self.settings else None
+        setting = papers_setting(self.name)
+        return self.settings.index(setting) if setting in self.settings else None
 
     def spread(self, rule: str = "fittest") -> tuple[float, float | None]:
         """Standard deviation of the settings' means, and of repeats at one setting.
 
         The second is None if nothing was repeated.
         """
-        own = self.scores[:, RULES.index(rule)]
-        within = float(own.std(axis=1, ddof=1).mean()) if own.shape[1] > 1 else None
+        scores = self.scores[:, RULES.index(rule)]
+        within = float(scores.std(axis=1, ddof=1).mean()) if scores.shape[1] > 1 else None
         return float(self.means(rule).std()), within
 
     def effects(self, rule: str = "fittest") -> dict[str, list[tuple[float | None, float]]]:
         """Mean score at each value of each parameter, over all values of the others."""
-        means, found = self.means(rule), {}
+        means, effects = self.means(rule), {}
         for i, (parameter, values) in enumerate(GRID.items()):
             column = [setting[i] for setting in self.settings]
-            found[parameter] = [
+            effects[parameter] = [
                 (value, float(means[[one == value for one in column]].mean()))
                 for value in values
                 if value in column
             ]
-        return found
+        return effects
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -247,17 +247,17 @@ def reproduce_tuning(
     """
     started = perf_counter()
     jobs = (extent or TuningExtent()).jobs(check_seed("seed", seed))
-    found, complete = finish_jobs(jobs, _do_job, ResultStore(Path(folder)), n_jobs, report)
-    names = dict.fromkeys(job.name for job in jobs if job in found)
-    sets = tuple(_of_set(name, found) for name in names)
+    results, complete = finish_jobs(jobs, _do_job, ResultStore(Path(folder)), n_jobs, report)
+    names = dict.fromkeys(job.name for job in jobs if job in results)
+    sets = tuple(_of_set(name, results) for name in names)
     return Tuning(sets, seed, perf_counter() - started, complete)
 
 
-def _of_set(name: str, found: Mapping[TuningJob, Fields]) -> SetTuning:
+def _of_set(name: str, results: Mapping[TuningJob, Fields]) -> SetTuning:
     """Collect the scores of a set, leaving out settings that an interruption cut short."""
     scores: dict[Setting, list[Any]] = {}
-    for job in sorted((job for job in found if job.name == name), key=lambda job: job.split):
-        for setting, rules in zip(job.settings, found[job].items("scores"), strict=True):
+    for job in sorted((job for job in results if job.name == name), key=lambda job: job.split):
+        for setting, rules in zip(job.settings, results[job].items("scores"), strict=True):
             scores.setdefault(setting, []).append(rules)
     most = max(map(len, scores.values()))
     whole = {s: np.concatenate(parts, axis=1) for s, parts in scores.items() if len(parts) == most}
@@ -309,9 +309,9 @@ def _tuning_lines(tuning: Tuning) -> Iterator[str]:
     yield "| set | settings | best here | score | the paper's | score | worst score | spread |"
     yield "|---|---|---|---|---|---|---|---|"
     for one in tuning.sets:
-        means, best, own = one.means(), one.best(), one.papers
+        means, best, papers = one.means(), one.best(), one.papers
         between, within = one.spread()
-        at_papers = "–" if own is None else f"{means[own]:.4f}"
+        at_papers = "–" if papers is None else f"{means[papers]:.4f}"
         repeats = "–" if within is None else f"{within:.4f}"
         yield (
             f"| {one.name} | {len(one.settings)} | {_words(one.settings[best])} "

@@ -34,28 +34,27 @@ __all__ = [
     "tune",
 ]
 
-_HOMES = {
-    "AACO": "aaco",
-    "ASTC": "astc",
-    "CSTC": "cstc",
-    "CaCTLasso": "cact_lasso",
-    "CostAwareBoosting": "cost_aware_boosting",
-    "CostOrdered": "cost_ordered",
-    "CostedClassifier": "base",
-    "FixedSubset": "fixed_subset",
-    "GreedyMiser": "greedy_miser",
-    "PenalisedCatBoost": "penalised_catboost",
-    "ThresholdCascade": "threshold_cascade",
-    "Trial": "tuned_rival",
-    "TunedRival": "tuned_rival",
-    "tune": "tuned_rival",
+_NAMES = {
+    "aaco": "AACO",
+    "astc": "ASTC",
+    "base": "CostedClassifier",
+    "cact_lasso": "CaCTLasso",
+    "cost_aware_boosting": "CostAwareBoosting",
+    "cost_ordered": "CostOrdered",
+    "cstc": "CSTC",
+    "fixed_subset": "FixedSubset",
+    "greedy_miser": "GreedyMiser",
+    "penalised_catboost": "PenalisedCatBoost",
+    "threshold_cascade": "ThresholdCascade",
+    "tuned_rival": "Trial TunedRival tune",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
     """Import a rival at its first use, since some need optional packages."""
     if name in _HOMES:
-        return getattr(import_module(f"emsco.lab.rivals.{_HOMES[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -154,11 +154,13 @@ class AACO(CostedClassifier):
                 known[here, bought] = True
                 asks.append(here)
             asking = np.concatenate(asks)
-        found = np.empty((len(rows), len(self.classes_)))
+        probabilities = np.empty((len(rows), len(self.classes_)))
         for state, place in _by_state(known):
             reads = state[self.encoding_.input_feature]
-            found[place] = self.ensemble_.shares(np.ascontiguousarray(codes[:, place]), reads)
-        return found, self._prices.of(known)
+            probabilities[place] = self.ensemble_.shares(
+                np.ascontiguousarray(codes[:, place]), reads
+            )
+        return probabilities, self._prices.of(known)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,11 +242,11 @@ class _Oracle:
             self.losses.clear()  # rows of many features ask for more sets than memory holds
         lacking = {plan.tobytes(): plan for plan in plans if plan.tobytes() not in self.losses}
         if lacking:
-            found = np.empty((len(lacking), len(self.rows)))
+            losses = np.empty((len(lacking), len(self.rows)))
             reads = np.stack(list(lacking.values()))[:, self.input_feature]
             for model, here, codes in self.folds:
-                found[:, here] = _log_losses(model.logits(codes, reads), self.labels[here])
-            self.losses.update(zip(lacking, found, strict=True))
+                losses[:, here] = _log_losses(model.logits(codes, reads), self.labels[here])
+            self.losses.update(zip(lacking, losses, strict=True))
         return np.stack([self.losses[plan.tobytes()] for plan in plans])
 
 

@@ -20,7 +20,7 @@ from emsco.models.scaling import Scaling
 
 _LARGEST_WEIGHT = 30.0  # of a standardised input; separable classes would have no optimum
 _TOLERANCE = 1e-6  # largest component of the summed gradient
-_MOST_STEPS = 10_000
+_MAX_STEPS = 10_000
 
 
 @dataclass(eq=False, repr=False)
@@ -82,10 +82,10 @@ class CaCTLasso(CostedClassifier):
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         logits = self.scaling_.standardised(rows) @ self.coef_.T + self.intercept_
         if len(self.classes_) == 2:
-            found = expit(np.hstack([-logits, logits]))
+            probabilities = expit(np.hstack([-logits, logits]))
         else:
-            found = softmax(logits, axis=1)
-        return found, np.full(len(rows), float(self._prices.of(self.used_)))
+            probabilities = softmax(logits, axis=1)
+        return probabilities, np.full(len(rows), float(self._prices.of(self.used_)))
 
 
 class _SparseLogistic:
@@ -108,22 +108,22 @@ class _SparseLogistic:
         n_weights = self._n_outputs * self._rows.shape[1]
         bounds = [(None, None)] * self._n_outputs + [(0, _LARGEST_WEIGHT)] * (2 * n_weights)
         tolerance = _TOLERANCE * min(1.0, float(self._counts.sum()))
-        found = minimize(
+        optimum = minimize(
             self.loss,
             np.zeros(len(bounds)),
             args=(penalty,),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            options={"ftol": 0.0, "gtol": tolerance, "maxiter": _MOST_STEPS, "maxfun": _MOST_STEPS},
+            options={"ftol": 0.0, "gtol": tolerance, "maxiter": _MAX_STEPS, "maxfun": _MAX_STEPS},
         )
-        if found.nit >= _MOST_STEPS or found.nfev >= _MOST_STEPS:
+        if optimum.nit >= _MAX_STEPS or optimum.nfev >= _MAX_STEPS:
             warnings.warn(
-                f"the sparse logistic regression did not converge in {_MOST_STEPS} steps.",
+                f"the sparse logistic regression did not converge in {_MAX_STEPS} steps.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        return self._parts(found.x)
+        return self._parts(optimum.x)
 
     def _parts(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         above, below = point[self._n_outputs :].reshape(2, self._n_outputs, -1)

@@ -253,14 +253,14 @@ class SoftTree:
 
     def scores(self, values: FloatArray) -> FloatArray:
         """Scores of each node (line) for each row (column)."""
-        found: FloatArray = self.lines[:, :-2] @ values.T + self.lines[:, -2:-1]
-        return found
+        scores: FloatArray = self.lines[:, :-2] @ values.T + self.lines[:, -2:-1]
+        return scores
 
     def path_squares(self, problem: SoftProblem) -> FloatArray:
         """Squared weights that read each feature (column) on the path to each leaf (line)."""
         paths = on_path(len(self.lines))[:, self.first_leaf :].T.astype(np.float64)
-        found: FloatArray = paths @ (self.lines[:, :-2] ** 2 @ problem.reads.T)
-        return found
+        squares: FloatArray = paths @ (self.lines[:, :-2] ** 2 @ problem.reads.T)
+        return squares
 
     def objective(self, problem: SoftProblem) -> float:
         """Expected squared errors of all nodes, and both penalties."""
@@ -357,15 +357,15 @@ class Block:
 
     def least(self, start: FloatArray) -> FloatArray:
         """Minimise by L-BFGS from a starting line; the result is never worse."""
-        found = minimize(
+        optimum = minimize(
             self,
             start,
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": _MAX_STEPS, "maxcor": _MEMORY, "ftol": _MIN_FALL},
         )
-        line: FloatArray = found.x
-        return line if found.fun <= self(start)[0] else start
+        line: FloatArray = optimum.x
+        return line if optimum.fun <= self(start)[0] else start
 
 
 def grow(problem: SoftProblem, depth: int) -> SoftTree:
@@ -414,9 +414,9 @@ def descend(
 
 def _reach(up: FloatArray, top: int) -> FloatArray:
     """Probability that each row (column) that is at node `top` reaches each node (line)."""
-    found = np.zeros_like(up)
-    found[top] = 1.0
+    reach = np.zeros_like(up)
+    reach[top] = 1.0
     for node in range(top, len(up) // 2):
-        found[2 * node + 1] += found[node] * up[node]
-        found[2 * node + 2] += found[node] * (1.0 - up[node])
-    return found
+        reach[2 * node + 1] += reach[node] * up[node]
+        reach[2 * node + 2] += reach[node] * (1.0 - up[node])
+    return reach

@@ -187,9 +187,9 @@ class BoostedTrees:
 
     def used(self, feature_of: IntArray, n_features: int) -> BoolArray:
         """Features that some tree splits on."""
-        found = np.zeros(n_features, dtype=np.bool_)
-        found[feature_of[self.columns[self.columns >= 0]]] = True
-        return found
+        used = np.zeros(n_features, dtype=np.bool_)
+        used[feature_of[self.columns[self.columns >= 0]]] = True
+        return used
 
     def walk(
         self, rows: FloatArray, feature_of: IntArray, n_features: int
@@ -197,8 +197,19 @@ class BoostedTrees:
         """Scores, (n_rows, n_scores), and features on each row's paths, (n_rows, n_features)."""
         scores = np.zeros((len(rows), self.columns.shape[1]))
         met = np.zeros((len(rows), n_features), dtype=np.bool_)
-        trees = self.columns, self.cuts, self.values, feature_of
-        by_parts(len(rows), lambda part: walk_trees(rows[part], *trees, scores[part], met[part]))
+
+        def walk(part: slice) -> None:
+            walk_trees(
+                rows[part],
+                self.columns,
+                self.cuts,
+                self.values,
+                feature_of,
+                scores[part],
+                met[part],
+            )
+
+        by_parts(len(rows), walk)
         return scores, met
 
 
@@ -227,8 +238,20 @@ class _Grower:
 
     def grow(self, residuals: FloatArray, penalties: FloatArray, tree: Tree) -> SmallIntArray:
         """Grow one tree into the arrays of `tree`, and return the leaf of each row."""
-        data = self.rows, self.order, self.ordered, residuals, self.weights
-        grow_tree(*data, penalties, *tree, self.leaf, self.work)
+        columns, cuts, values = tree
+        grow_tree(
+            self.rows,
+            self.order,
+            self.ordered,
+            residuals,
+            self.weights,
+            penalties,
+            columns,
+            cuts,
+            values,
+            self.leaf,
+            self.work,
+        )
         return self.leaf
 
 

@@ -106,12 +106,12 @@ class PenalisedCatBoost(CostedClassifier):
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         first = {"ntree_end": self.n_trees, "thread_count": effective_n_jobs(self.n_jobs)}
-        found = self.booster_.predict(rows, prediction_type="Probability", **first)
+        probabilities = self.booster_.predict(rows, prediction_type="Probability", **first)
         reads, everyone = np.zeros(rows.shape, dtype=np.bool_), np.arange(len(rows))
         single = rows.astype(np.float32)
         for tree in self._trees[: self.n_trees]:
             _walk(tree, single, everyone, reads)
-        return np.asarray(found), self._prices.of(self._features_of(reads))
+        return np.asarray(probabilities), self._prices.of(self._features_of(reads))
 
     def _used(self) -> BoolArray:
         """Features in the first `n_trees` trees."""

@@ -127,12 +127,12 @@ class ThresholdCascade(LightRival):
         self.cascade_ = _cascade(stages, thresholds)
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        found, stage = self._exits(rows)
-        return found, self._stage_costs()[stage]
+        probabilities, stage = self._exits(rows)
+        return probabilities, self._stage_costs()[stage]
 
     def _decide(self, rows: FloatArray) -> Decisions:
-        found, stage = self._exits(rows)
-        return self._decided(found, self._stage_costs()[stage], stage + 1)
+        probabilities, stage = self._exits(rows)
+        return self._decided(probabilities, self._stage_costs()[stage], stage + 1)
 
     def _buys(self) -> tuple[tuple[str, ...], ...]:
         names = np.array(self.costs_.names, dtype=object)
@@ -140,8 +140,8 @@ class ThresholdCascade(LightRival):
 
     def _exits(self, rows: FloatArray) -> tuple[FloatArray, IntArray]:
         """Class probabilities at each row's exit, and the exit's position."""
-        found = self.cascade_.predict_proba(rows)
-        return np.asarray(found), found.ensemble_mask.toarray().argmax(axis=1)
+        probabilities = self.cascade_.predict_proba(rows)
+        return np.asarray(probabilities), probabilities.ensemble_mask.toarray().argmax(axis=1)
 
     def _reached(self) -> BoolArray:
         """Features that each classifier reads, (n_groups, n_features)."""

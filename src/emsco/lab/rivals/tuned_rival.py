@@ -114,8 +114,8 @@ def tune(
     # Fits limit BLAS themselves, but the limit is global: a fit that ends would lift it for others.
     with threadpool_limits(1, "blas"):
         tries = jobs(delayed(job)(rival, one, train, val, test) for one in settings)
-        for done, (found, leader, fitted) in enumerate(tries, start=1):
-            trials += found
+        for done, (tried, leader, fitted) in enumerate(tries, start=1):
+            trials += tried
             if best is None or leader.score > best[0].score:
                 best = leader, fitted
             if report is not None:
@@ -145,10 +145,10 @@ def _try_setting(
 def _trial(
     settings: dict[str, Any], fitted: CostedClassifier, val: Rows, test: Rows | None
 ) -> Trial:
-    found = fitted.evaluate(*val)
+    evaluation = fitted.evaluate(*val)
     total = fitted.costs_.total
-    score = float(balanced_length(found.coverage, found.accuracy, found.cost, total))
-    return Trial(settings, found, score, None if test is None else fitted.evaluate(*test))
+    score = float(balanced_length(evaluation.coverage, evaluation.accuracy, evaluation.cost, total))
+    return Trial(settings, evaluation, score, None if test is None else fitted.evaluate(*test))
 
 
 def _default_grid(rival: CostedClassifier, train: Rows) -> list[dict[str, Any]]:
