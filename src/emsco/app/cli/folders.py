@@ -88,8 +88,13 @@ def what_is_left(path: Path) -> str:
 class Result(Protocol):
     """Results of a study."""
 
-    def to_dict(self) -> dict[str, Any]: ...
-    def to_markdown(self) -> str: ...
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        ...
+
+    def to_markdown(self) -> str:
+        """Tables for people."""
+        ...
 
 
 def write_results(out: Path, name: str, result: Result, figure: Figure) -> str:
