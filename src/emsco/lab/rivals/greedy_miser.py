@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, fields
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -21,8 +21,6 @@ _LOSSES = ("logistic", "squared")
 _DECIMALS = 12
 _DEEPEST = 12  # arrays have room for all nodes of a full tree
 _STRENGTHS = np.logspace(-4, 1, 11)  # of the penalty, as a share of rows / mean cost
-
-Tree: TypeAlias = tuple[SmallIntArray, FloatArray, FloatArray]  # columns, cuts and values
 
 
 @dataclass(eq=False, repr=False)
@@ -103,11 +101,12 @@ class GreedyMiser(CostedClassifier):
 
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
         """Yield this rival after 1, 2, … and all of its rounds."""
-        for n_trees in range(1, self.trees_.n_rounds):
+        feature_of, n_features = self._features
+        for n_trees in range(1, len(self.trees_.columns)):
             fewer = copy(self)
             fewer.n_trees = n_trees
             fewer.trees_ = self.trees_.first(n_trees)
-            fewer.used_ = fewer.trees_.used(*self._features)
+            fewer.used_ = fewer.trees_.used(feature_of, n_features)
             yield {"n_trees": n_trees}, fewer
         yield {}, self
 
@@ -124,24 +123,40 @@ class GreedyMiser(CostedClassifier):
         check_choice("loss", self.loss, _LOSSES)
         feature_of, n_features = self._features
         targets = _targets(labels, len(self.classes_))
-        grower = _Grower.from_rows(rows, np.ones(len(rows)) if weights is None else weights, depth)
+        counts = np.ones(len(rows)) if weights is None else weights
+        order = np.argsort(rows.T, axis=1, kind="stable")  # once for all trees
+        ordered, order = np.take_along_axis(rows.T, order, axis=1), order.astype(np.int32)
+        rows = np.ascontiguousarray(rows)
+        leaf, work = np.empty(len(rows), dtype=np.int32), np.empty((3, 3, 2**depth))
         trees = BoostedTrees.empty(n_trees, len(targets), depth)
         scores = np.zeros_like(targets)
         used, prices = np.zeros(n_features, dtype=np.bool_), self._prices
         for t in range(n_trees):
             residuals = _residuals(self.loss, targets, scores)
             for s in range(len(targets)):
-                penalties = (penalty * prices.after(used).alone)[feature_of]
-                tree = trees.columns[t, s], trees.cuts[t, s], trees.values[t, s]
-                leaf = grower.grow(residuals[s], penalties, tree)
+                columns = trees.columns[t, s]
+                grow_tree(
+                    rows,
+                    order,
+                    ordered,
+                    residuals[s],
+                    counts,
+                    (penalty * prices.after(used).alone)[feature_of],
+                    columns,
+                    trees.cuts[t, s],
+                    trees.values[t, s],
+                    leaf,
+                    work,
+                )
                 trees.values[t, s] *= rate
                 scores[s] += trees.values[t, s, leaf]
-                used[feature_of[tree[0][tree[0] >= 0]]] = True
+                used[feature_of[columns[columns >= 0]]] = True
         self.trees_ = trees.locked()
         self.used_ = used
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        scores, met = self.trees_.walk(rows, *self._features)
+        feature_of, n_features = self._features
+        scores, met = self.trees_.walk(rows, feature_of, n_features)
         prices = self._prices
         cost = np.where(met, prices.features, 0.0).sum(axis=1) + prices.fees.of_subsets(met)
         # Rounded, so that tied classes stay tied despite the last bits of their sums.
@@ -176,11 +191,6 @@ class BoostedTrees:
             getattr(self, field.name).setflags(write=False)
         return self
 
-    @property
-    def n_rounds(self) -> int:
-        """Number of trees for each score."""
-        return len(self.columns)
-
     def first(self, n_rounds: int) -> Self:
         """The trees of the first rounds, without a copy."""
         return type(self)(self.columns[:n_rounds], self.cuts[:n_rounds], self.values[:n_rounds])
@@ -211,48 +221,6 @@ class BoostedTrees:
 
         by_parts(len(rows), walk)
         return scores, met
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Grower:
-    """Rows with their columns sorted once for all trees, and scratch arrays."""
-
-    rows: FloatArray
-    order: SmallIntArray
-    ordered: FloatArray
-    weights: FloatArray
-    leaf: SmallIntArray
-    work: FloatArray
-
-    @classmethod
-    def from_rows(cls, rows: FloatArray, weights: FloatArray, depth: int) -> Self:
-        order = np.argsort(rows.T, axis=1, kind="stable")
-        return cls(
-            np.ascontiguousarray(rows),
-            order.astype(np.int32),
-            np.take_along_axis(rows.T, order, axis=1),
-            weights,
-            np.empty(len(rows), dtype=np.int32),
-            np.empty((3, 3, 2**depth)),
-        )
-
-    def grow(self, residuals: FloatArray, penalties: FloatArray, tree: Tree) -> SmallIntArray:
-        """Grow one tree into the arrays of `tree`, and return the leaf of each row."""
-        columns, cuts, values = tree
-        grow_tree(
-            self.rows,
-            self.order,
-            self.ordered,
-            residuals,
-            self.weights,
-            penalties,
-            columns,
-            cuts,
-            values,
-            self.leaf,
-            self.work,
-        )
-        return self.leaf
 
 
 def _targets(labels: LabelArray, n_classes: int) -> FloatArray:
