@@ -125,7 +125,7 @@ class GreedyMiser(CostedClassifier):
         targets = _targets(labels, len(self.classes_))
         counts = np.ones(len(rows)) if weights is None else weights
         order = np.argsort(rows.T, axis=1, kind="stable")  # once for all trees
-        ordered, order = np.take_along_axis(rows.T, order, axis=1), order.astype(np.int32)
+        order_32, ordered = order.astype(np.int32), np.take_along_axis(rows.T, order, axis=1)
         rows = np.ascontiguousarray(rows)
         leaf, work = np.empty(len(rows), dtype=np.int32), np.empty((3, 3, 2**depth))
         trees = BoostedTrees.empty(n_trees, len(targets), depth)
@@ -137,7 +137,7 @@ class GreedyMiser(CostedClassifier):
                 columns = trees.columns[t, s]
                 grow_tree(
                     rows,
-                    order,
+                    order_32,
                     ordered,
                     residuals[s],
                     counts,
