@@ -222,7 +222,7 @@ class MethodComparison:
             label, share = trial.fitted.commonest()
             rows = trial.test
             commonest[split] = Seen.from_constant(label, rows.y, share, rows.weights).accuracy
-            sizes.append(rows.counts.sum() ** 2 / (rows.counts**2).sum())
+            sizes.append(rows.counts.sum() ** 2 / (rows.counts**2).sum())  # Kish's formula
             n_rows = len(trial.fitted.y), len(rows.y)
         return cls(
             name,
@@ -257,6 +257,8 @@ class MethodComparison:
             method: {split for split, one in answers.items() if one.offers}
             for method, answers in self.answers.items()
         }
+        # A method that ran on few splits must not take splits from those that ran on many, so they
+        # come first, and whoever shares no split with them is left out.
         kept: set[str] = set()
         common: set[int] = set()
         for method in sorted(answered, key=lambda one: -len(answered[one])):
@@ -332,6 +334,7 @@ class MethodComparison:
             for split in self.splits:
                 seen = [one.seen for one in self.answers[method][split].offers]
                 points = [[s.coverage, s.accuracy, 1 - s.cost / self.total_cost] for s in seen]
+                # Several stages may cost more than everything in one: nothing is saved then.
                 inside = np.maximum(0.0, np.array(points))
                 by_split.append(float(hypervolume(inside, ref=[0.0] * 3, maximise=True)))
             volumes[method] = np.array(by_split)

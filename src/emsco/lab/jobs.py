@@ -123,7 +123,7 @@ def finish_jobs(
 
     def add(job: JobT, result: Fields, title: str) -> None:
         if report:
-            report(len(results) + 1, len(jobs), title)
+            report(len(results) + 1, len(jobs), title)  # it may raise: then the job counts as open
         results[job] = result
 
     try:

@@ -187,6 +187,7 @@ def _out_of_fold(
     n_rows = len(rows.y)
     candidates: dict[str, _Candidate] = {}
     for train, rest in _folds(rows.y, trial.seed):
+        # One fit may contain others, such as those with fewer trees: each is a candidate.
         for differs, stage in _fit(rival, setting, rows.take(train)).staged():
             candidate = candidates.setdefault(
                 repr(differs),
@@ -234,7 +235,8 @@ def _offers(
         ]
         for coverage in dict.fromkeys(question.coverage for question in questions)
     }
-    tested: dict[str, dict[str, _Tested]] = {}  # every setting is fitted once
+    # Many questions choose the same setting: it is fitted once, and tested at each of its stages.
+    tested: dict[str, dict[str, _Tested]] = {}
     offers = []
     for question in questions:
         promised = [figures for figures, _ in rejecting[question.coverage]]
@@ -314,7 +316,7 @@ def _best_within(
     None if that promises no more than the commonest class, which costs nothing.
     """
     within = [
-        (merit, -one.cost, -position)
+        (merit, -one.cost, -position)  # the position, so that ties do not depend on the sort
         for position, (one, merit) in enumerate(zip(promised, merits, strict=True))
         if question.allows(one, trial.costs.total)
     ]

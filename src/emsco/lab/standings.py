@@ -244,7 +244,8 @@ def _gains(first: Standing, second: Standing) -> FloatArray:
         one.by_split[[one.splits.index(split) for split in common]] * better
         for one in (first, second)
     )
-    size = np.abs([*mine, *their, np.full(3, 1e-300)]).max(axis=0)  # never 0
+    # Relative to the largest figure of an objective, since costs may have any unit; never 0.
+    size = np.abs([*mine, *their, np.full(3, 1e-300)]).max(axis=0)
     gains: FloatArray = ((mine - their) / size).round(DIGITS) * size
     return gains
 

@@ -429,7 +429,7 @@ def sweep_thresholds(
     Examples
     --------
     >>> from emsco.lab.datasets import load
-    >>> from emsco.lab.splits import split_parts
+    >>> from emsco.lab import split_parts
     >>> parts = split_parts(load("breast_cancer"), split=0, seed=0)
     >>> few = {"generations": 2, "population_size": 10, "max_stages": 2}
     >>> sweep = sweep_thresholds(parts, [0.9, 0.99], runs=2, n_jobs=1, **few)
@@ -518,6 +518,8 @@ def _models(
     first, n_subsets = jobs[0], banks.n_subsets
     n_todo = sum(not store.path(job).exists() for job in jobs)
     n_designs = n_todo * first.settings.population_size * max(1, first.settings.generations)
+    # Searches share subsets: with many designs for each, nearly every subset is asked for, and
+    # fitting all at once is quicker than in each process.
     worth = n_designs >= _DESIGNS_PER_SUBSET * n_subsets or first.search == "exact"
     if not n_todo or not worth or n_subsets > min(_MAX_SUBSETS, banks.capacity):
         return None

@@ -135,6 +135,7 @@ class Extent:
     def _job(self, name: str, split: int, method: str, seed: int) -> PaperJob:
         if method not in SEARCHES:
             return PaperJob(name, split, method, seed, most=self.most)
+        # Rounded up, so that there is a repeat on every split.
         runs = -(-self.runs // self.splits) if name in _SPREAD else self.runs
         runs = {"exact": 1, "excluding": -(-runs // _FEWER)}.get(method, runs)
         return PaperJob(name, split, method, seed, generations=self.generations, runs=runs)
@@ -246,6 +247,7 @@ def _banks(name: str, split: int, seed: int) -> SplitBanks:
 
 def _search(job: PaperJob, data: Dataset) -> Answers:
     """Repeat one of EMSCO's searches on a split, with the paper's settings for the set."""
+    # The seed of a repeat names its place, so repeats can be added without changing others.
     words = [job.seed, job.split, SETS.index(job.data), SEARCHES.index(job.method)]
     seeds = [[*words, repeat] for repeat in range(job.runs)]
     n_features = data.X.shape[1]
@@ -477,6 +479,7 @@ class PaperComparison:
         for (name, first), standing in self.standings.items():
             if not first.is_emsco:
                 continue
+            # What EMSCO spends on scored rows: rivals are chosen there, too.
             budgets = dict(zip(standing.splits, standing.promised[:, 2].tolist(), strict=True))
             affordable[name, first] = {
                 rival: Standing(offers)

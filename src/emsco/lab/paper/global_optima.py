@@ -314,6 +314,8 @@ def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
         raise MemoryLimitError(str(front.stopped))
     scores = evaluator.score(front.designs)
     n_rows = evaluator.bank.n_rows
+    # For each pair of accepted and correct rows, the front has at most one cost: looking it up is
+    # quicker than comparing with all vectors. No design costs less than 0, so -1 is never met.
     spent = np.full((n_rows + 1, n_rows + 1), -1.0)
     spent[scores.accepted, scores.correct] = scores.spent
     return _Truth(
@@ -345,6 +347,7 @@ def _repeat(
         scores = searcher.archive.scores if searcher.archive else searcher.front[1]
         optimal = scores[np.flatnonzero(truth.holds(scores))]
         pairs = optimal.accepted * (evaluator.bank.n_rows + 1) + optimal.correct
+        # To the end: a search that stops early knows as much from then on.
         counts[searcher.generation :] = len(optimal), len(np.unique(pairs))
     designs, vectors = counts.T
     return (name, max_stages, search), _Repeat(designs, vectors, evaluator.n_designs)

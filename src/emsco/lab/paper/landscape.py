@@ -118,6 +118,7 @@ def _tally_part(
     landscape: SingleThresholdSpace, firsts: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
     most = landscape.max_stages - 1
+    # The kernel walks depth first: line j holds the rows that are left after j stages, as bits.
     rows = np.zeros((most + 1, landscape.accepts.shape[1]), dtype=np.uint64)
     rows[0] = pack(np.ones(landscape.n_rows, dtype=np.bool_))
     counts = np.zeros((most + 1, 4), dtype=np.int64)

@@ -147,6 +147,7 @@ class AACO(CostedClassifier):
         asking = np.arange(len(rows))
         while len(asking):
             asks = []
+            # Rows that know the same features share their plans, so they are asked together.
             for state, place in _by_state(known[asking]):
                 here = asking[place]
                 bought = self._oracle.next_features(state, scaled[here], self.price)
@@ -212,6 +213,7 @@ class _Oracle:
         worth = self._expected(plans, state, asking)
         worth += price * self.prices.after(state).of(plans)[:, None]
         best = worth.argmin(axis=0)
+        # Lines 1 to len(new) of `worth` are single features; only those of the best plan count.
         alone = np.where(plans[best][:, new].T, worth[1 : 1 + len(new)], np.inf)
         stops = (plans[best] == state).all(axis=1)
         return np.where(stops, -1, new[alone.argmin(axis=0)])

@@ -157,6 +157,7 @@ def pick_features(
     picked: list[int] = []
     while True:
         new = prices.after(known).alone
+        # What taken features explain but for rounding would otherwise look like a new direction.
         left[:, (left**2).sum(axis=0) <= _LEVEL * lengths] = 0.0
         gains, sizes = _gains(left, features)
         error = float(left[:, 0] @ left[:, 0])

@@ -194,7 +194,7 @@ class CostedClassifier(TableClassifier):
     def _features_of(self, reads: BoolArray) -> BoolArray:
         """Features that must be bought to read inputs: (…, n_inputs) to (…, n_features)."""
         feature = self.encoding_.input_feature
-        brings = feature[:, None] == np.arange(len(self.costs_.names))
+        brings = feature[:, None] == np.arange(len(self.costs_.names))  # (n_inputs, n_features)
         bought: BoolArray = reads @ brings
         return bought
 

@@ -158,7 +158,7 @@ class ClassifierTree:
         tree, error = self, self.error(values, targets, row_weights)
         for node in range(len(self.kept) - 1, 0, -1):
             if not tree.kept[node] or tree.kept[2 * node + 1 : 2 * node + 3].any():
-                continue
+                continue  # rows could not reach a child without its parent
             kept = tree.kept.copy()
             kept[node] = False
             smaller = replace(tree, kept=kept)

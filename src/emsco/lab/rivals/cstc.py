@@ -310,6 +310,8 @@ class Block:
         here = problem.row_weights * _reach(up, 0)[node]
         if node >= tree.first_leaf:
             return cls.of_leaf(problem, here, squares[0])
+        # A line moves its own node's answers, and rows between the two subtrees below it. So the
+        # block needs, for each way, where rows end, their errors there and what paths have bought.
         missed = (scores - problem.targets) ** 2
         ways = [_reach(up, child) for child in (2 * node + 1, 2 * node + 2)]
         ends = [way[tree.first_leaf :][under] for way in ways]
@@ -377,7 +379,7 @@ def grow(problem: SoftProblem, depth: int) -> SoftTree:
     squares = np.zeros((n_nodes, len(problem.costs)))
     for node in range(n_nodes):
         parent = (node - 1) // 2
-        if node:
+        if node:  # start from the parent's line, whose features are paid for on this path
             lines[node] = lines[parent]
             squares[node] = squares[parent] + lines[parent, :-2] ** 2 @ problem.reads.T
         block = Block.of_leaf(problem, reach[node], squares[node])

@@ -205,6 +205,8 @@ class _Chooser:
             left = most - _cost(prices, taken)
             may = [f for f in range(len(new)) if f not in taken and new[f] <= left]
             measured: set[int] = set()
+            # Gains seldom grow as features are taken: an old gain is an upper bound, and only the
+            # leader is measured anew, until it stays the leader.
             while may and (best := max(may, key=(gains / per).__getitem__)) not in measured:
                 gains[best] = self.loss(taken) - self.loss(taken | {best})
                 measured.add(best)

@@ -206,6 +206,7 @@ def _cuts(sizes: IntArray, n_groups: int) -> list[int]:
 
     `least[i]` is that sum for the levels from i on. It grows group by group, from the last.
     """
+    # Dynamic programming over the start of a group: `ends` remembers where each group should end.
     total, n_levels = np.cumsum([0, *sizes]), len(sizes)
     least = (total[-1] - total) ** 2.0
     least[-1] = np.inf  # a group has a level
