@@ -94,7 +94,7 @@ def test_counts_of_other_classes_are_refused():
 def test_a_notebook_shows_the_classes_and_the_commonest():
     html = make_cascade(classes=("well", "ill")).evaluate(ROWS, np.repeat("ill", 60))._repr_html_()
     assert "<th>as ill</th>" in html
-    assert "Always answering &quot;ill&quot; would be right for 100.0% of the rows" in html
+    assert "Always answering &quot;ill&quot; is correct for 100.0% of the rows" in html
     assert "The labels given are no better than that." in html
 
 

@@ -68,7 +68,7 @@ def test_a_share_of_nothing_is_left_blank():
 def test_a_label_stays_on_its_line():
     found = ByClass(("a\nb", "\t"), ((30, 0, 0), (0, 20, 0)))
     assert len(class_text(found, 78)) == 3
-    assert class_notes(found)[0].startswith('Always answering "a b" would')
+    assert class_notes(found)[0].startswith('Always answering "a b" is')
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_label_stays_on_its_line():
 def test_the_commonest_class_is_named_with_quotes_if_it_is_text(label, said):
     found = ByClass(("other", label), ((10, 0, 0), (0, 30, 0)))
     assert class_notes(found) == [
-        f"Always answering {said} would be right for 75.0% of the rows, at no cost."
+        f"Always answering {said} is correct for 75.0% of the rows, at no cost."
     ]
 
 
@@ -95,4 +95,4 @@ def test_a_notebook_has_the_table_and_the_notes():
     html = class_html(found)
     assert "<b>" not in html
     assert "<th>as well</th>" in html
-    assert "would be right for" in html
+    assert "is correct for" in html

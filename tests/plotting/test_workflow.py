@@ -1,8 +1,11 @@
 """Pictures of cascades: all that a flow has, inside its boxes and its page."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.handmade import (
+    make_front,
     make_front_of_thresholds,
     make_rows,
 )
@@ -150,3 +153,13 @@ def test_a_picture_of_one_stage_for_all_says_so():
     assert picture.conditions() == ["answers all"]
     assert picture.ending() == "without a label"
     assert cascade_picture(front, 1).ending() == "never sure"
+
+
+@pytest.mark.parametrize("width", [3.4, 10.0])
+def test_the_plot_of_a_cascade_has_delays_where_values_come_later(width):
+    front = make_front()
+    slow = replace(front, costs=front.costs.with_delays({"scan": 2, "biopsy": 7}))
+    words = words_of(slow.plot_cascade(0, width=width))
+    for delay in ("cost3.5perrowdelay0", "cost13.5perrowdelay2", "meandelay3.3"):
+        assert delay in words
+    assert "delay" not in words_of(front.plot_cascade(0, width=width))

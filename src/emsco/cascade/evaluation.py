@@ -435,18 +435,22 @@ class Evaluation(Objectives):
 
     def figure_lines(self, *, percent: bool = True) -> list[tuple[str, str, str, str]]:
         """Return name, value with interval, promised value and verdict of the three figures."""
-        at, promises = self.intervals, self.promise.promises if self.promise else ()
-        limits = [one.promise.limit for one in promises]
-        cost, low, high, *told = aligned([self.cost, *at.cost, *limits[2:]])
-        told = [*(f"{limit:{'.1%' if percent else '.3f'}}" for limit in limits[:2]), *told]
+        at = self.intervals
         share = partial(percent_with, digits=1) if percent else share_with
-        verdicts = [str(one.verdict) for one in promises] or [""] * 3
+        limits = [one.promise.limit for one in self.promise.promises] if self.promise else []
+        # The promised cost, if any, has as many decimals as the one that was seen.
+        cost, low, high, *promised_cost = aligned([self.cost, *at.cost, *limits[2:]])
         values = {
             "coverage": share(self.coverage, *at.coverage),
             "accuracy": share(self.accuracy, *at.accuracy),
             "cost": f"{cost} ({low} to {high})",
         }
-        return list(zip(values, values.values(), told or [""] * 3, verdicts, strict=True))
+        if self.promise is None:
+            return [(name, value, "", "") for name, value in values.items()]
+        promised = [f"{limit:.1%}" if percent else f"{limit:.3f}" for limit in limits[:2]]
+        verdicts = [str(one.verdict) for one in self.promise.promises]
+        columns = (values, values.values(), [*promised, *promised_cost], verdicts)
+        return list(zip(*columns, strict=True))
 
     def _repr_html_(self) -> str:
         """Show the figures, a line per exit, per class and per subgroup, for notebooks."""
@@ -490,19 +494,23 @@ class Evaluation(Objectives):
         """Show the figures, then a line per exit, per class and per subgroup."""
         lines, at = [f"{self.title}:"], self.intervals
         for name, value, promised, verdict in self.figure_lines(percent=False):
-            told = f"; {self.promise.basis} {promised}: {verdict}" if self.promise else ""
-            lines.append(f"  {name:<9} {value}{told}")
-        lines += [f"  delay     {self.delays_in_words}"] if self.worst_delay else []
-        lines += [] if self.total is None else [f"  total     {self.total}"]
+            against = f"; {self.promise.basis} {promised}: {verdict}" if self.promise else ""
+            lines.append(f"  {name:<9} {value}{against}")
+        if self.worst_delay:
+            lines.append(f"  delay     {self.delays_in_words}")
+        if self.total is not None:
+            lines.append(f"  total     {self.total}")
         costs = aligned([report.cost for report in self.exits], digits=6)
         within = (*at.exits, Interval(0.0, 1.0))
         for report, cost, limits in zip(self.exits, costs, within, strict=False):
-            accuracy = f", accuracy {share_with(report.accuracy, *limits)}"
             n_rows = whole(report.n_rows)
             rows = f"{n_rows:>7} {'row ' if n_rows == '1' else 'rows'}"
-            said = accuracy if report.gives_labels else ""
-            said = f", delay {report.delay:g}{said}" if self.worst_delay else said
-            lines.append(f"  {report.place:<9} {rows} at cost {cost}{said}")
+            line = f"  {report.place:<9} {rows} at cost {cost}"
+            if self.worst_delay:
+                line += f", delay {report.delay:g}"
+            if report.gives_labels:
+                line += f", accuracy {share_with(report.accuracy, *limits)}"
+            lines.append(line)
         lines += [f"  {line}" for line in class_text(self.by_class, _TEXT_WIDTH, at)]
         lines += class_notes(self.by_class)
         lines += [] if self.by is None else self.by.text(_TEXT_WIDTH)

@@ -35,7 +35,12 @@ def text_size(text: str, size: float, weight: str = "normal") -> tuple[float, fl
     """
     lines = text.split("\n")
     width = max(_line_width(line, size, weight) for line in lines)
-    return width, len(lines) * LINE * size / 72
+    return width, lines_height(len(lines), size)
+
+
+def lines_height(n_lines: int, size: float) -> float:
+    """Height of lines of text in inches."""
+    return n_lines * LINE * size / 72
 
 
 @lru_cache(maxsize=4096)
@@ -149,15 +154,20 @@ class Canvas:
         self.shape(corners, facecolor="#fff3c4")
         self.text(x, y, word, 6.5, va="center", ha="center")
 
-    def arrow(self, x: float, y: float, right: float, down: float, **look: Any) -> None:
+    def arrow(self, x: float, y: float, right: float, down: float) -> None:
         """Add the tip of an arrow that points to the right or downwards."""
         back, wing = 0.075, 0.05
         foot = (x - back * right, y - back * down)
         sides = [(foot[0] + s * wing * down, foot[1] + s * wing * right) for s in (-1, 1)]
-        self.shape([*sides, (x, y)], **({"facecolor": "0.35", "edgecolor": "none"} | look))
+        self.shape([*sides, (x, y)], facecolor="0.35", edgecolor="none")
 
-    def draw(self, axes: Any, scale: float = 1.0) -> None:
-        """Draw everything on axes, with sizes of text and lines multiplied by `scale`."""
+    def draw(self, axes: Any, width: float, height: float, scale: float) -> None:
+        """Draw everything on axes of `width` by `height`, in units of the canvas.
+
+        Sizes of text and lines are multiplied by `scale`.
+        """
+        axes.set(xlim=(0, width), ylim=(height, 0))
+        axes.set_axis_off()
         for mark in self.marks:
             mark(axes, scale)
 
@@ -181,9 +191,7 @@ def draw_canvas(lay_out: Callable[[float], Canvas], width: float, ax: Axes | Non
         scale *= _SHRINK
         canvas = lay_out(width / scale)
     figure = new_figure(scale * canvas.width, scale * canvas.height)
-    axes = figure.add_axes((0, 0, 1, 1))
-    _empty(axes, canvas.width, canvas.height)
-    canvas.draw(axes, scale)
+    canvas.draw(figure.add_axes((0, 0, 1, 1)), canvas.width, canvas.height, scale)
     return figure
 
 
@@ -197,19 +205,10 @@ def _draw_into(ax: Any, lay_out: Callable[[float], Canvas]) -> Figure:
     width, height = size.width / figure.dpi, size.height / figure.dpi
     scale = min(1.0, width / NARROWEST)
     canvas = lay_out(width / scale)
-    while not _fits(canvas, width, height, scale) and scale > _TINIEST:
+    while scale > _TINIEST and (
+        scale * canvas.height > height or scale * canvas.width > width * 1.001
+    ):
         scale *= _SHRINK
         canvas = lay_out(width / scale)
-    _empty(ax, width / scale, height / scale)
-    canvas.draw(ax, scale)
+    canvas.draw(ax, width / scale, height / scale, scale)
     return figure
-
-
-def _fits(canvas: Canvas, width: float, height: float, scale: float) -> bool:
-    return scale * canvas.height <= height and scale * canvas.width <= width * 1.001
-
-
-def _empty(axes: Any, width: float, height: float) -> None:
-    axes.set_xlim(0, width)
-    axes.set_ylim(height, 0)
-    axes.set_axis_off()

@@ -110,7 +110,7 @@ def class_notes(
     label = by_class.commonest
     name = f'"{_name(label)}"' if isinstance(label, str) else _name(label)
     share = f"{by_class.commonest_share:.1%}"
-    lines.append(f"Always answering {name} would be right for {share} of the rows, at no cost.")
+    lines.append(f"Always answering {name} is correct for {share} of the rows, at no cost.")
     if not by_class.beats_commonest:
         lines.append("The labels given are no better than that.")
     return lines

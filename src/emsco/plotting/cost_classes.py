@@ -11,7 +11,7 @@ import numpy as np
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import NEVER
 from emsco.designs.design import Design
-from emsco.plotting.canvas import LINE, Canvas, draw_canvas, text_size, wrap_items
+from emsco.plotting.canvas import Canvas, draw_canvas, lines_height, text_size, wrap_items
 from emsco.plotting.figures import COLUMN
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _lay_out(record: CostClasses, width: float) -> Canvas:
     widths = _widths(record, width - 2 * _MARGIN - first)
     width = sum(widths) + 2 * _MARGIN + first
     head = [
-        wrap_items(_words(c), w - _PAD, _SIZE, "bold", "")
+        wrap_items(c.split(" "), w - _PAD, _SIZE, "bold", "")
         for c, w in zip(record.columns, widths, strict=True)
     ]
     body = [
@@ -165,18 +165,14 @@ def _lay_out(record: CostClasses, width: float) -> Canvas:
     return canvas
 
 
-def _words(text: str) -> list[str]:
-    return text.split(" ")
-
-
 def _unbreakable(names: list[str]) -> list[str]:
     """List the texts that stay on one line: every word, and a short heading."""
     heading = names[:1] if len(names[0]) <= _SHORT else []
-    return [*heading, *(f"{word}," for name in names for word in _words(name))]
+    return [*heading, *(f"{word}," for name in names for word in name.split(" "))]
 
 
 def _height(cells: list[list[str]]) -> float:
-    return max(1, *map(len, cells)) * LINE * _SIZE / 72 + 2 * _PAD
+    return lines_height(max(1, *map(len, cells)), _SIZE) + 2 * _PAD
 
 
 def _widths(record: CostClasses, room: float) -> list[float]:

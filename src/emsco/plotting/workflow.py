@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from emsco._base.text import counted
 from emsco.costs import Fee, fees_paid
 from emsco.designs.thresholds import answers_all
-from emsco.plotting.canvas import LINE, Canvas, draw_canvas, text_size, wrap_items
+from emsco.plotting.canvas import Canvas, draw_canvas, lines_height, text_size, wrap_items
 from emsco.plotting.figures import COLUMN, check_currency, unit_of
 from emsco.plotting.flow import Flow, FlowStage
 
@@ -165,14 +165,20 @@ def draw_cascade(picture: CascadePicture, width: float = COLUMN, ax: Axes | None
 
 
 def _lay_out(picture: CascadePicture, width: float) -> Canvas:
-    lead, tail = _lead(picture), _tail(picture)
-    side = (width - 2 * _MARGIN - lead - tail) / len(picture.flow.stages)
-    headings = (
-        text_size(picture.heading(stage), _HEAD, "bold")[0] for stage in picture.flow.stages
-    )
-    if side - _BESIDE_BOX >= max(_LEAST_BOX, max(headings) + 0.16):
+    """Put the stages side by side if the box of each has room for its heading."""
+    stages = picture.flow.stages
+    # A row of stages has the number of rows before it, and the rejected rows after it.
+    lead = 0.28 + _widest(picture.start().split(" ", 1), _HEAD, "bold")
+    tail = 0.16 + _widest(picture.rejected(), _SIZE)
+    side = (width - 2 * _MARGIN - lead - tail) / len(stages)
+    heading = _widest([picture.heading(stage) for stage in stages], _HEAD, "bold")
+    if side - _BESIDE_BOX >= max(_LEAST_BOX, heading + 0.16):
         return _lay_beside(picture, width, lead, side)
     return _lay_below(picture, width)
+
+
+def _widest(lines: Sequence[str], size: float, weight: str = "normal") -> float:
+    return max(text_size(line, size, weight)[0] for line in lines)
 
 
 def _lay_below(picture: CascadePicture, width: float) -> Canvas:
@@ -181,14 +187,14 @@ def _lay_below(picture: CascadePicture, width: float) -> Canvas:
     stages = picture.flow.stages
     boxes = [wrap_items(picture.features(stage), inner - 0.16, _SIZE) for stage in stages]
     exits = [_wrapped(picture.leaving(stage), width - _MARGIN - right) for stage in stages]
-    gates = [max(_DIAMOND[1], _lines_height(len(lines))) for lines in exits]
+    gates = [max(_DIAMOND[1], lines_height(len(lines), _SIZE)) for lines in exits]
     ending = wrap_items(picture.rejected(), inner - 0.16, _SIZE, between="; ")
     legend = _legend(picture, inner)
     height = 0.75 + 0.42 * len(stages) + sum(map(_box_height, boxes)) + sum(gates)
-    height += _lines_height(len(ending) + len(legend))
+    height += lines_height(len(ending) + len(legend), _SIZE)
     canvas = Canvas(width, height)
     canvas.text(_MARGIN, _MARGIN, picture.start(), _HEAD, weight="bold")
-    y = 0.26
+    y = 0.26  # below the number of rows; each stage is a box, then a gate that rows leave through
     for stage, box, lines, gate in zip(stages, boxes, exits, gates, strict=True):
         y = _stream(canvas, (spine, y), 0.16, _going(stage.reached, picture))
         canvas.box(_MARGIN, y, inner, _box_height(box), **_BOX)
@@ -208,9 +214,9 @@ def _lay_below(picture: CascadePicture, width: float) -> Canvas:
         more = f"{counted(stage.staying, 'row')} {word}"
         canvas.text(spine + 0.28, y - 0.1, more, 6.5, va="center", color="0.35")
     y = _stream(canvas, (spine, y), 0.08, _going(picture.flow.rejected, picture))
-    canvas.box(_MARGIN, y, inner, _lines_height(len(ending)) + 0.12, **_REJECT)
+    canvas.box(_MARGIN, y, inner, lines_height(len(ending), _SIZE) + 0.12, **_REJECT)
     canvas.text(_MARGIN + 0.08, y + 0.05, ending, _SIZE)
-    _draw_legend(canvas, legend, y + _lines_height(len(ending)) + 0.2)
+    _draw_legend(canvas, legend, y + lines_height(len(ending), _SIZE) + 0.2)
     return canvas
 
 
@@ -223,8 +229,8 @@ def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float)
     ending, legend = picture.rejected(), _legend(picture, width - 2 * _MARGIN)
     tallest = max([*map(_box_height, boxes), _DIAMOND[1]])
     leave = tallest / 2 + 0.42
-    below = _MARGIN + max(tallest, leave + tallest / 2 + _lines_height(max(map(len, exits))))
-    canvas = Canvas(width, below + 0.12 + _lines_height(len(legend) + 1) + 0.14)
+    below = _MARGIN + max(tallest, leave + tallest / 2 + lines_height(max(map(len, exits)), _SIZE))
+    canvas = Canvas(width, below + 0.12 + lines_height(len(legend) + 1, _SIZE) + 0.14)
     spine = _MARGIN + tallest / 2
     canvas.text(_MARGIN, spine, picture.start().split(" ", 1), _HEAD, weight="bold", va="center")
     for i, (stage, box, lines) in enumerate(zip(stages, boxes, exits, strict=True)):
@@ -240,12 +246,12 @@ def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float)
         _stream(canvas, (gate, spine), x + side - gate, going, down=False, tip=None)
         _stream(canvas, (gate, spine), leave - 0.06, _leaving(stage, picture), tip=0.03)
         canvas.diamond(gate, spine, *_DIAMOND, picture.question(stage))
-        shift = min(gate, width - _MARGIN - max(text_size(one, _SIZE)[0] for one in lines) / 2)
+        shift = min(gate, width - _MARGIN - _widest(lines, _SIZE) / 2)
         canvas.text(shift, spine + leave, lines, _SIZE, ha="center")
     end = _MARGIN + lead + len(stages) * side
     never_sure = _going(picture.flow.rejected, picture)
     _stream(canvas, (end - 0.22, spine), 0.24, never_sure, down=False)
-    room, tall = width - _MARGIN - end - 0.02, _lines_height(len(ending)) + 0.12
+    room, tall = width - _MARGIN - end - 0.02, lines_height(len(ending), _SIZE) + 0.12
     canvas.box(end + 0.02, spine - tall / 2, room, tall, **_REJECT)
     canvas.text(end + 0.08, spine, ending, _SIZE, va="center")
     _draw_legend(canvas, legend, below + 0.12)
@@ -254,11 +260,11 @@ def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float)
 
 def _describe(canvas: Canvas, heading: str, box: list[str], x: float, y: float) -> None:
     canvas.text(x, y, heading, _HEAD, weight="bold")
-    canvas.text(x, y + _lines_height(1, _HEAD), box, _SIZE)
+    canvas.text(x, y + lines_height(1, _HEAD), box, _SIZE)
 
 
 def _box_height(lines: list[str]) -> float:
-    return _lines_height(1, _HEAD) + _lines_height(len(lines)) + 0.1
+    return lines_height(1, _HEAD) + lines_height(len(lines), _SIZE) + 0.1
 
 
 def _wrapped(lines: list[str], width: float) -> list[str]:
@@ -323,16 +329,3 @@ def _draw_legend(canvas: Canvas, lines: list[str], y: float) -> None:
 
 def _thick(rows: float, picture: CascadePicture) -> float:
     return max(_FULL * picture.flow.share(rows), _THIN) if rows > 0 else 0.0
-
-
-def _lines_height(n_lines: int, size: float = _SIZE) -> float:
-    return n_lines * LINE * size / 72
-
-
-def _lead(picture: CascadePicture) -> float:
-    words = picture.start().split(" ", 1)
-    return max(text_size(word, _HEAD, "bold")[0] for word in words) + 0.28
-
-
-def _tail(picture: CascadePicture) -> float:
-    return max(text_size(line, _SIZE)[0] for line in picture.rejected()) + 0.16

@@ -307,7 +307,7 @@ def test_results_by_class_fit_and_show_labels_as_they_are(width):
     assert "[/b] :smi…" in text
     for line in evaluation.by_class.counts:
         assert any(words[-3:] == list(map(str, line)) for words in map(str.split, text.split("\n")))
-    assert 'Always answering "[/b] :smi…" would be right for 50.0% of the rows' in text
+    assert 'Always answering "[/b] :smi…" is correct for 50.0% of the rows' in text
 
 
 def test_of_too_many_classes_to_show_the_terminal_says_where_all_are():

@@ -1,9 +1,12 @@
 """Results by class on the explorer page: all numbers, in few bytes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from support.handmade import make_front
 
-from emsco.app.explorer.contents import classes_of
+from emsco.app.explorer.contents import classes_of, front_contents
 from emsco.stats.by_class import ByClass
 
 
@@ -50,3 +53,10 @@ def test_designs_that_nobody_counted_have_no_classes(n):
 def test_weights_are_rounded():
     found = classes_of([by_class(2, weights=np.full(500, 1 / 3))], [None], [True])
     assert max(len(str(count)) for count in found["scored"]["counts"][0]) <= 11
+
+
+def test_the_page_has_delays_after_each_stage():
+    front = make_front()
+    slow = replace(front, costs=front.costs.with_delays({"scan": 2, "biopsy": 7}))
+    assert front_contents(slow, title="it", deploy="{number}")["waits"] == [[0, 2, 9], [7, 7]]
+    assert front_contents(front, title="it", deploy="{number}")["waits"] is None

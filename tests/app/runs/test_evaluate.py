@@ -280,14 +280,14 @@ def test_the_command_shows_the_new_rows_by_class_and_the_commonest(clinic):
         assert shown in lines
         assert " ".join([label, *map(str, by_class.counts[i])]) in lines
     share = f"{max((clinic.y == label).mean() for label in LABELS):.1%}"
-    assert f'Always answering "{by_class.commonest}" would be right for {share} of the' in text
+    assert f'Always answering "{by_class.commonest}" is correct for {share} of the' in text
     assert "no better" not in text
 
 
 def test_the_command_says_if_labels_are_no_better_than_the_commonest(clinic, tmp_path):
     path = write_rows(tmp_path / "new.csv", clinic.X, np.full(90, "well"))
     text = emsco("evaluate", clinic.run.folder, path).stdout
-    assert 'Always answering "well" would be right for 100.0% of the rows, at no cost.' in text
+    assert 'Always answering "well" is correct for 100.0% of the rows, at no cost.' in text
     assert "The labels given are no better than that." in text
 
 
