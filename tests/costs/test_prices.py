@@ -206,7 +206,7 @@ def test_prices_without_a_common_unit_are_rounded_to_nothing_that_shows():
     prices = np.random.default_rng(0).uniform(size=(1, 50)) * 1e-7
     found = ScoredPrices.from_rows(
         features=costs.costs,
-        fees=Fees.none(2),
+        fees=Fees.from_fees([], "abcd"[:2]),
         evaluation=0.0,
         priced=np.array([0]),
         prices=prices,

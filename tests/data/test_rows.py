@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,8 +10,8 @@ import pytest
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
-from emsco.data.rows import check_finite, check_in_memory, table_rows, warn_of_ids
-from emsco.errors import DataError, Hint, Remedy
+from emsco.data.rows import check_finite, check_in_memory, table_rows
+from emsco.errors import DataError
 
 NAMES = ("age", "sex", "scan")
 VALUES = np.array([[63.0, 1.0, 0.25], [41.0, 0.0, -7.5]])
@@ -206,26 +204,6 @@ class TestFinite:
         rows[7, 1] = np.inf
         with pytest.raises(DataError, match=r"got infinity .* in column 'sex', row 7"):
             check_finite(rows, NAMES, gaps=True)
-
-
-@pytest.mark.parametrize(
-    ("ids", "others"),
-    [
-        ({"a": np.arange(50)}, {}),
-        ({"a": np.arange(50.0), "b": [f"p{i}" for i in range(50)]}, {"c": np.arange(50) // 2}),
-        ({}, {"c": np.arange(50) + 0.5, "d": [None, *range(49)], "e": [True, False] * 25}),
-    ],
-)
-def test_whole_numbers_and_texts_that_all_differ_may_be_ids(ids, others):
-    table = pa.table({**others, **ids})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warn_of_ids(table)
-        warn_of_ids(table.slice(0, 49))
-    assert len(caught) == bool(ids)
-    for one in caught:
-        assert one.message.hint == Hint(Remedy.DROP, tuple(ids))
-        assert str(one.message).endswith(f"drop {', '.join(map(repr, ids))}.")
 
 
 def test_pandas_columns_may_be_called_like_attributes_of_other_tables():

@@ -132,7 +132,8 @@ def parse_document(
     """Return the body of a document's text; messages call the document `where`."""
     try:
         whole = parse_json(content, _distinct, parse_constant=_no_constant)
-        checksum = _checksum(whole.get("body") if isinstance(whole, dict) else None)
+        body_text = _canonical(whole.get("body") if isinstance(whole, dict) else None)
+        checksum = hashlib.sha256(body_text.encode()).hexdigest()
     except (RecursionError, TypeError, ValueError) as error:
         raise FileError(f"{where} must be valid JSON, got a damaged file ({error}).") from None
     if not isinstance(whole, dict) or whole.get("emsco") != kind:
@@ -328,10 +329,6 @@ def _start(kind: str, form: int) -> str:
 def _about(kind: str, form: int) -> dict[str, Any]:
     """Say what a document is; found once, since to ask for the version reads a file."""
     return {"emsco": kind, "format": form, "written_by": f"emsco {version('emsco')}"}
-
-
-def _checksum(body: Any) -> str:
-    return hashlib.sha256(_canonical(body).encode()).hexdigest()
 
 
 def _canonical(body: Any, *, allow_nan: bool = True) -> str:

@@ -159,11 +159,6 @@ class Fees:
     members: BoolArray
 
     @classmethod
-    def none(cls, n_features: int) -> Self:
-        """Return no fees for so many features."""
-        return cls(np.zeros(0, dtype=np.int64), np.zeros((0, n_features), dtype=np.bool_))
-
-    @classmethod
     def from_fees(cls, fees: Sequence[Fee], names: Sequence[str]) -> Self:
         """Return fees of the features `names`."""
         members = [[name in fee.features for name in names] for fee in fees]

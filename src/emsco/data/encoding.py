@@ -22,7 +22,7 @@ from emsco.data.rows import (
     check_finite,
     column_names,
 )
-from emsco.errors import DataError, Hint, Remedy, Row
+from emsco.errors import DataError, Hint, Remedy
 
 GAPS = ("refuse", "impute", "skip")
 _KINDS = {"number": "numbers", "truth": "truth values", "category": "text"}
@@ -170,7 +170,15 @@ class Encoding:
             for i, code in enumerate(self.codes):
                 inputs = rows[:, self.starts[i] : self.starts[i + 1]]
                 code.fill(inputs, columns.read(i), what, first_row, gaps=self.gaps != "refuse")
-        self._check_values(rows, what, first_row)
+        # A missing category is NaN in all of its inputs, so this finds it, too.
+        check_finite(
+            rows,
+            self.input_columns,
+            what,
+            first_row,
+            gaps=self.gaps != "refuse",
+            way_out=_WAY_OUT,
+        )
         return rows
 
     def rows_of(
@@ -323,16 +331,6 @@ class Encoding:
             for name, members in self._members.items()
         }
 
-    def with_missing(self, is_any: Any, is_all: Any, what: str) -> Encoding:
-        """Return the encoding of a table, of which columns some or all values are missing."""
-        if is_all.any():
-            empty = self.columns[int(np.argmax(is_all))]
-            raise DataError(f"{what} must have values in column {empty!r}, got only missing ones.")
-        if self.gaps == "skip":
-            return self
-        codes = [replace(code, marks_missing=bool(is_any[i])) for i, code in enumerate(self.codes)]
-        return replace(self, codes=tuple(codes))
-
     def _with_marks(self, numbers: FloatArray) -> FloatArray:
         """Return the numbers, with an input after each column that marks missing values."""
         if self.n_inputs == len(self.codes):
@@ -343,31 +341,6 @@ class Encoding:
             if code.marks_missing:
                 rows[:, self.starts[i] + 1] = np.isnan(numbers[:, i])
         return rows
-
-    def _check_values(self, rows: FloatArray, what: str, first_row: int) -> None:
-        """Refuse infinity, absurd sizes and, with "refuse", missing values."""
-        if self.gaps == "refuse":
-            for i, code in enumerate(self.codes):
-                if code.kind == "category":
-                    missing = np.isnan(rows[:, self.starts[i]])
-                    if missing.any():
-                        row = first_row + int(np.argmax(missing))
-                        raise DataError(
-                            f"{what} must have no missing value (empty cell or NaN), got one in "
-                            f"column {code.name!r}, ",
-                            Row(row),
-                            "; ",
-                            _WAY_OUT,
-                            ".",
-                        )
-        check_finite(
-            rows,
-            self.input_columns,
-            what,
-            first_row,
-            gaps=self.gaps != "refuse",
-            way_out=_WAY_OUT,
-        )
 
 
 class PartedTable(ABC):
@@ -418,17 +391,21 @@ class PartedTable(ABC):
         some_missing, all_missing = zip(
             *self.run(_missing_in_part, encoding, each=self.places), strict=True
         )
-        return encoding.with_missing(
-            np.any(some_missing, axis=0), np.all(all_missing, axis=0), self.what
+        if (is_empty := np.all(all_missing, axis=0)).any():
+            raise self._without_values(names[int(np.argmax(is_empty))])
+        if gaps == "skip":
+            return encoding
+        has_gaps = np.any(some_missing, axis=0).tolist()
+        codes = tuple(
+            replace(code, marks_missing=marks) for code, marks in zip(codes, has_gaps, strict=True)
         )
+        return replace(encoding, codes=codes)
 
     def _joined(self, name: str, codes: Sequence[ColumnCode | None]) -> ColumnCode:
         """Join the codes of one column in all parts, which must be of one kind."""
         known = [(code, part) for code, part in zip(codes, self.parts, strict=True) if code]
         if not known:
-            raise DataError(
-                f"{self.what} must have values in column {name!r}, got only missing ones."
-            )
+            raise self._without_values(name)
         first, where = known[0]
         for code, part in known:
             if code.kind != first.kind:
@@ -438,6 +415,9 @@ class PartedTable(ABC):
                 )
         categories = {text for code, _ in known for text in code.categories}
         return ColumnCode.of_categories(name, first.kind, categories, self.what)
+
+    def _without_values(self, name: str) -> DataError:
+        return DataError(f"{self.what} must have values in column {name!r}, got only missing ones.")
 
     def priced(self, prices: Sequence[RowPrice]) -> Any:
         """Return a table of the columns that prices are taken from."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
@@ -16,12 +15,11 @@ from emsco._base.text import brief, some, what_was_meant
 from emsco._base.typing import AnyArray, FloatArray, Kind
 from emsco._base.workers import by_parts
 from emsco._kernels.judgement import count_unusable
-from emsco.errors import DataError, EMSCOWarning, Hint, Remedy, Row
+from emsco.errors import DataError, Hint, Row
 
 NUMBERS = (float, Real, np.bool_, Decimal)  # types of a single number
 LARGEST = 1e100  # so that squares can be summed
 _BLOCK = 65_536
-_MANY = 50  # in so many rows, hardly any column but an id has a different value in each
 # Kinds of arrays that hold neither numbers nor text.
 _UNUSABLE = {
     "S": "bytes",
@@ -389,32 +387,3 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
         return str(int(float(value)))
     return str(value)
-
-
-def warn_of_ids(table: Any) -> None:
-    """Warn of columns of a PyArrow table that may be ids, from which no model can learn."""
-    names = [name for name in table.column_names if _may_be_id(table.column(name))]
-    if not names:
-        return
-    which = f"column {names[0]!r} has" if len(names) == 1 else f"columns {some(names)} have"
-    an_id = "it is an id" if len(names) == 1 else "they are ids"
-    drop = Hint(Remedy.DROP, tuple(names[:5]))
-    warnings.warn(
-        EMSCOWarning(f"{which} a different value in every row; if {an_id}, ", drop, "."),
-        stacklevel=4,
-    )
-
-
-def _may_be_id(column: Any) -> bool:
-    """Tell whether each of many rows has a different text or whole number."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    kind = column.type
-    if len(column) < _MANY or column.null_count:
-        return False
-    if kind in (pa.float32(), pa.float64()):
-        whole = compute.all(compute.equal(column, compute.floor(column))).as_py()
-    else:
-        whole = pa.types.is_integer(kind) or arrow_kind(column) == "category"
-    return bool(whole) and len(column.unique()) == len(column)

@@ -92,7 +92,11 @@ class TrainingData:
     def fingerprints(self) -> dict[str, Any]:
         """Return plain values that identify the data."""
         return {
-            "X": self._fingerprint_of_rows(),
+            "X": (
+                self.rows.fingerprint()
+                if isinstance(self.rows, RowsElsewhere)
+                else fingerprint_of_rows(self.rows)
+            ),
             "y": fingerprint(self.labels),
             "sample_weight": None if self.weights is None else fingerprint(self.weights),
             "feature names": self.costs.names,
@@ -104,10 +108,6 @@ class TrainingData:
             **({} if self.prices is None else {"prices": fingerprint(self.prices)}),
             "gaps": self.encoding.gaps,
         }
-
-    def _fingerprint_of_rows(self) -> str:
-        rows = self.rows
-        return rows.fingerprint() if isinstance(rows, RowsElsewhere) else fingerprint_of_rows(rows)
 
     def missing(self) -> BoolArray | None:
         """Return a mask of missing values, (n_rows, n_features), if stages skip them; else None."""

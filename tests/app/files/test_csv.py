@@ -11,13 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emsco._base.documents import Fields
 from emsco.app.files.csv import CsvFile
 from emsco.app.files.reading import Reading
 from emsco.app.files.sources import FitFiles
 from emsco.app.files.tables import column_names, read_chunks, read_labelled, settled_reading
-from emsco.data.dates import are_dates, date_order, days_of, is_date
-from emsco.errors import DataError, FileError, ParameterError, ReadingWarning
+from emsco.data.dates import date_order
+from emsco.errors import DataError, ParameterError, ReadingWarning
 
 
 @pytest.fixture
@@ -180,33 +179,6 @@ def test_new_rows_are_read_with_the_same_markers(written):
 # Dates
 
 
-@pytest.mark.parametrize(
-    ("text", "days"),
-    [("1970-01-02", 1), ("02.01.1970", 1), ("1970/1/2", 1), ("1970-01-01T12:00", 0.5)],
-)
-def test_dates_are_days_since_1970(text, days):
-    assert days_of(text, "days") == days
-
-
-@settings(max_examples=50)
-@given(st.dates(min_value=datetime.date(1000, 1, 1)), st.times(timezones=st.none()))
-def test_every_date_is_read_back(day, time):
-    moment = datetime.datetime.combine(day, time.replace(microsecond=0))
-    wanted = (moment - datetime.datetime(1970, 1, 1)).total_seconds() / 86_400
-    for text in (str(moment), moment.isoformat(), moment.strftime("%d.%m.%Y %H:%M:%S")):
-        assert is_date(text)
-        assert days_of(text, "days") == pytest.approx(wanted, abs=1e-5)
-    slashed = day.strftime("%m/%d/%Y")
-    assert days_of(slashed, "month-first") == (day - datetime.date(1970, 1, 1)).days
-
-
-def test_what_is_no_date_is_none():
-    texts = ["2026-13-01", "31/31/2026", "1.5.7", "12:30", "2026", "red", "1/2/26"]
-    assert not any(map(is_date, texts))
-    assert days_of("red", "days") is None
-    assert not are_dates(["2026-01-01", "red"])
-
-
 def test_an_order_is_clear_if_one_date_tells(written):
     assert date_order(["1/2/2026", "13/2/2026"]) == "day-first"
     assert date_order(["1/2/2026", "2/13/2026"]) == "month-first"
@@ -297,42 +269,6 @@ def test_a_bad_weight_is_told_by_its_line(written):
 
 
 # What is told
-
-
-@pytest.mark.parametrize(
-    ("told", "words"),
-    [
-        ({"separator": "::"}, "separator must be one character, or tab, got '::'"),
-        ({"decimal": ";"}, 'decimal must be one of ".", ","'),
-        ({"dates": "day"}, "dates must be one of .*; did you mean 'days'"),
-        ({"decimal": ",", "separator": ","}, "decimal must differ from the separator"),
-    ],
-)
-def test_what_no_file_can_have_is_refused(told, words):
-    with pytest.raises(ParameterError, match=words):
-        Reading(**told)
-
-
-@settings(max_examples=30)
-@given(
-    st.none() | st.lists(st.sampled_from(["?", "-9", "x"]), max_size=2).map(tuple),
-    st.sampled_from([None, ";", "\t", "|"]),
-    st.sampled_from([None, ".", ","]),
-    st.sampled_from([None, True, False]),
-    st.sampled_from([None, "days", "month-first"]),
-)
-def test_a_reading_survives_a_file(na, separator, decimal, header, dates):
-    reading = Reading(na, separator, decimal, header, dates)
-    assert Reading.from_dict(Fields(reading.to_dict(), "reading")) == reading
-    assert reading.over(Reading()) == Reading().over(reading) == reading
-
-
-@pytest.mark.parametrize(
-    "fields", [{"dates": "soon"}, {"header": 1}, {"na": "?"}, {"separator": 5}]
-)
-def test_a_false_reading_of_a_file_is_refused(fields):
-    with pytest.raises(FileError, match="reading"):
-        Reading.from_dict(Fields(fields, "reading"))
 
 
 def test_a_target_that_is_dropped_is_refused():

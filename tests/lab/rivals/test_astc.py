@@ -77,7 +77,7 @@ def test_paid_features_come_first_then_the_best_gain_per_cost():
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(400, 3))
     targets = inputs @ [3.0, 2.0, 1.0]
-    prices = SetCosts(np.array([9.0, 1.0, 1.0]), Fees.none(3))
+    prices = SetCosts(np.array([9.0, 1.0, 1.0]), Fees.from_fees([], "abcd"[:3]))
     rest = inputs, targets, np.ones(400), np.eye(3, dtype=bool), prices
     assert pick_features(*rest, np.zeros(3, bool), 99.0).tolist() == [1, 2, 0]
     assert pick_features(*rest, np.array([False, False, True]), 99.0).tolist() == [2, 1, 0]
@@ -89,7 +89,7 @@ def test_noise_and_copies_are_not_picked():
     signal = rng.normal(size=(1000, 1))
     inputs = np.column_stack([signal, signal, np.full(1000, 3.0), rng.normal(size=1000)])
     targets = signal[:, 0] + 0.1 * np.tile([1.0, -1.0], 500)
-    prices = SetCosts(np.ones(4), Fees.none(4))
+    prices = SetCosts(np.ones(4), Fees.from_fees([], "abcd"[:4]))
     rest = np.ones(1000), np.eye(4, dtype=bool), prices, np.zeros(4, bool)
     assert pick_features(inputs, targets, *rest, 9.0).tolist() == [0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.app.files.sources import FitFiles
 from emsco.app.files.tables import joined
 from emsco.costs import FeatureCosts
-from emsco.data.rows import warn_of_ids
+from emsco.data.issues import DataIssueKind, data_issues_of, warnings_of
+from emsco.data.training import TrainingData
 from emsco.data.weights import check_weights
 from emsco.errors import DataError, Parameter
 from emsco.lab import (
@@ -64,7 +66,10 @@ def _read(files: FitFiles, gaps: str = "refuse") -> _Read:
     read = files.read(cv=0.5, gaps=gaps)
     table, y, weights = read.rows.table, read.rows.y, read.rows.weights
     if files.costs is None:
-        warn_of_ids(table)
+        data = TrainingData.from_table(table, y, None, read.costs, gaps)
+        ids = [one for one in data_issues_of(data) if one.kind is DataIssueKind.IDENTIFIER]
+        for warning in warnings_of(ids):
+            warnings.warn(warning, stacklevel=3)
     test = None
     if read.test is not None:
         test = np.arange(len(y), len(y) + len(read.test.y))
