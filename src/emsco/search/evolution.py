@@ -39,6 +39,21 @@ from emsco.search.settings import SearchSettings
 MOST_FEATURES = 16  # whose subsets can be listed
 _FADE = 0.2  # worth of a subset that differs in one more feature
 _SHARE = 0.6  # most of all subsets that are proposed or scored
+_SLOPE = 0.1  # weight of the summed shortfalls in a distance, beside the smallest one
+_POOL = 4096
+_DRAWS = 160
+_PARENTS_AT_ONCE = 8
+_STAGE_BIAS = 2.0
+_SIDE_TURN = 3  # the side line has every third generation,
+_SIDE_UNTIL = 60  # until this one
+_DECIMALS = 12  # of a balanced accuracy
+_SMALL = 10**9  # designs; smaller spaces are searched thoroughly
+_LEVEL_RATE = 0.3  # of children with a threshold that their parent does not have
+_FIRST_CHAINS = 10  # generations until chains are first made of fitted subsets
+_SMALL_FIRST = 5  # generations until new subsets are sought in small spaces
+_MORE = 1.2  # growth of the number of subsets until chains are made again
+_MUCH_MORE = 1.5  # the same if thresholds are searched, when chains take longer
+_SUBSETS = 0.18  # new subsets for each design of the budget
 
 
 class NearbySubsets:
@@ -109,23 +124,6 @@ def _numbers(designs: StageArray) -> IntArray:
     return numbers
 
 
-_SLOPE = 0.1  # weight of the summed shortfalls in a distance, beside the smallest one
-_POOL = 4096
-_DRAWS = 160
-_PARENTS_AT_ONCE = 8
-_STAGE_BIAS = 2.0
-_SIDE_TURN = 3  # the side line has every third generation,
-_SIDE_UNTIL = 60  # until this one
-_DECIMALS = 12  # of a balanced accuracy
-_SMALL = 10**9  # designs; smaller spaces are searched thoroughly
-_LEVEL_RATE = 0.3  # of children with a threshold that their parent does not have
-_FIRST_CHAINS = 10  # generations until chains are first made of fitted subsets
-_SMALL_FIRST = 5  # generations until new subsets are sought in small spaces
-_MORE = 1.2  # growth of the number of subsets until chains are made again
-_MUCH_MORE = 1.5  # the same if thresholds are searched, when chains take longer
-_SUBSETS = 0.18  # new subsets for each design of the budget
-
-
 @dataclass(frozen=True, slots=True)
 class _Variation:
     """How to breed a generation."""
@@ -140,57 +138,64 @@ _THOROUGH = _Variation(per_parent=40, mutants=0.3, crossed=0.0, best=300)
 _WIDE = _Variation(per_parent=10, mutants=0.5, crossed=0.8, best=100)
 
 
-@dataclass(slots=True, eq=False)
-class _Pool:
-    """Scored designs that may still become parents."""
-
-    designs: StageArray
-    points: FloatArray  # coverage, accuracy, share of the total cost saved
-    # Added to the distance: for repeated objectives, for costs above a limit, for each visit.
-    handicap: FloatArray
-
-    def keep(self, which: IntArray | BoolArray) -> None:
-        self.designs = self.designs[which]
-        self.points = self.points[which]
-        self.handicap = self.handicap[which]
-
-    def add(self, designs: StageArray, points: FloatArray, handicap: FloatArray) -> None:
-        self.designs = np.concatenate([self.designs, designs])
-        self.points = np.concatenate([self.points, points])
-        self.handicap = np.concatenate([self.handicap, handicap])
-
-
 class _Line:
-    """Designs that descend from the same first designs, and the front they have reached."""
+    """A line of descent: designs from the same first ones, and the front they have reached.
+
+    Scored designs that may still become parents are its pool.
+
+    Attributes
+    ----------
+    asked : ndarray of shape (n_designs, n_features)
+        Designs to score next, or those being scored.
+    archive : Archive
+    designs : ndarray of shape (n_pool, n_features)
+        The pool.
+    points : ndarray of shape (n_pool, 3)
+        Coverage, accuracy and share of the total cost saved.
+    handicap : ndarray of shape (n_pool,)
+        Added to the distance behind the front: for repeated objectives, for costs above a limit,
+        and for each visit as a parent.
+    """
 
     def __init__(self, first: StageArray, total_cost: float) -> None:
         self.archive = Archive(first.shape[1], total_cost)
         self.asked = first
+        self.designs = self.archive.designs
+        self.points: FloatArray = np.zeros((0, 3))
+        self.handicap: FloatArray = np.zeros(0)
         self._total_cost = total_cost
         self._vectors = Slots(UNBOUNDED, n_words=3)
-        self._pool = _Pool(self.archive.designs, np.zeros((0, 3)), np.zeros(0))
 
     def take(self, designs: StageArray, scores: Scores, row: float) -> None:
         """Add designs to the pool; `row` is the share of one row."""
         handicap = self._repeats(scores) * row + scores.beyond
-        self._pool.add(designs, self._points(scores), handicap)
+        self._add(designs, self._points(scores), handicap)
 
     def join(self, other: _Line, archive: Archive) -> None:
         """Take over the pool of another line; `archive` holds the designs of both."""
         self.archive = archive
-        self._pool.add(other._pool.designs, other._pool.points, other._pool.handicap)
+        self.asked = np.concatenate([self.asked, other.asked])
+        self._add(other.designs, other.points, other.handicap)
 
-    def by_promise(self, rng: Generator) -> _Pool:
+    def sort(self, rng: Generator) -> None:
         """Sort the pool by distance behind the front plus handicap, and cut it."""
-        pool = self._pool
-        distances = np.empty(len(pool.points))
+        distances = np.empty(len(self.points))
         front = self._points(self.archive.front()[1])
-        measure_distances(pool.points, front, _SLOPE, distances)
-        pool.keep(np.lexsort((rng.random(len(distances)), distances + pool.handicap))[:_POOL])
-        return pool
+        measure_distances(self.points, front, _SLOPE, distances)
+        self.keep(np.lexsort((rng.random(len(distances)), distances + self.handicap))[:_POOL])
+
+    def keep(self, which: IntArray | BoolArray) -> None:
+        """Keep some designs of the pool."""
+        self.designs = self.designs[which]
+        self.points = self.points[which]
+        self.handicap = self.handicap[which]
+
+    def _add(self, designs: StageArray, points: FloatArray, handicap: FloatArray) -> None:
+        self.designs = np.concatenate([self.designs, designs])
+        self.points = np.concatenate([self.points, points])
+        self.handicap = np.concatenate([self.handicap, handicap])
 
     def _points(self, scores: Scores) -> FloatArray:
-        """Coverage, accuracy and share of the total cost saved."""
         saved = 1 - scores.cost / self._total_cost
         return np.column_stack([scores.coverage, scores.accuracy, saved])
 
@@ -211,8 +216,19 @@ class _Line:
 class EvolutionSearch:
     """Varies the designs nearest to the front, and never asks for a design twice.
 
-    A single line of descent may stay in the region where it began. Therefore a second line, with
-    first designs of its own, is bred apart for a while and then joins the first.
+    Designs of a generation come from one of four sources:
+
+    - *relatives*: neighbours and mutants of the best designs of a line of descent. A single line
+      may stay in the region where it began. Therefore a side line, with first designs of its own,
+      is bred apart every third generation, and joins the main line after 60.
+    - *new subsets*, where the features are few enough to list all subsets: once chains have been
+      made, the main task is to have subsets fitted that good chains may be made of.
+    - *chains*: the best designs made of all subsets that are fitted already. They are made outside,
+      between generations, whenever `wants_chains`; `take_chains` takes them.
+    - *strangers*: random designs, when nothing near the front is left.
+
+    A gene has the stage of its feature in the low bits and the level of that stage's threshold in
+    the high ones. Operators work on the stages alone (`stages_of`); children then inherit levels.
 
     Parameters
     ----------
@@ -274,33 +290,40 @@ class EvolutionSearch:
 
     def tell(self, scores: Scores) -> None:
         """Take the scores of the designs last asked for, and breed the next ones."""
-        fresh = self.archive.add(self._line.asked, scores)
-        self._front = self.archive.front()
+        line, designs = self._line, self._line.asked
         # The side line starts behind the front, so it does not count against patience.
-        if self._line is self._main:
+        if line is self._main:
             self._same_front += 1
-        if fresh:
-            self._same_front = 0
-        if self._line.archive is not self.archive:
-            self._line.archive.add(self._line.asked, scores)
-        row = self._per_row / scores.n_rows
-        self._line.take(self._line.asked, scores, row)
+        self._add(line, designs, scores)
+        if self._nearby:
+            self._nearby.note(designs)
         self.generation += 1
         self.stop_reason = self._reason_to_stop()
-        if self._nearby:
-            self._nearby.note(self._line.asked)
-        if self.stop_reason is None:
-            if self._line is self._side and self.generation >= _SIDE_UNTIL:
-                self._line.asked = self._line.asked[:0]
-            elif self._nearby and self._linked_at:
-                self._line.asked = self._new_subsets(self._nearby, row)
-            else:
-                self._line.asked = self._breed(self._line, row)
-            self._line = self._next_line()
-            if not len(self._line.asked):
-                self._line.asked = self._strangers()
-            if not len(self._line.asked):
-                self.stop_reason = StopReason(Stop.EXHAUSTED, n_designs=len(self._seen))
+        if self.stop_reason is not None:
+            return
+        line.asked = self._next_designs(line, self._per_row / scores.n_rows)
+        self._line = self._next_line()
+        if not len(self._line.asked):
+            self._line.asked = self._strangers()
+        if not len(self._line.asked):
+            self.stop_reason = StopReason(Stop.EXHAUSTED, n_designs=len(self._seen))
+
+    def _add(self, line: _Line, designs: StageArray, scores: Scores) -> None:
+        """Add scored designs to the front and to a line of descent."""
+        if self.archive.add(designs, scores):
+            self._same_front = 0
+        if line.archive is not self.archive:
+            line.archive.add(designs, scores)
+        line.take(designs, scores, self._per_row / scores.n_rows)
+        self._front = self.archive.front()
+
+    def _next_designs(self, line: _Line, row: float) -> StageArray:
+        """Designs that a line asks for next; none at the end of the side line."""
+        if line is self._side and self.generation >= _SIDE_UNTIL:
+            return line.asked[:0]
+        if self._nearby and self._linked_at and len(new := self._new_subsets(self._nearby)):
+            return new
+        return self._breed(line, row)
 
     @property
     def wants_chains(self) -> bool:
@@ -315,8 +338,8 @@ class EvolutionSearch:
 
     def promising(self, most_subsets: int) -> WordArray:
         """Subsets of the designs that come nearest to the front, the nearest first."""
-        pool = self._main.by_promise(self._rng)
-        stages = stages_of(np.concatenate([self.front[0], pool.designs]))
+        self._main.sort(self._rng)
+        stages = stages_of(np.concatenate([self.front[0], self._main.designs]))
         words = subset_words(stages, int(stage_counts(stages).max()))
         flat = words.reshape(-1, words.shape[2])
         first = np.sort(np.unique(flat, axis=0, return_index=True)[1])
@@ -339,17 +362,15 @@ class EvolutionSearch:
             self._linked_at = self._nearby.n_known
             self._join_lines()
         had = {design.tobytes() for design in self.archive.designs}
-        new = [i for i, design in enumerate(designs) if _is_new(design.tobytes(), had)]
+        new = []
+        for i, design in enumerate(designs):
+            if design.tobytes() not in had:
+                had.add(design.tobytes())
+                new.append(i)
         if scores is None or not new:
             return
         self._unseen(designs[new])
-        designs, scores = designs[new], scores[np.array(new)]
-        if self.archive.add(designs, scores):
-            self._same_front = 0
-        if self._main.archive is not self.archive:
-            self._main.archive.add(designs, scores)
-        self._main.take(designs, scores, self._per_row / scores.n_rows)
-        self._front = self.archive.front()
+        self._add(self._main, designs[new], scores[np.array(new)])
 
     @property
     def front(self) -> tuple[StageArray, Scores]:
@@ -384,7 +405,6 @@ class EvolutionSearch:
         if self._side is None:
             return
         self._main.join(self._side, self.archive)
-        self._main.asked = np.concatenate([self._main.asked, self._side.asked])
         self._side, self._line = None, self._main
 
     def _first_designs(self) -> StageArray:
@@ -415,37 +435,35 @@ class EvolutionSearch:
     def _strangers(self) -> StageArray:
         """Random unseen designs, once those near the front are used up; empty if none is left."""
         while len(self._seen) < self._n_designs:
-            found = random_designs(self._settings.population_size, self.space, self._rng)
-            if len(unseen := self._unseen(random_levels(found, self._grid, self._rng))):
+            stages = random_designs(self._settings.population_size, self.space, self._rng)
+            if len(unseen := self._unseen(random_levels(stages, self._grid, self._rng))):
                 return unseen
         return self._line.asked[:0]
 
-    def _new_subsets(self, nearby: NearbySubsets, row: float) -> StageArray:
-        """Designs with subsets that no design has had, near to those of the front."""
+    def _new_subsets(self, nearby: NearbySubsets) -> StageArray:
+        """Designs with subsets that no design has had, near to those of the front; maybe none."""
         settings = self._settings
         budget = round(_SUBSETS * settings.population_size * settings.generations)
         left = min(nearby.most, budget) - nearby.n_known
         n_subsets = -(-left // (settings.generations - self.generation))
-        if n_subsets > 0:
-            found = nearby.propose(self.front[0], n_subsets)
-            if len(new := self._unseen(self._grid.complete(found))):
-                return new
-        return self._breed(self._line, row)
+        if n_subsets <= 0:
+            return self._line.asked[:0]
+        return self._unseen(self._grid.complete(nearby.propose(self.front[0], n_subsets)))
 
     def _breed(self, line: _Line, visit: float) -> StageArray:
         """Unseen relatives of a line's best designs; each visit adds `visit` to the handicap."""
-        pool, size = line.by_promise(self._rng), self._settings.population_size
-        children = [self._mutants(pool.designs[: self._variation.best])]
-        exhausted = np.zeros(len(pool.designs), dtype=np.bool_)
+        line.sort(self._rng)
+        children = [self._mutants(line.designs[: self._variation.best])]
+        exhausted = np.zeros(len(line.designs), dtype=np.bool_)
         for start in range(0, len(exhausted), _PARENTS_AT_ONCE):
-            most = size - sum(map(len, children))
+            most = self._settings.population_size - sum(map(len, children))
             if not most:
                 break
-            chosen = slice(start, start + _PARENTS_AT_ONCE)
-            some, exhausted[chosen] = self._children(pool.designs[chosen], most)
-            pool.handicap[chosen] += visit
+            parents = slice(start, start + _PARENTS_AT_ONCE)
+            some, exhausted[parents] = self._children(line.designs[parents], most)
+            line.handicap[parents] += visit
             children.append(some)
-        pool.keep(~exhausted)
+        line.keep(~exhausted)
         return np.concatenate(children)
 
     def _mutants(self, best: StageArray) -> StageArray:
@@ -453,8 +471,7 @@ class EvolutionSearch:
         settings, variation = self._settings, self._variation
         n_mutants = round(variation.mutants * settings.population_size)
         first, second = best[self._rng.integers(len(best), size=(2, n_mutants))]
-        parents = stages_of(first), stages_of(second)
-        children = recombine(*parents, variation.crossed, self._rng)
+        children = recombine(stages_of(first), stages_of(second), variation.crossed, self._rng)
         rate = 1 / len(self._costs)
         children = mutate(children, rate, _STAGE_BIAS, self.space, self._rng)
         return self._unseen(self._with_levels(children, first))
@@ -462,14 +479,14 @@ class EvolutionSearch:
     def _children(self, parents: StageArray, most: int) -> tuple[StageArray, BoolArray]:
         """Unseen neighbours of the parents, and whether each parent has no more of them."""
         stages, parent = neighbours(stages_of(parents), self.space, _DRAWS, self._rng)
-        found = self._with_levels(stages, parents[parent])
-        new = self._seen.find(design_keys(found)) < 0
-        found, parent = found[new], parent[new]
+        children = self._with_levels(stages, parents[parent])
+        new = self._seen.find(design_keys(children)) < 0
+        children, parent = children[new], parent[new]
         n_new = np.bincount(parent, minlength=len(parents))
         place = np.arange(len(parent)) - np.repeat(np.cumsum(n_new) - n_new, n_new)
         chosen = np.flatnonzero(place < self._variation.per_parent)[:most]
         all_drawn = n_steps(stages_of(parents), self.space.allow_exclusion) <= _DRAWS
-        return self._unseen(found[chosen]), all_drawn & (n_new == 0)
+        return self._unseen(children[chosen]), all_drawn & (n_new == 0)
 
     def _with_levels(self, stages: StageArray, parents: StageArray) -> StageArray:
         """Children with the thresholds of their parents, some of them changed."""
@@ -491,11 +508,3 @@ class EvolutionSearch:
         if settings.patience is not None and self._same_front >= settings.patience:
             return StopReason(Stop.SAME_FRONT, settings.patience)
         return None
-
-
-def _is_new(key: bytes, had: set[bytes]) -> bool:
-    """Whether a key was not there yet; now it is."""
-    if key in had:
-        return False
-    had.add(key)
-    return True

@@ -1,4 +1,7 @@
-"""Refine a search: score the designs near its front again, by better models than it used."""
+"""Refine a search: score the designs near its front again, by better models than it used.
+
+`runners_up` are other designs near a front, which new rows may prefer.
+"""
 
 from __future__ import annotations
 
@@ -33,106 +36,16 @@ from emsco.search.archive import Archive
 from emsco.search.links import linked_front
 from emsco.search.loop import SearchResult, Stop, StopReason
 
-MOST_RUNNERS_UP = 1000
-_NEAR = 2.0  # standard errors
-_AT_ONCE = 1024  # designs that are compared with a front together
-MAX_STARTS = 60  # designs of a front whose neighbours are tried
-MAX_TRIED = 5000  # designs that a search has scored
-
-
-def runners_up(
-    front: StageArray,
-    scored: StageArray,
-    evaluator: Evaluator,
-    space: DesignSpace,
-    *,
-    all_fitted: bool = False,
-    most: int = MOST_RUNNERS_UP,
-    max_tried: int = MAX_TRIED,
-    max_starts: int = MAX_STARTS,
-) -> StageArray:
-    """Return designs that are near a front in all objectives, in no order.
-
-    They are taken from the designs that a search has scored, and from neighbours of its front: the
-    same stages with another threshold and, if `all_fitted`, a feature in another stage. No model
-    has to be fitted for them. At most `max_tried` scored designs and the neighbours of at most
-    `max_starts` of the front are tried.
-    """
-    rng = np.random.default_rng(len(front))
-    scored = scored[np.lexsort(design_keys(scored).T)]  # in whichever order they were scored
-    scored = scored[rng.permutation(len(scored))[:max_tried]]
-    starts = front[rng.permutation(len(front))[:max_starts]]
-    tried = [scored, _other_levels(starts, evaluator.grid)]
-    if all_fitted:
-        tried.append(_other_stages(starts, space, evaluator.grid))
-    designs = np.concatenate(tried)
-    first = np.unique(design_keys(designs), axis=0, return_index=True)[1]
-    designs = designs[np.sort(first)]
-    scores = evaluator.score(designs)
-    near = _behind(scores, evaluator.score(front), evaluator.costs.total) <= _NEAR
-    kept = rng.permutation(np.flatnonzero(near & scores.feasible))[:most]
-    found: StageArray = designs[kept]
-    if found.size:
-        found = found[~evaluator.refused(found)]
-    return found
-
-
-def _behind(scores: Scores, front: Scores, total_cost: float) -> FloatArray:
-    """Standard errors by which each design is behind the nearest of a front, in the worst figure.
-
-    They are those of a share of a half of all scored rows, and of a cost that varies like it.
-    """
-    error = 0.5 / np.sqrt(scores.n_rows)
-    scale = np.array([error, error, error * (total_cost or 1.0)])
-    of_front, own = _figures(front) / scale, _figures(scores) / scale
-    behind = np.empty(len(own))
-    for part in slices(len(own), _AT_ONCE):
-        apart = (of_front[None] - own[part, None]).max(axis=2)
-        behind[part] = apart.min(axis=1)
-    return behind
-
-
-def _figures(scores: Scores) -> FloatArray:
-    return np.column_stack([scores.coverage, scores.accuracy, -scores.cost])
-
-
-def _other_levels(designs: StageArray, grid: ThresholdGrid) -> StageArray:
-    """Return designs that differ from these in the threshold of one stage."""
-    found = [designs[:0]]
-    n_stages, stages = stage_counts(designs), stages_of(designs)
-    own = levels_of(designs, int(n_stages.max()))
-    for stage in range(own.shape[1]):
-        for is_last, levels in ((False, grid.early), (True, grid.last)):
-            here = np.flatnonzero((n_stages > stage) & ((n_stages == stage + 1) == is_last))
-            for level in levels if here.size else ():
-                changed = own[here]
-                changed[:, stage] = level
-                found.append(with_levels(stages[here], changed))
-    return np.concatenate(found)
-
-
-def _other_stages(designs: StageArray, space: DesignSpace, grid: ThresholdGrid) -> StageArray:
-    """Return designs that differ from these in the stage of one feature."""
-    found = [designs[:0]]
-    lowest = NEVER if space.allow_exclusion else 0
-    for design in designs:
-        stages = stages_of(design[None])
-        moves = np.repeat(stages, len(design) * (int(stages.max()) + 1 - lowest), axis=0)
-        places = np.arange(len(moves))
-        moves[places, places % len(design)] = lowest + places // len(design)
-        moves = compress(moves[(moves >= 0).any(axis=1)])
-        moves = moves[space.holds(moves)]
-        found.append(inherit_levels(moves, design[None], grid))
-    return np.concatenate(found)
-
-
 MOST_SUBSETS = 48  # that get models of their own
 _ENOUGH = 0.9  # coverage that users are likely to ask for
-_AT_ONCE_of_finishing = (
-    8  # subsets fitted together; with a time limit, as many as there are threads
-)
+_FITS_AT_ONCE = 8  # subsets fitted together; with a time limit, as many as there are threads
 _MOST_CHAINS = 50_000
 _WIDTH, _NARROWEST = 64, 8  # chains that end in the same subset, if thresholds are searched
+MOST_RUNNERS_UP = 1000
+_NEAR = 2.0  # standard errors
+_COMPARED_AT_ONCE = 1024  # designs that are compared with a front together
+MAX_STARTS = 60  # designs of a front whose neighbours are tried
+MAX_TRIED = 5000  # designs that a search has scored
 
 
 class RefinementEnd(Enum):
@@ -245,7 +158,6 @@ def finish_search(
     n_fitted, end = _fit(subsets, evaluator, time_limit, report)
     if not n_fitted and result.stop_reason.cause is Stop.INTERRUPTED:
         end = RefinementEnd.INTERRUPTED  # Ctrl-C in the search leaves no time
-    names = searched_with, finished_with
     try:
         designs = _designs_of(subsets[:n_fitted], evaluator, space, picked)
         scores = evaluator.score(designs) if len(designs) else None
@@ -257,11 +169,12 @@ def finish_search(
     if scores is None or not scores.feasible.any():
         if end is RefinementEnd.COMPLETE:
             end = RefinementEnd.NOTHING_FEASIBLE
-        return replace(result, stop_reason=reason), Refinement(*names, 0, 0, end)
+        refinement = Refinement(searched_with, finished_with, 0, 0, end)
+        return replace(result, stop_reason=reason), refinement
     archive = Archive(designs.shape[1], evaluator.costs.total)
     archive.add(designs, scores)
-    found = SearchResult.from_archive(archive, result.records, reason)
-    return found, Refinement(*names, n_fitted, len(designs), end)
+    refined = SearchResult.from_archive(archive, result.records, reason)
+    return refined, Refinement(searched_with, finished_with, n_fitted, len(designs), end)
 
 
 def _designs_of(
@@ -283,12 +196,11 @@ def _designs_of(
     else:
         chains = inherit_levels(chains_of(subsets, space), picked[:1], evaluator.grid)
     known = {one.tobytes() for one in subsets}
-    own = [
-        design
-        for design, stages in zip(picked, stages_of(picked), strict=True)
-        if all(one.tobytes() in known for one in nested_subsets(stages[None], stages.max() + 1)[0])
+    are_known = [
+        all(one.tobytes() in known for one in nested_subsets(stages[None], stages.max() + 1)[0])
+        for stages in stages_of(picked)
     ]
-    return np.unique(np.concatenate([chains, *(one[None] for one in own)]), axis=0)
+    return np.unique(np.concatenate([chains, picked[are_known]]), axis=0)
 
 
 def _reason(result: SearchResult, end: RefinementEnd) -> StopReason:
@@ -310,9 +222,9 @@ def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
     not agree with the cheapest. The remaining designs follow, the one that misses this least first.
     """
     behind = scores.errors_behind(everything)
-    found: IntArray = np.lexsort((scores.cost, np.maximum(behind, 1.0)))
+    order: IntArray = np.lexsort((scores.cost, np.maximum(behind, 1.0)))
     n_good = int((behind <= 1.0).sum())
-    return np.concatenate([found[:n_good][_halving(n_good)], found[n_good:]])
+    return np.concatenate([order[:n_good][_halving(n_good)], order[n_good:]])
 
 
 def order_by_budget(scores: Scores, total_cost: float) -> IntArray:
@@ -325,8 +237,8 @@ def order_by_budget(scores: Scores, total_cost: float) -> IntArray:
     accuracy = np.where(enough[by_cost], scores.accuracy[by_cost], -1.0)
     best = np.maximum.accumulate(accuracy)
     is_step = np.concatenate([[True], accuracy[1:] > best[:-1]])
-    found = by_cost[is_step]
-    return np.concatenate([found[spread_order(scores[found], total_cost)], by_cost[~is_step]])
+    steps = by_cost[is_step]
+    return np.concatenate([steps[spread_order(scores[steps], total_cost)], by_cost[~is_step]])
 
 
 def _halving(n: int) -> IntArray:
@@ -358,8 +270,8 @@ def spread_order(scores: Scores, total_cost: float) -> IntArray:
 
 
 def _distances(figures: FloatArray, i: int) -> FloatArray:
-    found: FloatArray = np.linalg.norm(figures - figures[i], axis=1)
-    return found
+    distances: FloatArray = np.linalg.norm(figures - figures[i], axis=1)
+    return distances
 
 
 def wanted_subsets(designs: StageArray, most: int) -> BoolArray:
@@ -369,13 +281,13 @@ def wanted_subsets(designs: StageArray, most: int) -> BoolArray:
     `most`.
     """
     everything = np.ones(designs.shape[1], dtype=np.bool_)
-    found = {everything.tobytes(): everything}
+    wanted = {everything.tobytes(): everything}
     for i, design in enumerate(stages_of(designs)):
         chain = nested_subsets(design[None], int(design.max()) + 1)[0]
-        new = {one.tobytes(): one for one in chain if one.tobytes() not in found}
-        if i == 0 or len(found) + len(new) <= most:
-            found.update(new)
-    return np.array(list(found.values()))
+        new = {one.tobytes(): one for one in chain if one.tobytes() not in wanted}
+        if i == 0 or len(wanted) + len(new) <= most:
+            wanted.update(new)
+    return np.array(list(wanted.values()))
 
 
 def chains_of(subsets: BoolArray, space: DesignSpace) -> StageArray:
@@ -387,13 +299,13 @@ def chains_of(subsets: BoolArray, space: DesignSpace) -> StageArray:
     lacks: BoolArray = np.asarray((subsets[:, None] & ~subsets[None]).any(axis=2))
     larger = [np.flatnonzero(~lacks[i] & lacks[:, i]).tolist() for i in range(len(subsets))]
     chains: list[tuple[int, ...]] = [(i,) for i in range(len(subsets))]
-    found: list[StageArray] = []
-    while chains and len(found) < _MOST_CHAINS:
-        found += [_design(subsets, chain) for chain in chains]
+    designs: list[StageArray] = []
+    while chains and len(designs) < _MOST_CHAINS:
+        designs += [_design(subsets, chain) for chain in chains]
         grown = chains if len(chains[0]) < space.deepest else []
         chains = [(*chain, i) for chain in grown for i in larger[chain[-1]]]
-    designs = np.array(found[:_MOST_CHAINS], dtype=np.int16).reshape(-1, subsets.shape[1])
-    return designs[space.holds(designs)]
+    genes = np.array(designs[:_MOST_CHAINS], dtype=np.int16).reshape(-1, subsets.shape[1])
+    return genes[space.holds(genes)]
 
 
 def _design(subsets: BoolArray, chain: tuple[int, ...]) -> StageArray:
@@ -409,7 +321,7 @@ def _fit(
 ) -> tuple[int, RefinementEnd]:
     """Fit subsets in their order; return how many there was time for, and how it ended."""
     started, n_fitted = perf_counter(), 0
-    at_once = _AT_ONCE_of_finishing if time_limit is None else evaluator.bank.n_jobs
+    at_once = _FITS_AT_ONCE if time_limit is None else evaluator.bank.n_jobs
     if report:
         report(0, len(subsets))
     try:
@@ -426,3 +338,86 @@ def _fit(
         warnings.warn(message, InterruptedWarning, stacklevel=6)
         return n_fitted, RefinementEnd.INTERRUPTED
     return n_fitted, RefinementEnd.COMPLETE
+
+
+def runners_up(
+    front: StageArray,
+    scored: StageArray,
+    evaluator: Evaluator,
+    space: DesignSpace,
+    *,
+    all_fitted: bool = False,
+    most: int = MOST_RUNNERS_UP,
+    max_tried: int = MAX_TRIED,
+    max_starts: int = MAX_STARTS,
+) -> StageArray:
+    """Return designs that are near a front in all objectives, in no order.
+
+    They are taken from the designs that a search has scored, and from neighbours of its front: the
+    same stages with another threshold and, if `all_fitted`, a feature in another stage. No model
+    has to be fitted for them. At most `max_tried` scored designs and the neighbours of at most
+    `max_starts` of the front are tried.
+    """
+    rng = np.random.default_rng(len(front))
+    scored = scored[np.lexsort(design_keys(scored).T)]  # in whichever order they were scored
+    scored = scored[rng.permutation(len(scored))[:max_tried]]
+    starts = front[rng.permutation(len(front))[:max_starts]]
+    tried = [scored, _other_levels(starts, evaluator.grid)]
+    if all_fitted:
+        tried.append(_other_stages(starts, space, evaluator.grid))
+    designs = np.concatenate(tried)
+    first = np.unique(design_keys(designs), axis=0, return_index=True)[1]
+    designs = designs[np.sort(first)]
+    scores = evaluator.score(designs)
+    near = _behind(scores, evaluator.score(front), evaluator.costs.total) <= _NEAR
+    kept: StageArray = designs[rng.permutation(np.flatnonzero(near & scores.feasible))[:most]]
+    return kept[~evaluator.refused(kept)] if kept.size else kept
+
+
+def _behind(scores: Scores, front: Scores, total_cost: float) -> FloatArray:
+    """Standard errors by which each design is behind the nearest of a front, in the worst figure.
+
+    They are those of a share of a half of all scored rows, and of a cost that varies like it.
+    """
+    error = 0.5 / np.sqrt(scores.n_rows)
+    scale = np.array([error, error, error * (total_cost or 1.0)])
+    of_front, of_designs = _figures(front) / scale, _figures(scores) / scale
+    behind = np.empty(len(of_designs))
+    for part in slices(len(of_designs), _COMPARED_AT_ONCE):
+        apart = (of_front[None] - of_designs[part, None]).max(axis=2)
+        behind[part] = apart.min(axis=1)
+    return behind
+
+
+def _figures(scores: Scores) -> FloatArray:
+    return np.column_stack([scores.coverage, scores.accuracy, -scores.cost])
+
+
+def _other_levels(designs: StageArray, grid: ThresholdGrid) -> StageArray:
+    """Return designs that differ from these in the threshold of one stage."""
+    n_stages, stages = stage_counts(designs), stages_of(designs)
+    levels = levels_of(designs, int(n_stages.max()))
+    others = [designs[:0]]
+    for stage in range(levels.shape[1]):
+        for is_last, choices in ((False, grid.early), (True, grid.last)):
+            here = np.flatnonzero((n_stages > stage) & ((n_stages == stage + 1) == is_last))
+            for level in choices if here.size else ():
+                changed = levels[here]
+                changed[:, stage] = level
+                others.append(with_levels(stages[here], changed))
+    return np.concatenate(others)
+
+
+def _other_stages(designs: StageArray, space: DesignSpace, grid: ThresholdGrid) -> StageArray:
+    """Return designs that differ from these in the stage of one feature."""
+    others = [designs[:0]]
+    lowest = NEVER if space.allow_exclusion else 0
+    for design in designs:
+        stages = stages_of(design[None])
+        moves = np.repeat(stages, len(design) * (int(stages.max()) + 1 - lowest), axis=0)
+        places = np.arange(len(moves))
+        moves[places, places % len(design)] = lowest + places // len(design)
+        moves = compress(moves[(moves >= 0).any(axis=1)])
+        moves = moves[space.holds(moves)]
+        others.append(inherit_levels(moves, design[None], grid))
+    return np.concatenate(others)
