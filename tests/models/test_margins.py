@@ -14,7 +14,7 @@ from emsco.designs.chromosomes import subsets_of_words
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bits import bits_of_margins, margins_of
 from emsco.models.recipe import StageRecipe
-from emsco.scoring.guesses import KnownMargins
+from emsco.search.links import KnownMargins
 
 BAYES = StageRecipe(GaussianNB(), None, None, 2**28, 1, 0)
 LOGISTIC = StageRecipe(None, None, None, 2**28, 1, 0)

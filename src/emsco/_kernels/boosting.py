@@ -99,11 +99,11 @@ def _loss(rows):
     for i in range(n_rows):
         if n_outputs == 1:
             z = rows.logits[0, i] if rows.labels[i] == 1 else -rows.logits[0, i]
-            own = np.log1p(np.exp(-z)) if z > 0 else np.log1p(np.exp(z)) - z
+            loss = np.log1p(np.exp(-z)) if z > 0 else np.log1p(np.exp(z)) - z
         else:
-            top, own = _exponentials(rows.logits, i)
-            own = np.log(own) + top - rows.logits[rows.labels[i], i]
-        total += rows.weights[i] * own
+            top, loss = _exponentials(rows.logits, i)
+            loss = np.log(loss) + top - rows.logits[rows.labels[i], i]
+        total += rows.weights[i] * loss
         weight += rows.weights[i]
     return total / weight
 
@@ -172,17 +172,17 @@ def _find_split(sums, counts, n_bins, growth, total, best):
     bar, curved = whole, total[1] + growth.l2
     n_rows = int(total[2])
     for a in range(len(sums)):
-        own, there = sums[a], counts[a]
-        has_blank = there[BLANK] > 0
+        by_bin, n_by_bin = sums[a], counts[a]
+        has_blank = n_by_bin[BLANK] > 0
         for way in range(2 if has_blank else 1):  # blank rows on the right, then on the left
             g, h, n = 0.0, 0.0, 0
             if way == 1:
-                g, h, n = own[BLANK, 0], own[BLANK, 1], int(there[BLANK])
+                g, h, n = by_bin[BLANK, 0], by_bin[BLANK, 1], int(n_by_bin[BLANK])
             last = n_bins[a] if has_blank and way == 0 else n_bins[a] - 1
             for b in range(last):
-                g += own[b, 0]
-                h += own[b, 1]
-                n += there[b]
+                g += by_bin[b, 0]
+                h += by_bin[b, 1]
+                n += n_by_bin[b]
                 if n < growth.fewest or h < _LEAST_CURVATURE:
                     continue
                 if n_rows - n < growth.fewest or total[1] - h < _LEAST_CURVATURE:
@@ -201,8 +201,8 @@ def _look(node, n_bins, growth, scratch):
     """Find how a leaf would be split, if it has enough rows."""
     if scratch.ends[node, 1] - scratch.ends[node, 0] >= 2 * growth.fewest:
         place = scratch.ends[node, 2]
-        own = scratch.sums[place], scratch.counts[place]
-        _find_split(own[0], own[1], n_bins, growth, scratch.totals[node], scratch.best[node])
+        sums, counts = scratch.sums[place], scratch.counts[place]
+        _find_split(sums, counts, n_bins, growth, scratch.totals[node], scratch.best[node])
 
 
 @helper()
@@ -260,21 +260,21 @@ def _split(tree, node, n_nodes, place, rows, n_bins, growth, trees, scratch):
     """Split a leaf in two, and find how these would be split."""
     a, b = int(scratch.best[node, 1]), int(scratch.best[node, 2])
     blank_left = scratch.best[node, 3] > 0.0
-    first, end, own = scratch.ends[node, 0], scratch.ends[node, 1], scratch.ends[node, 2]
+    first, end, parent = scratch.ends[node, 0], scratch.ends[node, 1], scratch.ends[node, 2]
     middle = _part(rows.codes[a], first, end, b, blank_left, scratch)
     scratch.best[node, 0] = 0.0
     trees.inputs[tree, node], trees.bins[tree, node] = a, b
     trees.blank_left[tree, node], trees.left[tree, node] = blank_left, n_nodes
     is_left_smaller = middle - first <= end - middle
     # The larger child takes the place of its parent.
-    left_place, right_place = (place, own) if is_left_smaller else (own, place)
+    left_place, right_place = (place, parent) if is_left_smaller else (parent, place)
     _begin(tree, trees, scratch, n_nodes, first, middle, left_place)
     _begin(tree, trees, scratch, n_nodes + 1, middle, end, right_place)
     small = n_nodes if is_left_smaller else n_nodes + 1
     large = n_nodes + 1 if is_left_smaller else n_nodes
     at = scratch.ends[small, 0], scratch.ends[small, 1]
     _sum_up(rows.codes, n_bins, at[0], at[1], scratch, place)
-    _take_off(scratch, own, place, n_bins)
+    _take_off(scratch, parent, place, n_bins)
     _add_up(scratch, place, n_bins[0], scratch.totals[small])
     for c in range(3):
         scratch.totals[large, c] = scratch.totals[node, c] - scratch.totals[small, c]

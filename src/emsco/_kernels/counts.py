@@ -190,7 +190,7 @@ def follow_stage(
     number: int,
     winner: LabelArray,
     sure: FloatArray,
-    least: FloatArray,
+    thresholds: FloatArray,
     missing: BoolArray,
     given: LabelArray,
     stage: IntArray,
@@ -199,17 +199,17 @@ def follow_stage(
     """Send the rows that are undecided through one stage of a design.
 
     A row leaves if the stage is sure enough and misses no feature that it buys. `missing` has no
-    entry if none is; `least` has a threshold for each class. In `given`, a label of as many as
+    entry if none is; `thresholds` has one for each class. In `given`, a label of as many as
     there are classes marks a row that is undecided.
     """
-    n_classes = len(least)
+    n_classes = len(thresholds)
     for i in range(len(given)):
         if given[i] < n_classes:
             continue
         label = winner[i]
         confidence[i] = sure[i]
         stage[i] = number
-        if sure[i] >= least[label] and not (len(missing) and missing[i]):
+        if sure[i] >= thresholds[label] and not (len(missing) and missing[i]):
             given[i] = label
 
 
@@ -222,19 +222,19 @@ def add_shares(
     share: SingleArray,
     paid: FloatArray,
     n_classes: int,
-    found: SingleArray,
+    sums: SingleArray,
 ) -> None:
     """Add up the decisions about each distinct row: answered, correct, and what they cost.
 
-    Decision i is about row ``rows[i]`` and counts by ``share[i]``; `found` has three lines.
+    Decision i is about row ``rows[i]`` and counts by ``share[i]``; `sums` has three lines.
     """
     for i in range(len(given)):
         row, part = rows[i], share[i]
         if given[i] < n_classes:
-            found[0, row] += part
+            sums[0, row] += part
             if given[i] == truth[i]:
-                found[1, row] += part
-        found[2, row] += part * np.float32(paid[stage[i]])
+                sums[1, row] += part
+        sums[2, row] += part * np.float32(paid[stage[i]])
 
 
 @helper()

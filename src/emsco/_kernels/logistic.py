@@ -452,10 +452,10 @@ def _turn_many(hessian, size, n_directions, laplacian, half):
                 laplacian[k * n_classes + k] = 0.0
             for k in range(1, n_classes):
                 for other in range(k):
-                    found = hessian[row + k - 1, column + other]
-                    laplacian[k * n_classes + other] = laplacian[other * n_classes + k] = -found
-                    laplacian[k * n_classes + k] += found
-                    laplacian[other * n_classes + other] += found
+                    pair = hessian[row + k - 1, column + other]
+                    laplacian[k * n_classes + other] = laplacian[other * n_classes + k] = -pair
+                    laplacian[k * n_classes + k] += pair
+                    laplacian[other * n_classes + other] += pair
             for k in range(n_classes):
                 total = 0.0
                 for a in range(n_directions):
@@ -467,9 +467,9 @@ def _turn_many(hessian, size, n_directions, laplacian, half):
                 for a in range(n_directions):
                     total += half[b * n_classes + a]
                     less = (a + 1) * half[b * n_classes + a + 1]
-                    found = (total - less) / np.sqrt((a + 1.0) * (a + 2.0))
+                    turned = (total - less) / np.sqrt((a + 1.0) * (a + 2.0))
                     if i > j or a >= b:
-                        hessian[row + a, column + b] = found
+                        hessian[row + a, column + b] = turned
 
 
 @helper(fastmath={"reassoc", "contract", "nsz"})

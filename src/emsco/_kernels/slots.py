@@ -81,16 +81,16 @@ def claim_slots(
 
 
 @kernel()
-def hash_rows(words: AnyArray, found: WordArray) -> None:
-    """Mix the 32-bit words of each row into 64 bits (splitmix64); `found` holds where it begins."""
+def hash_rows(words: AnyArray, hashes: WordArray) -> None:
+    """Mix the 32-bit words of each row into 64 bits (splitmix64), from what `hashes` holds."""
     for i in range(len(words)):
-        h = found[i]
+        h = hashes[i]
         for j in range(words.shape[1]):
             h = (h ^ np.uint64(words[i, j])) + np.uint64(0x9E3779B97F4A7C15)
             h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             h ^= h >> np.uint64(31)
-        found[i] = h
+        hashes[i] = h
 
 
 UNBOUNDED = 2**62  # capacity of slots that never drop a key

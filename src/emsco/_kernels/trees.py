@@ -121,15 +121,15 @@ def code_rows(
     for f in range(len(reads)):
         if not reads[f]:
             continue
-        own = cuts[starts[f] : starts[f + 1]]
+        cuts_here = cuts[starts[f] : starts[f + 1]]
         for r in range(len(rows)):
             x = rows[r, f]
             if x != x:
                 x = fill[f]
-            below, n = 0, len(own)
+            below, n = 0, len(cuts_here)
             while n > 0:
                 half = n // 2
-                if own[below + half] < x:
+                if cuts_here[below + half] < x:
                     below += half + 1
                     n -= half + 1
                 else:

@@ -113,8 +113,8 @@ class Evaluator:
         """Threshold of each class, if all stages have the same."""
         if not self.grid.is_single:
             raise RuntimeError("the stages have thresholds of their own.")
-        own: FloatArray = self.grid.thresholds[0]
-        return own
+        thresholds: FloatArray = self.grid.thresholds[0]
+        return thresholds
 
     @property
     def subsets(self) -> WordArray:
@@ -145,8 +145,15 @@ class Evaluator:
         excess = None
         if self.limits != CostLimits():
             excess = self._excess(spent, paid) + self._late(designs, exits)
-        costs = spent, self.units.per_one, excess
-        return Scores(self.bank.n_rows, exits, correct_exits, *costs, by_class)
+        return Scores(
+            self.bank.n_rows,
+            exits,
+            correct_exits,
+            spent,
+            self.units.per_one,
+            excess,
+            by_class,
+        )
 
     def made_after(self, generation: int, make: Callable[[], StageArray]) -> StageArray:
         """Designs that `make` makes of fitted subsets, or those that the journal has of it."""

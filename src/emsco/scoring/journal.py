@@ -165,9 +165,9 @@ def _check_same(
         differing = ["random_state"]
     else:
         names = [*here, *(name for name in there if name not in here)]
-        found = [name for name in names if there.get(name) != here.get(name)]
-        own = [name for name in found if name != _DERIVED] or found
-        differing = [name + _values(there.get(name), here.get(name)) for name in own]
+        unlike = [name for name in names if there.get(name) != here.get(name)]
+        named = [name for name in unlike if name != _DERIVED] or unlike
+        differing = [name + _values(there.get(name), here.get(name)) for name in named]
     if differing:
         raise CheckpointError(
             f"checkpoint must be of this problem, got {str(folder)!r}, which differs in "
@@ -348,8 +348,8 @@ class Journal:
         them.
         """
         slots = self._known.find(design_keys(designs))
-        found = np.flatnonzero(slots >= 0)
-        return found, self._counts[:, slots[found]]
+        places = np.flatnonzero(slots >= 0)
+        return places, self._counts[:, slots[places]]
 
     def chains(self, generation: int) -> StageArray | None:
         """Designs that were made of fitted subsets after a generation; None if none were yet."""
@@ -373,9 +373,9 @@ class Journal:
         two writes, so a long generation is written bit by bit.
         """
         counts = np.zeros((2, len(designs), self._n_counts), dtype=np.int64)
-        found, known = self.find(designs)
-        counts[:, found] = known
-        rest = np.delete(np.arange(len(designs)), found)
+        places, known = self.find(designs)
+        counts[:, places] = known
+        rest = np.delete(np.arange(len(designs)), places)
         while rest.size:
             part, rest = rest[: self._at_once], rest[self._at_once :]
             started = monotonic()
@@ -390,13 +390,11 @@ class Journal:
         """Write the counts added since the last write."""
         if self._new:
             designs = np.concatenate([some for some, _, _ in self._new])
+            counts = np.concatenate([some for _, some, _ in self._new], axis=1)
+            made_after = np.concatenate([np.full(len(some), step) for some, _, step in self._new])
             rows = np.zeros((len(designs), 2, self._n_counts + 1), dtype=np.int64)
-            rows[:, :, :-1] = np.concatenate([some for _, some, _ in self._new], axis=1).swapaxes(
-                0, 1
-            )
-            rows[:, :, -1] = np.concatenate(
-                [np.full(len(some), step) for some, _, step in self._new]
-            )[:, None]
+            rows[:, :, :-1] = counts.swapaxes(0, 1)
+            rows[:, :, -1] = made_after[:, None]
             self._store.add(designs.astype("<i2").view(np.uint8), rows)
             self._new = []
         self._last_write = monotonic()
@@ -408,7 +406,9 @@ def _chains_of(designs: StageArray, made_after: IntArray) -> dict[int, StageArra
     made = made[np.argsort(made_after[made], kind="stable")]
     steps, firsts = np.unique(made_after[made], return_index=True)
     parts = np.split(made, firsts[1:])
-    return {step: _distinct(designs[own]) for step, own in zip(steps.tolist(), parts, strict=False)}
+    return {
+        step: _distinct(designs[part]) for step, part in zip(steps.tolist(), parts, strict=False)
+    }
 
 
 def _distinct(designs: StageArray) -> StageArray:

@@ -55,8 +55,8 @@ def accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
     )
     ranks = np.empty(len(different), dtype=np.int64)
     ranks[order] = np.arange(len(different))
-    found: IntArray = ranks[place.reshape(-1)]
-    return found
+    by_design: IntArray = ranks[place.reshape(-1)]
+    return by_design
 
 
 def balanced_accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
@@ -284,8 +284,8 @@ def best_balanced_first(designs: StageArray, scores: Scores, total_cost: float) 
 
 def balanced_scores(scores: Scores, total_cost: float) -> FloatArray:
     """Balanced score of each design."""
-    found: FloatArray = balanced_length(scores.coverage, scores.accuracy, scores.cost, total_cost)
-    return found
+    length: FloatArray = balanced_length(scores.coverage, scores.accuracy, scores.cost, total_cost)
+    return length
 
 
 def knee_of(coverage: FloatArray, accuracy: FloatArray, cost: FloatArray) -> int:

@@ -134,9 +134,9 @@ class ScoredRows:
                 for one, n in zip(stages, n_stages, strict=True)
             ]
             self._learn(np.concatenate(chains))
-            given = list(zip(stages, chains, self._thresholds[levels], strict=True))
-            for few in slices(len(given), 2 * self.workers.n_jobs):
-                yield from self.workers.map(lambda own: self._follow(*own), given[few])
+            tasks = list(zip(stages, chains, self._thresholds[levels], strict=True))
+            for few in slices(len(tasks), 2 * self.workers.n_jobs):
+                yield from self.workers.map(lambda task: self._follow(*task), tasks[few])
 
     def guesses(self, subsets: BoolArray) -> LabelArray:
         """Likeliest class of each scored row by the model of each subset, however unsure."""
@@ -160,19 +160,27 @@ class ScoredRows:
         if n_places < len(often):
             whole = np.bincount(rows, self.weights)
             share = (self.weights / np.where(whole > 0, whole, 1)[rows]).astype(np.float32)
-        found = np.zeros((3, len(designs), n_places), dtype=np.float32)
+        shares = np.zeros((3, len(designs), n_places), dtype=np.float32)
 
         def add(task: tuple[int, RowOutcomes]) -> None:
             i, outcomes = task
-            decided = outcomes.given, outcomes.stage, self.truth, rows, share
-            add_shares(*decided, paid[i], self.n_classes, found[:, i])
+            add_shares(
+                outcomes.given,
+                outcomes.stage,
+                self.truth,
+                rows,
+                share,
+                paid[i],
+                self.n_classes,
+                shares[:, i],
+            )
             if self._prices is not None:
-                own = share * self._prices.paid(stages_of(designs[i]), outcomes.stage)
-                found[2, i] += np.bincount(rows, own, n_places).astype(np.float32)
+                by_price = share * self._prices.paid(stages_of(designs[i]), outcomes.stage)
+                shares[2, i] += np.bincount(rows, by_price, n_places).astype(np.float32)
 
         for few in batched(enumerate(self.outcomes(designs)), 2 * self.workers.n_jobs):
             self.workers.run(add, few)
-        return found
+        return shares
 
     def costs(self, design: StageArray, outcomes: RowOutcomes, paid: FloatArray) -> FloatArray:
         """Cost of each row with a design, given what all rows pay up to each of its stages."""
@@ -181,19 +189,28 @@ class ScoredRows:
             cost = cost + self._prices.paid(stages_of(design), outcomes.stage)
         return cost
 
-    def _follow(self, design: StageArray, chain: BoolArray, least: FloatArray) -> RowOutcomes:
+    def _follow(self, design: StageArray, chain: BoolArray, thresholds: FloatArray) -> RowOutcomes:
+        """Send all rows through a design; `thresholds` has a line for each of its stages."""
         outcomes = RowOutcomes(
             given=np.full(len(self.truth), self.n_classes, dtype=np.uint8),
             stage=np.zeros(len(self.truth), dtype=np.int64),
             confidence=np.zeros(len(self.truth), dtype=np.float32),
         )
-        into = outcomes.given, outcomes.stage, outcomes.confidence
         for j, key in enumerate(_keys(chain)):
             missing: BoolArray = np.zeros(0, dtype=np.bool_)
             if self._missing is not None:
                 missing = np.asarray(self._missing[:, design == j].any(axis=1))
             winner, sure = self._known[key]
-            follow_stage(j, winner, sure, least[j], missing, *into)
+            follow_stage(
+                j,
+                winner,
+                sure,
+                thresholds[j],
+                missing,
+                outcomes.given,
+                outcomes.stage,
+                outcomes.confidence,
+            )
         return outcomes
 
     def _learn(self, subsets: BoolArray) -> None:
@@ -205,7 +222,7 @@ class ScoredRows:
         keys, wanted = list(new), np.array(list(new.values()))
         for part in slices(len(keys), self._at_once):
             answers = self._bank.answers(wanted[part], *self._inputs)
-            winner, sure = (_joined(own) for own in zip(*answers, strict=True))
+            winner, sure = map(_joined, zip(*answers, strict=True))
             self._known.update(zip(keys[part], zip(winner, sure, strict=True), strict=True))
 
 

@@ -79,11 +79,11 @@ class CostLimits:
 
     def beyond_delays(self, mean: FloatArray, worst: FloatArray) -> FloatArray:
         """Time above the limits on the mean and the worst delay of each design, added up."""
-        found = np.zeros(len(mean))
+        beyond = np.zeros(len(mean))
         for limit, waited in ((self.mean_delay, mean), (self.worst_delay, worst)):
             over = waited > _most(limit, 1)
-            found[over] += waited[over] - (limit or 0.0)
-        return found
+            beyond[over] += waited[over] - (limit or 0.0)
+        return beyond
 
 
 def _most(limit: float | None, factor: float) -> float:

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.random import Generator
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
+from emsco._base.typing import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SingleArray,
+    StageArray,
+    WordArray,
+)
+from emsco._kernels.judgement import guess_margins
 from emsco._kernels.links import SPARE, Chains, LinkRules, Subsets, fill_reach, link_subsets
 from emsco.designs.chromosomes import (
     NEVER,
@@ -24,7 +32,6 @@ from emsco.designs.chromosomes import (
 )
 from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.guesses import KnownMargins
 from emsco.scoring.scores import Scores
 from emsco.search.allowances import allowances, shift_of, slack_of
 from emsco.search.evolution import MOST_FEATURES, EvolutionSearch
@@ -43,6 +50,7 @@ _MOST_WORDS = 1024  # of the bits of a subset; chains are found on these rows, a
 _ROOM = 2**19  # designs found
 _MOST_NEW = 100  # new subsets that one step may have fitted
 _MARGIN_BYTES = 2**28
+_SQUARES = 16  # squares of neighbours that a guess is the mean of
 _EXACT_WORK = 2e7  # subsets times features times words of rows; takes some seconds
 _EXACT_BYTES = 2**29  # labels of an exact step
 
@@ -88,6 +96,48 @@ def chains_between(
         search.take_chains(chains, evaluator.score(chains) if len(chains) else None)
 
     return between
+
+
+class KnownMargins:
+    """Keeps the margins of fitted subsets, and guesses those of others from their neighbours.
+
+    Leaving out a feature, or adding one, changes the margins of a row by about as much whether or
+    not another feature is there. So the margin of a subset is near to m(i) + m(j) - m(i, j), where
+    i and j mark subsets that differ from it in one of two features, and in both.
+
+    Subsets are numbers: feature i is in subset s if bit i of s is set.
+
+    Parameters
+    ----------
+    n_features : int
+    n_rows : int
+        Margins of a subset.
+    """
+
+    def __init__(self, n_features: int, n_rows: int) -> None:
+        self._n_features = n_features
+        self._place: IntArray = np.full(2**n_features, -1, dtype=np.int64)
+        self._margins: SingleArray = np.zeros((0, n_rows), dtype=np.float32)
+
+    def lacking(self, numbers: IntArray) -> IntArray:
+        """Those of some subsets whose margins are not known."""
+        lacking: IntArray = numbers[self._place[numbers] < 0]
+        return lacking
+
+    def add(self, numbers: IntArray, margins: SingleArray) -> None:
+        """Take the margins of subsets that were lacking."""
+        self._place[numbers] = len(self._margins) + np.arange(len(numbers))
+        self._margins = np.concatenate([self._margins, margins])
+
+    def guess(self, numbers: IntArray) -> tuple[IntArray, SingleArray]:
+        """Guess the margins of subsets; return those that have neighbours enough, and theirs."""
+        guessed = np.zeros((len(numbers), self._margins.shape[1]), dtype=np.float32)
+        squares = np.zeros(len(numbers), dtype=np.int64)
+        guess_margins(
+            self._margins, self._place, numbers, self._n_features, _SQUARES, guessed, squares
+        )
+        has_some = squares > 0
+        return numbers[has_some], guessed[has_some]
 
 
 @dataclass(slots=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from time import perf_counter
 from typing import Protocol, Self
@@ -19,6 +19,8 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import TiedDesigns
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
+
+_FIRST = 2.0  # seconds that the first designs have at least, whatever the time limit
 
 
 class Stop(Enum):
@@ -35,6 +37,9 @@ class Stop(Enum):
     TIME_LIMIT = "time limit"
     MEMORY_LIMIT = "memory limit"
     INTERRUPTED = "interrupted"
+
+
+_EARLY = (Stop.TIME_LIMIT, Stop.MEMORY_LIMIT, Stop.INTERRUPTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +120,6 @@ class StopReason:
                 return self.detail
             case Stop.INTERRUPTED:
                 return "interrupted" + ("" if self.generations is None else f" after {generations}")
-
-
-_EARLY = (Stop.TIME_LIMIT, Stop.MEMORY_LIMIT, Stop.INTERRUPTED)
-
-
-_FIRST = 2.0  # seconds that the first designs have at least, whatever the time limit
 
 
 class Search(Protocol):
@@ -249,7 +248,7 @@ def run_search(
     """
     records: list[SearchRecord] = []
     front: tuple[StageArray, Scores]
-    timing = _Timing(time_limit, perf_counter())
+    timing = _Timing(time_limit)
     reason: StopReason | None = None
     try:
         with timing.between_fits(evaluator):
@@ -285,19 +284,15 @@ class _TimeIsUp(Exception):  # noqa: N818 - from a batch of fits to the loop, se
     """The time limit was reached before a generation was complete."""
 
 
-def _no_designs() -> StageArray:
-    return np.zeros((0, 0), dtype=np.int16)
-
-
-@dataclass(slots=True)
 class _Timing:
     """Ends a search between two batches of fits, once it has designs to keep."""
 
-    limit: float | None
-    started: float
-    first: StageArray = field(default_factory=_no_designs)  # of the first generation
-    n_first: int = 0  # of these, those scored so far
-    may_cut: bool = False
+    def __init__(self, limit: float | None) -> None:
+        self.limit = limit
+        self.started = perf_counter()
+        self.first: StageArray = np.zeros((0, 0), dtype=np.int16)  # of the first generation
+        self.n_first = 0  # of these, those scored so far
+        self.may_cut = False
 
     @property
     def reason(self) -> StopReason:

@@ -216,6 +216,7 @@ def random_levels(stages: StageArray, grid: ThresholdGrid, rng: Generator) -> St
         return stages
     n_stages = stage_counts(stages)
     size = (len(stages), int(n_stages.max()))
-    early, last = (rng.choice(np.array(own), size=size) for own in (grid.early, grid.last))
+    early = rng.choice(np.array(grid.early), size=size)
+    last = rng.choice(np.array(grid.last), size=size)
     is_last = np.arange(size[1]) == n_stages[:, None] - 1
     return with_levels(stages, np.where(is_last, last, early))

@@ -72,11 +72,11 @@ def find_front(
     """
     pool = ChainPool(space, memory_limit, n_jobs)
     stopped = run_steps(_grow_all(pool, known), report)
-    found = pool.reduced_candidates()
-    found = _rows(found, found.spent <= space.most_spent)
+    best = pool.reduced_candidates()
+    best = _rows(best, best.spent <= space.most_spent)
     front = ExactFront(
-        designs=space.designs_of(found.code),
-        n_tied=found.n_tied,
+        designs=space.designs_of(best.code),
+        n_tied=best.n_tied,
         n_settled=pool.n_settled,
         n_labels=pool.n_labels,
         n_transitions=pool.n_transitions,
@@ -92,9 +92,9 @@ def _grow_all(pool: ChainPool, known: Scores | None) -> Iterator[ExactProgress]:
     space = pool.space
     for size in pool.sizes:
         # The designs found so far rule out more chains of the next size.
-        found = pool.reduced_candidates()
+        best = pool.reduced_candidates()
         allowed = allowances(
-            space.n_rows, space.most_spent, found.accepted, found.wrong, found.spent, known
+            space.n_rows, space.most_spent, best.accepted, best.wrong, best.spent, known
         )
         for share in pool.grow(size, allowed):
             yield ExactProgress(size - 1 + share, len(pool.sizes), pool.n_settled, pool.n_labels)

@@ -229,9 +229,9 @@ class _Walks:
             share = self.n_settled / self._space.design_space.size
             yield ExactProgress(100 * share, 100, self.n_settled, 0)
 
-    def _take(self, found: list[_Vectors]) -> None:
+    def _take(self, vectors: list[_Vectors]) -> None:
         """Join what the walks of a round have found."""
         before = self.vectors
-        self.vectors = before.merged(found, self._space)
+        self.vectors = before.merged(vectors, self._space)
         fresh = self.vectors.without(before).allowances(self._space)
         self._allowed = np.minimum(self._allowed, fresh)
