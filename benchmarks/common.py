@@ -18,6 +18,7 @@ from emsco.lab.datasets import Dataset, load, paper_split
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.models.scaling import Scaling
+from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 
 SEED = 0
@@ -144,6 +145,6 @@ def evaluator(name: str, max_stages: int, n_jobs: int = CORES) -> Evaluator:
     """Open an evaluator whose bank has fitted nothing yet."""
     data = dataset(name)
     train, scored, _ = paper_split(len(data.X), SEED)
-    split = SplitRows.cut(data.X, data.y, train, scored)
+    split = SplitRows.cut(SplitData(data.X, data.y, train, scored))
     bank = logistic_bank([split], data.X.shape[1], n_jobs=n_jobs)
     return Evaluator(bank, data.costs, data.min_confidence, max_stages)

@@ -36,7 +36,7 @@ from emsco.models.batches import ModelBatch
 from emsco.models.engine import SplitRows
 from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
-from emsco.models.shard import LocalShard, cut_shards
+from emsco.models.shard import Shard, SplitData, cut_shards
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
 
@@ -117,7 +117,7 @@ def report_memory() -> None:
 class CountingShard:
     """Passes every call on, and adds up the arithmetic of fits."""
 
-    def __init__(self, shard: LocalShard, n_rows: int) -> None:
+    def __init__(self, shard: Shard, n_rows: int) -> None:
         self._shard = shard
         self._n_rows = n_rows
         self.leaf = shard.leaf
@@ -150,7 +150,7 @@ def product_peak(kind: type, side: int = 1200) -> float:
     return 2 * side**3 / min(times)
 
 
-def exponential_seconds(shard: LocalShard, n_models: int, n_rows: int) -> float:
+def exponential_seconds(shard: Shard, n_models: int, n_rows: int) -> float:
     """Time of one row's exponential, measured with models that only have an intercept."""
     empty = ModelBatch.from_subsets(np.zeros((n_models, 1), dtype=bool))
     empty.fine[:] = True
@@ -174,7 +174,7 @@ def report_peak() -> None:
 def report_fits(name: str, peak: float, n_models: int = 256) -> None:
     problem = load_problem(name)
     n_rows, n_features = len(problem.train), problem.X.shape[1]
-    split = SplitRows.cut(problem.X, problem.y, problem.train, problem.scored)
+    split = SplitRows.cut(SplitData(problem.X, problem.y, problem.train, problem.scored))
     subsets = np.random.default_rng(0).random((n_models, n_features)) < 0.5
     subsets[:, 0] |= ~subsets.any(axis=1)
     LogisticFitter(split.shards, n_features, n_rows).fit(subsets)
@@ -208,7 +208,7 @@ def all_subsets(n_features: int) -> np.ndarray:
 
 def fit_all_subsets(problem: Problem, subsets: np.ndarray) -> np.ndarray:
     """Fit every subset, from raw rows to coefficients."""
-    split = SplitRows.cut(problem.X, problem.y, problem.train, problem.scored)
+    split = SplitRows.cut(SplitData(problem.X, problem.y, problem.train, problem.scored))
     bank = logistic_bank([split], problem.X.shape[1], n_jobs=CORES)
     return bank.engine.coefs(bank.kept(subsets))[0]
 
@@ -358,7 +358,7 @@ def fit_all_classes(X: np.ndarray, y: np.ndarray, subsets: np.ndarray, batch: in
     """Fit every subset; return weights of shape (n_subsets, n_classes, n_inputs + 1)."""
     rows, n_classes = np.arange(len(X)), int(y.max()) + 1
     scaling = Scaling.learn(X)
-    shards = cut_shards(X, y.astype(np.uint8), rows, rows[:0], scaling, n_classes=n_classes)
+    shards = cut_shards(SplitData(X, y.astype(np.uint8), rows, rows[:0], n_classes), scaling)
     fitter = LogisticFitter(shards, X.shape[1], len(X), n_classes=n_classes)
     parts = [subsets[i : i + batch] for i in range(0, len(subsets), batch)]
     with ThreadPoolExecutor(THREADS) as pool:

@@ -27,11 +27,20 @@ from emsco.costs import FeatureCosts
 from emsco.errors import EMSCOWarning
 from emsco.lab import datasets
 from emsco.lab.datasets import load
-from emsco.models.boosting.stages import BoostingSize, OwnBoosting, SharedBoosting
-from emsco.models.boosting.training import BinnedRows, BoostingJob, SizeChoice, blanked, train_trees
+from emsco.models.boosting.stages import OwnBoosting, SharedBoosting
+from emsco.models.boosting.training import (
+    BinnedRows,
+    BoostingJob,
+    BoostingSize,
+    SizeChoice,
+    blanked,
+    train_trees,
+)
 from emsco.models.boosting.trees import Bins
 from emsco.models.choice import choose_penalty
 from emsco.models.engine import SplitRows
+from emsco.models.outcome_engine import OutcomeRows
+from emsco.models.shard import SplitData
 from emsco.models.splines import SplineBasis
 
 BOOSTING_SETS = ("thyroid", "synthetic15", "credit", "breast_cancer", "cleveland", "heart", "pima")
@@ -70,24 +79,15 @@ class FamilyProblem:
 
     def fitter(self, kind, size=None):
         """Make a fitter of the training rows."""
-        job = BoostingJob.from_rows(
-            self.X,
-            self.y,
-            self.train,
-            self.test,
-            None,
-            None,
-            list(range(self.n_classes)),
-            None,
-            self.seed,
-            input_feature=np.arange(self.X.shape[1]),
-        )
+        data = SplitData(self.X, self.y, self.train, self.test, self.n_classes)
+        rows = OutcomeRows.from_split(data, seed=self.seed)
+        job = BoostingJob(rows, input_feature=np.arange(self.X.shape[1]))
         return kind(job, size or SizeChoice(job))
 
     def linear(self, columns: np.ndarray, subsets: np.ndarray, penalty: float) -> list[np.ndarray]:
         """Fit logistic regressions of columns."""
         none = self.test[:0]
-        split = SplitRows.cut(columns, self.y, self.train, none, penalty, n_classes=self.n_classes)
+        split = SplitRows.cut(SplitData(columns, self.y, self.train, none, self.n_classes), penalty)
         models, scaling = split.fitter.fit(subsets), split.scaling
         rows = scaling.filled(columns[self.test])
         return [
@@ -103,7 +103,7 @@ class FamilyProblem:
         """Ask logistic regressions of splines."""
         basis = SplineBasis.learn(self.X)
         columns = basis.expand(self.X)
-        penalty = choose_penalty(columns, self.y, self.train, self.n_classes)
+        penalty = choose_penalty(SplitData(columns, self.y, self.train, self.test, self.n_classes))
         return self.linear(columns, basis.reads(self.subsets), penalty)
 
     def by_shared(self) -> list[np.ndarray]:
@@ -179,9 +179,8 @@ def speed(n_classes: int, n_features: int) -> str:
         3000, n_features, n_informative=8, n_classes=n_classes, random_state=0
     )
     y, rows, every = y.astype(np.uint8), np.arange(3000), np.arange(n_features)
-    classes = list(range(n_classes))
-    given = X, y, rows[:2000], rows[2000:], None, None, classes, None, 0
-    fitter = SharedBoosting(BoostingJob.from_rows(*given, input_feature=every), SPEED_SIZE)
+    given = OutcomeRows.from_split(SplitData(X, y, rows[:2000], rows[2000:], n_classes))
+    fitter = SharedBoosting(BoostingJob(given, every), SPEED_SIZE)
     ours = fitter.ensemble
     settings = {"objective": "binary", "num_leaves": 16, "verbose": -1, "num_threads": 1}
     if n_classes > 2:

@@ -30,6 +30,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.lab.trials import LabelledRows, TrialRows
 from emsco.models.engine import LogisticEngine, SplitRows
+from emsco.models.shard import SplitData
 from emsco.scale.cuda.engine import backend
 from emsco.scale.dask import MemoryTable
 from emsco.scale.remote import RemoteRows, Task
@@ -69,7 +70,7 @@ def report_fits(X: Any, y: Any, options: argparse.Namespace) -> None:
     train, scored = np.sort(order[n_rows // 3 :]), np.sort(order[: n_rows // 3])
     rows, labels = X.astype(np.float64), y.astype(np.uint8)
     device = backend(options.device)
-    seconds, split = timed(lambda: device.cut(rows, labels, train, scored))
+    seconds, split = timed(lambda: device.cut(SplitData(rows, labels, train, scored)))
     engine = device.engine([split], n_features)
     print(f"rows on the device, full model: {seconds:.2f} s")
     subsets = some_subsets(options.subsets, n_features, options.seed)
@@ -90,7 +91,9 @@ def report_fits(X: Any, y: Any, options: argparse.Namespace) -> None:
     report_counts(engine, n_features, len(subsets))
     if options.cpu:
         few = subsets[: options.cpu]
-        own = LogisticEngine([SplitRows.cut(rows, labels, train, scored)], n_features, 2, CORES)
+        own = LogisticEngine(
+            [SplitRows.cut(SplitData(rows, labels, train, scored))], n_features, 2, CORES
+        )
         own.fit(few[:1])
         seconds, expected = timed(lambda: own.fit(few))
         print(f"{CORES} cores: {len(few) / seconds:,.1f} fits a second; ", end="")
@@ -243,8 +246,10 @@ def main_clusters() -> None:
     own = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(**own) as cluster, Client(cluster) as client:
         data = TrainingData.from_table(MemoryTable(rows, client), y, None, costs, "refuse")
-        local = LogisticEngine([SplitRows.cut(rows, data.labels, *split)], options.features)
-        theirs = RemoteSplit.from_rows(data.rows, data.labels, *split)
+        local = LogisticEngine(
+            [SplitRows.cut(SplitData(rows, data.labels, *split))], options.features
+        )
+        theirs = RemoteSplit.cut(SplitData(data.rows, data.labels, *split))
         remote = RemoteEngine([theirs], options.features)
         same = local.fit(subsets).tobytes() == remote.fit(subsets).tobytes()  # compiles, too
         print(f"seed {options.seed}")

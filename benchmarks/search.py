@@ -31,6 +31,7 @@ from emsco.designs.thresholds import ThresholdGrid
 from emsco.lab.datasets import paper_split
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch
@@ -267,7 +268,7 @@ def open_evaluator(case: Case, n_jobs: int = CORES) -> Evaluator:
         pairs = [(np.setdiff1d(np.arange(n_rows), part), part) for part in parts]
     else:
         pairs = [paper_split(n_rows, SEED)[:2]]
-    splits = [SplitRows.cut(data.X, data.y, *pair) for pair in pairs]
+    splits = [SplitRows.cut(SplitData(data.X, data.y, *pair)) for pair in pairs]
     bank = logistic_bank(splits, data.X.shape[1], n_jobs=n_jobs)
     return Evaluator(bank, data.costs, grid_of(case, data.y, bank.n_rows), case.max_stages)
 

@@ -30,6 +30,7 @@ from emsco.front.economical import is_good_enough
 from emsco.metrics import make_selective_scorer
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.progress import SearchProgress
@@ -738,7 +739,7 @@ def test_designs_that_tie_have_the_figures_of_their_point(table):
     settings = {"search": "exact", "cv": PredefinedSplit(fold), "min_confidence": 0.51}
     clf = quick_in_papers_space(**settings).fit(X, y)
     splits = SplitRows.cut(
-        X.to_numpy(), (y == "well").astype(np.uint8), *np.split(np.arange(120), [80])
+        SplitData(X.to_numpy(), (y == "well").astype(np.uint8), *np.split(np.arange(120), [80]))
     )
     evaluator = Evaluator(logistic_bank([splits], 6), clf.front_.costs, 0.51, 3)
     for point in clf.front_:

@@ -422,13 +422,14 @@ def test_many_classes_are_fitted_as_scikit_learn_does():
     from sklearn.linear_model import LogisticRegression
 
     from emsco.models.engine import SplitRows
+    from emsco.models.shard import SplitData
 
     rng = np.random.default_rng(0)
     y = np.arange(600) % 30
     X = rng.normal(size=(30, 9))[y] + rng.normal(size=(600, 9))  # 290 parameters
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     every = np.arange(600)
-    fitter = SplitRows.cut(X, y.astype(np.uint8), every, every[:0], n_classes=30).fitter
+    fitter = SplitRows.cut(SplitData(X, y.astype(np.uint8), every, every[:0], 30)).fitter
     coefs = fitter.fit(np.ones((1, 9), dtype=bool)).coefs[0]
     logits = np.column_stack([np.ones(600), Z]) @ coefs.T
     ours = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -22,6 +22,7 @@ from emsco.designs.chromosomes import compress
 from emsco.designs.design import Design
 from emsco.errors import DataError
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 from emsco.models.stage_models import LinearModels
 from emsco.scoring.evaluator import Evaluator
 from emsco.stats.by_class import ByClass
@@ -34,7 +35,7 @@ SPLIT = ByClass(("ill", "well"), ((1, 2, 4), (2, 1, 0)))
 
 
 def fit_cascade(X, y, train, stages, names, costs, min_confidence, classes=(0, 1)):
-    split = SplitRows.cut(X, y, train, train[:0])
+    split = SplitRows.cut(SplitData(X, y, train, train[:0]))
     design = Design(stages, names)
     coefs = coefs_of(logistic_bank([split], len(names)), design.subsets())[0]
     return Cascade(
@@ -165,7 +166,9 @@ class TestAgreesWithTheSearch:
         data = paper_set(name)
         n_features, new, truth = data.X.shape[1], data.X[data.held_out], data.y[data.held_out]
         draws = np.random.default_rng(2).integers(0, 4, size=(60, n_features))
-        bank = logistic_bank([SplitRows.cut(data.X, data.y, data.train, data.held_out)], n_features)
+        bank = logistic_bank(
+            [SplitRows.cut(SplitData(data.X, data.y, data.train, data.held_out))], n_features
+        )
         costs = FeatureCosts.from_array(data.costs, data.names)
         scores = Evaluator(bank, costs, 0.75, 4).score(compress(draws))
         for i, stages in enumerate(compress(draws)):
@@ -181,7 +184,7 @@ class TestAgreesWithTheSearch:
     def test_a_confidence_equal_to_the_threshold_is_accepted_by_both(self, small_problem, rows):
         """Use confidences as thresholds, so that a difference in rounding would show."""
         X, y = small_problem
-        bank = logistic_bank([SplitRows.cut(X, y, TRAIN, NEW)], 6)
+        bank = logistic_bank([SplitRows.cut(SplitData(X, y, TRAIN, NEW))], 6)
         stages, costs = np.array([STAGES], dtype=np.int16), FeatureCosts.from_array(COSTS, NAMES)
         everything = fit_cascade(X, y, TRAIN, (0,) * 6, NAMES, COSTS, 0.5).decide(rows)
         for tie in everything.confidence[everything.confidence < 1]:

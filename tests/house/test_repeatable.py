@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from emsco import EMSCOClassifier
-from emsco.models import engine, shard
+from emsco.models import engine
 
 SETTINGS = {"generations": 6, "population_size": 40, "max_stages": 4, "random_state": 11}
 SETTINGS |= {
@@ -44,7 +44,6 @@ def test_the_size_of_batches_changes_nothing(reference, monkeypatch, most_models
 
 
 def test_the_size_of_shards_changes_nothing(reference, monkeypatch):
-    monkeypatch.setattr(shard.cut_shards, "__defaults__", (256,))
     monkeypatch.setattr(engine.SplitRows.cut.__func__, "__defaults__", (1.0, 256))
     assert fingerprint() == reference
 

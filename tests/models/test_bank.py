@@ -17,7 +17,7 @@ from emsco.designs.chromosomes import compress
 from emsco.errors import ParameterError
 from emsco.models.engine import SplitRows
 from emsco.models.logistic import LogisticFitter
-from emsco.models.shard import Shard
+from emsco.models.shard import Shard, SplitData
 
 N_FEATURES = 6
 TRAIN, HELD_OUT = np.arange(60), np.arange(60, 120)
@@ -31,7 +31,9 @@ def several_batches(monkeypatch):
 
 def bank_of(problem, splits=((TRAIN, HELD_OUT),), **options):
     X, y = problem
-    return logistic_bank([SplitRows.cut(X, y, *split) for split in splits], X.shape[1], **options)
+    return logistic_bank(
+        [SplitRows.cut(SplitData(X, y, *split)) for split in splits], X.shape[1], **options
+    )
 
 
 def some_chains(n_designs=80, n_features=N_FEATURES, seed=0):
@@ -194,8 +196,8 @@ class TestBits:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(700, 3)), rng.integers(0, 2, size=700).astype(np.uint8)
         rows = np.arange(100), np.arange(100, 700)
-        whole = logistic_bank([SplitRows.cut(X, y, *rows)], 3)
-        cut = logistic_bank([SplitRows.cut(X, y, *rows, rows_per_shard=256)], 3)
+        whole = logistic_bank([SplitRows.cut(SplitData(X, y, *rows))], 3)
+        cut = logistic_bank([SplitRows.cut(SplitData(X, y, *rows), rows_per_shard=256)], 3)
         assert len(cut.engine.splits[0].shards) == 3
         assert np.array(cut.bits(sure(0.55))).tolist() == np.array(whole.bits(sure(0.55))).tolist()
 
@@ -282,7 +284,7 @@ class TestMemory:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(10 + n_scored, n_features))
         y = (np.arange(len(X)) % 2).astype(np.uint8)
-        split = SplitRows.cut(X, y, np.arange(10), np.arange(10, len(X)))
+        split = SplitRows.cut(SplitData(X, y, np.arange(10), np.arange(10, len(X))))
         with pytest.raises(ParameterError, match="memory_limit must be at least") as refused:
             logistic_bank([split], n_features, memory_limit=1)
         least = int(re.search(r"at least ([\d,]+) bytes", str(refused.value))[1].replace(",", ""))
@@ -327,7 +329,7 @@ class TestMemory:
         rng, limit = np.random.default_rng(0), 2**21
         X = rng.normal(size=(10_100, 10))
         y = (X.sum(axis=1) + rng.normal(size=len(X)) > 0).astype(np.uint8)
-        split = SplitRows.cut(X, y, np.arange(100), np.arange(100, len(X)))
+        split = SplitRows.cut(SplitData(X, y, np.arange(100), np.arange(100, len(X))))
         tracemalloc.start()
         bank = logistic_bank([split], 10, memory_limit=limit)
         for subsets in np.array_split(all_subsets(10), 50):

@@ -35,6 +35,7 @@ from emsco.models.estimator_files import (
 )
 from emsco.models.estimators import EstimatorFitter
 from emsco.models.outcome_engine import OutcomeRows
+from emsco.models.shard import SplitData
 
 skops = pytest.importorskip("skops.io")
 
@@ -61,9 +62,8 @@ def untrusted(text):
 
 def fitted(prototype, calibration=None):
     rows = np.arange(60)
-    given = OutcomeRows.from_rows(
-        X, LABELS, rows, rows[:0], classes=range(3), calibration=calibration, in_blocks=False
-    )
+    data = SplitData(X, LABELS, rows, rows[:0], 3)
+    given = OutcomeRows.from_split(data, calibration, in_blocks=False)
     fitter = EstimatorFitter(prototype, given)
     return fitter.models(np.array([[True, False, True, True]]))[0]
 

@@ -46,6 +46,7 @@ from emsco.models.estimators import (
 )
 from emsco.models.outcome_cache import OutcomeCache
 from emsco.models.outcome_engine import OutcomeRows
+from emsco.models.shard import SplitData
 
 N_ROWS, N_INPUTS = 90, 4
 TRAIN, SCORED = np.arange(60), np.arange(60, 90)
@@ -73,9 +74,12 @@ def make_fitter(prototype, n_classes=2, weights=None, **settings):
     X, labels = make_rows(n_classes)
     given = {"X": X, "labels": labels, "seed": 7, "train": TRAIN, "scored": SCORED, **settings}
     of_fitter = {name: given.pop(name) for name in ("n_jobs", "cache") if name in given}
-    classes = given.pop("classes", range(n_classes))
-    rows = OutcomeRows.from_rows(weights=weights, classes=classes, in_blocks=False, **given)
-    return EstimatorFitter(prototype, rows, **of_fitter)
+    names = ("calibration", "classes", "seed")
+    of_rows = {name: given.pop(name) for name in names if name in given}
+    data = SplitData(n_classes=n_classes, weights=weights, **given)
+    return EstimatorFitter(
+        prototype, OutcomeRows.from_split(data, **of_rows, in_blocks=False), **of_fitter
+    )
 
 
 def whole(sentence):
@@ -610,6 +614,7 @@ def test_an_interrupt_leaves_nothing_running(tmp_path):
         from sklearn.naive_bayes import GaussianNB
         from emsco.models.estimators import EstimatorFitter
         from emsco.models.outcome_engine import OutcomeRows
+        from emsco.models.shard import SplitData
 
         class Slow(GaussianNB):
             def fit(self, X, y):
@@ -619,7 +624,7 @@ def test_an_interrupt_leaves_nothing_running(tmp_path):
         X = np.random.default_rng(0).normal(size=(20, 3))
         rows = np.arange(20)
         labels = (rows % 2).astype(np.uint8)
-        given = OutcomeRows.from_rows(X, labels, rows, rows, classes=[0, 1])
+        given = OutcomeRows.from_split(SplitData(X, labels, rows, rows))
         fitter = EstimatorFitter(Slow(), given, n_jobs=2)
         try:
             fitter.outcomes(np.eye(3, dtype=bool))

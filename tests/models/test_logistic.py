@@ -23,7 +23,7 @@ from emsco.models.batches import ModelBatch, Models, orthonormal_basis
 from emsco.models.engine import SplitRows
 from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
-from emsco.models.shard import cut_shards
+from emsco.models.shard import SplitData, cut_shards
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def fit(X, y, subsets=None, penalty=1.0):
     """Weights (n_models, n_features + 1) of the given subsets, by default of all."""
     subsets = all_subsets(X.shape[1]) if subsets is None else subsets
     rows = np.arange(len(X))
-    split = SplitRows.cut(X, y.astype(np.uint8), rows, rows[:0], penalty)
+    split = SplitRows.cut(SplitData(X, y.astype(np.uint8), rows, rows[:0]), penalty)
     return split.fitter.fit(subsets).spread(X.shape[1])
 
 
@@ -90,9 +90,8 @@ def fitter_of(X, y, weights=None, penalty=1.0, rows_per_shard=2**20):
     n_classes, train = int(y.max()) + 1, np.arange(len(X))
     scaling = Scaling.learn(X, weights)
     labels = y.astype(np.uint8)
-    shards = cut_shards(
-        X, labels, train, train[:0], scaling, rows_per_shard, n_classes=n_classes, weights=weights
-    )
+    data = SplitData(X, labels, train, train[:0], n_classes, weights)
+    shards = cut_shards(data, scaling, rows_per_shard)
     total = len(X) if weights is None else weights.sum()
     return scaling, LogisticFitter(shards, X.shape[1], total, penalty, n_classes)
 
@@ -257,8 +256,8 @@ class TestWeights:
         scaling, subsets, rows = Scaling.learn(X), all_subsets(5), np.arange(len(X))
         found = []
         for weights in (None, np.ones(len(X))):
-            given = X, y.astype(np.uint8), rows, rows[:0], scaling
-            shards = cut_shards(*given, n_classes=n_classes, weights=weights)
+            data = SplitData(X, y.astype(np.uint8), rows, rows[:0], n_classes, weights)
+            shards = cut_shards(data, scaling)
             fitter = LogisticFitter(shards, 5, len(X), n_classes=n_classes)
             found.append(fitter.fit(subsets).spread(5).tobytes())
         assert found[0] == found[1]
@@ -455,7 +454,7 @@ class TestOptimum:
     def test_a_fit_that_runs_out_of_passes_says_so(self, monkeypatch):
         X, y = noisy_rows()
         rows = np.arange(len(X))
-        fitter = SplitRows.cut(X, y.astype(np.uint8), rows, rows[:0]).fitter
+        fitter = SplitRows.cut(SplitData(X, y.astype(np.uint8), rows, rows[:0])).fitter
         fitter.prepare()
         monkeypatch.setattr(logistic, "_MOST_PASSES", 1)
         with pytest.warns(ConvergenceWarning, match="31 of 31 stage models did not converge"):

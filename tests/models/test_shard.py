@@ -14,7 +14,7 @@ from emsco.designs.chromosomes import compress
 from emsco.models.engine import SplitRows
 from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
-from emsco.models.shard import ROWS_PER_SHARD, cut_shards
+from emsco.models.shard import ROWS_PER_SHARD, SplitData, cut_shards
 from emsco.models.stage_models import LinearModels
 
 
@@ -47,8 +47,8 @@ class TestCuts:
         X, y = problem()
         rows = np.random.default_rng(2).permutation(2000)
         given = X, y, rows[:n_train], rows[n_train:]
-        whole = SplitRows.cut(*given)
-        cut = SplitRows.cut(*given, rows_per_shard=rows_per_shard)
+        whole = SplitRows.cut(SplitData(*given))
+        cut = SplitRows.cut(SplitData(*given), rows_per_shard=rows_per_shard)
         assert len(whole.shards) == 1
         assert len(cut.shards) == -(-max(n_train, 2000 - n_train) // rows_per_shard)
         assert coefs_counts_and_bits(cut) == coefs_counts_and_bits(whole)
@@ -58,20 +58,27 @@ class TestCuts:
 
     def test_rows_without_a_scored_part_can_be_fitted_and_counted(self):
         X, y = problem(300)
-        split = SplitRows.cut(X, y, np.arange(300), np.arange(0))
+        split = SplitRows.cut(SplitData(X, y, np.arange(300), np.arange(0)))
         coefs, counts, bits = coefs_counts_and_bits(split)
         assert not np.any(counts)
         assert np.array(bits).size == 0
-        assert coefs == coefs_counts_and_bits(SplitRows.cut(X, y, np.arange(300), np.arange(9)))[0]
+        assert (
+            coefs
+            == coefs_counts_and_bits(SplitRows.cut(SplitData(X, y, np.arange(300), np.arange(9))))[
+                0
+            ]
+        )
 
     def test_a_shard_counts_the_bytes_of_its_bits(self):
         X, y = problem(300)
-        split = SplitRows.cut(X, y, np.arange(100), np.arange(100, 300), rows_per_shard=128)
+        split = SplitRows.cut(
+            SplitData(X, y, np.arange(100), np.arange(100, 300)), rows_per_shard=128
+        )
         assert [shard.bits.bytes_per_slot for shard in split.shards] == [32, 32]  # 128 and 72 rows
 
     def test_making_room_keeps_the_bits_that_are_there(self):
         X, y = problem(300)
-        split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
+        split = SplitRows.cut(SplitData(X, y, np.arange(200), np.arange(200, 300)))
         (shard,) = split.shards
         models = split.fitter.fit(np.eye(7, dtype=bool))
         shard.bits.reserve(7)
@@ -87,7 +94,7 @@ class TestCuts:
 
     def test_bits_are_copies_of_those_in_the_slots_asked_for(self):
         X, y = problem(300)
-        split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
+        split = SplitRows.cut(SplitData(X, y, np.arange(200), np.arange(200, 300)))
         (shard,) = split.shards
         shard.bits.reserve(7)
         shard.judge(split.fitter.fit(np.eye(7, dtype=bool)), np.arange(7), np.full(2, 0.6))
@@ -134,7 +141,7 @@ class TestClasses:
         train, scored, found = np.arange(600), np.arange(600, 900), []
         scaling, nested = Scaling.learn(X[train]), np.tri(7, dtype=bool)
         for rows_per_shard in (2**20, 256):
-            shards = cut_shards(X, y, train, scored, scaling, rows_per_shard, n_classes=3)
+            shards = cut_shards(SplitData(X, y, train, scored, 3), scaling, rows_per_shard)
             models = LogisticFitter(shards, 7, 600, n_classes=3).fit(nested)
             bits, *counts = bits_and_counts(shards, models, np.array([0.5, 0.6, 0.7]))
             found.append((models.spread(7).tobytes(), bits.tolist(), counts))
@@ -143,7 +150,7 @@ class TestClasses:
     def test_rows_of_a_likely_class_are_held_to_that_classs_threshold(self):
         X, y = problem_of_classes()
         rows = np.arange(900)
-        shards = cut_shards(X, y, rows, rows, Scaling.learn(X), n_classes=3)
+        shards = cut_shards(SplitData(X, y, rows, rows, 3), Scaling.learn(X))
         models = LogisticFitter(shards, 7, 900, n_classes=3).fit(np.ones((1, 7), dtype=bool))
         p = classifiers_of(models, Scaling.learn(X)).probabilities(X, 0)
         thresholds = np.array([0.4, 2.0, 0.8])
@@ -166,9 +173,8 @@ class TestWeights:
         counts = np.array(counts)
         scored, every = np.arange(len(counts)), np.ones(300, dtype=np.int64)
         every[: len(counts)] = counts
-        shards = cut_shards(
-            X, y, np.arange(300), scored, Scaling.learn(X), 128, n_classes=n_classes, counts=every
-        )
+        data = SplitData(X, y, np.arange(300), scored, n_classes, counts=every)
+        shards = cut_shards(data, Scaling.learn(X), 128)
         models = LogisticFitter(shards, 7, 300, n_classes=n_classes).fit(np.tri(7, dtype=bool)[2:5])
         _, exits, correct_exits = bits_and_counts(shards, models, np.full(n_classes, 0.7))
         stage, winner, _ = classifiers_of(models, Scaling.learn(X)).judge(
@@ -181,8 +187,10 @@ class TestWeights:
     def test_rows_that_count_once_take_the_words_they_take_unweighted(self):
         X, y = problem()
         rows = np.arange(2000)
-        (plain,) = cut_shards(X, y, rows, rows, Scaling.learn(X))
-        (once,) = cut_shards(X, y, rows, rows, Scaling.learn(X), counts=np.ones(2000, dtype=int))
+        (plain,) = cut_shards(SplitData(X, y, rows, rows), Scaling.learn(X))
+        (once,) = cut_shards(
+            SplitData(X, y, rows, rows, counts=np.ones(2000, dtype=int)), Scaling.learn(X)
+        )
         models = LogisticFitter([plain], 7, 2000).fit(np.tri(7, dtype=bool))
         bits = [bits_and_counts([shard], models, np.full(2, 0.7))[0] for shard in (plain, once)]
         assert bits[0].tolist() == bits[1].tolist()
@@ -191,7 +199,7 @@ class TestWeights:
     def test_many_different_counts_take_few_words(self):
         X, y = problem(1000)
         rows, counts = np.arange(1000), np.random.default_rng(0).integers(0, 2**20, size=1000)
-        (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), counts=counts)
+        (shard,) = cut_shards(SplitData(X, y, rows, rows, counts=counts), Scaling.learn(X))
         assert len(shard.bits.word_weights) <= 20 * -(-1000 // 64)
 
     def test_training_rows_of_weight_0_are_as_good_as_absent(self):
@@ -201,7 +209,7 @@ class TestWeights:
         found = []
         for train in (rows, kept):
             scaling = Scaling.learn(X[train], weights[train])
-            shards = cut_shards(X, y, train, rows, scaling, n_classes=3, weights=weights)
+            shards = cut_shards(SplitData(X, y, train, rows, 3, weights), scaling)
             fitter = LogisticFitter(shards, 7, weights.sum(), n_classes=3)
             found.append(fitter.fit(np.tri(7, dtype=bool)).spread(7).tobytes())
         assert found[0] == found[1]
@@ -213,7 +221,9 @@ class TestGaps:
         X, y = problem()
         rng, rows, scaling = np.random.default_rng(4), np.arange(2000), Scaling.learn(X)
         missing = rng.random((2000, 3)) < 0.2
-        shards = cut_shards(X, y, rows, rows, scaling, 512, counts=counts, missing=missing)
+        shards = cut_shards(
+            SplitData(X, y, rows, rows, counts=counts, missing=missing), scaling, 512
+        )
         designs = np.array([[1, 0, -1]], dtype=np.int16)
         models = LogisticFitter(shards, 7, 2000).fit(np.tri(7, dtype=bool)[[2, 5]])
         _, exits, correct_exits = bits_and_counts(shards, models, np.full(2, 0.7), designs)
@@ -229,8 +239,11 @@ class TestGaps:
     def test_bits_of_gaps_stand_where_the_rows_do(self):
         X, y = problem(100)
         rows, missing = np.arange(100), np.random.default_rng(5).random((100, 4)) < 0.5
-        (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), missing=missing)
+        (shard,) = cut_shards(SplitData(X, y, rows, rows, missing=missing), Scaling.learn(X))
         bits = np.unpackbits(shard.bits.missing.view(np.uint8), axis=1, bitorder="little")
         assert bits[:, :100].tolist() == missing.T.astype(int).tolist()
         assert not bits[:, 100:].any()
-        assert cut_shards(X, y, rows, rows, Scaling.learn(X))[0].bits.missing.shape == (0, 2)
+        assert cut_shards(SplitData(X, y, rows, rows), Scaling.learn(X))[0].bits.missing.shape == (
+            0,
+            2,
+        )

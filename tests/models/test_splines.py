@@ -15,6 +15,7 @@ from emsco import Cascade, EMSCOClassifier, ParetoFront
 from emsco._base.documents import Fields
 from emsco.errors import FileError, ParameterError
 from emsco.models.choice import choose_penalty
+from emsco.models.shard import SplitData
 from emsco.models.splines import SplineBasis
 
 KNOTS = np.array([-1.0, 0.0, 0.5, 2.0, 3.0])
@@ -105,7 +106,7 @@ class TestModels:
         models = clf.cascade_.models
         columns = models.basis.expand(X.to_numpy())
         scaler = StandardScaler().fit(columns[train])
-        penalty = choose_penalty(columns, (y == "out").astype(np.uint8), train, 2)
+        penalty = choose_penalty(SplitData(columns, (y == "out").astype(np.uint8), train, scored))
         twin = LogisticRegression(C=1 / penalty, tol=1e-10, max_iter=10_000)
         twin.fit(scaler.transform(columns[train]), y[train])
         said = twin.predict_proba(scaler.transform(columns[scored]))
@@ -118,7 +119,7 @@ class TestModels:
         y = ((X[:, 0] > 1) ^ (rng.random(200) < 0.1)).astype(np.uint8)
         weights = 10.0 ** rng.uniform(-6, 6, 200)  # small penalties drive models beyond all numbers
         columns = SplineBasis.learn(X, weights).expand(X)
-        assert choose_penalty(columns, y, np.arange(200), 2, weights) >= 10
+        assert choose_penalty(SplitData(columns, y, np.arange(200), np.arange(0), 2, weights)) >= 10
 
     def test_see_what_lines_do_not(self):
         X, y = curved(2000)

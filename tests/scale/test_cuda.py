@@ -12,6 +12,7 @@ from emsco.errors import EMSCOError, EMSCOWarning, ParameterError
 from emsco.models.backends import check_device
 from emsco.models.bank import SubsetBank
 from emsco.models.engine import LogisticEngine, SplitRows
+from emsco.models.shard import SplitData
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'emsco[cuda]'")
 with warnings.catch_warnings():
@@ -48,8 +49,8 @@ def engines(X, y, n_classes=2, folds=1, **options):
     places = np.arange(len(X))
     pairs = [(places[places % 3 != k], places[places % 3 == k]) for k in range(folds)]
     device = backend("torch")
-    own = [SplitRows.cut(X, y, *pair, n_classes=n_classes, **options) for pair in pairs]
-    sent = [device.cut(X, y, *pair, n_classes=n_classes, **options) for pair in pairs]
+    own = [SplitRows.cut(SplitData(X, y, *pair, n_classes=n_classes, **options)) for pair in pairs]
+    sent = [device.cut(SplitData(X, y, *pair, n_classes=n_classes, **options)) for pair in pairs]
     return (
         LogisticEngine(own, N_FEATURES, n_classes),
         device.engine(sent, N_FEATURES, n_classes),
@@ -231,10 +232,10 @@ def test_without_pytorch_a_sentence_says_how_to_get_it(monkeypatch):
 def test_models_that_start_at_the_optimum_of_a_sample_end_where_the_others_do(monkeypatch):
     X, y = make_rows(n_rows=3000)
     rows = np.arange(2000), np.arange(2000, 3000)
-    own = LogisticEngine([SplitRows.cut(X, y, *rows)], N_FEATURES)
+    own = LogisticEngine([SplitRows.cut(SplitData(X, y, *rows))], N_FEATURES)
     monkeypatch.setattr("emsco.scale.cuda.engine._SAMPLED", 10)
     device = backend("torch")
-    split = device.cut(X, y, *rows)
+    split = device.cut(SplitData(X, y, *rows))
     assert split.fitter._starter is not None
     found = device.engine([split], N_FEATURES).fit(SUBSETS)
     assert np.abs(own.fit(SUBSETS) - found).max() < 1e-9
@@ -245,8 +246,8 @@ def test_a_gpu_fits_as_the_cpu_does():
     X, y = make_rows(n_rows=3000)
     device = backend("cuda")
     rows = np.arange(2000), np.arange(2000, 3000)
-    sent = device.engine([device.cut(X, y, *rows)], N_FEATURES)
-    own = LogisticEngine([SplitRows.cut(X, y, *rows)], N_FEATURES)
+    sent = device.engine([device.cut(SplitData(X, y, *rows))], N_FEATURES)
+    own = LogisticEngine([SplitRows.cut(SplitData(X, y, *rows))], N_FEATURES)
     every = sent.fit(SUBSETS)
     assert np.abs(own.fit(SUBSETS) - every).max() < 1e-9
     assert np.array_equal(sent.fit(SUBSETS[3:4]), every[3:4])

@@ -15,7 +15,7 @@ from emsco.data.training import TrainingData, _extremes
 from emsco.errors import ParameterError
 from emsco.fitting import FitSettings, fit_rows
 from emsco.models.engine import LogisticEngine, SplitRows
-from emsco.models.shard import Sums, merged
+from emsco.models.shard import SplitData, Sums, merged
 from emsco.scale.disk import on_disk
 from emsco.scale.remote import Keeper, Task
 from emsco.scale.remote_models import RemoteEngine, RemoteSplit
@@ -63,19 +63,19 @@ def test_any_number_of_workers_finds_the_same_bits_as_one_process(
         counts = np.random.default_rng(0).integers(0, 3, size=len(y))
         options |= {"weights": 1.5 * counts, "counts": counts, "missing": np.isnan(X)}
         options |= {"by_class": True, "class_weights": np.arange(1.0, n_classes + 1)}
-    split = SplitRows.cut(X, y, train, scored, **options)
+    split = SplitRows.cut(SplitData(X, y, train, scored, **options))
     wanted = everything(LogisticEngine([split], N_INPUTS, n_classes), X, scored)
     for n_workers in (1, 2, 3, 8):
         rows, _ = remote(X, n_workers)
-        split = RemoteSplit.from_rows(rows, y, train, scored, **options)
+        split = RemoteSplit.cut(SplitData(rows, y, train, scored, **options))
         assert everything(RemoteEngine([split], N_INPUTS, n_classes), X, scored) == wanted
 
 
 def test_leaves_change_a_fit_by_no_more_than_rounding(small_leaves, monkeypatch):
     X, y, train, scored = problem()
-    cut = LogisticEngine([SplitRows.cut(X, y, train, scored)], N_INPUTS).fit(SUBSETS)
+    cut = LogisticEngine([SplitRows.cut(SplitData(X, y, train, scored))], N_INPUTS).fit(SUBSETS)
     monkeypatch.setattr(leaves, "LEAF", 2**16)
-    whole = LogisticEngine([SplitRows.cut(X, y, train, scored)], N_INPUTS).fit(SUBSETS)
+    whole = LogisticEngine([SplitRows.cut(SplitData(X, y, train, scored))], N_INPUTS).fit(SUBSETS)
     np.testing.assert_allclose(cut, whole, rtol=0, atol=1e-10)
 
 
@@ -101,10 +101,10 @@ def test_sums_of_leaves_do_not_depend_on_who_adds_them_up(n_leaves):
 
 def test_rows_of_a_lost_worker_are_loaded_again_and_the_fit_goes_on(small_leaves):
     X, y, train, scored = problem()
-    split = SplitRows.cut(X, y, train, scored)
+    split = SplitRows.cut(SplitData(X, y, train, scored))
     wanted = everything(LogisticEngine([split], N_INPUTS), X, scored)
     rows, site = remote(X, 3)
-    engine = RemoteEngine([RemoteSplit.from_rows(rows, y, train, scored)], N_INPUTS)
+    engine = RemoteEngine([RemoteSplit.cut(SplitData(rows, y, train, scored))], N_INPUTS)
     site.held[1].keeper = None
     assert everything(engine, X, scored) == wanted
     site.held[0].keeper = site.held[-1].keeper = None
@@ -114,10 +114,10 @@ def test_rows_of_a_lost_worker_are_loaded_again_and_the_fit_goes_on(small_leaves
 def test_rows_on_disk_give_the_same_bits(small_leaves):
     X, y, train, scored = problem(3)
     options = {"n_classes": 3, "weights": np.arange(len(y)) % 3 * 1.0, "missing": np.isnan(X)}
-    split = SplitRows.cut(X, y, train, scored, **options)
+    split = SplitRows.cut(SplitData(X, y, train, scored, **options))
     wanted = everything(LogisticEngine([split], N_INPUTS, 3), X, scored)
     rows = on_disk([X[:700], X[700:]], *X.shape)
-    split = RemoteSplit.from_rows(rows, y, train, scored, **options)
+    split = RemoteSplit.cut(SplitData(rows, y, train, scored, **options))
     assert everything(RemoteEngine([split], N_INPUTS, 3), X, scored) == wanted
 
 

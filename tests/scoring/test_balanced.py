@@ -17,9 +17,9 @@ from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import CheckpointError, ParameterError
 from emsco.fitting.workbench import Workbench
 from emsco.models.bank import SubsetBank, logistic_bank
-from emsco.models.bits import Layout
 from emsco.models.engine import SplitRows
 from emsco.models.outcome_engine import OutcomeEngine
+from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import balanced_accuracy_ranks, front_mask, tie_groups
 from emsco.scoring.scores import Scores
@@ -61,12 +61,16 @@ class Drawn:
         self.missing = [rng.random((n_rows, N_FEATURES)) < 0.2 * gaps for _ in range(n_splits)]
         self.fitters = [DrawnAnswers(n_rows, n_classes, [seed, i]) for i in range(n_splits)]
         counts = self.weights if weighted else [None] * n_splits
-        layouts = [
-            Layout.from_classes(labels, n_classes, some)
-            for labels, some in zip(self.labels, counts, strict=True)
+        rows, nobody = np.arange(n_rows), np.arange(0)
+        splits = [
+            SplitData(
+                None, labels, nobody, rows, n_classes, counts=some, missing=lacks, by_class=True
+            )
+            for labels, some, lacks in zip(
+                self.labels, counts, self.missing if gaps else [None] * n_splits, strict=True
+            )
         ]
-        missing = self.missing if gaps else None
-        engine = OutcomeEngine(self.fitters, layouts, self.labels, n_classes, missing)
+        engine = OutcomeEngine(self.fitters, splits)
         self.bank = SubsetBank(engine, np.eye(N_FEATURES, dtype=np.bool_))
 
     def plain_counts(self, design):
@@ -130,7 +134,8 @@ def test_logistic_shards_count_each_class_as_if_it_were_scored_alone(n_classes, 
 
     def counts(folds, rows_per_shard=256, **more):
         splits = [
-            SplitRows.cut(X, labels, *f, 1.0, rows_per_shard, **options, **more) for f in folds
+            SplitRows.cut(SplitData(X, labels, *f, **options, **more), 1.0, rows_per_shard)
+            for f in folds
         ]
         bank = logistic_bank(splits, N_FEATURES, n_classes=n_classes)
         return bank.count(
@@ -154,7 +159,9 @@ def test_a_bank_that_counts_classes_also_serves_plain_accuracy():
 
 
 def test_a_bank_that_counts_no_classes_refuses_balanced_accuracy(small_problem):
-    bank = logistic_bank([SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))], 6)
+    bank = logistic_bank(
+        [SplitRows.cut(SplitData(*small_problem, np.arange(60), np.arange(60, 120)))], 6
+    )
     said = "metric must be \"accuracy\" for a bank that counts no classes, got 'balanced_accuracy'"
     with pytest.raises(ParameterError, match=said):
         Evaluator(bank, FeatureCosts.from_array(np.ones(6)), 0.75, 3, metric="balanced_accuracy")

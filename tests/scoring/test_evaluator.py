@@ -18,6 +18,7 @@ from emsco.designs.design import Design
 from emsco.designs.space import count_designs
 from emsco.errors import ParameterError
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import CostLimits, Scores
 
@@ -29,7 +30,9 @@ class Problem:
         self.X, self.y, self.train, self.scored = X, y, train, scored
         self.costs, self.min_confidence = np.asarray(costs), min_confidence
         self.n_features = X.shape[1]
-        self.bank = logistic_bank([SplitRows.cut(X, y, train, scored)], self.n_features, **options)
+        self.bank = logistic_bank(
+            [SplitRows.cut(SplitData(X, y, train, scored))], self.n_features, **options
+        )
 
     def evaluator(self, max_stages=4, min_confidence=None, evaluation=0.0, limits=None):
         threshold = self.min_confidence if min_confidence is None else min_confidence
@@ -123,7 +126,9 @@ class TestCounts:
 
     def test_several_splits_count_every_pair_of_split_and_row(self, small):
         folds = [(np.flatnonzero(np.arange(120) % 4 != i), np.arange(i, 120, 4)) for i in range(4)]
-        bank = logistic_bank([SplitRows.cut(small.X, small.y, *fold) for fold in folds], 6)
+        bank = logistic_bank(
+            [SplitRows.cut(SplitData(small.X, small.y, *fold)) for fold in folds], 6
+        )
         costs = FeatureCosts.from_array(small.costs)
         together = Evaluator(bank, costs, 0.75, 4).score(small.designs(30))
         parts = [

@@ -29,6 +29,7 @@ from emsco.fitting import fit
 from emsco.fitting.workbench import Workbench
 from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 from emsco.scoring import journal
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal, stored_seed
@@ -510,7 +511,9 @@ def test_chains_are_found_by_the_generation_after_which_they_were_made(path):
 
 def test_an_evaluator_with_a_journal_scores_and_counts_as_one_without(path, small_problem, eager):
     rows = np.arange(120)
-    bank = logistic_bank([SplitRows.cut(*small_problem, rows[:60], rows[60:])], N_FEATURES)
+    bank = logistic_bank(
+        [SplitRows.cut(SplitData(*small_problem, rows[:60], rows[60:]))], N_FEATURES
+    )
     common = bank, FeatureCosts.from_array([1, 2, 3, 4, 5, 6]), 0.75, MAX_STAGES
     designs, _ = entries(200)
     for known in (0, 120, 200):
@@ -527,7 +530,9 @@ def test_an_evaluator_with_a_journal_scores_and_counts_as_one_without(path, smal
 
 def test_chains_that_the_journal_has_are_not_made_again(path, small_problem):
     rows = np.arange(120)
-    bank = logistic_bank([SplitRows.cut(*small_problem, rows[:60], rows[60:])], N_FEATURES)
+    bank = logistic_bank(
+        [SplitRows.cut(SplitData(*small_problem, rows[:60], rows[60:]))], N_FEATURES
+    )
     common = bank, FeatureCosts.from_array([1, 2, 3, 4, 5, 6]), 0.75, MAX_STAGES
     designs, calls = entries(10)[0], []
 

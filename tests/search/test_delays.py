@@ -9,6 +9,7 @@ from emsco import EMSCOClassifier, FeatureCosts
 from emsco.errors import NoSuchDesign, ParameterError
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits
@@ -30,7 +31,9 @@ class Watcher:
 @pytest.fixture
 def limited(small_problem):
     """Make a problem with limits."""
-    bank = logistic_bank([SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))], 6)
+    bank = logistic_bank(
+        [SplitRows.cut(SplitData(*small_problem, np.arange(60), np.arange(60, 120)))], 6
+    )
     costs = FeatureCosts.from_array([3, 1, 4, 1, 5, 9]).with_delays(DELAYS)
 
     def make(**limits):

@@ -12,6 +12,7 @@ from emsco.designs.chromosomes import compress
 from emsco.designs.space import DesignSpace, count_designs
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits, Scores
@@ -57,7 +58,7 @@ def evaluate(small_problem):
     """Make an evaluator of the small problem for designs of at most `max_stages` stages."""
 
     def make(max_stages, min_confidence=0.75, limits=None):
-        split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
+        split = SplitRows.cut(SplitData(*small_problem, np.arange(60), np.arange(60, 120)))
         costs = FeatureCosts.from_array(COSTS)
         bank = logistic_bank([split], 6)
         return Evaluator(bank, costs, min_confidence, max_stages, limits=limits)

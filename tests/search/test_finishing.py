@@ -14,6 +14,7 @@ from emsco.designs.space import DesignSpace
 from emsco.errors import InterruptedWarning
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits, Scores
@@ -39,7 +40,7 @@ def evaluator():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(240, 5))
     y = (X @ [1, 0.8, 0.6, 0.4, 0.2] + rng.normal(size=240) > 0).astype(np.uint8)
-    split = SplitRows.cut(X, y, np.arange(160), np.arange(160, 240))
+    split = SplitRows.cut(SplitData(X, y, np.arange(160), np.arange(160, 240)))
     costs = FeatureCosts.from_array([5.0, 4.0, 3.0, 2.0, 1.0])
     return Evaluator(logistic_bank([split], 5), costs, 0.75, 3)
 

@@ -18,6 +18,7 @@ from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import InterruptedWarning, NoSuchDesign, ParameterError
 from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits, Scores
@@ -81,7 +82,7 @@ class Watcher:
 
 @pytest.fixture
 def problem(small_problem):
-    split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
+    split = SplitRows.cut(SplitData(*small_problem, np.arange(60), np.arange(60, 120)))
     costs = FeatureCosts.from_array([3, 1, 4, 1, 5, 9])
     evaluator = Evaluator(logistic_bank([split], 6), costs, 0.6, 3)
     return Problem(evaluator, costs.costs, 60, PLENTY, 2**30, n_jobs=1)
@@ -511,7 +512,7 @@ def limited(problem, small_problem):
     """Make the problem with cost limits and a cost of running a stage."""
 
     def make(evaluation=0.0, **limits):
-        split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
+        split = SplitRows.cut(SplitData(*small_problem, np.arange(60), np.arange(60, 120)))
         costs = replace(FeatureCosts.from_array(problem.costs), evaluation=evaluation)
         bank = logistic_bank([split], 6)
         evaluator = Evaluator(bank, costs, 0.6, 3, limits=CostLimits(**limits))

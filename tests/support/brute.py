@@ -13,6 +13,7 @@ from emsco.costs import FeatureCosts, Fees
 from emsco.designs.space import DesignSpace
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.exact.spaces import SingleThresholdSpace
@@ -274,7 +275,7 @@ class RealInstance:
     @classmethod
     def from_set(cls, data, min_confidence, max_stages):
         n_features = data.X.shape[1]
-        split = SplitRows.cut(data.X, data.y, data.train, data.held_out)
+        split = SplitRows.cut(SplitData(data.X, data.y, data.train, data.held_out))
         evaluator = Evaluator(
             logistic_bank([split], n_features),
             FeatureCosts.from_array(data.costs),

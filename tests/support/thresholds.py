@@ -13,6 +13,7 @@ from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask, simplest_first, tie_groups
 from emsco.scoring.scores import CostLimits
@@ -74,7 +75,7 @@ def varied(seed, grid=None, **options):
     train, scored = np.arange(30), np.arange(30, len(X))
     counts = rng.integers(1, 4, size=len(X)) if rng.integers(2) else None
     missing = rng.random((len(X), n_features)) < 0.15 if rng.integers(2) else None
-    split = SplitRows.cut(X, y, train, scored, counts=counts, missing=missing)
+    split = SplitRows.cut(SplitData(X, y, train, scored, counts=counts, missing=missing))
     prices = rng.choice([0, 1, 2, 3, 5], size=n_features).astype(float)
     prices /= rng.choice([1, 1, 3, np.pi])  # some costs are no whole numbers of any unit
     prices[0] += not prices.any()

@@ -24,7 +24,7 @@ class Backend:
     Attributes
     ----------
     cut : callable
-        Takes the rows of one split there; called as `SplitRows.cut` without `rows_per_shard`.
+        Takes the rows of one split there; called as ``cut(data, penalty)``, see `SplitRows.cut`.
     engine : callable
         Makes an engine of such splits; called as
         ``engine(splits, n_inputs, n_classes, basis=basis)``, see `LogisticEngine`.

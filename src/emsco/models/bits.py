@@ -145,6 +145,7 @@ class BitBank:
 
     Attributes
     ----------
+    layout : Layout
     n_rows : int
         Number of rows, or the sum of their weights.
     n_words : int
@@ -165,7 +166,7 @@ class BitBank:
         self.valid = layout.valid
         self.n_counted = 0 if layout.ends is None else len(layout.ends) - 1
         self.n_scored = layout.n_rows
-        self._layout = layout
+        self.layout = layout
         self._priced = np.zeros(0, dtype=np.int64)
         self._prices = np.zeros((0, 0), dtype=np.int64)
         self._ends = np.zeros(0, dtype=np.int64) if layout.ends is None else layout.ends
@@ -242,7 +243,7 @@ class BitBank:
 
         `priced` are the features, and `prices`, of shape (n_priced, n_scored), what each row pays.
         """
-        self._priced, self._prices = priced, self._layout.spread(prices)
+        self._priced, self._prices = priced, self.layout.spread(prices)
 
     def add_prices(self, designs: StageArray, chains: IntArray, spent: IntArray) -> None:
         """Add what all rows pay for features with prices of their own, by design."""

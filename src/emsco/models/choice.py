@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.errors import DataError
 from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 
 _MOST_SPLITS = 3
 _MOST_TRAINING = 4000  # rows of a split that fit models here
@@ -25,6 +26,9 @@ _PASSES = 40  # over the rows of a split with all inputs, to try a linear family
 _PER_TERM = 5e-10  # seconds for a product in the sums and solutions of a pass
 _PER_SPLINE = 4  # inputs that a spline makes of one
 _SMALLEST = 1e-15  # probability whose logarithm counts
+_GRID = (0.1, 1.0, 10.0, 100.0)  # penalties to choose from
+_FOLDS = 3
+_MOST_ROWS = 6000
 
 # Log loss of each row by the model of each subset, (n_subsets, n_rows) over all splits.
 RowLosses = Callable[[str, list[Split], BoolArray], FloatArray]
@@ -221,56 +225,29 @@ def _thinned(rows: IntArray, labels: LabelArray, most: int) -> IntArray:
     return np.sort(np.concatenate(kept))
 
 
-_GRID = (0.1, 1.0, 10.0, 100.0)
-_FOLDS = 3
-_MOST_ROWS = 6000
-
-
-def choose_penalty(
-    X: FloatArray,
-    labels: LabelArray,
-    train: IntArray,
-    n_classes: int,
-    weights: FloatArray | None = None,
-    class_weights: FloatArray | None = None,
-) -> float:
+def choose_penalty(data: SplitData) -> float:
     """Return the penalty with the lowest log loss over three folds of the training rows.
 
     At most 6,000 rows take part, and the folds depend on the rows alone, so that the same data
     gives the same penalty everywhere. A penalty whose models do not converge is not taken.
     """
-    if weights is not None:
-        train = train[weights[train] > 0]
+    train, labels, weights = data.weighty_train, data.labels, data.weights
     train = train[:: max(1, -(-len(train) // _MOST_ROWS))]
     by_label = train[np.argsort(labels[train], kind="stable")]
     fold = np.arange(len(by_label)) % _FOLDS
     losses = np.zeros(len(_GRID))
     for k in range(_FOLDS):
         fitting, judging = by_label[fold != k], by_label[fold == k]
-        if len(np.unique(labels[fitting])) < n_classes or not len(judging):
+        if len(np.unique(labels[fitting])) < data.n_classes or not len(judging):
             return 1.0  # too few rows of a class to tell
         for i, penalty in enumerate(_GRID):
-            split = SplitRows.cut(
-                X,
-                labels,
-                fitting,
-                fitting[:0],
-                penalty,
-                n_classes=n_classes,
-                weights=weights,
-                class_weights=class_weights,
-            )
-            losses[i] += _loss(split, X[judging], labels[judging], weights, judging)
+            split = SplitRows.cut(replace(data, train=fitting, scored=fitting[:0]), penalty)
+            counts = np.ones(len(judging)) if weights is None else weights[judging]
+            losses[i] += _loss(split, data.X[judging], labels[judging], counts)
     return _GRID[int(losses.argmin())] if np.isfinite(losses).any() else _GRID[-1]
 
 
-def _loss(
-    split: SplitRows,
-    rows: FloatArray,
-    labels: LabelArray,
-    weights: FloatArray | None,
-    judging: IntArray,
-) -> float:
+def _loss(split: SplitRows, rows: FloatArray, labels: LabelArray, weights: FloatArray) -> float:
     """Log loss of the model of all inputs, summed over rows; infinite if it cannot be fitted.
 
     Weights that span many orders of magnitude make small penalties unusable, and not all of them.
@@ -285,5 +262,4 @@ def _loss(
             return np.inf
     scaling = split.scaling
     said = models.probabilities(scaling.filled(rows), scaling.mean, scaling.inverse, 0)
-    own = np.ones(len(rows)) if weights is None else weights[judging]
-    return float(log_losses(said, labels) @ own)
+    return float(log_losses(said, labels) @ weights)

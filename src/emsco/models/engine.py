@@ -13,19 +13,17 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from emsco._base.leaves import LEAF, n_leaves_of, split_by_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report, SingleArray
-from emsco._base.workers import Workers, in_threads, slices
+from emsco._base.workers import Workers, slices
 from emsco.models.batches import ModelBatch, Models, n_outputs_of
 from emsco.models.bits import BitBank, margins_of
 from emsco.models.logistic import LogisticFitter
-from emsco.models.scaling import Scaling, Spread, squares_about
-from emsco.models.shard import ROWS_PER_SHARD, Shard, cut_shards
+from emsco.models.scaling import Scaling
+from emsco.models.shard import ROWS_PER_SHARD, Shard, SplitData, cut_shards
 from emsco.models.splines import SplineBasis
 
 _MOST_MODELS = 256  # fitted together; larger batches are no faster and take more memory
 _BATCH_BYTES = 2**26
-_MEASURED_BYTES = 2**28  # of leaves whose spread is measured at a time
 _PER_FIT = 6e-9  # seconds per training row and input: benchmarks/search.py, landscapes
 _WORTH_FITTING = 20_000  # models times rows; with less work, starting threads takes longer
 
@@ -105,65 +103,14 @@ class SplitRows:
 
     @classmethod
     def cut(
-        cls,
-        X: FloatArray,
-        labels: LabelArray,
-        train: IntArray,
-        scored: IntArray,
-        penalty: float = 1.0,
-        rows_per_shard: int = ROWS_PER_SHARD,
-        *,
-        n_classes: int = 2,
-        weights: FloatArray | None = None,
-        class_weights: FloatArray | None = None,
-        counts: IntArray | None = None,
-        missing: BoolArray | None = None,
-        by_class: bool = False,
+        cls, data: SplitData, penalty: float = 1.0, rows_per_shard: int = ROWS_PER_SHARD
     ) -> Self:
-        """Standardise by the training rows and cut into shards; see `cut_shards`.
-
-        `class_weights`, of shape (n_classes,), affect fitting only.
-        """
-        scaling = scaling_of(X, train, weights)
-        weights = weights_to_fit(labels, weights, class_weights)
-        shards = cut_shards(
-            X,
-            labels,
-            train,
-            scored,
-            scaling,
-            rows_per_shard,
-            n_classes=n_classes,
-            weights=weights,
-            counts=counts,
-            missing=missing,
-            by_class=by_class,
-        )
-        total = len(train) if weights is None else float(weights[train].sum())
-        fitter = LogisticFitter(shards, X.shape[1], total, penalty, n_classes)
-        return cls(shards, fitter, scaling, len(train))
-
-
-def weights_to_fit(
-    labels: LabelArray, weights: FloatArray | None, class_weights: FloatArray | None
-) -> FloatArray | None:
-    """Weights of rows for fitting: their own, times those of their classes; None if all are 1."""
-    if class_weights is None:
-        return weights
-    both: FloatArray = class_weights[labels] * (1.0 if weights is None else weights)
-    return both
-
-
-def scaling_of(X: FloatArray, train: IntArray, weights: FloatArray | None) -> Scaling:
-    """Standardise by training rows, leaf by leaf."""
-    train = train if weights is None else train[weights[train] > 0]
-    leaves = split_by_leaf(train, n_leaves_of(len(X)))
-    parts = [(rows, None if weights is None else weights[rows]) for rows in leaves]
-    most = _MEASURED_BYTES // (3 * 8 * LEAF * X.shape[1])  # squares and distances beside the rows
-    return Scaling.from_parts(
-        in_threads(lambda part: Spread.from_rows(X[part[0]], part[1]), parts, most),
-        lambda mean: in_threads(lambda part: squares_about(mean, X[part[0]], part[1]), parts, most),
-    )
+        """Standardise by the training rows and cut into shards."""
+        scaling, data = data.scaling(), data.with_fit_weights()
+        shards = cut_shards(data, scaling, rows_per_shard)
+        n_inputs, total = data.X.shape[1], data.train_weight
+        fitter = LogisticFitter(shards, n_inputs, total, penalty, data.n_classes)
+        return cls(shards, fitter, scaling, len(data.train))
 
 
 class LogisticEngine(Engine):

@@ -13,12 +13,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report, SingleArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, Report, SingleArray
 from emsco.models.batches import Models
-from emsco.models.bits import BitBank, Layout, margins_of, pack
+from emsco.models.bits import margins_of, pack
 from emsco.models.calibration import Calibrator, calibration_split
 from emsco.models.engine import Answers, Engine, SplitRows
 from emsco.models.scaling import Scaling, mean_of_known
+from emsco.models.shard import SplitData
 
 _AT_ONCE = 256  # calibrated models that are fitted together
 
@@ -54,13 +55,7 @@ class OutcomeEngine(Engine):
     ----------
     fitters : sequence of OutcomeFitter
         One per split.
-    layouts : sequence of Layout
-        Layout of each split's scored rows.
-    labels : sequence of ndarray
-        Class of each scored row, by split.
-    n_classes : int
-    missing : sequence of ndarray of shape (n_scored, n_features), or None
-        Missing values of the scored rows, by split.
+    splits : sequence of SplitData
     prepare : callable, optional
         Called as ``prepare(report)`` before each fit; prepares what all fits need.
     """
@@ -68,24 +63,20 @@ class OutcomeEngine(Engine):
     def __init__(
         self,
         fitters: Sequence[OutcomeFitter],
-        layouts: Sequence[Layout],
-        labels: Sequence[LabelArray],
-        n_classes: int,
-        missing: Sequence[BoolArray] | None = None,
+        splits: Sequence[SplitData],
         prepare: Callable[[Report | None], None] | None = None,
     ) -> None:
         self.fitters = fitters
         self._prepare = prepare
-        self.n_classes = n_classes
+        self.n_classes = splits[0].n_classes
         self.n_train = sum(one.n_train for one in fitters)
         self.kept = 2 * sum(one.n_scored for one in fitters)
-        self._layouts, self._labels = layouts, labels
-        self.split_of = range(len(layouts))
-        parts = zip(labels, layouts, strict=True)
-        self.truth = [of_split[layout.rows] for of_split, layout in parts]
-        self.bits = [
-            BitBank(layout, None if missing is None else missing[i].T)
-            for i, layout in enumerate(layouts)
+        self.split_of = range(len(splits))
+        self.bits = [split.open_bits() for split in splits]
+        self._order = [bits.layout.rows for bits in self.bits]  # of scored rows, by their bits
+        self._labels = [split.labels[split.scored] for split in splits]
+        self.truth = [
+            labels[order] for labels, order in zip(self._labels, self._order, strict=True)
         ]
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
@@ -103,12 +94,12 @@ class OutcomeEngine(Engine):
     ) -> None:
         """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
         parts = zip(
-            self.answers(subsets, numbers), self.bits, self._layouts, self._labels, strict=True
+            self.answers(subsets, numbers), self.bits, self._order, self._labels, strict=True
         )
-        for (winner, confidence), bits, layout, labels in parts:
+        for (winner, confidence), bits, order, labels in parts:
             sure = confidence >= thresholds[winner]
             correct = sure & (winner == labels)
-            bits.put(slots, pack(sure[:, layout.rows]), pack(correct[:, layout.rows]))
+            bits.put(slots, pack(sure[:, order]), pack(correct[:, order]))
 
     def answers(
         self,
@@ -127,10 +118,10 @@ class OutcomeEngine(Engine):
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
         any_subsets = np.ones((len(numbers), 0), dtype=np.bool_)
-        parts = zip(self.answers(any_subsets, numbers), self._layouts, self.truth, strict=True)
+        parts = zip(self.answers(any_subsets, numbers), self._order, self.truth, strict=True)
         return [
-            margins_of(winner[:, layout.rows], confidence[:, layout.rows], truth, self.n_classes)
-            for (winner, confidence), layout, truth in parts
+            margins_of(winner[:, order], confidence[:, order], truth, self.n_classes)
+            for (winner, confidence), order, truth in parts
         ]
 
     def close(self) -> None:
@@ -144,16 +135,11 @@ class CalibratedFitter(OutcomeFitter):
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_inputs)
-    labels : ndarray of shape (n_rows,)
-    train, scored : ndarray
-        Row numbers: `train` to fit and calibrate, `scored` to answer for.
-    weights : ndarray of shape (n_rows,) or None
-        Weight of each row in fitting and calibration.
-    class_weights : ndarray of shape (n_classes,) or None
-        Further weight of each class, in fitting only.
-    classes : sequence
+    data : SplitData
+        `train` has the rows to fit and calibrate on.
     calibration : {"sigmoid", "isotonic"}
+    classes : sequence
+        Names of the classes in messages.
     seed : int
         Seed of the choice of calibration rows.
     penalty : float
@@ -161,34 +147,30 @@ class CalibratedFitter(OutcomeFitter):
 
     def __init__(
         self,
-        X: FloatArray,
-        labels: LabelArray,
-        train: IntArray,
-        scored: IntArray,
-        weights: FloatArray | None,
-        class_weights: FloatArray | None,
-        classes: Sequence[Any],
+        data: SplitData,
         calibration: str,
+        classes: Sequence[Any],
         seed: int,
         penalty: float = 1.0,
     ) -> None:
-        fitting, calibrating = calibration_split(train, labels, seed=seed, classes=classes)
-        self.n_train, self.n_scored = len(train), len(scored)
+        X, labels, weights = data.X, data.labels, data.weights
+        fitting, calibrating = calibration_split(data.train, labels, seed=seed, classes=classes)
+        self.n_train, self.n_scored = len(data.train), len(data.scored)
         self._kind = calibration
-        self._split = SplitRows.cut(
+        only_fitted = SplitData(
             X,
             labels,
             fitting,
             fitting[:0],
-            penalty,
-            n_classes=len(classes),
+            data.n_classes,
             weights=weights,
-            class_weights=class_weights,
+            class_weights=data.class_weights,
         )
+        self._split = SplitRows.cut(only_fitted, penalty)
         self._calibrating = self.scaling.filled(X[calibrating])
         self._truth = labels[calibrating]
         self._weights = None if weights is None else weights[calibrating]
-        self._scored = self.scaling.filled(X[scored])
+        self._scored = self.scaling.filled(X[data.scored])
 
     @property
     def scaling(self) -> Scaling:
@@ -277,17 +259,11 @@ class OutcomeRows:
     seed: int
 
     @classmethod
-    def from_rows(
+    def from_split(
         cls,
-        X: FloatArray,
-        labels: LabelArray,
-        train: IntArray,
-        scored: IntArray,
-        weights: FloatArray | None = None,
-        class_weights: FloatArray | None = None,
-        *,
-        classes: Sequence[Any],
+        data: SplitData,
         calibration: str | None = None,
+        classes: Sequence[Any] | None = None,
         seed: int = 0,
         in_blocks: bool = True,
     ) -> Self:
@@ -295,24 +271,16 @@ class OutcomeRows:
 
         Parameters
         ----------
-        X : ndarray of shape (n_rows, n_inputs)
-            NaN is a missing value.
-        labels : ndarray of shape (n_rows,)
-            Class of each row, from 0.
-        train, scored : ndarray of row numbers
-        weights : ndarray of shape (n_rows,) or None
-        class_weights : ndarray of shape (n_classes,) or None
-            Further weight of each class, in fitting only.
-        classes : sequence
-            Names of the classes in messages.
+        data : SplitData
         calibration : {"sigmoid", "isotonic"} or None
             Calibrate every model on a share of the training rows, set aside for it.
+        classes : sequence, optional
+            Names of the classes in messages.
         seed : int
         in_blocks : bool
             Whether means are added up in blocks of rows; their last bits depend on it.
         """
-        if weights is not None:
-            train = train[weights[train] > 0]
+        X, labels, weights, train = data.X, data.labels, data.weights, data.weighty_train
         of_train = None if weights is None else weights[train]
         block = {} if in_blocks else {"block": max(len(train), 1)}
         means = mean_of_known(X[train], of_train, **block)
@@ -328,14 +296,15 @@ class OutcomeRows:
 
         calibrating = None
         if calibration is not None:
-            train, rest = calibration_split(train, labels, seed=seed, classes=classes)
+            names = range(data.n_classes) if classes is None else classes
+            train, rest = calibration_split(train, labels, seed=seed, classes=names)
             calibrating = filled(rest)
         return cls(
-            fitting=filled(train).weighted(class_weights),
+            fitting=filled(train).weighted(data.class_weights),
             calibrating=calibrating,
             calibration=calibration,
-            scored=filled(scored).X,
+            scored=filled(data.scored).X,
             fill=fill,
-            n_classes=len(classes),
+            n_classes=data.n_classes,
             seed=seed,
         )

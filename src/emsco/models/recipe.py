@@ -19,7 +19,6 @@ from emsco.designs.thresholds import plain
 from emsco.errors import Parameter
 from emsco.models.backends import CPU, Backend, check_device
 from emsco.models.bank import SubsetBank
-from emsco.models.bits import Layout
 from emsco.models.boosting.stages import BoostedModels, OwnBoosting, SharedBoosting, train_together
 from emsco.models.boosting.training import BoostingJob, SizeChoice
 from emsco.models.calibration import KINDS
@@ -32,6 +31,7 @@ from emsco.models.outcome_engine import (
     OutcomeFitter,
     OutcomeRows,
 )
+from emsco.models.shard import SplitData
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels, averaged
 
@@ -213,15 +213,8 @@ class StageRecipe:
             return self
         rows = np.asarray(data.rows)
         basis = SplineBasis.learn(rows, data.weights)
-        train = splits[0][0]
-        penalty = choose_penalty(
-            basis.expand(rows),
-            data.labels,
-            train,
-            len(data.classes),
-            data.weights,
-            self._class_weights(data, train),
-        )
+        (first,) = self._split_data(data, basis.expand(rows), splits[:1])
+        penalty = choose_penalty(first)
         return replace(self, basis=basis, penalty=penalty)
 
     def to_dict(self) -> dict[str, Any]:
@@ -264,16 +257,71 @@ class StageRecipe:
     def _logistic_engine(
         self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
     ) -> LogisticEngine:
-        columns, n_classes = self._columns(data.rows), len(data.classes)
+        columns = self._columns(data.rows)
         backend = Backend.of(data.rows, self.device, self.n_jobs)
-        cut_splits = [
-            backend.cut(
-                columns,
-                data.labels,
-                train,
-                scored,
-                self.penalty,
-                n_classes=n_classes,
+        parts = self._split_data(data, columns, splits, missing, by_class)
+        cut_parts = [backend.cut(part, self.penalty) for part in parts]
+        n_classes = len(data.classes)
+        return backend.engine(cut_parts, columns.shape[1], n_classes, basis=self.basis)
+
+    def _outcome_engine(
+        self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
+    ) -> OutcomeEngine:
+        columns = np.asarray(self._columns(data.rows))
+        if data.weights is not None:  # rows of weight 0 do not count as training rows
+            splits = [(train[data.weights[train] > 0], scored) for train, scored in splits]
+        parts = self._split_data(data, columns, splits, missing, by_class)
+        fitters = self._outcome_fitters(data, parts)
+        shared = [one for one in fitters if isinstance(one, SharedBoosting)]
+        prepare = partial(train_together, shared, self.n_jobs) if shared else None
+        return OutcomeEngine(fitters, parts, prepare)
+
+    def _outcome_fitters(
+        self, data: TrainingData, parts: Sequence[SplitData]
+    ) -> Sequence[OutcomeFitter]:
+        classes = data.classes.tolist()
+        seeds = [
+            int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
+            for number in range(len(parts))
+        ]
+        seeded = list(zip(parts, seeds, strict=True))
+        calibration = self.calibration
+        if self.is_linear and calibration is not None:
+            return [
+                CalibratedFitter(part, calibration, classes, seed, self.penalty)
+                for part, seed in seeded
+            ]
+        is_boosted = self.estimator == "boosting"
+        rows = [
+            OutcomeRows.from_split(part, calibration, classes, seed, in_blocks=is_boosted)
+            for part, seed in seeded
+        ]
+        if not is_boosted:
+            return [EstimatorFitter(self.estimator, one, self.n_jobs, self.cache) for one in rows]
+        jobs = [BoostingJob(one, data.encoding.input_feature) for one in rows]
+        size = SizeChoice(jobs[0])  # for all splits
+        kind = SharedBoosting if self.shared else OwnBoosting
+        return [kind(job, size, self.n_jobs) for job in jobs]
+
+    def _columns(self, rows: Any) -> Any:
+        """Columns that linear models read."""
+        return rows if self.basis is None else self.basis.expand(np.asarray(rows))
+
+    def _split_data(
+        self,
+        data: TrainingData,
+        columns: Any,
+        splits: list[Split],
+        missing: BoolArray | None = None,
+        by_class: bool = False,
+    ) -> list[SplitData]:
+        return [
+            SplitData(
+                X=columns,
+                labels=data.labels,
+                train=train,
+                scored=scored,
+                n_classes=len(data.classes),
                 weights=data.weights,
                 class_weights=self._class_weights(data, train),
                 counts=data.units,
@@ -282,29 +330,6 @@ class StageRecipe:
             )
             for train, scored in splits
         ]
-        return backend.engine(cut_splits, columns.shape[1], n_classes, basis=self.basis)
-
-    def _columns(self, rows: Any) -> Any:
-        """Columns that linear models read."""
-        return rows if self.basis is None else self.basis.expand(np.asarray(rows))
-
-    def _outcome_engine(
-        self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
-    ) -> OutcomeEngine:
-        n_classes, layouts = len(data.classes), []
-        for _, scored in splits:
-            counts = None if data.units is None else data.units[scored]
-            layouts.append(Layout.from_rows(data.labels[scored], n_classes, counts, by_class))
-        fitters = self._outcome_fitters(data, splits)
-        shared = [one for one in fitters if isinstance(one, SharedBoosting)]
-        return OutcomeEngine(
-            fitters,
-            layouts,
-            [data.labels[scored] for _, scored in splits],
-            n_classes,
-            None if missing is None else [missing[scored] for _, scored in splits],
-            partial(train_together, shared, self.n_jobs) if shared else None,
-        )
 
     def stage_models(
         self,
@@ -370,42 +395,6 @@ class StageRecipe:
                 calibrators = maps if self.calibration else None
                 models.append(BoostedModels(weights_or_trees, calibrators))
         return models
-
-    def _outcome_fitters(self, data: TrainingData, splits: list[Split]) -> list[OutcomeFitter]:
-        columns = np.asarray(self._columns(data.rows))
-        if data.weights is not None:  # rows of weight 0 do not count as training rows
-            splits = [(train[data.weights[train] > 0], scored) for train, scored in splits]
-        rows_of_splits = [
-            {
-                "X": columns,
-                "labels": data.labels,
-                "train": train,
-                "scored": scored,
-                "weights": data.weights,
-                "class_weights": self._class_weights(data, train),
-                "classes": data.classes.tolist(),
-                "calibration": self.calibration,
-                "seed": int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0]),
-            }
-            for number, (train, scored) in enumerate(splits)
-        ]
-        if self.is_linear:
-            return [CalibratedFitter(**rows, penalty=self.penalty) for rows in rows_of_splits]
-        if self.estimator != "boosting":
-            return [
-                EstimatorFitter(
-                    self.estimator,
-                    OutcomeRows.from_rows(**rows, in_blocks=False),
-                    self.n_jobs,
-                    self.cache,
-                )
-                for rows in rows_of_splits
-            ]
-        feature = data.encoding.input_feature
-        jobs = [BoostingJob(OutcomeRows.from_rows(**rows), feature) for rows in rows_of_splits]
-        size = SizeChoice(jobs[0])  # for all splits
-        kind = SharedBoosting if self.shared else OwnBoosting
-        return [kind(job, size, self.n_jobs) for job in jobs]
 
     def class_shares(self, data: TrainingData) -> FloatArray:
         """Total weight of each class in the eyes of stage models.

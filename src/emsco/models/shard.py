@@ -8,21 +8,104 @@ those rows to designs. It knows nothing about searches.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from emsco._base.leaves import LEAF, n_leaves_of, split_by_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco._base.workers import in_threads
 from emsco._kernels.judgement import judge_rows
 from emsco._kernels.logistic import BLOCK, add_terms, add_terms_many
 from emsco.models.batches import ModelBatch, Models, orthonormal_basis
 from emsco.models.bits import BitBank, Layout
-from emsco.models.scaling import Scaling
+from emsco.models.scaling import Scaling, Spread, squares_about
 
 ROWS_PER_SHARD = LEAF  # a multiple of the kernels' block, so that smaller ones have the same sums
+_MEASURED_BYTES = 2**28  # of leaves whose spread is measured at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitData:
+    """Rows of a table, and which of them a split trains on and scores.
+
+    Attributes
+    ----------
+    X : array of shape (n_rows, n_inputs), SingleRows or RowsElsewhere
+        NaN is a missing value.
+    labels : ndarray of shape (n_rows,)
+        Class of each row, from 0.
+    train, scored : ndarray of int
+        Row numbers.
+    n_classes : int
+    weights : ndarray of shape (n_rows,), optional
+        Weight of each row in training. Rows of weight 0 are left out.
+    class_weights : ndarray of shape (n_classes,), optional
+        Further weight of each class, in fitting only: standardisation ignores it.
+    counts : ndarray of shape (n_rows,), optional
+        Weight of each row in scoring, a whole number.
+    missing : ndarray of shape (n_rows, n_features), optional
+        Missing values. A stage that buys a missing feature never accepts the row.
+    by_class : bool
+        Whether to count the scored rows of each class too.
+    """
+
+    X: Any
+    labels: LabelArray
+    train: IntArray
+    scored: IntArray
+    n_classes: int = 2
+    weights: FloatArray | None = None
+    class_weights: FloatArray | None = None
+    counts: IntArray | None = None
+    missing: BoolArray | None = None
+    by_class: bool = False
+
+    def with_fit_weights(self) -> SplitData:
+        """Multiply the weights of rows by those of their classes."""
+        if self.class_weights is None:
+            return self
+        weights = self.class_weights[self.labels] * (1.0 if self.weights is None else self.weights)
+        return replace(self, weights=weights, class_weights=None)
+
+    @property
+    def weighty_train(self) -> IntArray:
+        """Training rows of a weight above 0."""
+        if self.weights is None:
+            return self.train
+        return self.train[self.weights[self.train] > 0]
+
+    @property
+    def train_weight(self) -> float:
+        """Number of training rows, or their total weight."""
+        if self.weights is None:
+            return len(self.train)
+        return float(self.weights[self.train].sum())
+
+    @property
+    def layout(self) -> Layout:
+        """Position and weight of the bit of each scored row."""
+        counts = None if self.counts is None else self.counts[self.scored]
+        return Layout.from_rows(self.labels[self.scored], self.n_classes, counts, self.by_class)
+
+    def open_bits(self) -> BitBank:
+        """Make room for bits of the scored rows."""
+        return BitBank(self.layout, None if self.missing is None else self.missing[self.scored].T)
+
+    def scaling(self) -> Scaling:
+        """Standardise by the training rows, leaf by leaf."""
+        X, weights = self.X, self.weights
+        leaves = split_by_leaf(self.weighty_train, n_leaves_of(len(X)))
+        parts = [(rows, None if weights is None else weights[rows]) for rows in leaves]
+        most = _MEASURED_BYTES // (3 * 8 * LEAF * X.shape[1])  # squares, distances, and the rows
+        return Scaling.from_parts(
+            in_threads(lambda part: Spread.from_rows(X[part[0]], part[1]), parts, most),
+            lambda mean: in_threads(
+                lambda part: squares_about(mean, X[part[0]], part[1]), parts, most
+            ),
+        )
 
 
 class Shard:
@@ -30,19 +113,9 @@ class Shard:
 
     Parameters
     ----------
-    train_rows, scored_rows : ndarray of shape (n_inputs + 1, n_rows)
-        A line of ones, then the standardised inputs, as `Scaling.columns` makes them.
-    train_labels, scored_labels : ndarray of shape (n_rows,)
-        Class of each row, from 0.
-    n_classes : int
-    train_weights : ndarray of shape (n_rows,), optional
-        Weight of each training row; 1 by default.
-    scored_counts : ndarray of shape (n_rows,), optional
-        Weight of each scored row, a whole number; 1 by default.
-    scored_missing : ndarray of shape (n_features, n_rows), optional
-        Missing values. A stage that buys a missing feature never accepts the row.
-    by_class : bool
-        Whether the bits also count the scored rows of each class.
+    data : SplitData
+        With weights for fitting, as `SplitData.with_fit_weights` makes them.
+    scaling : Scaling
     leaf : int
         Number of the leaf that the rows belong to.
 
@@ -54,34 +127,26 @@ class Shard:
         Class of each scored row, in the order of their bits.
     """
 
-    def __init__(
-        self,
-        train_rows: FloatArray,
-        train_labels: LabelArray,
-        scored_rows: FloatArray,
-        scored_labels: LabelArray,
-        n_classes: int = 2,
-        train_weights: FloatArray | None = None,
-        scored_counts: IntArray | None = None,
-        scored_missing: BoolArray | None = None,
-        by_class: bool = False,
-        leaf: int = 0,
-    ) -> None:
+    def __init__(self, data: SplitData, scaling: Scaling, leaf: int = 0) -> None:
         self.leaf = leaf
-        weights = np.zeros(0) if train_weights is None else train_weights
-        basis = orthonormal_basis(n_classes)
-        targets = train_labels.astype(np.float64) if n_classes == 2 else basis[train_labels].T
-        self._double = train_rows, np.ascontiguousarray(targets), weights, basis
+        train, basis = data.labels[data.train], orthonormal_basis(data.n_classes)
+        targets = train.astype(np.float64) if data.n_classes == 2 else basis[train].T
+        self._double = (
+            scaling.columns(data.X[data.train]),
+            np.ascontiguousarray(targets),
+            np.zeros(0) if data.weights is None else data.weights[data.train],
+            basis,
+        )
         # Early Newton steps of a fit do with float32.
         rows32, targets32, weights32, basis32 = (one.astype(np.float32) for one in self._double)
         self._single = rows32, targets32, weights32, basis32
-        layout = Layout.from_rows(scored_labels, n_classes, scored_counts, by_class)
-        self.bits = BitBank(layout, scored_missing)
-        if by_class or scored_counts is not None:
-            scored_rows = np.ascontiguousarray(scored_rows[:, layout.rows])
-            scored_labels = scored_labels[layout.rows]
-        self._scored_rows = scored_rows
-        self.truth = scored_labels
+        self.bits = data.open_bits()
+        self._scored_rows = scaling.columns(data.X[data.scored])
+        self.truth = data.labels[data.scored]
+        if data.by_class or data.counts is not None:  # rows stand in the order of their bits
+            order = self.bits.layout.rows
+            self._scored_rows = np.ascontiguousarray(self._scored_rows[:, order])
+            self.truth = self.truth[order]
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
         """Sum each live model's gradient over the training rows, and its Hessian if `curved`."""
@@ -147,64 +212,21 @@ class Shard:
 
 
 def cut_shards(
-    X: FloatArray,
-    labels: LabelArray,
-    train: IntArray,
-    scored: IntArray,
-    scaling: Scaling,
-    rows_per_shard: int = ROWS_PER_SHARD,
-    *,
-    n_classes: int = 2,
-    weights: FloatArray | None = None,
-    counts: IntArray | None = None,
-    missing: BoolArray | None = None,
-    by_class: bool = False,
+    data: SplitData, scaling: Scaling, rows_per_shard: int = ROWS_PER_SHARD
 ) -> list[Shard]:
-    """Cut each leaf of one split's rows into shards of at most `rows_per_shard` rows of each kind.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_inputs)
-        NaN is a missing value.
-    labels : ndarray of shape (n_rows,)
-        Class of each row, from 0.
-    train, scored : ndarray of int
-        Row numbers.
-    scaling : Scaling
-    rows_per_shard : int
-    n_classes : int
-    weights : ndarray of shape (n_rows,), optional
-        Weight of each row in training. Rows of weight 0 are left out.
-    counts : ndarray of shape (n_rows,), optional
-        Weight of each row in scoring, a whole number.
-    missing : ndarray of shape (n_rows, n_features), optional
-        Missing values. A stage that buys a missing feature never accepts the row.
-    by_class : bool
-        Whether to count the scored rows of each class too.
-    """
+    """Cut each leaf of a split's rows into shards of at most `rows_per_shard` rows of each kind."""
+    n_leaves = n_leaves_of(len(data.X))
+    leaves = zip(
+        split_by_leaf(data.weighty_train, n_leaves),
+        split_by_leaf(data.scored, n_leaves),
+        strict=True,
+    )
     shards = []
-    n_leaves = n_leaves_of(len(X))
-    leaves = zip(split_by_leaf(train, n_leaves), split_by_leaf(scored, n_leaves), strict=True)
-    for leaf, (train_of_leaf, scored_of_leaf) in enumerate(leaves):
-        if weights is not None:
-            train_of_leaf = train_of_leaf[weights[train_of_leaf] > 0]
-        most = max(len(train_of_leaf), len(scored_of_leaf))
-        for start in range(0, max(most, 1), rows_per_shard):
-            fitted = train_of_leaf[start : start + rows_per_shard]
-            seen = scored_of_leaf[start : start + rows_per_shard]
-            shard = Shard(
-                scaling.columns(X[fitted]),
-                labels[fitted],
-                scaling.columns(X[seen]),
-                labels[seen],
-                n_classes,
-                None if weights is None else weights[fitted],
-                None if counts is None else counts[seen],
-                None if missing is None else missing[seen].T,
-                by_class,
-                leaf,
-            )
-            shards.append(shard)
+    for leaf, (train, scored) in enumerate(leaves):
+        for start in range(0, max(len(train), len(scored), 1), rows_per_shard):
+            part = slice(start, start + rows_per_shard)
+            rows = replace(data, train=train[part], scored=scored[part])
+            shards.append(Shard(rows, scaling, leaf))
     return shards
 
 

@@ -20,11 +20,11 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Sing
 from emsco._base.workers import slices
 from emsco.models.backends import Backend
 from emsco.models.batches import ModelBatch, Models
-from emsco.models.bits import BitBank, Layout, margins_of
-from emsco.models.engine import Answers, LogisticEngine, SplitRows, answers_of, weights_to_fit
+from emsco.models.bits import BitBank, margins_of
+from emsco.models.engine import Answers, LogisticEngine, SplitRows, answers_of
 from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling, Spread, squares_about
-from emsco.models.shard import Node, Request, Shard, Sums, merged, put
+from emsco.models.shard import Node, Request, Shard, SplitData, Sums, merged, put
 from emsco.scale.remote import Leaf, RemoteRows, Task
 
 _IN_FLIGHT = 2  # batches of models; while the client steps with one, workers sum up others
@@ -39,6 +39,12 @@ class _Scored:
     leaf: int
     bits: BitBank
     truth: LabelArray
+
+    @classmethod
+    def open(cls, leaf: int, data: SplitData) -> Self:
+        """Make room for the bits that the worker will send."""
+        bits = data.open_bits()
+        return cls(leaf, bits, data.labels[data.scored][bits.layout.rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,48 +72,23 @@ class RemoteSplit(SplitRows):
     key: int
 
     @classmethod
-    def from_rows(
-        cls,
-        X: RemoteRows,
-        labels: LabelArray,
-        train: IntArray,
-        scored: IntArray,
-        penalty: float = 1.0,
-        *,
-        n_classes: int = 2,
-        weights: FloatArray | None = None,
-        class_weights: FloatArray | None = None,
-        counts: IntArray | None = None,
-        missing: BoolArray | None = None,
-        by_class: bool = False,
-    ) -> Self:
-        """Standardise by the training rows, where these are; see `SplitRows.cut`."""
-        own_train = train if weights is None else train[weights[train] > 0]
-        trained, seen = (split_by_leaf(rows, X.n_leaves) for rows in (own_train, scored))
-        scaling = _learn_scaling(X, trained, weights)
-        weights = weights_to_fit(labels, weights, class_weights)
-        own = {
-            leaf: (
-                (
-                    rows - rows_of_leaf(leaf).start,
-                    labels[rows],
-                    None if weights is None else weights[rows],
-                ),
-                (
-                    scored_rows - rows_of_leaf(leaf).start,
-                    labels[scored_rows],
-                    None if counts is None else counts[scored_rows],
-                    None if missing is None else missing[scored_rows].T,
-                ),
-            )
-            for leaf, (rows, scored_rows) in enumerate(zip(trained, seen, strict=True))
-        }
+    def cut(cls, data: SplitData, penalty: float = 1.0) -> Self:  # type: ignore[override]
+        """Standardise by the training rows, where these are, and let workers make shards there."""
+        rows: RemoteRows = data.X
+        scaling, data = _learn_scaling(data), data.with_fit_weights()
+        leaves = zip(
+            split_by_leaf(data.weighty_train, rows.n_leaves),
+            split_by_leaf(data.scored, rows.n_leaves),
+            strict=True,
+        )
+        parts = [_leaf_of(data, leaf, *numbers) for leaf, numbers in enumerate(leaves)]
         key = next(_keys)
-        X.note(Task(_open_split, (key, scaling, n_classes, by_class), own))
-        shards: Any = [_scored(leaf, n_classes, by_class, *own[leaf][1][1:]) for leaf in own]
-        total = len(train) if weights is None else float(weights[train].sum())
-        fitter = LogisticFitter([_Terms(X, key)], X.shape[1], total, penalty, n_classes)  # type: ignore[list-item]  # it is only summed over
-        return cls(shards, fitter, scaling, len(train), X, key)
+        rows.note(Task(_open_split, (key, scaling), {i: (one,) for i, one in enumerate(parts)}))
+        shards: Any = [_Scored.open(leaf, part) for leaf, part in enumerate(parts)]
+        terms: Any = _Terms(rows, key)  # it is only summed over
+        n_inputs, total = rows.shape[1], data.train_weight
+        fitter = LogisticFitter([terms], n_inputs, total, penalty, data.n_classes)
+        return cls(shards, fitter, scaling, len(data.train), rows, key)
 
 
 class RemoteEngine(LogisticEngine):
@@ -164,37 +145,38 @@ class RemoteEngine(LogisticEngine):
         ]
 
 
-def _learn_scaling(
-    X: RemoteRows, trained: Sequence[IntArray], weights: FloatArray | None
-) -> Scaling:
-    own = {
-        leaf: (rows - rows_of_leaf(leaf).start, None if weights is None else weights[rows])
-        for leaf, rows in enumerate(trained)
-    }
-
-    def squares(mean: FloatArray) -> list[FloatArray]:
-        found = X.run(Task(_squares, (mean,), own))
-        return [found[leaf] for leaf in own]
-
-    spreads = X.run(Task(_spread, own=own))
-    return Scaling.from_parts([spreads[leaf] for leaf in own], squares)
+def _learn_scaling(data: SplitData) -> Scaling:
+    leaves = enumerate(split_by_leaf(data.weighty_train, data.X.n_leaves))
+    parts = [
+        (
+            train - rows_of_leaf(leaf).start,
+            None if data.weights is None else data.weights[train],
+        )
+        for leaf, train in leaves
+    ]
+    return Scaling.from_parts(
+        data.X.map(_spread, each=parts), lambda mean: data.X.map(_squares, mean, each=parts)
+    )
 
 
-def _scored(
-    leaf: int,
-    n_classes: int,
-    by_class: bool,
-    labels: LabelArray,
-    counts: IntArray | None,
-    missing: BoolArray | None,
-) -> _Scored:
-    layout = Layout.from_rows(labels, n_classes, counts, by_class)
-    return _Scored(leaf, BitBank(layout, missing), labels[layout.rows])
+def _leaf_of(data: SplitData, leaf: int, train: IntArray, scored: IntArray) -> SplitData:
+    """What a worker must know about its rows of a leaf, which it has itself."""
+    rows = rows_of_leaf(leaf)
+    return replace(
+        data,
+        X=None,
+        labels=data.labels[rows],
+        train=train - rows.start,
+        scored=scored - rows.start,
+        weights=None if data.weights is None else data.weights[rows],
+        counts=None if data.counts is None else data.counts[rows],
+        missing=None if data.missing is None else data.missing[rows],
+    )
 
 
 def backend() -> Backend:
     """Return the back end of rows that are held elsewhere."""
-    return Backend(RemoteSplit.from_rows, RemoteEngine)
+    return Backend(RemoteSplit.cut, RemoteEngine)
 
 
 # What follows runs on workers.
@@ -205,53 +187,37 @@ class _SplitOfLeaf:
     """What a worker notes about a split and a leaf: how to make a shard, or the shard itself."""
 
     scaling: Scaling
-    n_classes: int
-    by_class: bool
-    train: tuple[IntArray, LabelArray, FloatArray | None]
-    scored: tuple[IntArray, LabelArray, IntArray | None, BoolArray | None]
+    data: SplitData
     shard: Shard | None = None
 
     def over(self, rows: FloatArray, *, train: bool = True, scored: bool = True) -> Shard:
         """Return a shard of the rows to train on, the rows that are scored, or both."""
         if self.shard is not None:
             return self.shard
-        own, seen = slice(None if train else 0), slice(None if scored else 0)
-        (numbers, labels, weights), (places, truth, counts, missing) = self.train, self.scored
-        return Shard(
-            self.scaling.columns(rows[numbers[own]]),
-            labels[own],
-            self.scaling.columns(rows[places[seen]]),
-            truth[seen],
-            self.n_classes,
-            None if weights is None else weights[own],
-            None if counts is None else counts[seen],
-            None if missing is None else missing[:, seen],
-            self.by_class,
+        data = self.data
+        asked = replace(
+            data,
+            X=rows,
+            train=data.train if train else data.train[:0],
+            scored=data.scored if scored else data.scored[:0],
         )
+        return Shard(asked, self.scaling)
 
 
-def _spread(leaf: Leaf, rows: IntArray, weights: FloatArray | None) -> Spread:
-    return Spread.from_rows(leaf.rows[rows], weights)
+def _spread(rows: FloatArray, numbers: IntArray, weights: FloatArray | None) -> Spread:
+    return Spread.from_rows(rows[numbers], weights)
 
 
 def _squares(
-    leaf: Leaf, mean: FloatArray, rows: IntArray, weights: FloatArray | None
+    rows: FloatArray, mean: FloatArray, numbers: IntArray, weights: FloatArray | None
 ) -> FloatArray:
-    return squares_about(mean, leaf.rows[rows], weights)
+    return squares_about(mean, rows[numbers], weights)
 
 
-def _open_split(
-    leaf: Leaf,
-    key: int,
-    scaling: Scaling,
-    n_classes: int,
-    by_class: bool,
-    train: tuple[IntArray, LabelArray, FloatArray | None],
-    scored: tuple[IntArray, LabelArray, IntArray | None, BoolArray | None],
-) -> None:
+def _open_split(leaf: Leaf, key: int, scaling: Scaling, data: SplitData) -> None:
     """Make a shard of the rows of a leaf that a split has, unless these stay on disk."""
-    own = _SplitOfLeaf(scaling, n_classes, by_class, train, scored)
-    leaf.notes[key] = own if leaf.on_disk else replace(own, shard=own.over(leaf.rows))
+    split = _SplitOfLeaf(scaling, data)
+    leaf.notes[key] = split if leaf.on_disk else replace(split, shard=split.over(leaf.rows))
 
 
 def _terms(leaf: Leaf, key: int, request: Request) -> Sums:
@@ -272,8 +238,8 @@ def _judged(leaf: Leaf, key: int, models: Models, thresholds: FloatArray) -> Any
 
 
 def _answered(leaf: Leaf, key: int, models: Models, n_classes: int) -> Any:
-    own = leaf.notes[key]
-    return answers_of(models, own.scaling, leaf.rows[own.scored[0]], n_classes)
+    split = leaf.notes[key]
+    return answers_of(models, split.scaling, leaf.rows[split.data.scored], n_classes)
 
 
 def _margins(leaf: Leaf, key: int, coefs: FloatArray, n_classes: int) -> SingleArray:

@@ -28,6 +28,7 @@ from emsco.models.boosting.training import (
 )
 from emsco.models.boosting.trees import Bins
 from emsco.models.outcome_engine import OutcomeRows
+from emsco.models.shard import SplitData
 
 QUICK = BoostingSize(copies=3, rounds=60, leaves=6, learning_rate=0.1, fewest=10, l2=1.0)
 TRAIN, SCORED = np.arange(300), np.arange(300, 400)
@@ -53,12 +54,13 @@ def fitter(kind=SharedBoosting, n_classes=2, X=None, labels=None, **changed):
         "scored": SCORED,
         "weights": None,
         "class_weights": None,
-        "classes": list(range(n_classes)),
-        "calibration": None,
-        "seed": 0,
+        "n_classes": n_classes,
     }
     size, n_jobs = changed.pop("size", QUICK), changed.pop("n_jobs", 1)
-    job = BoostingJob(OutcomeRows.from_rows(**given | changed), FEATURES)
+    names = ("calibration", "classes", "seed")
+    of_rows = {name: changed.pop(name) for name in names if name in changed}
+    rows = OutcomeRows.from_split(SplitData(**given | changed), **of_rows)
+    job = BoostingJob(rows, FEATURES)
     return kind(job, SizeChoice(job) if size is None else size, n_jobs)
 
 

@@ -21,6 +21,7 @@ from emsco.models.boosting.training import BoostingJob, BoostingSize
 from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.outcome_engine import OutcomeRows
 from emsco.models.scaling import Scaling
+from emsco.models.shard import SplitData
 
 _PRICES = (0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 2.0, 5.0, 10.0)  # that tuning tries
 _MOST_ROWS = 1500  # that rows are compared with
@@ -132,12 +133,10 @@ class AACO(CostedClassifier):
         seed: int,
     ) -> TreeEnsemble:
         """Train the model that answers for every set of features."""
-        classes, feature = list(range(len(self.classes_))), self.encoding_.input_feature
+        feature = self.encoding_.input_feature
         nobody = train[:0]
-        filled = OutcomeRows.from_rows(
-            rows, labels, train, nobody, weights, classes=classes, seed=seed
-        )
-        job = BoostingJob(filled, feature)
+        data = SplitData(rows, labels, train, nobody, len(self.classes_), weights)
+        job = BoostingJob(OutcomeRows.from_split(data, seed=seed), feature)
         leaves = 31 if len(rows) >= _MANY else 16
         return job.shared(BoostingSize(_COPIES, _ROUNDS, leaves, _RATE, _LEAST, _L2))
 

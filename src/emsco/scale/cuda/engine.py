@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from operator import is_not
@@ -25,8 +25,9 @@ from emsco._kernels.counts import add_prices
 from emsco.models.backends import Backend
 from emsco.models.batches import n_outputs_of
 from emsco.models.bits import WORD, BitBank, Layout
-from emsco.models.engine import Answers, LogisticEngine, scaling_of, weights_to_fit
+from emsco.models.engine import Answers, LogisticEngine
 from emsco.models.scaling import Scaling
+from emsco.models.shard import SplitData
 from emsco.models.splines import SplineBasis
 from emsco.scale.cuda.fitter import TorchFitter
 from emsco.scale.cuda.library import count_bits, open_device, torch
@@ -166,36 +167,22 @@ class TorchShard:
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_inputs)
-    labels : ndarray of shape (n_rows,)
-    scored : ndarray of int
-        Numbers of the scored rows.
+    data : SplitData
     scaling : Scaling
-    bits : TorchBits
-    layout : Layout
     device : torch.device
-    n_classes : int
     """
 
-    def __init__(
-        self,
-        X: FloatArray,
-        labels: LabelArray,
-        scored: IntArray,
-        scaling: Scaling,
-        bits: TorchBits,
-        layout: Layout,
-        device: Any,
-        n_classes: int = 2,
-    ) -> None:
-        self.bits, self._device, self._n_classes = bits, device, n_classes
-        self._n_bits = WORD * bits.n_words
-        rows = scored[layout.rows]
-        self.truth: LabelArray = labels[rows]
-        self._columns = upload_columns(X, rows, scaling, device, self._n_bits)
+    def __init__(self, data: SplitData, scaling: Scaling, device: Any) -> None:
+        missing = None if data.missing is None else data.missing[data.scored].T
+        self.bits = TorchBits(data.layout, missing, device)
+        self._device, self._n_classes = device, data.n_classes
+        self._n_bits = WORD * self.bits.n_words
+        rows = data.scored[self.bits.layout.rows]
+        self.truth: LabelArray = data.labels[rows]
+        self._columns = upload_columns(data.X, rows, scaling, device, self._n_bits)
         truth = np.pad(self.truth.astype(np.int64), (0, self._n_bits - len(rows)))
         truth_there = torch.as_tensor(truth).to(device)
-        self._truth = truth_there == 1 if n_classes == 2 else truth_there
+        self._truth = truth_there == 1 if data.n_classes == 2 else truth_there
 
     def answers(self, coefs: FloatArray) -> Answering:
         """Likeliest class of each scored row by models with these weights, and its probability.
@@ -311,37 +298,17 @@ class TorchSplit:
     n_rows: int
 
     @classmethod
-    def cut(
-        cls,
-        X: FloatArray,
-        labels: LabelArray,
-        train: IntArray,
-        scored: IntArray,
-        penalty: float = 1.0,
-        *,
-        device: Any,
-        n_classes: int = 2,
-        weights: FloatArray | None = None,
-        class_weights: FloatArray | None = None,
-        counts: IntArray | None = None,
-        missing: BoolArray | None = None,
-        by_class: bool = False,
-    ) -> Self:
+    def cut(cls, data: SplitData, penalty: float = 1.0, *, device: Any) -> Self:
         """Standardise by the training rows and send all to the device; see `SplitRows.cut`."""
-        scaling = scaling_of(X, train, weights)
-        weights = weights_to_fit(labels, weights, class_weights)
-        n_rows = len(train)
-        if weights is not None:
-            train = train[weights[train] > 0]
-        own = scaling, device, n_classes, weights
-        table, sample = TrainTable(X, labels, train, *own), None
-        wanted = max(_SAMPLED * (X.shape[1] + 1) * (n_classes - 1), len(train) // _SHARE)
-        if (stride := len(train) // wanted) >= _WORTH_SAMPLING:
-            sample = TrainTable(X, labels, train[::stride], *own)
-        counts = None if counts is None else counts[scored]
-        layout = Layout.from_rows(labels[scored], n_classes, counts, by_class)
-        bits = TorchBits(layout, None if missing is None else missing[scored].T, device)
-        shard = TorchShard(X, labels, scored, scaling, bits, layout, device, n_classes)
+        scaling, n_rows = data.scaling(), len(data.train)
+        data = data.with_fit_weights()
+        data = replace(data, train=data.weighty_train)
+        n_train, sample = len(data.train), None
+        table = TrainTable(data, scaling, device)
+        wanted = max(_SAMPLED * table.n_columns * (data.n_classes - 1), n_train // _SHARE)
+        if (stride := n_train // wanted) >= _WORTH_SAMPLING:
+            sample = TrainTable(replace(data, train=data.train[::stride]), scaling, device)
+        shard = TorchShard(data, scaling, device)
         return cls([shard], TorchFitter(table, sample, penalty), scaling, n_rows)
 
 

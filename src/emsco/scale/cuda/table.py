@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.typing import FloatArray, IntArray, LabelArray
+from emsco._base.typing import FloatArray, IntArray
 from emsco._base.workers import slices
 from emsco.data.single_rows import SingleRows
 from emsco.models.scaling import Scaling
+from emsco.models.shard import SplitData
 from emsco.scale.cuda.library import residuals, torch, wide_product
 
 _ROWS = 2**16  # rows at a time
@@ -32,17 +33,10 @@ class TrainTable:
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_inputs)
-        All rows; NaN is a missing value.
-    labels : ndarray of shape (n_rows,)
-        Class of each row, from 0.
-    train : ndarray of int
-        Numbers of the training rows.
+    data : SplitData
+        With weights for fitting, as `SplitData.with_fit_weights` makes them.
     scaling : Scaling
     device : torch.device
-    n_classes : int
-    weights : ndarray of shape (n_rows,), optional
-        Weight of each row.
 
     Attributes
     ----------
@@ -52,32 +46,24 @@ class TrainTable:
         Training rows, or their total weight.
     """
 
-    def __init__(
-        self,
-        X: FloatArray,
-        labels: LabelArray,
-        train: IntArray,
-        scaling: Scaling,
-        device: Any,
-        n_classes: int = 2,
-        weights: FloatArray | None = None,
-    ) -> None:
-        self.device, self.n_classes = device, n_classes
-        self.n_columns = X.shape[1] + 1
-        self.n_rows = len(train) if weights is None else float(weights[train].sum())
+    def __init__(self, data: SplitData, scaling: Scaling, device: Any) -> None:
+        train, weights = data.train, data.weights
+        self.device, self.n_classes = device, data.n_classes
+        self.n_columns = data.X.shape[1] + 1
+        self.n_rows = data.train_weight
         rows, columns = np.tril_indices(self.n_columns)
         self._pairs = [torch.as_tensor(one, device=device) for one in (rows, columns)]
         most = max(1024, _PAIR_BYTES // (4 * len(rows)))
         size = min(_ROWS, 1 << most.bit_length() - 1)
         self._size = size if len(train) > size else max(64, -(-len(train) // 64) * 64)
         n_padded = max(1, -(-len(train) // self._size)) * self._size
-        self._columns = upload_columns(X, train, scaling, device, n_padded)
-        self._labels = self._padded(labels[train].astype(np.int64), n_padded)
+        self._columns = upload_columns(data.X, train, scaling, device, n_padded)
+        self._labels = self._padded(data.labels[train].astype(np.int64), n_padded)
         self._weights = None if weights is None else self._padded(weights[train], n_padded)
         self._heaviest = 1.0 if weights is None else float(weights[train].max(initial=1e-300))
         self._targets = self._labels.double()
-        self._classes = torch.arange(n_classes, device=device)[:, None]
-        self._class_pairs = torch.tril_indices(n_classes, n_classes, -1, device=device)
+        self._classes = torch.arange(self.n_classes, device=device)[:, None]
+        self._class_pairs = torch.tril_indices(self.n_classes, self.n_classes, -1, device=device)
         largest = self._columns.abs().amax(dim=1).clamp_(min=1e-300)
         self._scale = torch.exp2(torch.floor(torch.log2(_LARGEST / largest))).clamp_(max=2.0**60)
         scales = self._scale[self._pairs[0]] * self._scale[self._pairs[1]]
