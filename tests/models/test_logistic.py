@@ -456,7 +456,7 @@ class TestOptimum:
         rows = np.arange(len(X))
         fitter = SplitRows.cut(SplitData(X, y.astype(np.uint8), rows, rows[:0])).fitter
         fitter.prepare()
-        monkeypatch.setattr(logistic, "_MOST_PASSES", 1)
+        monkeypatch.setattr(logistic, "MOST_PASSES", 1)
         with pytest.warns(ConvergenceWarning, match="31 of 31 stage models did not converge"):
             fitter.fit(all_subsets(5))
 

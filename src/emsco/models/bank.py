@@ -16,7 +16,7 @@ for more subsets than there is room for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -136,14 +136,12 @@ class SubsetBank:
         """Most distinct subsets per call."""
         return min(self._judged.capacity, self._fitted.capacity)
 
-    @contextmanager
-    def reporting(self, report: Report | None) -> Iterator[None]:
+    def reporting(self, report: Report | None) -> AbstractContextManager[None]:
         """Call ``report(done, total)`` while models are fitted within this block.
 
         It may raise to stop fitting. Reports of outer blocks are called first.
         """
-        with self._fitted.reporting(report):
-            yield
+        return self._fitted.reporting(report)
 
     def price(self, priced: IntArray, prices: IntArray) -> None:
         """Let rows pay for some features by prices of their own, in whole units.

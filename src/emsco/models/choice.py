@@ -135,12 +135,12 @@ def choose_family(
     weights = np.ones(len(judged)) if data.weights is None else data.weights[judged]
     if class_weights is not None:
         weights = weights * class_weights[data.labels[judged]]
-    found = []
+    losses = []
     for family in families:
-        found.append(losses_of(family, few, subsets))
+        losses.append(losses_of(family, few, subsets))
         if report:
-            report(len(found), len(families))
-    return _chosen(dict(zip(families, found, strict=True)), weights)
+            report(len(losses), len(families))
+    return _chosen(dict(zip(families, losses, strict=True)), weights)
 
 
 def trial_seconds(family: str, n_rows: int, n_inputs: int, n_classes: int) -> float:
@@ -166,8 +166,8 @@ def trial_seconds(family: str, n_rows: int, n_inputs: int, n_classes: int) -> fl
 def log_losses(probabilities: FloatArray, labels: LabelArray) -> FloatArray:
     """Log loss of each row, given its class probabilities and its class."""
     said = probabilities[np.arange(len(labels)), labels]
-    found: FloatArray = -np.log(np.maximum(said, _SMALLEST))
-    return found
+    losses: FloatArray = -np.log(np.maximum(said, _SMALLEST))
+    return losses
 
 
 def random_subsets(n_features: int, n_subsets: int, rng: np.random.Generator) -> BoolArray:
@@ -186,19 +186,20 @@ def _chosen(losses: dict[str, FloatArray], weights: FloatArray) -> ModelChoice:
     share = weights / weights.sum()
     n_subsets = len(next(iter(losses.values()))) - 1
 
-    def of_rows(found: FloatArray) -> FloatArray:
-        both: FloatArray = (found[0] + found[1:].mean(axis=0)) / 2 if n_subsets else found[0]
+    def of_rows(full: FloatArray, subsets: FloatArray) -> FloatArray:
+        both: FloatArray = (full + subsets.mean(axis=0)) / 2 if n_subsets else full
         return both
 
-    rows = {family: of_rows(found) for family, found in losses.items()}
+    rows = {family: of_rows(every[0], every[1:]) for family, every in losses.items()}
     best = min(rows, key=lambda family: float(share @ rows[family]))
     described = {}
-    for family, found in losses.items():
+    for family, every in losses.items():
+        full, subsets = every[0], every[1:]
         more = rows[family] - rows[best]
         behind = float(share @ more)
         described[family] = FamilyLoss(
-            full=float(share @ found[0]),
-            subsets=float((found[1:] @ share).mean()) if n_subsets else float(share @ found[0]),
+            full=float(share @ full),
+            subsets=float((subsets @ share).mean()) if n_subsets else float(share @ full),
             behind=behind,
             error=float(np.sqrt(share**2 @ (more - behind) ** 2)),
         )
@@ -219,9 +220,9 @@ def _thinned(rows: IntArray, labels: LabelArray, most: int) -> IntArray:
         return rows
     kept = []
     for label in np.unique(labels[rows]):
-        own = rows[labels[rows] == label]
-        n_kept = min(len(own), max(_FEWEST, round(len(own) * most / len(rows))))
-        kept.append(own[np.linspace(0, len(own) - 1, n_kept).astype(np.int64)])
+        of_class = rows[labels[rows] == label]
+        n_kept = min(len(of_class), max(_FEWEST, round(len(of_class) * most / len(rows))))
+        kept.append(of_class[np.linspace(0, len(of_class) - 1, n_kept).astype(np.int64)])
     return np.sort(np.concatenate(kept))
 
 

@@ -58,28 +58,28 @@ class EstimatorModel:
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
         """Class probabilities of rows with all inputs, shape (n_rows, n_classes)."""
-        found = np.zeros((len(rows), self.n_classes))
+        shares = np.zeros((len(rows), self.n_classes))
         if not len(rows):
-            return found
+            return shares
         known = np.ascontiguousarray(rows[:, self.inputs], dtype=np.float64)
         missing = np.isnan(known)
         if missing.any():
             known = np.where(missing, self.fill, known)
-        found[:, self.estimator.classes_] = self._ask(known)
+        shares[:, self.estimator.classes_] = self._ask(known)
         if self.calibrator is not None:
-            found = self.calibrator.apply(found)
-        return np.round(found, _DECIMALS)
+            shares = self.calibrator.apply(shares)
+        return np.round(shares, _DECIMALS)
 
     def _ask(self, known: FloatArray) -> FloatArray:
-        found = np.asarray(self.estimator.predict_proba(known), dtype=np.float64)
+        said = np.asarray(self.estimator.predict_proba(known), dtype=np.float64)
         expected = (len(known), len(self.estimator.classes_))
-        if found.shape != expected or not np.isfinite(found).all():
+        if said.shape != expected or not np.isfinite(said).all():
             kind = type(self.estimator).__name__
-            got = f"shape {found.shape}" if found.shape != expected else "NaN or infinite values"
+            got = f"shape {said.shape}" if said.shape != expected else "NaN or infinite values"
             raise DataError(
                 f"predict_proba of {kind} must give {expected[1]} numbers a row, got {got}."
             )
-        return np.round(found, _DECIMALS)
+        return np.round(said, _DECIMALS)
 
 
 _TEXT = re.compile(r"scikit-learn=([\w.+-]{1,40});base64,([A-Za-z0-9+/=]*)")
@@ -142,10 +142,10 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
     content = _content(match[2], where)
     skops = _skops()
     try:
-        found = _untrusted(content)
+        needed = _untrusted(content)
     except Exception as error:  # zipfile, JSON and skops raise many kinds for damaged bytes
         raise _damaged(where, first_line(error)) from error
-    if unknown := sorted(found - set(trusted)):
+    if unknown := sorted(needed - set(trusted)):
         raise FileError(
             f"{where} must hold trusted types only, got {', '.join(unknown)}; if you trust its "
             "author, ",
@@ -156,7 +156,7 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Trying to unpickle estimator")  # warned above, once
         try:
-            return skops.loads(content, trusted=sorted(found))
+            return skops.loads(content, trusted=sorted(needed))
         except Exception as error:  # again, many kinds for damaged bytes
             raise _damaged(where, first_line(error)) from error
 
@@ -227,17 +227,17 @@ def _judges(estimator: Any, n_inputs: int) -> bool:
     """Whether an estimator gives probabilities of its classes for a few rows."""
     rows = np.repeat(np.array(_PROBES)[:, None], n_inputs, axis=1)
     try:
-        found = np.asarray(estimator.predict_proba(rows), dtype=np.float64)
+        said = np.asarray(estimator.predict_proba(rows), dtype=np.float64)
     except Exception:  # arrays of other shapes raise many kinds
         return False
-    return found.shape == (len(rows), len(estimator.classes_)) and bool(np.isfinite(found).all())
+    return said.shape == (len(rows), len(estimator.classes_)) and bool(np.isfinite(said).all())
 
 
 def _untrusted(content: bytes) -> set[str]:
     """Types in the bytes of skops that must be named as trusted."""
     schema = json.loads(zipfile.ZipFile(io.BytesIO(content)).read("schema.json"))
-    found = set(_skops().get_untrusted_types(data=content))
-    return found | {name for name in _types_in(schema) if _UNCHECKED.fullmatch(name)}
+    untrusted = set(_skops().get_untrusted_types(data=content))
+    return untrusted | {name for name in _types_in(schema) if _UNCHECKED.fullmatch(name)}
 
 
 def _types_in(schema: Any) -> Iterator[str]:

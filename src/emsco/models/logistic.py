@@ -19,7 +19,7 @@ from emsco.errors import DataError, Parameter
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
 from emsco.models.shard import Shard, add_up
 
-_MOST_PASSES = 200
+MOST_PASSES = 200
 _FEW_CLASSES = 12  # the shares of pairs of classes grow with their fourth power
 
 _Expansion: TypeAlias = tuple[FloatArray, FloatArray]  # of a loss: gradient at zero, Hessian
@@ -56,9 +56,7 @@ class LogisticFitter:
         self._n_classes = n_classes
         few = n_classes <= _FEW_CLASSES
         self._mixing = mixing_of_pairs(n_classes) if few else np.zeros((0, 0))
-        # Bound on the largest component of the summed gradient: too small to change the ninth
-        # decimal of a probability, but above the rounding of the sum.
-        self._tolerance = max(1e-9 * min(1.0, n_rows), 1e-13 * n_rows)
+        self._tolerance = tolerance_of(n_rows)
         self._everything = np.ones((1, n_inputs), dtype=np.bool_)
         self._starts: tuple[_Expansion, _Expansion] | None = None
 
@@ -93,20 +91,15 @@ class LogisticFitter:
         places, sizes = batch.parameters
         self._start(batch, places, sizes, at_zero, at_full)
         live = np.arange(len(batch.passes))
-        for _ in range(_MOST_PASSES):
+        for _ in range(MOST_PASSES):
             if not live.size:
-                return _checked(batch)
+                break
             add_up(self._shards, batch, live)
             live = live[: self._advance(batch, places, sizes, live, at_zero[1])]
-        from sklearn.exceptions import ConvergenceWarning  # late: deciding needs no scikit-learn
-
-        warnings.warn(
-            f"{live.size} of {len(batch.passes)} stage models did not converge in "
-            f"{_MOST_PASSES} passes; the largest gradient left is {batch.norm[live].max():.1e}.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-        return _checked(batch)
+        if live.size:
+            warn_unconverged(live.size, len(batch.passes), batch.norm[live].max())
+        check_finite(batch.models.coefs)
+        return batch
 
     def _start(
         self,
@@ -165,12 +158,31 @@ class LogisticFitter:
         return np.empty((2, len(self._mixing) or self._n_classes**2))
 
 
-def _checked(batch: ModelBatch) -> ModelBatch:
+def tolerance_of(n_rows: float) -> float:
+    """Bound on the largest component of the summed gradient of a model that has converged.
+
+    It is too small to change the ninth decimal of a probability, but above the rounding of the sum.
+    """
+    return max(1e-9 * min(1.0, n_rows), 1e-13 * n_rows)
+
+
+def check_finite(coefs: FloatArray) -> None:
     """Refuse models without numbers: their confidences would be NaN."""
-    if np.isfinite(batch.models.coefs).all():
-        return batch
-    raise DataError(
-        "every stage model must have finite coefficients, got one that rows and ",
-        Parameter("sample_weight"),
-        " drive beyond all numbers; divide the weights by their mean, or limit the largest.",
+    if not np.isfinite(coefs).all():
+        raise DataError(
+            "every stage model must have finite coefficients, got one that rows and ",
+            Parameter("sample_weight"),
+            " drive beyond all numbers; divide the weights by their mean, or limit the largest.",
+        )
+
+
+def warn_unconverged(n_late: int, n_models: int, gradient: float) -> None:
+    """Warn of models that are still far from their optima after all passes."""
+    from sklearn.exceptions import ConvergenceWarning  # late: deciding needs no scikit-learn
+
+    warnings.warn(
+        f"{n_late} of {n_models} stage models did not converge in {MOST_PASSES} passes; the "
+        f"largest gradient left is {gradient:.1e}.",
+        ConvergenceWarning,
+        stacklevel=4,
     )

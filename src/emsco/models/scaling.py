@@ -58,8 +58,8 @@ def squares_about(mean: FloatArray, X: FloatArray, weights: FloatArray | None) -
     square = _fill_missing(np.square(X - mean))
     if weights is not None:
         square *= weights[:, None]
-    found: FloatArray = square.sum(axis=0)
-    return found
+    sums: FloatArray = square.sum(axis=0)
+    return sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,8 +148,8 @@ def mean_of_known(
     totals, known = np.zeros((2, X.shape[1]))
     for start in range(0, len(X), block):
         rows = X[start : start + block]
-        own = _known_sums(rows, None if weights is None else weights[start : start + block])
-        totals, known = totals + own[0], known + own[1]
+        of_block = _known_sums(rows, None if weights is None else weights[start : start + block])
+        totals, known = totals + of_block[0], known + of_block[1]
     means = np.full(X.shape[1], np.nan)
     np.divide(totals, known, out=means, where=known > 0)
     return means

@@ -65,19 +65,19 @@ class SplineBasis:
 
     def reads(self, inputs: BoolArray) -> BoolArray:
         """Columns that models read which read these inputs, shape (…, n_columns)."""
-        found: BoolArray = inputs[..., self.of_column]
-        return found
+        columns: BoolArray = inputs[..., self.of_column]
+        return columns
 
     def expand(self, rows: FloatArray) -> FloatArray:
         """Turn rows of inputs into rows of columns; missing values stay missing."""
-        found = np.empty((len(rows), self.n_columns))
+        columns = np.empty((len(rows), self.n_columns))
         place = 0
         for i, knots in enumerate(self.knots):
-            found[:, place] = rows[:, i]
+            columns[:, place] = rows[:, i]
             for j in range(len(knots) - 2):
-                found[:, place + 1 + j] = _bend(rows[:, i], knots, j)
+                columns[:, place + 1 + j] = _bend(rows[:, i], knots, j)
             place += max(1, len(knots) - 1)
-        return found
+        return columns
 
     def to_lists(self) -> list[list[float]]:
         """Return the knots of each input as plain lists, for a file."""
@@ -119,15 +119,15 @@ def _bend(x: FloatArray, knots: FloatArray, j: int) -> FloatArray:
     inside = np.clip(x, first, last)
 
     def rise(knot: float, factor: float) -> FloatArray:
-        found: FloatArray = factor * np.maximum(inside - knot, 0.0) ** 3
-        return found
+        cubes: FloatArray = factor * np.maximum(inside - knot, 0.0) ** 3
+        return cubes
 
     curve = rise(start, 1.0) - rise(before, (last - start) / (last - before))
     slope = 3 * (last - start) * (before - start)
     # Beyond the last knot the cubes would cancel to a line, and lose all digits far out.
     straight = slope * np.maximum(x - last, 0.0)
-    found: FloatArray = (curve + straight) / (last - first) ** 2
-    return found
+    bent: FloatArray = (curve + straight) / (last - first) ** 2
+    return bent
 
 
 def _are_knots(given: Sequence[Any], largest: float) -> bool:

@@ -35,8 +35,8 @@ def client_of(given: Any = None) -> Any:
     if isinstance(given, Client):
         return given
     if given is not None:
-        own = type(given).__name__
-        raise refused("client", "be a dask.distributed.Client", given, got=own)
+        kind = type(given).__name__
+        raise refused("client", "be a dask.distributed.Client", given, got=kind)
     try:
         return default_client()
     except ValueError:
@@ -82,12 +82,12 @@ class DaskTable(PartedTable):
     def run(
         self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
     ) -> list[Any]:
-        """Return ``function(part, *shared, *own)`` of each part, in order; `own` is from `each`."""
+        """Return ``function(part, *shared, *each[number])`` of each part, in order."""
         from dask import delayed
 
         call = delayed(function, pure=False)
-        own = zip(self._parts, each or repeat(()), strict=False)
-        futures = self._client.compute([call(part, *shared, *more) for part, more in own])
+        each_part = zip(self._parts, each or repeat(()), strict=False)
+        futures = self._client.compute([call(part, *shared, *more) for part, more in each_part])
         return list(self._client.gather(futures))
 
     def columns(self, names: Sequence[str]) -> Any:
@@ -113,8 +113,8 @@ class DaskTable(PartedTable):
             pieces.append(within)
 
         def load(leaf: int, _: str) -> Any:
-            own, starts, stops = zip(*pieces[leaf], strict=True)
-            return delayed(_leaf, pure=False)(list(own), starts, stops)
+            of_leaf, starts, stops = zip(*pieces[leaf], strict=True)
+            return delayed(_leaf, pure=False)(list(of_leaf), starts, stops)
 
         return RemoteRows(n_rows, encoding.n_inputs, _Dealer(self._client, load).deal)
 
@@ -129,7 +129,7 @@ class MemoryTable(PartedTable):
     def run(
         self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ((),)
     ) -> list[Any]:
-        """Return ``function(table, *shared, *own)``, the only answer; `own` is from `each`."""
+        """Return ``function(table, *shared, *each[0])``, the only answer."""
         return [function(self._table, *shared, *each[0])]
 
     def columns(self, names: Sequence[str]) -> Any:
@@ -181,36 +181,36 @@ class _Dealer:
     def _deal(self, leaves: list[int], threads: dict[str, int]) -> list[Held]:
         cuts = np.array_split(np.array(leaves), len(threads))
         dealt = {
-            at: tuple(own.tolist())
-            for at, own in zip(sorted(threads), cuts, strict=True)
-            if len(own)
+            at: tuple(numbers.tolist())
+            for at, numbers in zip(sorted(threads), cuts, strict=True)
+            if len(numbers)
         }
-        loaded = {at: [self.load(leaf, at) for leaf in own] for at, own in dealt.items()}
+        loaded = {at: [self.load(leaf, at) for leaf in numbers] for at, numbers in dealt.items()}
         futures = self._computed(loaded)
         actors = {
             at: self.client.submit(
                 Keeper,
-                own,
+                numbers,
                 *futures[at],
                 n_threads=threads[at],
                 workers=[at],
                 actor=True,
                 pure=False,
             )
-            for at, own in dealt.items()
+            for at, numbers in dealt.items()
         }
         return [
-            _HeldByActor(own, at, _waited(actors[at], at, self.client), self.client)
-            for at, own in dealt.items()
+            _HeldByActor(numbers, at, _waited(actors[at], at, self.client), self.client)
+            for at, numbers in dealt.items()
         ]
 
     def _computed(self, loaded: dict[str, list[Any]]) -> dict[str, list[Any]]:
         """Compute leaves that come from a graph, all at once: they share partitions."""
-        every = [one for own in loaded.values() for one in own]
+        every = [leaf for leaves in loaded.values() for leaf in leaves]
         if is_dask(every[0]):
             every = self.client.compute(every)
-        found = iter(every)
-        return {at: [next(found) for _ in own] for at, own in loaded.items()}
+        futures = iter(every)
+        return {at: [next(futures) for _ in leaves] for at, leaves in loaded.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,8 +39,8 @@ def on_disk(blocks: Iterable[FloatArray], n_rows: int, n_inputs: int) -> RemoteR
         rows: Any = np.memmap(file, dtype=np.float64, mode="r", shape=(n_rows, n_inputs))
 
     def deal(leaves: Sequence[int]) -> list[Held]:
-        own = [rows[rows_of_leaf(leaf)] for leaf in leaves]
-        return [_HeldHere(tuple(leaves), Keeper(leaves, *own, n_threads=os.cpu_count() or 1))]
+        held = [rows[rows_of_leaf(leaf)] for leaf in leaves]
+        return [_HeldHere(tuple(leaves), Keeper(leaves, *held, n_threads=os.cpu_count() or 1))]
 
     return RemoteRows(n_rows, n_inputs, deal)
 

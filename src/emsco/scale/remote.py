@@ -38,25 +38,25 @@ class Task:
     Attributes
     ----------
     function : callable
-        Called as ``function(leaf, *shared, *own[number])``.
+        Called as ``function(leaf, *shared, *each[number])``.
     shared : tuple
         What it needs for any leaf.
-    own : mapping or None
+    each : mapping or None
         What it needs for one leaf, by its number.
     combine : callable or None
-        Called as ``combine(found, number, answer)``; adds the answer of a leaf to those so far,
+        Called as ``combine(answers, number, answer)``; adds the answer of a leaf to those so far,
         in any order. By default they are kept by leaf.
     """
 
     function: Callable[..., Any]
     shared: tuple[Any, ...] = ()
-    own: Mapping[int, tuple[Any, ...]] | None = None
+    each: Mapping[int, tuple[Any, ...]] | None = None
     combine: Callable[[dict[Any, Any], int, Any], None] | None = None
 
     def of(self, leaves: Sequence[int]) -> Task:
         """Return the task of some leaves only."""
-        own = None if self.own is None else {leaf: self.own[leaf] for leaf in leaves}
-        return Task(self.function, self.shared, own, self.combine)
+        each = None if self.each is None else {leaf: self.each[leaf] for leaf in leaves}
+        return Task(self.function, self.shared, each, self.combine)
 
 
 class Keeper:
@@ -69,21 +69,21 @@ class Keeper:
 
     def answer(self, task: Task) -> dict[Any, Any]:
         """Return the answers by leaf, or what `combine` makes of them one by one."""
-        found: dict[Any, Any] = {}
+        answers: dict[Any, Any] = {}
         adding = Lock()
 
         def call(number: int) -> None:
-            own = () if task.own is None else task.own[number]
-            answer = task.function(self._leaves[number], *task.shared, *own)
+            more = () if task.each is None else task.each[number]
+            answer = task.function(self._leaves[number], *task.shared, *more)
             with adding:
                 if task.combine is None:
-                    found[number] = answer
+                    answers[number] = answer
                 else:
-                    task.combine(found, number, answer)
+                    task.combine(answers, number, answer)
 
         with self._lock:
             self._workers.run(call, list(self._leaves))
-        return found
+        return answers
 
 
 class Held(Protocol):
@@ -125,14 +125,14 @@ class RemoteRows(RowsElsewhere):
         The leaves of a lost worker are loaded again on others, which are then asked instead.
         """
         waiting = [(held, held.ask(task.of(held.leaves))) for held in list(self._held)]
-        found: dict[Any, Any] = {}
+        answers: dict[Any, Any] = {}
         for held, answer in waiting:  # grows if workers are lost
             try:
-                found.update(answer())
+                answers.update(answer())
             except LostWorker:
                 others = self._replace(held)
                 waiting += [(one, one.ask(task.of(one.leaves))) for one in others]
-        return found
+        return answers
 
     def note(self, task: Task) -> dict[Any, Any]:
         """Run a task whose effect on the notes of leaves must outlive the worker."""
@@ -201,13 +201,13 @@ class SelectedRows:
         del copy  # what is fetched is always new
         every = range(self.rows.n_leaves)
         leaves = split_by_leaf(self.numbers, self.rows.n_leaves)
-        own = {i: (rows - rows_of_leaf(i).start,) for i, rows in enumerate(leaves)}
-        parts = self.rows.run(Task(_take, own=own))
-        found = np.empty(self.shape, dtype=dtype or np.float64)
-        found[by_leaf(np.arange(len(self)), self.numbers)] = np.concatenate(
+        each = {i: (rows - rows_of_leaf(i).start,) for i, rows in enumerate(leaves)}
+        parts = self.rows.run(Task(_take, each=each))
+        fetched = np.empty(self.shape, dtype=dtype or np.float64)
+        fetched[by_leaf(np.arange(len(self)), self.numbers)] = np.concatenate(
             [parts[i] for i in every]
         )
-        return found
+        return fetched
 
 
 def _of_rows(leaf: Leaf, function: Callable[..., Any], *shared: Any) -> Any:

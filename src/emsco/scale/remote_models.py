@@ -111,9 +111,9 @@ class RemoteEngine(LogisticEngine):
         """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
         for part in slices(len(slots), _MOST_MODELS):
             for split, models in self._models(subsets[part], numbers[part]):
-                found = split.rows.run(Task(_judged, (split.key, models, thresholds)))
+                of_leaves = split.rows.run(Task(_judged, (split.key, models, thresholds)))
                 for shard in split.shards:
-                    shard.bits.put(slots[part], *found[shard.leaf])
+                    shard.bits.put(slots[part], *of_leaves[shard.leaf])
 
     def answers(
         self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]
@@ -122,8 +122,8 @@ class RemoteEngine(LogisticEngine):
         del rows, scored  # workers have them
         every = []
         for split, models in self._models(subsets, numbers):
-            found = split.rows.run(Task(_answered, (split.key, models, self.n_classes)))
-            parts = [found[shard.leaf] for shard in split.shards]
+            of_leaves = split.rows.run(Task(_answered, (split.key, models, self.n_classes)))
+            parts = [of_leaves[shard.leaf] for shard in split.shards]
             winner, confidence = zip(*parts, strict=True)
             every.append((np.concatenate(winner, axis=1), np.concatenate(confidence, axis=1)))
         return every
@@ -133,8 +133,8 @@ class RemoteEngine(LogisticEngine):
         coefs = self.lines(numbers)
         every = []
         for split, spread in zip(self.splits, coefs, strict=True):
-            found = split.rows.run(Task(_margins, (split.key, spread, self.n_classes)))
-            every += [found[shard.leaf] for shard in split.shards]
+            of_leaves = split.rows.run(Task(_margins, (split.key, spread, self.n_classes)))
+            every += [of_leaves[shard.leaf] for shard in split.shards]
         return every
 
     def _models(self, subsets: BoolArray, numbers: FloatArray) -> list[tuple[RemoteSplit, Models]]:

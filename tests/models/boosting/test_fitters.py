@@ -294,7 +294,7 @@ class TestSizes:
         rng = np.random.default_rng(0)
         noise = fitter(labels=rng.integers(2, size=400).astype(np.uint8), size=None)
         clear = fitter(size=None)
-        for choose in (lambda size: size.shared, lambda size: size.own(subsets()[-1])):
+        for choose in (lambda size: size.shared, lambda size: size.for_subset(subsets()[-1])):
             assert learnt(choose(noise.size)) < learnt(choose(clear.size)) / 2
 
     def test_a_choice_is_made_once_for_all_fitters(self):
@@ -302,8 +302,8 @@ class TestSizes:
         second = fitter(OwnBoosting, size=first.size)
         assert isinstance(first.size, SizeChoice)
         for subset in subsets():
-            assert second.chosen(subset) == first.size.own(subset)
-        assert second.chosen(subset) is first.size.own(subset)
+            assert second.chosen(subset) == first.size.for_subset(subset)
+        assert second.chosen(subset) is first.size.for_subset(subset)
         assert first.chosen is first.size.shared
 
     def test_a_subset_that_says_nothing_has_few_rounds(self):
@@ -312,12 +312,12 @@ class TestSizes:
         labels = (X[:, 0] * X[:, 1] > 0).astype(np.uint8)
         size = fitter(X=X, labels=labels, train=np.arange(900), size=None).size
         noise = np.array([True, False, False, True])  # the first input says nothing alone
-        assert learnt(size.own(noise)) < learnt(size.own(subsets()[1])) / 4
+        assert learnt(size.for_subset(noise)) < learnt(size.for_subset(subsets()[1])) / 4
 
     def test_few_rows_choose_once_for_all_subsets(self):
         size = fitter(size=None).size
         first, _, every = subsets()
-        assert size.own(first) == size.own(every).for_share(1 / 3)
+        assert size.for_subset(first) == size.for_subset(every).for_share(1 / 3)
 
     def test_rows_are_held_out_in_turn_until_they_are_enough(self):
         for n_rows, n_parts in ((300, 5), (800, 3), (2000, 1)):

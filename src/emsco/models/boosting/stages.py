@@ -79,8 +79,8 @@ class SharedBoosting(OutcomeFitter):
                 winner[part], confidence[part] = ensemble.answers(codes, subsets[part])
                 return
             for i, subset in enumerate(subsets[part], start=part.start):
-                found = _calibrated(ensemble.shares(codes, subset), self._calibrator(subset))
-                winner[i], confidence[i] = found.argmax(axis=1), found.max(axis=1)
+                shares = _calibrated(ensemble.shares(codes, subset), self._calibrator(subset))
+                winner[i], confidence[i] = shares.argmax(axis=1), shares.max(axis=1)
 
         n_jobs = self._workers.n_jobs
         size = min(_AT_ONCE, -(-len(subsets) // n_jobs))
@@ -111,7 +111,7 @@ class OwnBoosting(OutcomeFitter):
 
     def chosen(self, subset: BoolArray) -> BoostingSize:
         """The size of the model of a subset, chosen on first use."""
-        return self.size.own(subset) if isinstance(self.size, SizeChoice) else self.size
+        return self.size.for_subset(subset) if isinstance(self.size, SizeChoice) else self.size
 
     def outcomes(
         self, subsets: BoolArray, report: Report | None = None
@@ -124,8 +124,8 @@ class OwnBoosting(OutcomeFitter):
         winner = np.empty((len(subsets), self.n_scored), dtype=np.uint8)
         confidence = np.empty(winner.shape)
         for i, (ensemble, calibrator) in enumerate(self.models(subsets, report)):
-            found = _calibrated(ensemble.probabilities(self.job.rows.scored), calibrator)
-            winner[i], confidence[i] = found.argmax(axis=1), found.max(axis=1)
+            shares = _calibrated(ensemble.probabilities(self.job.rows.scored), calibrator)
+            winner[i], confidence[i] = shares.argmax(axis=1), shares.max(axis=1)
         return winner, confidence
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[BoostedModel]:
@@ -137,14 +137,14 @@ class OwnBoosting(OutcomeFitter):
                 _ = self.size.parts
 
             def train(key: bytes) -> None:
-                self._trained[key] = self.job.own(new[key], self.chosen(new[key]))
+                self._trained[key] = self.job.for_subset(new[key], self.chosen(new[key]))
 
             self._workers.run(train, list(new), report)
         return [self._trained[one.tobytes()] for one in subsets]
 
 
-def _calibrated(found: FloatArray, calibrator: Calibrator | None) -> FloatArray:
-    return found if calibrator is None else calibrator.apply(found)
+def _calibrated(shares: FloatArray, calibrator: Calibrator | None) -> FloatArray:
+    return shares if calibrator is None else calibrator.apply(shares)
 
 
 def train_together(
@@ -184,8 +184,8 @@ class BoostedModels(StageModels):
 
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
-        found = self.ensembles[stage].probabilities(rows)
-        return self.calibrators[stage].apply(found) if self.calibrators else found
+        shares = self.ensembles[stage].probabilities(rows)
+        return self.calibrators[stage].apply(shares) if self.calibrators else shares
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:

@@ -117,8 +117,8 @@ class BinnedRows:
         cls, bins: Bins, rows: FloatArray, labels: IntArray, weights: FloatArray | None
     ) -> Self:
         """Code rows; None gives every row weight 1."""
-        own = np.ones(len(labels)) if weights is None else weights.astype(np.float64)
-        return cls(bins.code(rows), labels.astype(np.int64), own)
+        weight = np.ones(len(labels)) if weights is None else weights.astype(np.float64)
+        return cls(bins.code(rows), labels.astype(np.int64), weight)
 
     def take(self, rows: BoolArray) -> BinnedRows:
         """Return some of the rows."""
@@ -166,8 +166,8 @@ def loss_by_round(
     known = np.isin(held.labels, classes)
     if len(classes) == 1 or not known.any():
         return np.zeros(0)
-    own = held.take(known)
-    _, rounds, losses = _boosted(rows, own, bins, _baseline(rows, n_classes), size, _PATIENCE)
+    judging = held.take(known)
+    _, rounds, losses = _boosted(rows, judging, bins, _baseline(rows, n_classes), size, _PATIENCE)
     return losses[:rounds]
 
 
@@ -217,13 +217,22 @@ def _boosted(
     )
     growth = Growth(size.leaves, size.learning_rate, size.fewest, size.l2, patience)
     losses = np.zeros(size.rounds)
-    own, other = (Rows(p.codes, p.labels, p.weights, _start(baseline, p)) for p in (rows, held))
-    rounds = boost(own, other, bins.counts, growth, trees, losses, scratch)
+    rounds = boost(
+        _started(rows, baseline),
+        _started(held, baseline),
+        bins.counts,
+        growth,
+        trees,
+        losses,
+        scratch,
+    )
     return trees, rounds, losses
 
 
-def _start(baseline: FloatArray, rows: BinnedRows) -> FloatArray:
-    return np.repeat(baseline[:, None], len(rows.labels), axis=1)
+def _started(rows: BinnedRows, baseline: FloatArray) -> Rows:
+    """Rows with their logits before the first tree."""
+    logits = np.repeat(baseline[:, None], len(rows.labels), axis=1)
+    return Rows(rows.codes, rows.labels, rows.weights, logits)
 
 
 def _ensemble(
@@ -258,14 +267,14 @@ def _arrays(trees: Trees, order: IntArray, bins: Bins) -> dict[str, AnyArray]:
         cuts < bins.counts[inputs] - 1
     )  # beyond all values: known ones go left, blank ones right
     used = [np.unique(cuts[known & (inputs == i)]) for i in range(len(bins))]
-    n_cuts = np.array([len(own) for own in used], dtype=np.int64)
+    n_cuts = np.array([len(of_input) for of_input in used], dtype=np.int64)
     cut_of = n_cuts[inputs]
-    for i, own in enumerate(used):
+    for i, of_input in enumerate(used):
         here = known & (inputs == i)
-        cut_of[here] = np.searchsorted(own, cuts[here])
+        cut_of[here] = np.searchsorted(of_input, cuts[here])
     return {
         "n_cuts": n_cuts,
-        "cuts": np.concatenate([bins.cuts[i][own] for i, own in enumerate(used)]),
+        "cuts": np.concatenate([bins.cuts[i][of_input] for i, of_input in enumerate(used)]),
         "n_leaves": n_below[starts[:-1]],
         "leaves": values[placed[is_leaf[placed]]],
         "inputs": inputs,
@@ -326,7 +335,7 @@ class BoostingJob:
         rows = self.rows.fitting
         return BinnedRows.from_rows(self.bins, rows.X, rows.labels, rows.weights)
 
-    def own(self, subset: BoolArray, size: BoostingSize) -> BoostedModel:
+    def for_subset(self, subset: BoolArray, size: BoostingSize) -> BoostedModel:
         """Train a model for one subset alone, and calibrate it if asked."""
         inputs = np.flatnonzero(subset)
         rows, bins, fill = self.binned.some(inputs), self.bins.some(inputs), self.rows.fill[inputs]
@@ -360,7 +369,7 @@ class SizeChoice:
 
     def __init__(self, job: BoostingJob) -> None:
         self._job = job
-        self._own: dict[bytes, BoostingSize] = {}
+        self._of_subsets: dict[bytes, BoostingSize] = {}
 
     @cached_property
     def shared(self) -> BoostingSize:
@@ -377,15 +386,15 @@ class SizeChoice:
             losses.append(loss_by_round(given, asked, job.bins, job.rows.n_classes, size))
         return _stopped(size, losses)
 
-    def own(self, subset: BoolArray) -> BoostingSize:
+    def for_subset(self, subset: BoolArray) -> BoostingSize:
         """Size of a model that answers for one subset of the inputs alone."""
         if self._is_few and not subset.all():
             features = self._job.input_feature
             share = len(np.unique(features[subset])) / len(np.unique(features))
-            return self.own(np.ones_like(subset)).for_share(share)
-        if (key := subset.tobytes()) not in self._own:
-            self._own[key] = self._chosen(np.flatnonzero(subset))
-        return self._own[key]
+            return self.for_subset(np.ones_like(subset)).for_share(share)
+        if (key := subset.tobytes()) not in self._of_subsets:
+            self._of_subsets[key] = self._chosen(np.flatnonzero(subset))
+        return self._of_subsets[key]
 
     def _chosen(self, inputs: IntArray) -> BoostingSize:
         job = self._job
@@ -445,8 +454,8 @@ def blanked(
     blank = np.empty((copies, len(input_feature), n_rows), dtype=np.bool_)
     for copy in range(copies):
         share = (copy + rng.random((n_rows, 1))) / copies
-        own = rng.random((n_rows, n_features)) >= share
+        drawn = rng.random((n_rows, n_features)) >= share
         if copy == 0:
-            own[0] = False
-        blank[copy] = own[:, input_feature].T
+            drawn[0] = False
+        blank[copy] = drawn[:, input_feature].T
     return rows.blanked(blank)

@@ -65,7 +65,7 @@ class Bins:
     @property
     def counts(self) -> IntArray:
         """Number of bins of each input."""
-        return np.array([len(own) + 1 for own in self.cuts], dtype=np.int64)
+        return np.array([len(cuts) + 1 for cuts in self.cuts], dtype=np.int64)
 
     def some(self, inputs: IntArray) -> Bins:
         """Return the bins of some inputs."""
@@ -74,8 +74,8 @@ class Bins:
     def code(self, rows: FloatArray) -> LabelArray:
         """Return the bin of each value, (n_inputs, n_rows)."""
         codes = np.empty((len(self), len(rows)), dtype=np.uint8)
-        for i, own in enumerate(self.cuts):
-            codes[i] = np.searchsorted(own, rows[:, i])
+        for i, cuts in enumerate(self.cuts):
+            codes[i] = np.searchsorted(cuts, rows[:, i])
         return codes
 
 
@@ -86,8 +86,8 @@ def _cuts(column: FloatArray, most: int) -> FloatArray:
         return np.unique(np.quantile(column, shares, method="midpoint"))
     # The middle of two neighbours may be rounded to the upper one, which must stay above it.
     middle = values[:-1] + (values[1:] - values[:-1]) / 2
-    found: FloatArray = np.where(middle < values[1:], middle, values[:-1])
-    return found
+    cuts: FloatArray = np.where(middle < values[1:], middle, values[:-1])
+    return cuts
 
 
 MOST_CUTS = 254  # of an input, so that a code fits into a byte
@@ -178,9 +178,9 @@ class TreeEnsemble:
     @cached_property
     def reads(self) -> BoolArray:
         """Inputs that some tree reads, shape (n_inputs,)."""
-        found = np.zeros(self.n_inputs, dtype=np.bool_)
-        found[self.inputs] = True
-        return found
+        are_read = np.zeros(self.n_inputs, dtype=np.bool_)
+        are_read[self.inputs] = True
+        return are_read
 
     def code(self, rows: FloatArray) -> LabelArray:
         """Count the cuts below each value of rows: the code of trees, shape (n_inputs, n_rows)."""
@@ -195,7 +195,7 @@ class TreeEnsemble:
         A row's logits for a subset do not depend on the other rows and subsets.
         """
         masks, n_rows = self._masks, codes.shape[1]
-        found = np.empty((len(subsets), len(self.baseline), n_rows))
+        logits = np.empty((len(subsets), len(self.baseline), n_rows))
         n_read = min(self.n_inputs, MOST_LEAVES)
         scratch = np.empty((n_read + 1, min(BLOCK, max(n_rows, 1))), dtype=masks.left.dtype)
         for start in range(0, len(subsets), _AT_ONCE):
@@ -212,11 +212,11 @@ class TreeEnsemble:
                 self.leaves,
                 alive,
                 base,
-                found[start : start + _AT_ONCE],
+                logits[start : start + _AT_ONCE],
                 scratch[1:],
                 scratch[0],
             )
-        return found
+        return logits
 
     def answers(self, codes: LabelArray, subsets: BoolArray) -> tuple[IntArray, FloatArray]:
         """Likeliest class, the first of equals, and its probability: both (n_subsets, n_rows)."""
@@ -229,9 +229,9 @@ class TreeEnsemble:
 
     def shares(self, codes: LabelArray, subset: BoolArray) -> FloatArray:
         """Class probabilities of coded rows for one subset, shape (n_rows, n_classes)."""
-        found = np.empty((codes.shape[1], self.n_classes))
-        shares_of(self.logits(codes, subset[None])[0], found)
-        return found
+        shares = np.empty((codes.shape[1], self.n_classes))
+        shares_of(self.logits(codes, subset[None])[0], shares)
+        return shares
 
     def probabilities(self, rows: FloatArray, subset: BoolArray | None = None) -> FloatArray:
         """Class probabilities of rows, shape (n_rows, n_classes).
@@ -249,7 +249,7 @@ class TreeEnsemble:
     def restricted(self, subset: BoolArray) -> Self:
         """Keep only what matters to one subset: the same probabilities, to the last bit."""
         masks = self._masks
-        alive, base = (found[0] for found in self._collapsed(subset[None]))
+        alive, base = (one[0] for one in self._collapsed(subset[None]))
         n_nodes = self.n_leaves.astype(np.int64) - 1
         here = np.repeat(alive, n_nodes)
         left, right = masks.left & here, masks.right & here
@@ -318,7 +318,7 @@ class TreeEnsemble:
             name: unpack_array(fields, name, sizes.get(name, n_leaves - n_trees), kind)
             for name, kind in _TYPES.items()
         }
-        found = cls(
+        ensemble = cls(
             n_classes=n_classes,
             baseline=fields.numbers("baseline", n_outputs, -_LARGEST, _LARGEST),
             fill=fields.numbers("fill", n_inputs, -_LARGEST, _LARGEST),
@@ -327,8 +327,8 @@ class TreeEnsemble:
             trees_of=np.array(trees_of, dtype=np.int64),
             **arrays,
         )
-        found._check(fields)
-        return found
+        ensemble._check(fields)
+        return ensemble
 
     def _check(self, fields: Fields) -> None:
         """Refuse arrays that are no trees, whatever their values."""

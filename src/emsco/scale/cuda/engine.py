@@ -86,10 +86,10 @@ class TorchBits(BitBank):
 
     def get(self, slots: IntArray, places: IntArray | None = None) -> WordArray:
         """Copy the bits of these slots, or some words of them: shape (2, n_slots, n_words)."""
-        own = self._index(slots)
-        where = own if places is None else (own[:, None], self._index(places)[None])
-        found: Any = torch.stack([self.accepted[where], self.correct[where]]).cpu().numpy()
-        words: WordArray = found.view(np.uint64)
+        rows = self._index(slots)
+        where = rows if places is None else (rows[:, None], self._index(places)[None])
+        copied: Any = torch.stack([self.accepted[where], self.correct[where]]).cpu().numpy()
+        words: WordArray = copied.view(np.uint64)
         return words
 
     def accepted_weight(self, slots: IntArray) -> FloatArray:
@@ -109,8 +109,8 @@ class TorchBits(BitBank):
         """Send all scored rows through each design; `chains` holds the slots of its stages."""
         size = max(1, _COUNT_BYTES // (8 * max(1, self.n_words)))
         for part in slices(len(chains), size):
-            own = designs[part], chains[part], n_stages[part]
-            leaving, correct = self._counts(*own).cpu().numpy()
+            counts = self._counts(designs[part], chains[part], n_stages[part])
+            leaving, correct = counts.cpu().numpy()
             exits[part, : leaving.shape[1]] += leaving
             correct_exits[part, : correct.shape[1]] += correct
 
@@ -118,23 +118,23 @@ class TorchBits(BitBank):
         """Rows that leave and correct ones: (2, n_designs, n_counted + most stages)."""
         most, n_counted = int(n_stages.max(initial=0)), self.n_counted
         shape = (2, len(chains), n_counted + most)
-        found = torch.zeros(shape, dtype=torch.int64, device=self._device)
+        counts_by_kind = torch.zeros(shape, dtype=torch.int64, device=self._device)
         slots = self._index(np.where(np.arange(chains.shape[1]) < n_stages[:, None], chains, -1))
         shape_of_rows = (len(chains), self.n_words)
         undecided = torch.full(shape_of_rows, -1, dtype=torch.int64, device=self._device)
         for j in range(most):
             is_stage = slots[:, j] >= 0
             free = torch.where(is_stage[:, None], undecided, 0) & ~self._blocked(designs, j)
-            own = slots[:, j].clamp(min=0)
-            leaving = self.accepted[own]
-            for kind, words in enumerate((leaving, self.correct[own])):
+            slot = slots[:, j].clamp(min=0)
+            leaving = self.accepted[slot]
+            for kind, words in enumerate((leaving, self.correct[slot])):
                 counts = count_bits(free, words) * self._weights
                 by_part = [counts[:, first:end].sum(dim=1) for first, end in self._parts]
                 for c in range(n_counted):
-                    found[kind, :, c] += by_part[c]
-                found[kind, :, n_counted + j] = sum(by_part)
+                    counts_by_kind[kind, :, c] += by_part[c]
+                counts_by_kind[kind, :, n_counted + j] = sum(by_part)
             undecided &= ~(free & leaving)
-        return found
+        return counts_by_kind
 
     def _blocked(self, designs: StageArray, stage: int) -> Any:
         """Rows that lack a feature which a stage buys, by design; 0 if no value is missing."""
@@ -149,8 +149,16 @@ class TorchBits(BitBank):
         slots, places = np.unique(chains, return_inverse=True)
         accepted, _ = self.get(slots)
         undecided = np.empty(self.n_words, dtype=np.uint64)
-        own = accepted, self.missing, self._prices, self._priced
-        add_prices(*own, designs, places.reshape(chains.shape), spent, undecided)
+        add_prices(
+            accepted,
+            self.missing,
+            self._prices,
+            self._priced,
+            designs,
+            places.reshape(chains.shape),
+            spent,
+            undecided,
+        )
 
 
 _ROWS = 2**18  # at a time with one output; fewer with more, so that blocks take as much memory
@@ -347,14 +355,14 @@ class TorchEngine(LogisticEngine):
         """Fit each subset on each split; return the weights, split after split."""
         splits: Sequence[Any] = self.splits
         if len(splits) == 1:
-            found = [splits[0].fitter.fit(subsets, report)]
+            weights = [splits[0].fitter.fit(subsets, report)]
         else:
-            found = []
+            weights = []
             for split in splits:
-                found.append(split.fitter.fit(subsets, None))
+                weights.append(split.fitter.fit(subsets, None))
                 if report:
-                    report(len(found), len(splits))
-        return np.stack(found, axis=1).reshape(len(subsets), self.kept)
+                    report(len(weights), len(splits))
+        return np.stack(weights, axis=1).reshape(len(subsets), self.kept)
 
     def judge(
         self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
@@ -377,22 +385,22 @@ class TorchEngine(LogisticEngine):
         del subsets
         columns = self._columns(rows, scored)
         return [
-            answers_of(own, spread)
-            for own, spread in zip(columns, self.lines(numbers), strict=True)
+            answers_of(of_split, spread)
+            for of_split, spread in zip(columns, self.lines(numbers), strict=True)
         ]
 
     def _columns(self, rows: Any, scored: Sequence[IntArray]) -> list[Any]:
         """Rows of each split on the device; they stay there until others are asked for."""
         given = rows, *scored
         if len(given) != len(self._sent_of) or any(map(is_not, given, self._sent_of)):
-            found = []
-            for split, own in zip(self.splits, scored, strict=True):
-                wide, numbers = rows, own
+            columns = []
+            for split, of_split in zip(self.splits, scored, strict=True):
+                wide, numbers = rows, of_split
                 if self.basis is not None:
-                    wide, numbers = self.basis.expand(rows[own]), np.arange(len(own))
-                sent = upload_columns(wide, numbers, split.scaling, self._device, len(own))
-                found.append(sent)
-            self._sent, self._sent_of = found, given
+                    wide, numbers = self.basis.expand(rows[of_split]), np.arange(len(of_split))
+                sent = upload_columns(wide, numbers, split.scaling, self._device, len(of_split))
+                columns.append(sent)
+            self._sent, self._sent_of = columns, given
         return self._sent
 
 

@@ -8,19 +8,17 @@ others.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Report
-from emsco.errors import DataError, Parameter
 from emsco.models.batches import mixing_of_pairs, n_outputs_of, orthonormal_basis
+from emsco.models.logistic import MOST_PASSES, check_finite, tolerance_of, warn_unconverged
 from emsco.scale.cuda.library import factorise, solve, torch
 from emsco.scale.cuda.table import TrainTable
 
-_MOST_PASSES = 200
 _MODELS = 512  # places of a batch
 _PART = 128  # models that are added up together; only parts with unfinished models are
 _BATCH_BYTES = 2**31
@@ -100,24 +98,23 @@ class TorchFitter:
         self._n_free = self._n_classes - 1
         self.n_outputs = n_outputs_of(self._n_classes)
         self._n_parameters = table.n_columns * self._n_free
-        # As in `LogisticFitter`: the same optimum, whatever the device.
         n_rows = table.n_rows
-        self._tolerance = max(1e-9 * min(1.0, n_rows), 1e-13 * n_rows)
+        self._tolerance = tolerance_of(n_rows)
         self._starter: TorchFitter | None = None
         if sample is not None and sample.n_rows * _QUICK <= n_rows:
             self._starter = TorchFitter(sample, None, penalty * sample.n_rows / n_rows)
             self._starter._tolerance = _START * sample.n_rows
-        own = {"dtype": torch.float64, "device": table.device}
-        self._basis = torch.as_tensor(orthonormal_basis(self._n_classes), **own)
-        self._mixing = torch.as_tensor(_square_mixing(self._n_classes), **own)
-        self._penalties = torch.full((self._n_parameters,), penalty, **own)
+        there = {"dtype": torch.float64, "device": table.device}
+        self._basis = torch.as_tensor(orthonormal_basis(self._n_classes), **there)
+        self._mixing = torch.as_tensor(_square_mixing(self._n_classes), **there)
+        self._penalties = torch.full((self._n_parameters,), penalty, **there)
         self._penalties[: self._n_free] = 0.0
         most = _BATCH_BYTES // (8 * self._n_parameters**2)
         self._n_places = int(np.clip(most, 8, max(8, _MODELS // self.n_outputs)))
         self._part = max(1, min(_PART // table.n_pairs, self._n_places // 2))
         self._places = _Places.empty(self._n_places, self._n_parameters, table.device)
         every = torch.ones((1, self._n_parameters), dtype=torch.bool, device=table.device)
-        self._at_zero = self._expand(torch.zeros((1, self._n_parameters), **own))
+        self._at_zero = self._expand(torch.zeros((1, self._n_parameters), **there))
         self._at_full = self._at_zero  # needed to fit the full model, then replaced by it
         self._at_full = self._expand(self._fit(every))
 
@@ -137,55 +134,48 @@ class TorchFitter:
         """
         with_ones = np.insert(subsets, 0, True, axis=1)  # the intercept is always read
         every = np.repeat(with_ones, self._n_free, axis=1)
-        found = []
+        fitted = []
         for start in range(0, len(every), _QUEUE):
             part = torch.as_tensor(every[start : start + _QUEUE]).to(self._table.device)
-            found.append(self._weights(self._fit(part)).cpu().numpy())
+            fitted.append(self._weights(self._fit(part)).cpu().numpy())
             if report:
                 report(min(start + _QUEUE, len(every)), len(every))
-        if not found:
+        if not fitted:
             return np.zeros((0, self.n_outputs, self._table.n_columns))
-        weights: FloatArray = np.concatenate(found)
-        return _checked(weights)
+        weights: FloatArray = np.concatenate(fitted)
+        check_finite(weights)
+        return weights
 
     def _fit(self, used: Any) -> Any:
         """Fit models that have these parameters; return their coefficients."""
         coefs, slope = self._starts(used)
-        places, found = self._places, torch.zeros_like(coefs)
+        places, ended_coefs = self._places, torch.zeros_like(coefs)
         who = np.full(self._n_places, -1)
-        next_one, n_left, most = 0, len(used), _MOST_PASSES * (1 + len(used) // self._n_places)
+        next_one, n_left, most = 0, len(used), MOST_PASSES * (1 + len(used) // self._n_places)
         for _ in range(most):
             free = np.flatnonzero(who < 0)[: len(used) - next_one]
             if len(free):
                 new = torch.arange(next_one, next_one + len(free), device=self._table.device)
-                own = used[new], coefs[new], slope[new]
-                places.begin(torch.as_tensor(free, device=self._table.device), *own)
+                there = torch.as_tensor(free, device=self._table.device)
+                places.begin(there, used[new], coefs[new], slope[new])
                 who[free] = np.arange(next_one, next_one + len(free))
                 next_one += len(free)
             done, late = self._advance(who >= 0)
             ended = np.flatnonzero((done | late) & (who >= 0))
             if len(ended):
                 where = torch.as_tensor(ended, device=self._table.device)
-                found[torch.as_tensor(who[ended], device=self._table.device)] = places.coefs[where]
+                models = torch.as_tensor(who[ended], device=self._table.device)
+                ended_coefs[models] = places.coefs[where]
                 places.curved[where] = False
-                self._warn_of(np.flatnonzero(late & ~done & (who >= 0)))
+                unconverged = np.flatnonzero(late & ~done & (who >= 0))
+                if len(unconverged):
+                    gradient = places.norm[unconverged].max()
+                    warn_unconverged(len(unconverged), self._n_places, float(gradient))
                 who[ended] = -1
                 n_left -= len(ended)
             if not n_left:
                 break
-        return found
-
-    def _warn_of(self, late: Any) -> None:
-        if not len(late):
-            return
-        from sklearn.exceptions import ConvergenceWarning
-
-        warnings.warn(
-            f"{len(late)} of {self._n_places} stage models did not converge in {_MOST_PASSES} "
-            f"passes; the largest gradient left is {self._places.norm[late].max():.1e}.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+        return ended_coefs
 
     def _starts(self, used: Any) -> tuple[Any, Any]:
         """Start each model at the optimum of a sample, if that is no worse than at zero.
@@ -249,7 +239,7 @@ class TorchFitter:
         stalled = ~((shrink <= _STALLED) | places.fresh) | places.sampled
         places.curved = torch.where(back, places.curved, stalled & ~done)
         places.norm = torch.where(back, places.norm, largest)
-        flags = torch.stack([done, places.passes >= _MOST_PASSES]).cpu().numpy()
+        flags = torch.stack([done, places.passes >= MOST_PASSES]).cpu().numpy()
         return flags[0], flags[1]
 
     def _refresh(self, live: BoolArray) -> Any:
@@ -292,11 +282,11 @@ class TorchFitter:
 
     def _set_factor(self, part: Any, total: Any, n: int, *, sampled: bool) -> None:
         """Set the factors of the first `n` models of a part; all are computed, for their shape."""
-        places, own = self._places, part[:n]
+        places, first = self._places, part[:n]
         factors = factorise(self._turned(total), self._penalties, places.used[part])
-        places.factor[own] = factors[:n]
-        places.sampled[own] = sampled
-        places.fresh[own] = not sampled
+        places.factor[first] = factors[:n]
+        places.sampled[first] = sampled
+        places.fresh[first] = not sampled
 
     def _share(self, step: Any) -> Any:
         """Share of a step that is sure to help, where it reaches far; see `_shorten`."""
@@ -340,14 +330,3 @@ def _square_mixing(n_classes: int) -> FloatArray:
     square = np.zeros((len(mixing), n_classes - 1, n_classes - 1))
     square[:, a, b] = square[:, b, a] = mixing
     return square.reshape(len(mixing), -1)
-
-
-def _checked(weights: FloatArray) -> FloatArray:
-    """Refuse models without numbers: their confidences would be NaN."""
-    if np.isfinite(weights).all():
-        return weights
-    raise DataError(
-        "every stage model must have finite coefficients, got one that rows and ",
-        Parameter("sample_weight"),
-        " drive beyond all numbers; divide the weights by their mean, or limit the largest.",
-    )

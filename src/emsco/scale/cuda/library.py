@@ -106,19 +106,19 @@ def factorise(hessians: Any, penalties: Any, used: Any) -> Any:
     penalties : tensor of shape (n_parameters,)
     used : tensor of bool, shape (n_models, n_parameters)
     """
-    own = torch.where(used[:, :, None] & used[:, None, :], hessians, 0.0)
-    sizes = torch.diagonal(own, dim1=1, dim2=2).clone()
+    of_used = torch.where(used[:, :, None] & used[:, None, :], hessians, 0.0)
+    sizes = torch.diagonal(of_used, dim1=1, dim2=2).clone()
     diagonal = torch.where(used, penalties, 1.0)
-    found, failed = torch.linalg.cholesky_ex(own + torch.diag_embed(diagonal))
+    factors, failed = torch.linalg.cholesky_ex(of_used + torch.diag_embed(diagonal))
     for ridge in _RIDGES:
         if not bool(failed.any()):
             break
-        larger = own + torch.diag_embed(diagonal + ridge * (1.0 + sizes))
+        larger = of_used + torch.diag_embed(diagonal + ridge * (1.0 + sizes))
         others, failed_again = torch.linalg.cholesky_ex(larger)
         is_bad = failed > 0
-        found = torch.where(is_bad[:, None, None], others, found)
+        factors = torch.where(is_bad[:, None, None], others, factors)
         failed = torch.where(is_bad, failed_again, failed)
-    return found
+    return factors
 
 
 def solve(factors: Any, gradients: Any) -> Any:

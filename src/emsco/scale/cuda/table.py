@@ -72,9 +72,9 @@ class TrainTable:
         self._kept = self._keep_products(n_padded)
 
     def _padded(self, values: Any, n_padded: int) -> Any:
-        found = torch.zeros(n_padded, dtype=torch.as_tensor(values[:0]).dtype, device=self.device)
-        found[: len(values)] = torch.as_tensor(values).to(self.device)
-        return found
+        padded = torch.zeros(n_padded, dtype=torch.as_tensor(values[:0]).dtype, device=self.device)
+        padded[: len(values)] = torch.as_tensor(values).to(self.device)
+        return padded
 
     def _keep_products(self, n_rows: int) -> Any:
         """Products of all columns, if there is room for them."""
@@ -149,7 +149,7 @@ class TrainTable:
         `weights` has shape (n_outputs, n_columns).
         """
         shape = (self.n_pairs, self.n_columns, self.n_columns)
-        found = torch.zeros(shape, dtype=torch.float64, device=self.device)
+        total = torch.zeros(shape, dtype=torch.float64, device=self.device)
         flat = self._flat(weights[None])
         for block in self._blocks:
             curvature = self._bends(self._residuals(flat, block))
@@ -157,8 +157,8 @@ class TrainTable:
                 curvature = curvature * self._weights[block]
             columns = self._columns[: self.n_columns, block]
             for pair, line in enumerate(curvature):
-                found[pair].addmm_(columns * line, columns.T)
-        return found
+                total[pair].addmm_(columns * line, columns.T)
+        return total
 
     def _flat(self, weights: Any) -> Any:
         """Weights of all logits, with as many columns as the table: (n_logits, n_lines)."""
@@ -179,17 +179,17 @@ class TrainTable:
     def _bends(self, residual: Any) -> Any:
         """Curvature of the loss of each row, by pairs of classes: (n_models · n_pairs, n_rows)."""
         if self.n_classes == 2:
-            own = residual.abs()
-            return torch.addcmul(own, own, own, value=-1)
+            size = residual.abs()
+            return torch.addcmul(size, size, size, value=-1)
         k, other = self._class_pairs
         return (residual[:, k] * residual[:, other]).reshape(-1, self._size)
 
     def _curvatures(self, residual: Any, block: slice) -> Any:
         """Weights of rows in Hessians, as float16: (n_models · n_pairs, n_rows)."""
-        found = self._bends(residual.float())
+        bends = self._bends(residual.float())
         if self._weights is None:
-            return found.mul_(_LIFT).half()
-        return found.mul_((self._weights[block] * (_LIFT / self._heaviest)).float()).half()
+            return bends.mul_(_LIFT).half()
+        return bends.mul_((self._weights[block] * (_LIFT / self._heaviest)).float()).half()
 
     def _as_gradients(self, residual: Any, block: slice) -> Any:
         if self.n_classes > 2:
@@ -202,10 +202,10 @@ class TrainTable:
         n_pairs, (rows, columns) = len(self._pairs[0]), self._pairs
         both = ((total[:n_pairs] + total[n_pairs:]) * self._unscale[:, None]).T
         shape = (len(both), self.n_columns, self.n_columns)
-        found = torch.zeros(shape, dtype=torch.float64, device=self.device)
-        found[:, rows, columns] = both
-        found[:, columns, rows] = both
-        return found.reshape(-1, self.n_pairs, self.n_columns, self.n_columns)
+        square = torch.zeros(shape, dtype=torch.float64, device=self.device)
+        square[:, rows, columns] = both
+        square[:, columns, rows] = both
+        return square.reshape(-1, self.n_pairs, self.n_columns, self.n_columns)
 
 
 def upload_columns(
@@ -216,16 +216,16 @@ def upload_columns(
     Missing values become exactly 0, and so is all padding, that of the line of ones included.
     """
     n_lines = -(-(X.shape[1] + 1) // _LINES) * _LINES
-    found = torch.zeros((n_lines, n_padded), dtype=torch.float64, device=device)
-    found[0, : len(rows)] = 1.0
+    lines = torch.zeros((n_lines, n_padded), dtype=torch.float64, device=device)
+    lines[0, : len(rows)] = 1.0
     mean = torch.as_tensor(np.array(scaling.mean), device=device)
     inverse = torch.as_tensor(scaling.inverse, device=device)
     numbers, order = torch.sort(torch.tensor(rows, device=device), stable=True)
     for part in slices(len(rows), _AT_ONCE):
-        own = _uploaded(X, numbers[part]).double()
-        own = ((own - mean) * inverse).nan_to_num_(nan=0.0)
-        found[1 : X.shape[1] + 1].index_copy_(1, order[part], own.T)
-    return found
+        rows_there = _uploaded(X, numbers[part]).double()
+        rows_there = ((rows_there - mean) * inverse).nan_to_num_(nan=0.0)
+        lines[1 : X.shape[1] + 1].index_copy_(1, order[part], rows_there.T)
+    return lines
 
 
 def _uploaded(X: Any, rows: Any) -> Any:
@@ -237,6 +237,6 @@ def _uploaded(X: Any, rows: Any) -> Any:
     first, end = int(rows[0]), int(rows[-1]) + 1
     if end - first > _SPARSE * len(rows):
         return torch.as_tensor(X[rows.cpu().numpy()]).to(rows.device)
-    own = X[first:end]
-    own = own if own.flags.writeable else own.copy()  # PyTorch warns of others
-    return torch.as_tensor(own).to(rows.device)[rows - first]
+    between = X[first:end]
+    between = between if between.flags.writeable else between.copy()  # PyTorch warns of others
+    return torch.as_tensor(between).to(rows.device)[rows - first]
