@@ -101,13 +101,13 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     costs: FeatureCosts
     min_confidence: MinConfidence
     proven: bool = False
-    tied: NamedTies | None = field(default=None, repr=False)
-    models: FrontModels | None = field(default=None, repr=False)
-    seen: tuple[Evaluation, ...] | None = field(default=None, repr=False)
-    references: tuple[Reference, ...] = field(default=(), repr=False)
-    seen_references: tuple[Reference, ...] = field(default=(), repr=False)
-    searched: RowPrints | None = field(default=None, repr=False)
-    by_fitness: bool = field(default=False, repr=False, kw_only=True)
+    tied: NamedTies | None = None
+    models: FrontModels | None = None
+    seen: tuple[Evaluation, ...] | None = None
+    references: tuple[Reference, ...] = ()
+    seen_references: tuple[Reference, ...] = ()
+    searched: RowPrints | None = None
+    by_fitness: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Tell the points how long a row has waited after each of their stages."""
@@ -187,9 +187,11 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         """Return the point that a rule or limits choose, at a position, or one of the front."""
         if isinstance(which, (str, dict)):
             return self.prefer(which)
-        if not isinstance(which, Integral) and which not in self.points:
+        if isinstance(which, Integral):
+            return self.points[check_whole("point", which, 0, len(self) - 1)]
+        if not isinstance(which, ParetoPoint) or which not in self.points:
             raise refused("point", "be one of this front_, its position or a rule", which)
-        return self.points[self.position(which)]  # type: ignore[arg-type]
+        return which
 
     def balanced_scores(self) -> FloatArray:
         """√(coverage² + accuracy² + (1 - cost / cost of all features)²) of each point."""
