@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.typing import AnyArray, BoolArray, IntArray
-from emsco.data.rows import has
+from emsco._base.typing import AnyArray, BoolArray, IntArray, LabelArray
+from emsco.data.rows import has, is_missing
+from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError, Row
 
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
@@ -90,6 +90,28 @@ def positions_of(labels: AnyArray, classes: AnyArray) -> IntArray:
     return places
 
 
+def coded_labels(y: AnyArray) -> tuple[AnyArray, LabelArray]:
+    """Return the classes, and the position of each label among them."""
+    from sklearn.utils.multiclass import type_of_target  # deciding does without
+
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind not in ("binary", "multiclass"):
+        raise DataError(f"Unknown label type: {kind}. y must hold classes.")
+    try:
+        classes = np.unique(y)
+        labels = np.searchsorted(classes, y)
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
+        raise DataError(f"y must hold labels of one type, got {kinds}.") from None
+    if len(classes) < 2:
+        raise DataError(
+            f"y must hold two classes or more, got one class only: {classes.tolist()[0]!r}."
+        )
+    if len(classes) > MOST_CLASSES:
+        raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {len(classes)}.")
+    return classes, labels.astype(np.uint8)
+
+
 def check_labelled(y: ArrayLike) -> None:
     """Refuse labels with a missing one (None, NaN, masked); other faults pass."""
     missing = np.atleast_1d(_missing(y, _as_array(y)))
@@ -135,19 +157,13 @@ def _as_array(y: ArrayLike) -> AnyArray:
 def _missing(y: ArrayLike, labels: AnyArray) -> BoolArray:
     """Mark the missing labels."""
     if labels.dtype == object:
-        flat = [_is_missing(label) for label in labels.ravel()]
+        flat = [is_missing(label) for label in labels.ravel()]
         missing = np.array(flat, dtype=np.bool_).reshape(labels.shape)
     else:
         missing = np.asarray(labels != labels)  # NaN, and dates that are none
     if isinstance(y, np.ma.MaskedArray):
         missing = missing | np.ma.getmaskarray(y)
     return missing
-
-
-def _is_missing(label: Any) -> bool:
-    """Tell whether a label is None, NaN or a missing value of pandas."""
-    is_nan = isinstance(label, float | np.floating) and math.isnan(label)
-    return label is None or is_nan or type(label).__name__ in ("NAType", "NaTType")
 
 
 def _check_shape(labels: AnyArray, n_rows: int) -> None:

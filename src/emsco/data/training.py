@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import type_of_target
 
 from emsco._base.digests import fingerprint, fingerprint_of_rows
 from emsco._base.leaves import rows_of_leaf
@@ -16,10 +15,9 @@ from emsco.costs import FeatureCosts
 from emsco.costs.prices import prices_of_rows
 from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.encoding import Encoding, PartedTable
+from emsco.data.labels import coded_labels
 from emsco.data.single_rows import held_rows
 from emsco.data.weights import check_weights, whole_weights
-from emsco.designs.thresholds import MOST_CLASSES
-from emsco.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +64,7 @@ class TrainingData:
         cls, table: Any, y: AnyArray, sample_weight: Any, costs: FeatureCosts, gaps: str
     ) -> TrainingData:
         """Create training data from a table and labels of any accepted type, and check them."""
-        classes, labels = _coded(y)
+        classes, labels = coded_labels(y)
         weights, prices = check_weights(sample_weight, len(labels)), None
         if costs.prices:
             priced = table.priced(costs.prices) if isinstance(table, PartedTable) else table
@@ -137,23 +135,3 @@ def _extremes(rows: Any, weights: FloatArray | None = None) -> FloatArray:
 
     lowest, highest = zip(*by_parts(len(rows), lowest_and_highest), strict=True)
     return np.array([np.fmin.reduce(lowest), np.fmax.reduce(highest)])
-
-
-def _coded(y: AnyArray) -> tuple[AnyArray, LabelArray]:
-    """Return the classes, and the position of each label among them."""
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
-    if kind not in ("binary", "multiclass"):
-        raise DataError(f"Unknown label type: {kind}. y must hold classes.")
-    try:
-        classes = np.unique(y)
-        labels = np.searchsorted(classes, y)
-    except TypeError:
-        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
-        raise DataError(f"y must hold labels of one type, got {kinds}.") from None
-    if len(classes) < 2:
-        raise DataError(
-            f"y must hold two classes or more, got one class only: {classes.tolist()[0]!r}."
-        )
-    if len(classes) > MOST_CLASSES:
-        raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {len(classes)}.")
-    return classes, labels.astype(np.uint8)

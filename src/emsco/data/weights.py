@@ -14,6 +14,8 @@ from emsco.errors import DataError, Parameter
 
 # Sums of products with weights must fit into float32, and a penalty must not vanish beside them.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e15
+_LARGEST = 2**20  # units of the largest rounded weight: each binary digit takes a bit per row
+_MOST = 2**30  # units of all rounded weights together; exact weights may have twice as many
 
 
 def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
@@ -49,10 +51,6 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
             f"{given[largest]:g} in row {largest}; divide all weights by their mean.",
         )
     return given
-
-
-_LARGEST = 2**20  # units of the largest rounded weight: each binary digit takes a bit per row
-_MOST = 2**30  # units of all rounded weights together; exact weights may have twice as many
 
 
 class WholeWeights(NamedTuple):
