@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from emsco import EMSCOClassifier
-from emsco.app.cli.inspection import fit_lines
+from emsco.app.cli.inspect import fit_lines
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.fitting import FitSettings

@@ -10,7 +10,7 @@ import pytest
 from support.services import serving
 
 from emsco import Cascade
-from emsco.app.cli.wording import warning_in_words
+from emsco.app.cli.words import warning_in_words
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)

@@ -154,7 +154,7 @@ def test_a_log_that_knows_ascii_alone_gets_the_same_words(run, monkeypatch):
 @pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["sweep", "--help"]])
 def test_help_waits_for_no_library_that_computes(words):
     code = (
-        "import sys; from emsco import cli; from typer.testing import CliRunner;"
+        "import sys; from emsco.app import cli; from typer.testing import CliRunner;"
         f"assert CliRunner().invoke(cli.app, {words!r}).exit_code == 0;"
         "print({'numpy', 'scipy', 'sklearn', 'pyarrow', 'joblib', 'numba'} & set(sys.modules))"
     )

@@ -10,7 +10,7 @@ from support.commands import refuses
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
-from emsco.app.runs.explore import explore_run
+from emsco.app.runs.pictures import explore_run
 from emsco.app.runs.run import Run
 from emsco.cascade import Cascade
 from emsco.front import ParetoFront

@@ -9,7 +9,7 @@ from support.settings import ONE_THRESHOLD, PLAIN
 
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.fit import fit_files
-from emsco.app.runs.plot import KINDS, RunPicture, draw_run
+from emsco.app.runs.pictures import KINDS, plot_run
 from emsco.app.runs.run import Run
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.lab.paper import cost_table, draw_cost_table
@@ -48,23 +48,23 @@ def test_every_kind_is_drawn_from_the_folder(run, kind, emsco, tmp_path):
 def test_titles_name_the_run_the_design_and_the_file(run):
     data = run.folder.parent / "b.csv"
     title = f"run, design {run.chosen}"
-    reliability = draw_run(run, RunPicture("reliability", data=data))
+    reliability = plot_run(run, "reliability", data=data)
     assert reliability.get_suptitle() == f"{title}, b.csv"
     before = run.front.plot_cascade(run.chosen).get_size_inches()[1]
-    cascade = draw_run(run, RunPicture("cascade"))  # without a layout, it grows for the title
+    cascade = plot_run(run, "cascade")  # without a layout, it grows for the title
     assert [text.get_text() for text in cascade.texts] == [title]
     assert cascade.get_size_inches()[1] > before
     assert cascade.axes[0].get_position().y1 < 0.98
 
 
 def test_costs_have_the_unit_that_is_asked_for(run):
-    front = draw_run(run, RunPicture("front", currency="€"))
+    front = plot_run(run, "front", currency="€")
     assert front.axes[0].get_xlabel() == "mean cost of a row, €"
-    cascade = draw_run(run, RunPicture("cascade", currency=" € "))
+    cascade = plot_run(run, "cascade", currency=" € ")
     text = [text.get_text() for text in cascade.axes[0].texts]
     assert any(line.endswith(" € per row") for part in text for line in part.splitlines())
     with pytest.raises(ParameterError, match="currency must be a text of 1 to 12 characters"):
-        RunPicture(currency="")
+        plot_run(run, currency="")
 
 
 @pytest.mark.parametrize("kind", ["reliability", "risk"])
@@ -90,11 +90,11 @@ def test_rows_of_a_weighted_run_keep_their_weights(tmp_path):
 
 def test_a_point_other_than_the_deployed_one_can_be_drawn(run):
     other = next(i for i in range(len(run.front)) if i != run.chosen)
-    figure = draw_run(run, RunPicture("cascade", point=other, on="seen", width=7.0))
+    figure = plot_run(run, "cascade", point=other, on="seen", width=7.0)
     said = " ".join(text.get_text() for text in figure.axes[0].texts)
     assert f"mean cost {run.front.seen[other].cost:.4g}" in said
     with pytest.raises(ParameterError, match="point must be a whole number from 0 to"):
-        draw_run(run, RunPicture("cascade", point=len(run.front)))
+        plot_run(run, "cascade", point=len(run.front))
 
 
 def test_convergence_of_a_run_is_that_of_its_search(run):
@@ -137,15 +137,15 @@ def test_labels_that_the_run_does_not_know_are_refused(run, tmp_path):
         run.labelled(path)
 
 
-def test_rows_are_asked_for_where_they_are_needed_and_nowhere_else():
+def test_rows_are_asked_for_where_they_are_needed_and_nowhere_else(run):
     with pytest.raises(ParameterError, match="data must be given for kind risk, got none"):
-        RunPicture("risk")
+        plot_run(run, "risk")
     with pytest.raises(ParameterError, match="data must be left out for kind front, got 'rows"):
-        RunPicture("front", data="rows.csv")
+        plot_run(run, "front", data="rows.csv")
     with pytest.raises(ParameterError, match=r"kind must be one of .*, got 'none'"):
-        RunPicture("none")
+        plot_run(run, "none")
     with pytest.raises(ParameterError, match=r"on must be one of .*, got 'train'"):
-        RunPicture("costs", on="train")
+        plot_run(run, "costs", on="train")
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path):
@@ -159,7 +159,7 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path):
 def test_without_matplotlib_the_sentence_says_what_to_install(run, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     with pytest.raises(EMSCOError, match=r"pip install 'emsco\[plot\]'"):
-        draw_run(run, RunPicture())
+        plot_run(run)
 
 
 def test_reproduce_mutation_writes_tables_and_figures(emsco, tmp_path):

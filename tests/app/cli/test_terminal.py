@@ -12,7 +12,7 @@ from support.handmade import make_cascade, make_front, make_front_of_thresholds,
 from support.settings import PAPER_SPACE
 
 from emsco import Design, EMSCOClassifier
-from emsco.app.cli.listing import front_table
+from emsco.app.cli.tables import front_table
 from emsco.app.cli.terminal import cascade_drawing, class_drawing, counts_table
 from emsco.app.runs.decide import DecisionCounts
 from emsco.search.exact.front import ExactProgress

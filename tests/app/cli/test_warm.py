@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from emsco.app.cli import warming
+from emsco.app.cli import warm
 
 COMPILED = """
 import numpy as np
@@ -23,10 +23,10 @@ class Listener(event.Listener):
 
 
 event.register("numba:compile", Listener())
-from emsco.app.cli import warming
+from emsco.app.cli import warm
 
-for part in warming._PARTS:
-    warming._run(part)
+for part in warm._PARTS:
+    warm._run(part)
 print(len(compiled))
 """
 
@@ -42,17 +42,17 @@ class Progress:
 def test_every_part_runs_and_is_counted(monkeypatch):
     ran = []
     parts = {name: lambda name=name: ran.append(name) for name in "abc"}
-    monkeypatch.setattr(warming, "_PARTS", parts)
+    monkeypatch.setattr(warm, "_PARTS", parts)
     progress = Progress()
-    warming.warm(1, progress)
+    warm.compile_parts(1, progress)
     assert ran == ["a", "b", "c"] * 2
     assert progress.said == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 @pytest.mark.thorough
 def test_a_process_after_it_compiles_nothing():
-    for part in warming._PARTS:
-        warming._run(part)
+    for part in warm._PARTS:
+        warm._run(part)
     done = subprocess.run(
         [sys.executable, "-c", COMPILED], capture_output=True, text=True, check=True
     )

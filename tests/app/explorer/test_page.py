@@ -23,8 +23,8 @@ from emsco import FeatureCosts, ParameterError, ParetoFront
 from emsco.app import cli
 from emsco.app.explorer import page
 from emsco.app.files.sources import FitFiles
-from emsco.app.runs.explore import explore_run
 from emsco.app.runs.fit import fit_files
+from emsco.app.runs.pictures import explore_run
 from emsco.errors import EMSCOError, FileError
 from emsco.front.references import Reference
 from emsco.scoring.scores import Scores

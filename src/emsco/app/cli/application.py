@@ -28,7 +28,7 @@ from emsco.app.cli.serve import serve
 from emsco.app.cli.show import show
 from emsco.app.cli.sweep import sweep
 from emsco.app.cli.warm import warm
-from emsco.app.cli.wording import warning_in_words
+from emsco.app.cli.words import warning_in_words
 from emsco.errors import EMSCOError
 
 app = Commands(

@@ -13,8 +13,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from emsco.app.cli.endings import ending_quietly
-from emsco.app.cli.percent import refuse_percent
-from emsco.app.cli.wording import speaking
+from emsco.app.cli.parsers import refuse_percent
+from emsco.app.cli.words import speaking
 
 _Body = TypeVar("_Body", bound=Callable[..., Any])
 

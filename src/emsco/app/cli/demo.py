@@ -29,28 +29,55 @@ def demo(
     measurement, searches for cascades and shows the trade-offs found. Then compares the chosen
     cascade with buying every measurement for everyone, on test rows.
     """
-    from emsco.app.cli.demonstration import run_demo
+    import numpy as np
+    from sklearn.model_selection import train_test_split
 
-    result = run_demo(seed=seed, verbose=1)
-    if as_json:
-        print_json(result.to_dict())
-        return
-    from emsco.app.cli.listing import front_table
+    from emsco.app.cli.tables import front_table
     from emsco.app.cli.terminal import cascade_drawing, comparison_table, than_everything
+    from emsco.estimator import EMSCOClassifier
+    from emsco.lab.datasets import load
+    from emsco.lab.datasets.dataset import threshold_of
 
-    classifier, out = result.classifier, console()
-    told = (("Stage models", classifier.model_choice_), ("Refinement", classifier.refinement_))
-    for name, what in told:
-        if what:
-            out.print(f"{name}: {what}.", highlight=False)
+    data = load("breast_cancer")
+    diagnoses = np.array(["malignant", "benign"])[data.y]
+    X_train, X_test, y_train, y_test = train_test_split(
+        data.X, diagnoses, test_size=0.25, stratify=diagnoses, random_state=seed
+    )
+    classifier = EMSCOClassifier(
+        costs=data.costs,
+        min_confidence=threshold_of(data),
+        cv=1 / 3,  # folds would take minutes with 30 features
+        n_jobs=-1,
+        random_state=seed,
+        verbose=1,
+    ).fit(X_train, y_train)
+    front, cascade = classifier.front_, classifier.cascade_
+    test = classifier.evaluate(X_test, y_test)
+    everything = front.everything().evaluate(X_test, y_test)
+    if as_json:
+        print_json(
+            {
+                "stop_reason": str(classifier.stop_reason_),
+                "min_confidence": front.min_confidence,
+                "cost_of_everything": front.costs.total,
+                "front": front.to_dicts(),
+                "chosen": [list(bought) for bought in cascade.design.buys],
+                "test": test.to_dict(),
+                "test_buying_everything": everything.to_dict(),
+            }
+        )
+        return
+    out = console()
+    if classifier.model_choice_:
+        out.print(f"Stage models: {classifier.model_choice_}.", highlight=False)
+    if classifier.refinement_:
+        out.print(f"Refinement: {classifier.refinement_}.", highlight=False)
     out.print(f"Search ended: {classifier.stop_reason_}.\n")
-    out.print(front_table(classifier.front_, classifier.point_, out.width))
+    out.print(front_table(front, classifier.point_, out.width))
     out.print()
-    number = classifier.front_.points.index(classifier.point_)
-    out.print(cascade_drawing(classifier.front_, number, result.test))
+    out.print(cascade_drawing(front, front.points.index(classifier.point_), test))
     out.print()
-    out.print(comparison_table(result.test, result.everything))
-    saved = 1 - result.test.cost / result.everything.cost
-    out.print(f"The cascade spends {than_everything(saved)}.")
+    out.print(comparison_table(test, everything))
+    out.print(f"The cascade spends {than_everything(1 - test.cost / everything.cost)}.")
     if classifier.stop_reason_.is_interrupted:
         raise typer.Exit(INTERRUPTED)

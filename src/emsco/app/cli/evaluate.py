@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from emsco._base.checks import refused
+from emsco._base.text import counted, percent_with
 from emsco.app.cli.endings import interruptible
 from emsco.app.cli.options import (
     AsJSON,
@@ -20,8 +21,14 @@ from emsco.app.cli.options import (
     Trusted,
     error_costs_given,
 )
-from emsco.app.cli.output import echo, print_evaluation
+from emsco.app.cli.output import console, echo
 from emsco.errors import Parameter
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from emsco.app.runs.evaluate import RunEvaluation
+    from emsco.cascade import Evaluation
 
 
 def evaluate(
@@ -83,17 +90,73 @@ def evaluate(
     if out is not None and out.resolve() == data.resolve():
         rule = ("be another file than ", Parameter("data"))
         raise refused("out", rule, out, got=f"{str(out)!r} for both")
-    found, costs = Run.open(run, trusted or ()), error_costs_given(error_cost, reject_cost)
+    opened, costs = Run.open(run, trusted or ()), error_costs_given(error_cost, reject_cost)
     with interruptible("nothing is written"), RowProgress() as progress:
-        more: dict[str, Any] = {"by": by, "groups": groups, "error_costs": costs}
-        more["reading"] = read.reading()
-        result = evaluate_run(found, data, target, point, progress.rows, **more)
+        result = evaluate_run(
+            opened,
+            data,
+            target,
+            point,
+            progress.rows,
+            by=by,
+            groups=groups,
+            error_costs=costs,
+            reading=read.reading(),
+        )
     text = json.dumps({"run": str(run), "data": str(data), **result.to_dict()}, indent=2)
     if out is not None:
         write_text(out, text + "\n")
     if as_json:
         typer.echo(text)
         return
-    print_evaluation(result)
+    _print(result)
     if out is not None:
         echo(f"Written to {out}.")
+
+
+def _print(result: RunEvaluation) -> None:
+    """Draw a design with its figures on new rows too; then promises, references and classes."""
+    from rich.text import Text
+
+    from emsco.app.cli.tables import new_table
+    from emsco.app.cli.terminal import EDGES, cascade_drawing, class_drawing, text_table
+
+    out, new = console(), result.new
+    out.print(cascade_drawing(result.run.front, result.number, new=new))
+    out.print(_promises(new))
+    if result.references:
+        out.print(new_table(result.number, new, result.references))
+    if new.total is not None:
+        out.print(f"Totals: with {new.total.costs}.", highlight=False, markup=False)
+    out.print(class_drawing(new.by_class, out.width, intervals=new.intervals))
+    if new.by is not None:
+        out.print(text_table(new.by.table(out.width - EDGES)), *map(Text, new.by.notes("--json")))
+
+
+def _promises(new: Evaluation) -> Group:
+    """Draw figures with intervals, what was promised, and the verdicts, as a table.
+
+    The accuracy of each stage follows that of all rows; nothing was promised for it.
+    """
+    from rich.console import Group
+    from rich.text import Text
+
+    from emsco.app.cli.terminal import text_table
+    from emsco.plotting.classes import ClassTable
+
+    coverage, accuracy, cost = new.figure_lines()
+    lines = [coverage, accuracy]
+    stages = [report for report in new.exits if report.stage is not None and report.n_rows]
+    if len(stages) > 1:
+        for report in stages:
+            interval = new.intervals.exits[(report.stage or 0) - 1]
+            seen = percent_with(report.accuracy, *interval, digits=1)
+            lines.append((f"at stage {report.stage}", seen, "", ""))
+    lines.append(cost)
+    if new.worst_delay:
+        lines.append(("delay", new.delays_in_words, "", ""))
+    if new.total is not None:
+        lines += new.total.lines()
+    headings = ("new rows", "seen", new.promise.basis if new.promise else "", "verdict")
+    title = f"{counted(new.n_rows, 'new row')}, with {new.kind_of_intervals}"
+    return Group(Text(title, "italic"), text_table(ClassTable(headings, tuple(lines))))

@@ -45,7 +45,7 @@ def explore(
         emsco explore heart-run --out heart.html --currency €
     """
     from emsco.app.explorer import check_vega
-    from emsco.app.runs.explore import explore_run
+    from emsco.app.runs.pictures import explore_run
     from emsco.app.runs.run import Run
 
     found = Run.open(run, trusted or ())

@@ -72,7 +72,7 @@ class FitData(DataFiles):
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
-        from emsco.app.cli.parsing import parse_delays
+        from emsco.app.cli.parsers import parse_delays
 
         delays = parse_delays(self.delay)
         return {"gaps": self.gaps, "evaluation_cost": self.evaluation_cost, "delays": delays}
@@ -119,7 +119,7 @@ class FitSearch(Evolution):
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
-        from emsco.app.cli.parsing import parse_screen_rows
+        from emsco.app.cli.parsers import parse_screen_rows
 
         return {
             "search": self.search,
@@ -191,7 +191,7 @@ class StageOptions:
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
-        from emsco.app.cli.parsing import (
+        from emsco.app.cli.parsers import (
             parse_class_weight,
             parse_estimator,
             parse_min_confidence,
@@ -325,7 +325,7 @@ def fit(
 
         emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
     """
-    from emsco.app.cli.parsing import parse_cv
+    from emsco.app.cli.parsers import parse_cv
     from emsco.app.runs.fit import fit_files
 
     settings: dict[str, Any] = {"n_jobs": jobs}

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emsco._base.text import some
+from emsco._base.text import counted, listed, some, visible
 from emsco.app.cli.endings import interruptible
 from emsco.app.cli.options import AsJSON, HowToRead, Threads
 from emsco.app.cli.output import console, echo, print_json
+from emsco.app.cli.words import in_words, repeated
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from emsco.app.runs.inspect import Inspection
+
+_MAX_CLASSES = 8  # in the title
 
 
 def inspect(
@@ -54,7 +60,7 @@ def inspect(
 ) -> None:
     """Look at a file before a fit: columns, classes, gaps, leaks, ids, and the time of a fit.
 
-    Nothing is fitted for keeps. For each column you see what it holds, how many different values
+    Nothing is saved. For each column you see what it holds, how many different values
     and gaps it has, and how well it tells the class alone: balanced accuracy on unseen rows. Then
     come columns and classes that look wrong, columns that a fit would refuse, with the way out,
     and how a fit would go.
@@ -73,35 +79,96 @@ def inspect(
 
     files = FitFiles(target, data, costs=costs, drop=tuple(drop or ()), reading=read.reading())
     with interruptible("nothing is written"), JobProgress("steps") as progress:
-        found = inspect_file(files, forecast=forecast, report=progress.job, n_jobs=jobs)
+        inspection = inspect_file(files, forecast=forecast, report=progress.job, n_jobs=jobs)
     if write_costs is not None:
-        write(write_costs, found.to_buy or found.names, force=force)
+        write(write_costs, inspection.to_buy or inspection.names, force=force)
     if as_json:
-        print_json(found.to_dict())
+        print_json(inspection.to_dict())
         return
-    show(found)
+    show(inspection)
     if write_costs is not None:
-        echo(_written(found, write_costs))
+        echo(_written(inspection, write_costs))
 
 
-def _written(found: Inspection, path: Path) -> str:
+def _written(inspection: Inspection, path: Path) -> str:
     """Say which columns the costs file has not, and how to fit with it."""
-    from emsco.app.cli.wording import repeated
-
-    if not (found.to_drop and found.to_buy):
+    if not (inspection.to_drop and inspection.to_buy):
         return f"Written to {path}: set the costs, then emsco fit … --costs {path}."
-    drops = repeated("--drop", found.to_drop)
+    drops = repeated("--drop", inspection.to_drop)
     return (
-        f"Written to {path}, without {some(found.to_drop)}: set the costs, then emsco fit … "
+        f"Written to {path}, without {some(inspection.to_drop)}: set the costs, then emsco fit … "
         f"{drops} --costs {path}."
     )
 
 
-def show(found: Inspection) -> None:
+def show(inspection: Inspection) -> None:
     """Print what is in a file."""
-    from emsco.app.cli.inspection import column_table, fit_lines, odd_lines
-
     out = console()
-    out.print(column_table(found))
-    for line in (*odd_lines(found), *fit_lines(found)):
+    out.print(_column_table(inspection))
+    for line in (*_odd_lines(inspection), *fit_lines(inspection)):
         out.print(line, highlight=False, markup=False)
+
+
+def _column_table(inspection: Inspection) -> Table:
+    """Return a table with a line for each column, under the shares of the classes."""
+    from rich.text import Text
+
+    from emsco.app.cli.tables import plain_table
+
+    shares = [f"{label} {n / inspection.n_rows:.1%}" for label, n in inspection.classes]
+    rows = counted(inspection.n_rows, "row")
+    table = plain_table(
+        title=visible(f"{rows}, {inspection.target}: {listed(shares, _MAX_CLASSES)}"),
+        caption="alone: balanced accuracy of this column alone on unseen rows; "
+        f"{1 / len(inspection.classes):.0%} is chance.",
+        padding=(0, 1),
+    )
+    for heading in ("column", "kind", "different", "missing", "alone", "values"):
+        is_text = heading in ("column", "kind", "values")
+        table.add_column(heading, justify="left" if is_text else "right", no_wrap=not is_text)
+    for one in inspection.columns:
+        alone = inspection.alone.get(one.name)
+        missing = f"{one.n_missing / inspection.n_rows:.1%}" if one.n_missing else ""
+        told = "" if not alone else f"{alone:.0%}"
+        line = (one.name, one.kind, f"{one.n_different:,}", missing, told, one.values)
+        table.add_row(*(Text(visible(cell)) for cell in line))
+    return table
+
+
+def _odd_lines(inspection: Inspection) -> Iterator[str]:
+    """Yield sentences about what looks wrong, and what a fit would refuse."""
+    told = [issue.parts for issue in inspection.data_issues]
+    for parts in (*told, *inspection.notes):
+        line = visible(in_words(parts))
+        yield f"- {line[0].upper()}{line[1:]}"
+    if inspection.n_repeated:
+        again = "row has" if inspection.n_repeated == 1 else "rows have"
+        yield f"- {inspection.n_repeated:,} {again} the values of an earlier one."
+    if not (told or inspection.notes or inspection.n_repeated):
+        yield "- Nothing looks wrong."
+
+
+def fit_lines(inspection: Inspection) -> Iterator[str]:
+    """Yield sentences about what a fit would do."""
+    plan = inspection.forecast
+    if plan is None:
+        return
+    inputs = "" if plan.n_inputs == plan.n_features else f" ({plan.n_inputs:,} inputs)"
+    rows = "in one split" if plan.n_splits == 1 else f"in {plan.n_splits} splits"
+    if plan.n_searched is not None:
+        rows += f" of a sample of some {plan.n_searched:,} rows"
+    kind = (
+        f"settle all {plan.n_designs:,} designs"
+        if plan.search == "exact"
+        else f"breed up to {plan.n_designs:,} designs"
+    )
+    yield (
+        f"A fit would score designs of {counted(plan.n_features, 'feature')}{inputs} {rows}, and "
+        f"{kind}."
+    )
+    if plan.choice is not None:
+        yield f"Stage models, by {counted(plan.n_tried, 'row')}: {plan.choice}."
+    yield (
+        f"It would take {plan.time_in_words} here, going by a short fit on "
+        f"{counted(plan.n_tried, 'row')}."
+    )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emsco._base.text import counted
 from emsco.app.cli.endings import ALARM, interruptible
 from emsco.app.cli.options import AsJSON, HowToRead, Promises, RunFolder, Trusted
 from emsco.app.cli.output import console, print_json
+
+if TYPE_CHECKING:
+    from emsco.cascade.monitor import Monitor, MonitoredPromise
 
 
 def monitor(
@@ -82,7 +86,6 @@ def monitor(
         emsco monitor heart-run march.csv --min-accuracy 0.8
     """
     from emsco._base.progress import RowProgress
-    from emsco.app.cli.promises import print_monitor
     from emsco.app.runs.monitor import monitor_file, open_monitor, target_of
     from emsco.app.runs.run import MONITOR, Run
     from emsco.plotting import check_matplotlib, check_picture, write_figure
@@ -114,6 +117,49 @@ def monitor(
         files = {"run": str(run), "data": None if data is None else str(data), "state": str(place)}
         print_json({**files, **watching.to_dict()})
     else:
-        print_monitor(console(), watching)
+        _print(watching)
     if watching.alarm:
         raise SystemExit(ALARM)
+
+
+def _print(monitor: Monitor) -> None:
+    """Print a table with a line for every promise, and a sentence for each that is broken."""
+    from rich.text import Text
+
+    from emsco.app.cli.tables import plain_table
+
+    share = monitor.promises[0].delta
+    rows = f"{counted(monitor.n_rows, 'row')}, {monitor.state.n_labelled:,} with a true label"
+    table = plain_table(
+        title=f"Promises on {rows}",
+        caption=f"Intervals hold at all looks with a confidence of {100 * (1 - share):.4g} %. "
+        f"Evidence of {1 / share:.4g} raises an alarm.",
+    )
+    for heading in ("promise", "rows", "seen", "interval", "evidence", "verdict"):
+        is_text = heading in ("promise", "verdict")
+        table.add_column(heading, justify="left" if is_text else "right", no_wrap=not is_text)
+    for one in monitor.promises:
+        low, high = (_figure(one, limit) for limit in one.interval)
+        table.add_row(
+            Text(str(one.promise)),
+            f"{one.n_rows:,}",
+            _figure(one, one.figure),
+            f"{low} to {high}",
+            f"{one.evidence:.3g}",
+            str(one.verdict),
+        )
+    out = console()
+    out.print(table)
+    for one in monitor.promises:
+        if (alarm := one.alarm) is not None:
+            since = f" since row {alarm.since + 1:,}" if alarm.since else ""
+            seen = f"{_figure(one, alarm.figure)} of {counted(alarm.n_rows, 'row')}{since}"
+            sentence = f"Alarm at row {alarm.row:,}: {one.promise}, seen {seen}."
+            out.print(sentence, highlight=False, markup=False)
+
+
+def _figure(one: MonitoredPromise, value: float | None) -> str:
+    """Return a share in per cent, or a cost; nothing without rows."""
+    if value is None:
+        return ""
+    return f"{value:.4g}" if one.promise.is_ceiling else f"{value:.1%}"

@@ -214,7 +214,7 @@ class StudyFiles(DataFiles):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class LimitOptions:
     """Options for limits on the scored figures of a design."""
 
     PANEL: ClassVar[str] = "Limits"
@@ -235,7 +235,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice(Limits):
+class Choice(LimitOptions):
     """Options for limits, and for the costs of errors and rejections."""
 
     PANEL: ClassVar[str] = "Limits, and what errors cost"
@@ -263,7 +263,7 @@ class RunChoice(Choice):
         """Return the limits that were given, by parameter."""
         every = {"max_mean_delay": self.max_mean_delay, "max_worst_delay": self.max_worst_delay}
         given = {name: limit for name, limit in every.items() if limit is not None}
-        return {**Limits.limits(self), **given}
+        return {**LimitOptions.limits(self), **given}
 
 
 def error_costs_given(
@@ -276,7 +276,7 @@ def error_costs_given(
     >>> error_costs_given(["ill=500", "well=20"], ["40"])
     {'error_cost': {'ill': 500.0, 'well': 20.0}, 'reject_cost': 40.0}
     """
-    from emsco.app.cli.parsing import parse_error_costs
+    from emsco.app.cli.parsers import parse_error_costs
 
     errors = parse_error_costs("error_cost", error_cost, by_label=True)
     both = {"error_cost": errors, "reject_cost": parse_error_costs("reject_cost", reject_cost)}
@@ -303,14 +303,14 @@ class Promises:
 
     def limits(self) -> dict[str, Any]:
         """Return the promises that were given, by parameter."""
-        from emsco.app.cli.parsing import parse_shares
+        from emsco.app.cli.parsers import parse_shares
 
         shares = parse_shares("min_accuracy", self.min_accuracy, of_all=True)
         return _given(self, min_accuracy=shares)
 
 
-def _given(options: Limits | Promises, *, min_accuracy: Any) -> dict[str, Any]:
-    from emsco.app.cli.parsing import parse_shares
+def _given(options: LimitOptions | Promises, *, min_accuracy: Any) -> dict[str, Any]:
+    from emsco.app.cli.parsers import parse_shares
 
     every = {
         "min_accuracy": min_accuracy,

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from emsco._base.text import listed, visible
-from emsco.app.cli.wording import warning_in_words
+from emsco.app.cli.words import warning_in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from emsco.app.runs.evaluate import RunEvaluation
     from emsco.app.runs.run import Run
     from emsco.front import ParetoFront, ParetoPoint
     from emsco.stats.error_costs import ErrorCosts
@@ -61,7 +60,7 @@ def print_details(
 
     `costs` are those of errors and rejections, by default the run's.
     """
-    from emsco.app.cli.listing import reference_table
+    from emsco.app.cli.tables import reference_table
     from emsco.app.cli.terminal import class_drawing
 
     out, front = console(), run.front
@@ -103,24 +102,6 @@ def doubts_of(run: Run, number: int) -> list[str]:
     return [warning_in_words(doubt) for doubt in found]
 
 
-def print_evaluation(result: RunEvaluation) -> None:
-    """Draw a design with its figures on new rows too; then promises, references and classes."""
-    from emsco.app.cli.evaluation import promise_drawing, subgroup_drawing
-    from emsco.app.cli.listing import new_table
-    from emsco.app.cli.terminal import cascade_drawing, class_drawing
-
-    out, new = console(), result.new
-    out.print(cascade_drawing(result.run.front, result.number, new=new))
-    out.print(promise_drawing(new))
-    if result.references:
-        out.print(new_table(result.number, new, result.references))
-    if new.total is not None:
-        out.print(f"Totals: with {new.total.costs}.", highlight=False, markup=False)
-    out.print(class_drawing(new.by_class, out.width, intervals=new.intervals))
-    if new.by is not None:
-        out.print(subgroup_drawing(new.by, out.width))
-
-
 def print_front(
     run: Run,
     within: list[int] | None = None,
@@ -136,7 +117,7 @@ def print_front(
 
     `costs` of errors are by default the run's.
     """
-    from emsco.app.cli.listing import front_table
+    from emsco.app.cli.tables import front_table
     from emsco.app.runs.run import models_in_words
 
     out, (least, spare) = console(), (most or _LINES, 0 if most else _FEW_MORE)

@@ -46,12 +46,19 @@ def plot(
 
         emsco plot heart-run --kind cascade --out cascade.pdf --width 7
     """
-    from emsco.app.runs.plot import RunPicture, draw_run
+    from emsco.app.runs.pictures import plot_run
     from emsco.app.runs.run import Run
     from emsco.plotting import write_figure
 
-    picture = RunPicture(kind, point, on, data, width, currency)
-    figure = draw_run(Run.open(run, trusted or ()), picture)
+    figure = plot_run(
+        Run.open(run, trusted or ()),
+        kind,
+        point=point,
+        on=on,
+        data=data,
+        width=width,
+        currency=currency,
+    )
     path = write_figure(figure, out or Path(f"{kind}.svg"))
     if as_json:
         print_json({"run": str(run), "kind": kind, "out": str(path)})

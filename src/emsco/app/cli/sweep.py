@@ -45,7 +45,7 @@ class SweepSearch(Evolution):
 
     def settings(self) -> dict[str, Any]:
         """Return the options as keyword arguments of `sweep_files`."""
-        from emsco.app.cli.parsing import parse_range
+        from emsco.app.cli.parsers import parse_range
 
         return {
             "min_confidence": parse_range("min_confidence", self.min_confidence),

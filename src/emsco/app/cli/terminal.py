@@ -9,7 +9,7 @@ from rich.tree import Tree
 
 from emsco._base.objectives import metric_name
 from emsco._base.text import aligned, counted, in_short, objective_lines, visible, whole
-from emsco.app.cli.listing import plain_table
+from emsco.app.cli.tables import plain_table
 from emsco.app.runs.decide import DecisionCounts
 from emsco.cascade import Cascade, Evaluation, Intervals
 from emsco.designs.thresholds import leaving_in_words

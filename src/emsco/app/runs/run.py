@@ -55,6 +55,8 @@ def read_about(path: PathLike) -> dict[str, Any]:
         If the file is missing, damaged, of another kind or format, or breaks a rule.
     """
     fields = read_document(path, "run", FORMAT, FORMAT)
+    if "oddities" in fields.values:  # as data issues were called before version 0.3
+        fields.values.setdefault("data_issues", fields.values.pop("oddities"))
     _check_files(fields.fields("files"))
     _check_settings(fields.fields("settings"))
     for name in ("data", "stop_reason", "stopped_by"):

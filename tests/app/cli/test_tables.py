@@ -11,7 +11,7 @@ from support.handmade import make_front_of_thresholds
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
-from emsco.app.cli.listing import front_table, new_table, reference_table
+from emsco.app.cli.tables import front_table, new_table, reference_table
 
 COSTS = {"age": 1, "pulse": 2, "panel": 10, "scan": 40}
 

@@ -7,7 +7,7 @@ import pytest
 from typer.main import get_command
 
 from emsco.app import cli
-from emsco.app.cli.wording import option_of, speaking, warning_in_words
+from emsco.app.cli.words import option_of, speaking, warning_in_words
 from emsco.errors import EMSCOError, EMSCOWarning, Hint, Parameter, ParameterError, Remedy
 
 COMMANDS = get_command(cli.app).commands

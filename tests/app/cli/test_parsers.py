@@ -4,7 +4,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from emsco.app.cli.parsing import (
+from emsco.app.cli.parsers import (
     parse_by_class,
     parse_class_weight,
     parse_delays,

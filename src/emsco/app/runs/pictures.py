@@ -1,0 +1,164 @@
+"""A run as a picture or as a web page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from emsco._base.checks import check_choice, refused
+from emsco._base.documents import PathLike
+from emsco._base.text import shorten
+from emsco.app.runs.run import CERTIFICATE, Run
+from emsco.errors import Parameter
+from emsco.front import Certificate
+from emsco.front.records import ON
+from emsco.plotting import (
+    COLUMN,
+    CostClasses,
+    check_matplotlib,
+    draw_convergence,
+    draw_cost_classes,
+    draw_reliability,
+    draw_risk_coverage,
+    entitle,
+)
+from emsco.plotting.marks import check_currency, unit_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+KINDS = ("front", "pairs", "3d", "cascade", "costs", "convergence", "reliability", "risk")
+_OF_ROWS = ("reliability", "risk")
+_OF_DESIGNS = ("cascade", "costs", *_OF_ROWS)
+_DIGITS = 16  # of a fingerprint: enough to tell two apart
+
+
+def plot_run(
+    run: Run,
+    kind: str = "front",
+    *,
+    point: int | None = None,
+    on: str = "scored",
+    data: PathLike | None = None,
+    width: float = COLUMN,
+    currency: str | None = None,
+) -> Figure:
+    """Draw a picture of a run, with a title that names the run.
+
+    Parameters
+    ----------
+    run : Run
+    kind : str
+        One of `KINDS`.
+    point : int, optional
+        Position of a point of the front; by default the deployed one.
+    on : str
+        "scored", "seen" or, for fronts, "expected" or "both".
+    data : path, optional
+        Labelled rows, for the kinds that need them: "reliability" and "risk".
+    width : float
+        Inches.
+    currency : str, optional
+        Unit of costs, such as "€".
+    """
+    check_choice("kind", kind, KINDS)
+    check_choice("on", on, ON)
+    unit = unit_of(check_currency(currency))
+    _check_data(kind, data)
+    check_matplotlib()
+    front = run.front
+    number = run.chosen if point is None else front.position(point)
+    if kind == "cascade":
+        figure = front.plot_cascade(number, on=on, width=width, currency=currency)
+    elif kind == "costs":
+        record = CostClasses.from_costs(front.costs, front[number].design)
+        figure = draw_cost_classes(replace(record, corner=f"{record.corner}{unit}"), width)
+    elif kind == "convergence":
+        figure = draw_convergence(run.convergence, width)
+    elif data is not None:
+        cascade = front.cascade(number)
+        rows = run.labelled(data)
+        if kind == "reliability":
+            figure = draw_reliability(cascade.reliability(*rows), width)
+        else:
+            threshold = cascade.single_threshold
+            figure = draw_risk_coverage(cascade.risk_coverage(*rows), threshold, width)
+    else:
+        of_front = "2d" if kind == "front" else kind
+        figure = front.plot(of_front, mark=number, on=on, width=width, currency=currency)
+    title = [run.folder.resolve().name]
+    if kind in _OF_DESIGNS:
+        title.append(f"design {number}")
+    if data is not None:
+        title.append(Path(data).name)
+    entitle(figure, ", ".join(title))
+    return figure
+
+
+def _check_data(kind: str, data: PathLike | None) -> None:
+    """Refuse rows that are missing or not needed."""
+    of_kind = (Parameter("kind"), f" {kind}")
+    if kind in _OF_ROWS and data is None:
+        raise refused("data", ("be given for ", *of_kind), None, got="none")
+    if kind not in _OF_ROWS and data is not None:
+        raise refused("data", ("be left out for ", *of_kind), data, got=repr(str(data)))
+
+
+def explore_run(
+    run: Run,
+    path: PathLike | None = None,
+    deploy: str = "run.choose({number})",
+    currency: str | None = None,
+) -> str:
+    """Make a web page of a run: its front, files and certificate, and how to deploy a design.
+
+    Parameters
+    ----------
+    run : Run
+    path : path, optional
+        Also write the page to this file.
+    deploy : str
+        Command or line of Python that deploys a design; ``{number}`` stands for its number.
+    currency : str, optional
+        Unit of all costs, such as "€" or "minutes".
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    signed = run.folder / CERTIFICATE
+    return run.front.to_html(
+        path,
+        title=f"Designs of {run.folder.resolve().name}",
+        deploy=deploy,
+        deployed=run.chosen,
+        facts=_facts(run.about),
+        currency=currency,
+        certificate=Certificate.load(signed) if signed.exists() else None,
+        **run.given_error_costs,
+    )
+
+
+def _facts(about: dict[str, Any]) -> dict[str, str]:
+    """Facts about the rows; files lose their folders, since pages are sent around."""
+    files, cv = about["files"], about["cv"]
+    kinds = {"data": "Rows", "train": "Training rows", "val": "Scored rows", "test": "Test rows"}
+    facts = {kinds[name]: Path(files[name]).name for name in kinds if files.get(name)}
+    if isinstance(cv, float):
+        facts["Rows that score designs"] = f"{cv:.1%} held out"
+    elif cv:
+        splits = about["n_splits"]
+        how = f"all, in {splits} splits" if splits > 1 else "a third held out"
+        facts["Rows that score designs"] = how
+    facts["Column with the labels"] = files["target"]
+    for key, name in (("model_choice", "Stage models"), ("finish", "Refinement")):
+        if about[key]:
+            facts[name] = about[key]["in_words"]
+    facts["Why the search stopped"] = about["stop_reason"]
+    facts["Seed"] = str(about["seed"])
+    facts["Fingerprint of the rows"] = shorten(about["data"], _DIGITS)
+    facts["Date of this page"] = date.today().isoformat()
+    return facts
