@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -21,6 +21,15 @@ from emsco.app.cli.options import (
     Threads,
 )
 from emsco.app.cli.output import doubts_of, echo, print_deployed, print_front, print_json
+from emsco.app.cli.parsers import (
+    parse_class_weight,
+    parse_cv,
+    parse_delays,
+    parse_estimator,
+    parse_min_confidence,
+    parse_reject_below,
+    parse_screen_rows,
+)
 
 if TYPE_CHECKING:
     from emsco.app.runs.run import Run
@@ -72,10 +81,11 @@ class FitData(DataFiles):
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
-        from emsco.app.cli.parsers import parse_delays
-
-        delays = parse_delays(self.delay)
-        return {"gaps": self.gaps, "evaluation_cost": self.evaluation_cost, "delays": delays}
+        return {
+            "gaps": self.gaps,
+            "evaluation_cost": self.evaluation_cost,
+            "delays": parse_delays(self.delay),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,19 +129,7 @@ class FitSearch(Evolution):
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
-        from emsco.app.cli.parsers import parse_screen_rows
-
-        return {
-            "search": self.search,
-            "metric": self.metric,
-            "max_stages": self.max_stages,
-            "generations": self.generations,
-            "population_size": self.population_size,
-            "time_limit": self.time_limit,
-            "screen_rows": parse_screen_rows(self.screen_rows),
-            "memory_limit": self.memory_limit,
-            "device": self.device,
-        }
+        return {**asdict(self), "screen_rows": parse_screen_rows(self.screen_rows)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,21 +189,11 @@ class StageOptions:
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
-        from emsco.app.cli.parsers import (
-            parse_class_weight,
-            parse_estimator,
-            parse_min_confidence,
-            parse_reject_below,
-        )
-
         return {
+            **asdict(self),
             "min_confidence": parse_min_confidence(self.min_confidence),
-            "always_answer": self.always_answer,
             "reject_below": parse_reject_below(self.reject_below),
             "estimator": parse_estimator(self.estimator),
-            "search_with": self.search_with,
-            "cache": self.cache,
-            "calibration": self.calibration,
             "class_weight": parse_class_weight(self.class_weight),
         }
 
@@ -246,16 +234,11 @@ class DesignRules:
         >>> DesignRules(first=["age"], together=["iron,zinc"]).settings()["constraints"]
         {'first': ['age'], 'together': [['iron', 'zinc']]}
         """
-        every = {
-            "first": self.first,
-            "together": [part.split(",") for part in self.together or ()],
-            "max_mean_cost": self.max_mean_cost,
-            "max_worst_cost": self.max_worst_cost,
-            "max_mean_delay": self.max_mean_delay,
-            "max_worst_delay": self.max_worst_delay,
-        }
-        given = {name: rule for name, rule in every.items() if rule not in (None, [])}
-        return {"allow_exclusion": self.allow_exclusion, "constraints": given or None}
+        rules = asdict(self)
+        allow_exclusion = rules.pop("allow_exclusion")
+        rules["together"] = [part.split(",") for part in self.together or ()]
+        given = {name: rule for name, rule in rules.items() if rule not in (None, [])}
+        return {"allow_exclusion": allow_exclusion, "constraints": given or None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,22 +308,35 @@ def fit(
 
         emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
     """
-    from emsco.app.cli.parsers import parse_cv
     from emsco.app.runs.fit import fit_files
 
     settings: dict[str, Any] = {"n_jobs": jobs}
     for topic in (files, stages, search, rules, deploy):
         settings |= topic.settings()
-    steps: dict[str, Any] = {"seed": seed, "cv": parse_cv(files.cv), "resume": resume}
-    steps["groups"] = files.groups
     with interruptible(lambda: _left(out)):
-        run = fit_files(files.files(read), out, **steps, verbose=1, **settings)
+        run = fit_files(
+            files.files(read),
+            out,
+            seed=seed,
+            cv=parse_cv(files.cv),
+            groups=files.groups,
+            resume=resume,
+            verbose=1,
+            **settings,
+        )
     if as_json:
-        facts = {"run": str(out), **run.about, "metric": run.front.metric}
         costs = run.error_costs()
-        facts |= {"chosen": run.chosen, "doubts": doubts_of(run, run.chosen)}
-        facts |= {"references": run.references(costs)}
-        print_json({**facts, "front": run.figures(None, costs)})
+        print_json(
+            {
+                "run": str(out),
+                **run.about,
+                "metric": run.front.metric,
+                "chosen": run.chosen,
+                "doubts": doubts_of(run, run.chosen),
+                "references": run.references(costs),
+                "front": run.figures(None, costs),
+            }
+        )
     else:
         print_front(run)
         print_deployed(run)

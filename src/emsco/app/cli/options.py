@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from emsco._base.checks import LARGEST_SEED
+from emsco.app.cli.parsers import parse_error_costs, parse_shares
 
 if TYPE_CHECKING:
     from emsco.app.files.reading import Reading
     from emsco.app.files.sources import FitFiles
+
+_LIMITS = (
+    "min_accuracy",
+    "min_coverage",
+    "min_recall",
+    "max_cost",
+    "max_mean_delay",
+    "max_worst_delay",
+)
 
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Currency = Annotated[
@@ -193,9 +203,17 @@ class DataFiles:
         """Return the options as `FitFiles`; raise if they contradict each other."""
         from emsco.app.files.sources import FitFiles
 
-        drop = tuple(self.drop or ())
-        parts = (self.data, self.train, self.val, self.test)
-        return FitFiles(self.target, *parts, self.costs, drop, self.weights, read.reading())
+        return FitFiles(
+            self.target,
+            self.data,
+            self.train,
+            self.val,
+            self.test,
+            costs=self.costs,
+            drop=tuple(self.drop or ()),
+            weights=self.weights,
+            reading=read.reading(),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +229,17 @@ class StudyFiles(DataFiles):
     test: Annotated[
         Path | None, typer.Option(help="Rows to test on, instead of a quarter of DATA.")
     ] = None
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _limits(options: Any, **parsed: Any) -> dict[str, Any]:
+    """Return the limits that were given, by parameter; `parsed` ones stand for their texts."""
+    values = {name: getattr(options, name, None) for name in _LIMITS}
+    values["min_recall"] = parse_shares("min_recall", options.min_recall)
+    return _given({**values, **parsed})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +260,7 @@ class LimitOptions:
 
     def limits(self) -> dict[str, Any]:
         """Return the limits that were given, by parameter."""
-        return _given(self, min_accuracy=self.min_accuracy)
+        return _limits(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,12 +288,6 @@ class RunChoice(Choice):
     max_mean_delay: MaxMeanDelay = None
     max_worst_delay: MaxWorstDelay = None
 
-    def limits(self) -> dict[str, Any]:
-        """Return the limits that were given, by parameter."""
-        every = {"max_mean_delay": self.max_mean_delay, "max_worst_delay": self.max_worst_delay}
-        given = {name: limit for name, limit in every.items() if limit is not None}
-        return {**LimitOptions.limits(self), **given}
-
 
 def error_costs_given(
     error_cost: list[str] | None, reject_cost: list[str] | None
@@ -276,11 +299,12 @@ def error_costs_given(
     >>> error_costs_given(["ill=500", "well=20"], ["40"])
     {'error_cost': {'ill': 500.0, 'well': 20.0}, 'reject_cost': 40.0}
     """
-    from emsco.app.cli.parsers import parse_error_costs
-
-    errors = parse_error_costs("error_cost", error_cost, by_label=True)
-    both = {"error_cost": errors, "reject_cost": parse_error_costs("reject_cost", reject_cost)}
-    return {name: given for name, given in both.items() if given is not None}
+    return _given(
+        {
+            "error_cost": parse_error_costs("error_cost", error_cost, by_label=True),
+            "reject_cost": parse_error_costs("reject_cost", reject_cost),
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,22 +327,8 @@ class Promises:
 
     def limits(self) -> dict[str, Any]:
         """Return the promises that were given, by parameter."""
-        from emsco.app.cli.parsers import parse_shares
-
         shares = parse_shares("min_accuracy", self.min_accuracy, of_all=True)
-        return _given(self, min_accuracy=shares)
-
-
-def _given(options: LimitOptions | Promises, *, min_accuracy: Any) -> dict[str, Any]:
-    from emsco.app.cli.parsers import parse_shares
-
-    every = {
-        "min_accuracy": min_accuracy,
-        "min_coverage": options.min_coverage,
-        "min_recall": parse_shares("min_recall", options.min_recall),
-        "max_cost": options.max_cost,
-    }
-    return {name: limit for name, limit in every.items() if limit is not None}
+        return _limits(self, min_accuracy=shares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

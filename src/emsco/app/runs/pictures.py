@@ -13,7 +13,7 @@ from emsco._base.text import shorten
 from emsco.app.runs.run import CERTIFICATE, Run
 from emsco.errors import Parameter
 from emsco.front import Certificate
-from emsco.front.records import ON
+from emsco.front.pictures import ON
 from emsco.plotting import (
     COLUMN,
     CostClasses,
