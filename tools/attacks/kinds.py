@@ -34,8 +34,8 @@ from emsco.app.runs.evaluate import evaluate_run
 from emsco.app.runs.fit import fit_files
 from emsco.app.runs.inspect import inspect_file
 from emsco.app.runs.monitor import monitor_file, target_of
-from emsco.app.runs.pictures import explore_run
 from emsco.app.runs.run import Run
+from emsco.app.runs.views import explore_run
 from emsco.app.service.cases import CaseService
 from emsco.app.service.messages import RefusalError
 from emsco.app.service.settings import Settings

@@ -10,8 +10,8 @@ from support.commands import refuses
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
-from emsco.app.runs.pictures import explore_run
 from emsco.app.runs.run import Run
+from emsco.app.runs.views import explore_run
 from emsco.cascade import Cascade
 from emsco.front import ParetoFront
 from emsco.search.progress import SearchProgress

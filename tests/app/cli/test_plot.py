@@ -9,8 +9,8 @@ from support.settings import ONE_THRESHOLD, PLAIN
 
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.fit import fit_files
-from emsco.app.runs.pictures import KINDS, plot_run
 from emsco.app.runs.run import Run
+from emsco.app.runs.views import KINDS, plot_run
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.lab.paper import cost_table, draw_cost_table
 from emsco.plotting import new_figure, write_figure

@@ -24,7 +24,7 @@ from emsco.app import cli
 from emsco.app.explorer import page
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.fit import fit_files
-from emsco.app.runs.pictures import explore_run
+from emsco.app.runs.views import explore_run
 from emsco.errors import EMSCOError, FileError
 from emsco.front.references import Reference
 from emsco.scoring.scores import Scores

@@ -45,8 +45,8 @@ def explore(
         emsco explore heart-run --out heart.html --currency €
     """
     from emsco.app.explorer import check_vega
-    from emsco.app.runs.pictures import explore_run
     from emsco.app.runs.run import Run
+    from emsco.app.runs.views import explore_run
 
     found = Run.open(run, trusted or ())
     check_vega()

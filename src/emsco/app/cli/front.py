@@ -41,18 +41,24 @@ def front(
     """
     from emsco.app.runs.run import Run
 
-    found = Run.open(run, trusted or ())
+    opened = Run.open(run, trusted or ())
     limits, given = choice.limits(), choice.choice()
-    costs = found.error_costs(choice.error_costs())
-    within = found.front.within(**limits)
-    best = found.front.select(
-        **(given or found.given_error_costs)
-    )  # if none is within: how near they come
+    costs = opened.error_costs(choice.error_costs())
+    within = opened.front.within(**limits)
+    # Raises if no design is within the limits, and says how near they come.
+    best = opened.front.select(**(given or opened.given_error_costs))
     if as_json:
-        facts = {"run": str(run), "metric": found.front.metric, "chosen": found.chosen}
-        references = found.references(costs)
-        print_json({**facts, "references": references, "front": found.figures(within, costs)})
+        facts = {"run": str(run), "metric": opened.front.metric, "chosen": opened.chosen}
+        references = opened.references(costs)
+        print_json({**facts, "references": references, "front": opened.figures(within, costs)})
     else:
-        lines = len(within) if every and most is None else most
-        marked = best if given or costs else None
-        print_front(found, within, lines, "--all", marked, every, costs, is_limited=bool(limits))
+        print_front(
+            opened,
+            within=within,
+            most=len(within) if every and most is None else most,
+            see_all="--all",
+            best=best if given or costs else None,
+            every=every,
+            costs=costs,
+            is_limited=bool(limits),
+        )

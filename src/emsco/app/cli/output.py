@@ -104,13 +104,13 @@ def doubts_of(run: Run, number: int) -> list[str]:
 
 def print_front(
     run: Run,
+    *,
     within: list[int] | None = None,
     most: int | None = None,
     see_all: str = "emsco front --all",
     best: ParetoPoint | None = None,
     every: bool = False,
     costs: ErrorCosts | None = None,
-    *,
     is_limited: bool = True,
 ) -> None:
     """Print why the search of a run ended, and its front; see `front_table` for the settings.
@@ -120,13 +120,23 @@ def print_front(
     from emsco.app.cli.tables import front_table
     from emsco.app.runs.run import models_in_words
 
-    out, (least, spare) = console(), (most or _LINES, 0 if most else _FEW_MORE)
+    out = console()
     for line in (*models_in_words(run.about), f"Search ended: {run.about['stop_reason']}.\n"):
         out.print(line, highlight=False)
-    costs = run.error_costs() if costs is None else costs
-    shown = (least, within, see_all, best, spare, every)
-    own = (run.front, run.point, out.width, *shown)
-    out.print(front_table(*own, costs=costs, is_limited=is_limited))
+    table = front_table(
+        run.front,
+        run.point,
+        out.width,
+        most=most or _LINES,
+        within=within,
+        see_all=see_all,
+        best=best,
+        spare=0 if most else _FEW_MORE,
+        every=every,
+        costs=run.error_costs() if costs is None else costs,
+        is_limited=is_limited,
+    )
+    out.print(table)
 
 
 def print_deployed(run: Run) -> None:

@@ -46,8 +46,8 @@ def plot(
 
         emsco plot heart-run --kind cascade --out cascade.pdf --width 7
     """
-    from emsco.app.runs.pictures import plot_run
     from emsco.app.runs.run import Run
+    from emsco.app.runs.views import plot_run
     from emsco.plotting import write_figure
 
     figure = plot_run(

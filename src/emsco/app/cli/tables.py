@@ -1,11 +1,11 @@
-"""Tables of designs in a terminal, with the lines of what there is without a cascade."""
+"""Tables of designs in a terminal, with the baselines below: what you get without a cascade."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any, NamedTuple, Self
+from typing import Any, TypeAlias
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -28,9 +28,12 @@ _TIES = 6
 _DELAY = "delay"
 _EXPECTED = "expect"
 _TOTAL, _TOTAL_ROOM = "total", 9
+_FIGURES = ("coverage", "accuracy", "cost")
 _SEEN = ("seen cov.", "seen acc.", "seen cost")
 _LEAST_COST = 6
 _LEAST_ROOM = 10
+
+Columns: TypeAlias = Mapping[str, Sequence[str]]  # cells by heading
 
 
 def plain_table(title: str, caption: str, **look: Any) -> Table:
@@ -87,8 +90,8 @@ class Listing:
         is_short = not every and 0 < len(noted) < len(by_cost)
         if not is_short:
             noted = by_cost
-        found = (i for one in marked for i in by_cost if front[i] is one)
-        kept = list(dict.fromkeys(found))  # one may have both marks
+        marked_at = (i for one in marked for i in by_cost if front[i] is one)
+        kept = list(dict.fromkeys(marked_at))  # one may have both marks
         shown = sorted({*noted, *kept}, key=by_cost.index) if is_short else by_cost
         if len(shown) > most + spare:
             shown = _thinned(shown, kept[:most], most)
@@ -111,13 +114,13 @@ def front_table(
     front: ParetoFront,
     chosen: ParetoPoint,
     width: int = 80,
+    *,
     most: int = 12,
     within: list[int] | None = None,
     see_all: str = "",
     best: ParetoPoint | None = None,
     spare: int = 0,
     every: bool = False,
-    *,
     costs: ErrorCosts | None = None,
     is_limited: bool = True,
 ) -> Table:
@@ -131,7 +134,26 @@ def front_table(
     and `see_all` names the command that shows all.
     """
     listing = Listing.pick(front, (chosen, best), most, within, spare, every)
-    columns = _Columns.fitting(front, width, has_totals=costs is not None)
+    shown = listing.shown
+    no_references = [""] * len(front.references)
+    columns = _scored_columns(front, shown)
+    seen_columns = _seen_columns(front, shown)
+    # Delays, totals and seen figures always have their columns; the others if there is room.
+    room = width - _NAMES - _NUMBERS
+    room -= sum(len(heading) + 2 for heading in seen_columns)
+    room -= len(_DELAY) + 2 if _DELAY in columns else 0
+    room -= _TOTAL_ROOM if costs is not None else 0
+    if room >= _LEAST_ROOM and all(point.expected is not None for point in front):
+        expected = [front[i].expected for i in shown]
+        accuracies = [f"{one.accuracy.value:.1%}" if one else "" for one in expected]
+        columns[_EXPECTED] = accuracies + no_references
+        room -= len(_EXPECTED) + 2
+    if costs is not None:
+        columns[_TOTAL] = _totals(front, shown, costs)
+    if room >= _TIES:
+        columns["ties"] = [str(front[i].n_tied) for i in shown] + no_references
+    room -= _TIES
+    columns |= seen_columns
     seen = f", seen on {whole(front.seen[0].n_rows)}" if front.seen else ""
     table = plain_table(
         title=f"Front: scored on {chosen.rows_in_words}{seen}",
@@ -144,54 +166,21 @@ def front_table(
         ),
     )
     table.add_column("design", no_wrap=True, min_width=7)
-    own = ("coverage", metric_brief(front.metric), "cost", *columns.delay)
-    _add_numbers(table, (*own, *columns.expected, *columns.total))
-    _add_numbers(table, (*columns.ties, *columns.seen))
-    if columns.has_names:
+    _add_numbers(table, columns)
+    if room >= _LEAST_ROOM:
         table.add_column("buys first", no_wrap=True)
-    cells = _figures(front, listing.shown, columns.expected, costs)
-    for i, (own, more) in zip(listing.shown, cells, strict=False):
+    lines = list(zip(*columns.values(), strict=True))
+    for i, cells in zip(shown, lines, strict=False):
         point = front[i]
-        buys = [Text(_first_stage(point.design, columns.room))] if columns.has_names else []
         marks = ("▶" if point is chosen else "") + ("✓" if point is best else "")
-        name = _named(i, marks + ("" if point.is_informative else NO_BETTER), len(front))
-        ties = [str(point.n_tied) for _ in columns.ties]
-        table.add_row(name, *own, *ties, *more, *buys, style="bold" if point is chosen else "")
+        marks += "" if point.is_informative else NO_BETTER
+        buys = [Text(_first_stage(point.design, room))] if room >= _LEAST_ROOM else []
+        style = "bold" if point is chosen else ""
+        table.add_row(_named(i, marks, len(front)), *cells, *buys, style=style)
     table.add_section()
-    for one, (own, more) in zip(front.references, cells[len(listing.shown) :], strict=True):
-        table.add_row(_title(one), *own, *["" for _ in columns.ties], *more)
+    for reference, cells in zip(front.references, lines[len(shown) :], strict=True):
+        table.add_row(_title(reference), *cells)
     return table
-
-
-class _Columns(NamedTuple):
-    """Columns that there is room for, and characters left for names of features."""
-
-    delay: tuple[str, ...]
-    expected: tuple[str, ...]
-    total: tuple[str, ...]
-    ties: tuple[str, ...]
-    seen: tuple[str, ...]
-    room: int
-
-    @property
-    def has_names(self) -> bool:
-        return self.room >= _LEAST_ROOM
-
-    @classmethod
-    def fitting(cls, front: ParetoFront, width: int, *, has_totals: bool = False) -> Self:
-        """Fill a width: seen figures come first, then the expected accuracy, then ties.
-
-        Delays and totals are always there if features have delays and errors have costs.
-        """
-        seen, total = _SEEN if front.seen else (), (_TOTAL,) if has_totals else ()
-        delay = (_DELAY,) if front.costs.has_delays else ()
-        room = width - _NAMES - _NUMBERS - sum(len(heading) + 2 for heading in (*seen, *delay))
-        room -= _TOTAL_ROOM if total else 0
-        has_expected = all(point.expected is not None for point in front)
-        expected = (_EXPECTED,) if has_expected and room >= _LEAST_ROOM else ()
-        room -= sum(len(heading) + 2 for heading in expected)
-        ties = ("ties",) if room >= _TIES else ()
-        return cls(delay, expected, total, ties, seen, room - _TIES)
 
 
 def reference_table(front: ParetoFront, number: int, costs: ErrorCosts | None = None) -> Table:
@@ -199,69 +188,72 @@ def reference_table(front: ParetoFront, number: int, costs: ErrorCosts | None = 
 
     With costs of errors, it has a column of totals.
     """
-    table = plain_table("", "")
-    table.add_column("", no_wrap=True, min_width=_NAMES)
-    delay = (_DELAY,) if front.costs.has_delays else ()
-    total = () if costs is None else (_TOTAL,)
-    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost", *delay, *total))
-    _add_numbers(table, _SEEN if front.seen else ())
-    names = (Text(f"design {number}"), *map(_title, front.references))
-    for name, (own, more) in zip(names, _figures(front, [number], (), costs), strict=True):
-        table.add_row(name, *own, *more)
-    return table
+    columns = _scored_columns(front, [number])
+    if costs is not None:
+        columns[_TOTAL] = _totals(front, [number], costs)
+    columns |= _seen_columns(front, [number])
+    return _named_lines("", number, front.references, columns)
 
 
 def new_table(number: int, new: Evaluation, references: Sequence[Reference]) -> Table:
     """Return a table of a design's figures on new rows, and of the references below."""
-    table = plain_table("", "")
-    table.add_column("new rows", no_wrap=True, min_width=_NAMES)
-    _add_numbers(table, ("coverage", "accuracy", "cost", *((_TOTAL,) if new.total else ())))
-    names = (Text(f"design {number}"), *map(_title, references))
-    totals: list[list[str]] = [[] for _ in names]
+    columns = dict(
+        zip(_FIGURES, zip(*objective_lines([new, *references]), strict=True), strict=True)
+    )
     if new.total is not None:
-        found = [new.total.value, *(one.total_with(new.total.costs).value for one in references)]
-        totals = [[one] for one in aligned(found)]
-    lines = objective_lines([new, *references])
-    for name, figures, total in zip(names, lines, totals, strict=True):
-        table.add_row(name, *figures, *total)
+        costs = new.total.costs
+        totals = [new.total.value, *(one.total_with(costs).value for one in references)]
+        columns[_TOTAL] = tuple(aligned(totals))
+    return _named_lines("new rows", number, references, columns)
+
+
+def _named_lines(
+    heading: str, number: int, references: Sequence[Reference], columns: Columns
+) -> Table:
+    """Return a table with a line for a design, and one for each reference."""
+    table = plain_table("", "")
+    table.add_column(heading, no_wrap=True, min_width=_NAMES)
+    _add_numbers(table, columns)
+    names = (Text(f"design {number}"), *map(_title, references))
+    for name, cells in zip(names, zip(*columns.values(), strict=True), strict=True):
+        table.add_row(name, *cells)
     return table
 
 
-def _add_numbers(table: Table, headings: Sequence[str]) -> None:
+def _add_numbers(table: Table, headings: Iterable[str]) -> None:
     for heading in headings:
         least = _LEAST_COST if heading == "cost" else len(heading)
         table.add_column(heading, justify="right", no_wrap=True, min_width=least)
 
 
-def _figures(
-    front: ParetoFront,
-    shown: Sequence[int],
-    expected: Sequence[str] = (),
-    costs: ErrorCosts | None = None,
-) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Cells of scored and of seen figures, for some designs and then for the references."""
+def _scored_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequence[str]]:
+    """Columns of scored figures by heading: cells of some designs, then of the references."""
     points: list[Objectives] = [front[i] for i in shown]
-    own: list[tuple[str, ...]] = [
-        *objective_lines([*points, *(one.scored_by(front.metric) for one in front.references)])
-    ]
+    points += [one.scored_by(front.metric) for one in front.references]
+    coverage, accuracy, cost = zip(*objective_lines(points), strict=True)
+    columns: dict[str, Sequence[str]] = {
+        "coverage": coverage,
+        metric_brief(front.metric): accuracy,
+        "cost": cost,
+    }
     if front.costs.has_delays:
-        waits = delay_cells(front, shown)
-        own = [(*figures, one) for figures, one in zip(own, waits, strict=True)]
-    if expected:
-        found = [front[i].expected for i in shown]
-        accuracy = [f"{one.accuracy.value:.1%}" if one else "" for one in found]
-        pairs = zip(own, [*accuracy, *[""] * len(front.references)], strict=True)
-        own = [(*figures, more) for figures, more in pairs]
-    if costs is not None:
-        found_totals = [*(front[i].total_with(costs) for i in shown)]
-        found_totals += [one.total_with(costs) for one in front.references]
-        totals = [one.value for one in found_totals]
-        own = [(*figures, one) for figures, one in zip(own, aligned(totals), strict=True)]
-    seen: list[tuple[str, ...]] = [()] * len(own)
-    if front.seen:
-        seen = [*objective_lines([*(front.seen[i] for i in shown), *front.seen_references])]
-        seen += [("", "", "")] * (len(own) - len(seen))
-    return list(zip(own, seen, strict=True))
+        columns[_DELAY] = delay_cells(front, shown)
+    return columns
+
+
+def _seen_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequence[str]]:
+    """Columns of figures on test rows, if there are any."""
+    if not front.seen:
+        return {}
+    lines = [*objective_lines([*(front.seen[i] for i in shown), *front.seen_references])]
+    lines += [("", "", "")] * (len(shown) + len(front.references) - len(lines))
+    return dict(zip(_SEEN, zip(*lines, strict=True), strict=True))
+
+
+def _totals(front: ParetoFront, shown: Sequence[int], costs: ErrorCosts) -> list[str]:
+    totals = [front[i].total_with(costs).value for i in shown]
+    totals += [one.total_with(costs).value for one in front.references]
+    return list(aligned(totals))
 
 
 def _named(number: int, marks: str, n_designs: int) -> Text:
@@ -274,15 +266,15 @@ def _title(reference: Reference) -> Text:
     return Text(shorten(reference.title.replace("everything, all", "  all"), _NAMES))
 
 
-def _reading(front: ParetoFront, listing: Listing, columns: _Columns) -> list[str]:
+def _reading(front: ParetoFront, listing: Listing, columns: Columns) -> list[str]:
     """Explain the table of a front in short lines."""
     first = "the fittest" if front.by_fitness else "the best balanced"
     lines = [f"By cost. ▶ deployed; design 0 is {first}; ties share a line."]
-    if columns.delay:
+    if _DELAY in columns:
         lines.append("delay: the mean time that a row waits for the features it buys.")
-    if columns.expected:
+    if _EXPECTED in columns:
         accuracy = metric_name(front.metric)
-        lines.append(f"expect: the {accuracy} that new rows will show, after luck is taken off.")
+        lines.append(f"expect: the {accuracy} that new rows will show, corrected for selection.")
     if not all(front[i].is_informative for i in listing.shown):
         lines.append(f"{no_better(front.references)}.")
     if front.references:
