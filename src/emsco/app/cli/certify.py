@@ -86,10 +86,10 @@ def certify(
     from emsco.app.runs.certify import certify_run
     from emsco.app.runs.run import Run
 
-    found = Run.open(run, trusted or ())
+    opened = Run.open(run, trusted or ())
     limits = promises.limits()
     if plan:
-        _print_plan(found, {**limits, "delta": delta, "order": point or None}, as_json)
+        _print_plan(opened, {**limits, "delta": delta, "order": point or None}, as_json)
         return
     if data is None:
         raise ParameterError(Parameter("data"), " must be given, got none; --plan needs none.")
@@ -98,7 +98,7 @@ def certify(
         raise refused("out", rule, out, got=f"{str(out)!r} for both")
     with interruptible("nothing is written"):
         certificate = certify_run(
-            found,
+            opened,
             data,
             groups,
             delta=delta,
@@ -108,15 +108,15 @@ def certify(
             reading=read.reading(),
             **limits,
         )
-    _end(found, certificate, out, deploy, as_json)
+    _end(opened, certificate, out, deploy, as_json)
 
 
 def _print_plan(run: Run, settings: dict[str, Any], as_json: bool) -> None:
-    found = run.front.plan_certificate(**settings)
+    plan = run.front.plan_certificate(**settings)
     if as_json:
-        print_json(found.to_dict())
+        print_json(plan.to_dict())
     else:
-        echo(repr(found))
+        echo(repr(plan))
 
 
 def _end(run: Run, certificate: Certificate, out: Path | None, deploy: bool, as_json: bool) -> None:

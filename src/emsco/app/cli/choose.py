@@ -60,13 +60,13 @@ def choose(
     from emsco.app.runs.run import Run
     from emsco.front.rules import preference_in_words
 
-    found = Run.open(run, trusted or ())
+    opened = Run.open(run, trusted or ())
     rule = {**choice.choice(), **({} if prefer is None else {"rule": prefer})}
     costs = choice.error_costs()
     if point is not None and len(rule) > len(costs):
         raise ParameterError("a number N needs no rule and no limits, got both.")
     if forget_costs and not rule and point is None:
-        point = found.chosen
+        point = opened.chosen
     if not rule and point is None:
         raise ParameterError(
             "a number N, --prefer, a limit or --error-cost must be given, got none; emsco front "
@@ -75,9 +75,9 @@ def choose(
     if forget_costs and (costs or cheapest_label):
         other = "--error-cost, --reject-cost and --cheapest-label"
         raise ParameterError(f"--no-error-cost must be given without {other}, got both.")
-    which = found.front.prefer(rule) if point is None else point
+    which = opened.front.prefer(rule) if point is None else point
     remembered = costs if costs or forget_costs else None
-    chosen = found.choose(which, remembered, cheapest_label=cheapest_label)
+    chosen = opened.choose(which, remembered, cheapest_label=cheapest_label)
     if as_json:
         figures = chosen.figures([chosen.chosen], chosen.error_costs())[0]
         about = {"chosen": chosen.chosen, "doubts": doubts_of(chosen, chosen.chosen)}

@@ -81,8 +81,8 @@ class Commands(typer.Typer):
 
         def register(body: _Body) -> _Body:
             command = with_options(body)
-            own: Any = type("_Own", (_Command,), {"numbers": _numbers(command)})
-            super(Commands, self).command(name, cls=own, **settings)(command)
+            with_numbers: Any = type("_Own", (_Command,), {"numbers": _numbers(command)})
+            super(Commands, self).command(name, cls=with_numbers, **settings)(command)
             return body
 
         return register
@@ -107,8 +107,8 @@ def with_options(body: Callable[..., None]) -> Callable[..., None]:
     @wraps(body)
     def command(**given: Any) -> None:
         for name, group in groups.items():
-            own = {field.name: given.pop(field.name) for field in fields(group)}
-            given[name] = group(**own)
+            values = {field.name: given.pop(field.name) for field in fields(group)}
+            given[name] = group(**values)
         body(**given)
 
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]

@@ -48,15 +48,15 @@ def explore(
     from emsco.app.runs.run import Run
     from emsco.app.runs.views import explore_run
 
-    found = Run.open(run, trusted or ())
+    opened = Run.open(run, trusted or ())
     check_vega()
     path = run / "explorer.html" if out is None else out
-    trust = "".join(f" --trust {shlex.quote(name)}" for name in found.cascade.untrusted_types)
+    trust = "".join(f" --trust {shlex.quote(name)}" for name in opened.cascade.untrusted_types)
     deploy = f"emsco choose {shlex.quote(str(run))}{trust} {{number}}"
-    size = len(explore_run(found, path, deploy, currency).encode())
+    size = len(explore_run(opened, path, deploy, currency).encode())
     if as_json:
-        print_json({"run": str(run), "out": str(path), "designs": len(found.front), "bytes": size})
+        print_json({"run": str(run), "out": str(path), "designs": len(opened.front), "bytes": size})
     else:
-        echo(f"Written to {path} ({size / 1e6:.1f} MB, designs: {len(found.front):,}).")
+        echo(f"Written to {path} ({size / 1e6:.1f} MB, designs: {len(opened.front):,}).")
     if sys.stdout.isatty() and not as_json if show is None else show:
         webbrowser.open(path.resolve().as_uri())

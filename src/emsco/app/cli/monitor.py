@@ -94,12 +94,12 @@ def monitor(
     if plot is not None:
         check_matplotlib()
         check_picture(plot, "plot")
-    found, place = Run.open(run, trusted or ()), state or run / MONITOR
-    watching = open_monitor(found, place, limits, delta, reset)
+    opened, place = Run.open(run, trusted or ()), state or run / MONITOR
+    watching = open_monitor(opened, place, limits, delta, reset)
     if data is not None:
         with interruptible(f"{place} is as it was"), RowProgress() as progress:
-            reading = read.reading().over(found.reading)
-            column = target_of(found, data, target, reading)
+            reading = read.reading().over(opened.reading)
+            column = target_of(opened, data, target, reading)
             watching = monitor_file(
                 watching,
                 data,

@@ -98,8 +98,8 @@ def doubts_of(run: Run, number: int) -> list[str]:
     from emsco.front.doubts import doubts_about
 
     point, name = run.front[number], f"design {number}"
-    found = doubts_about(run.front, point, name, weighted=run.is_weighted)
-    return [warning_in_words(doubt) for doubt in found]
+    doubts = doubts_about(run.front, point, name, weighted=run.is_weighted)
+    return [warning_in_words(doubt) for doubt in doubts]
 
 
 def print_front(
@@ -156,8 +156,8 @@ def print_deployed(run: Run) -> None:
         f"{_cheaper(run)}"
     )
     console().print(" ".join(said.split()), highlight=False)
-    if found := _found_by_class(run):
-        console().print(found, highlight=False, markup=False)
+    if by_class := _found_by_class(run):
+        console().print(by_class, highlight=False, markup=False)
 
 
 def _found_by_class(run: Run) -> str:
@@ -172,17 +172,17 @@ def _found_by_class(run: Run) -> str:
 
 def _beaten(run: Run) -> str:
     """If a design beats the deployed one in all three figures, say which class it gives up."""
-    own, found = run.point, []
+    deployed, rivals = run.point, []
     for place, point in enumerate(run.front):
-        beats = point.coverage >= own.coverage and point.accuracy >= own.accuracy
-        if beats and point.cost < own.cost and point.by_class and own.by_class:
-            lost = own.by_class.recall - point.by_class.recall
+        beats = point.coverage >= deployed.coverage and point.accuracy >= deployed.accuracy
+        if beats and point.cost < deployed.cost and point.by_class and deployed.by_class:
+            lost = deployed.by_class.recall - point.by_class.recall
             worst = int(lost.argmax())
             said = f"{point.by_class.recall[worst]:.1%} of {point.by_class.labels[worst]}"
-            found.append((float(lost[worst]), place, said))
-    if not found or min(found)[0] <= 0:
+            rivals.append((float(lost[worst]), place, said))
+    if not rivals or min(rivals)[0] <= 0:
         return ""
-    _, place, said = min(found)
+    _, place, said = min(rivals)
     return f"Design {place} beats it in coverage, accuracy and cost, but finds {said}."
 
 
@@ -191,43 +191,45 @@ def _cheaper(run: Run) -> str:
 
     Nobody should take the price of the last point of accuracy for what a cascade costs.
     """
-    own, total = run.point, run.front.costs.total
-    if own.cost <= _SAVES_LITTLE * total:
+    deployed, total = run.point, run.front.costs.total
+    if deployed.cost <= _SAVES_LITTLE * total:
         return ""
-    found = [
+    cheaper = [
         point
         for point in run.front
         if point.shortlisted
         and point.is_informative
         and point.cost <= _FAR_LESS * total
-        and point.coverage >= own.coverage - _AS_MANY
+        and point.coverage >= deployed.coverage - _AS_MANY
     ]
-    if not found:
+    if not cheaper:
         return ""
-    best = max(found, key=lambda point: point.promised[1].accuracy)
-    number, given_up = run.front.position(best), _given_up(own, best)
+    best = max(cheaper, key=lambda point: point.promised[1].accuracy)
+    number, given_up = run.front.position(best), _given_up(deployed, best)
     gives = f", and gives up {', '.join(given_up)}" if given_up else ""
     return (
-        f"Design {number} costs {best.cost:.4g}, {1 - best.cost / own.cost:.0%} less{gives}: "
+        f"Design {number} costs {best.cost:.4g}, {1 - best.cost / deployed.cost:.0%} less{gives}: "
         f"emsco choose {run.folder} {number} deploys it."
     )
 
 
-def _given_up(own: ParetoPoint, other: ParetoPoint) -> list[str]:
+def _given_up(deployed: ParetoPoint, other: ParetoPoint) -> list[str]:
     """Name what another design loses: accuracy, coverage, and the class that suffers most."""
-    accuracy = 100 * (own.promised[1].accuracy - other.promised[1].accuracy)
-    coverage = 100 * (own.coverage - other.coverage)
-    found = [f"about {accuracy:.1f} points of accuracy"] if accuracy > 0 else []
+    accuracy = 100 * (deployed.promised[1].accuracy - other.promised[1].accuracy)
+    coverage = 100 * (deployed.coverage - other.coverage)
+    losses = [f"about {accuracy:.1f} points of accuracy"] if accuracy > 0 else []
     if coverage >= _TELLING:
-        found.append(f"{coverage:.1f} of coverage")
-    if own.by_class is not None and other.by_class is not None:
-        recalls = zip(own.by_class.recall.tolist(), other.by_class.recall.tolist(), strict=True)
+        losses.append(f"{coverage:.1f} of coverage")
+    if deployed.by_class is not None and other.by_class is not None:
+        recalls = zip(
+            deployed.by_class.recall.tolist(), other.by_class.recall.tolist(), strict=True
+        )
         lost = [100 * (mine - theirs) for mine, theirs in recalls]
         worst = max(lost)
         if worst > 2 * max(_TELLING, coverage, accuracy):
-            label = own.by_class.labels[lost.index(worst)]
-            found.append(f"{worst:.1f} of the share of {label} that is found")
-    return found
+            label = deployed.by_class.labels[lost.index(worst)]
+            losses.append(f"{worst:.1f} of the share of {label} that is found")
+    return losses
 
 
 def _total(run: Run) -> str:
@@ -235,11 +237,13 @@ def _total(run: Run) -> str:
     if (costs := run.error_costs()) is None:
         return ""
     total, references = run.point.total_with(costs), run.front.references
-    found = f"With its errors and rejections, a row costs {total.in_words} in all"
+    sentence = f"With its errors and rejections, a row costs {total.in_words} in all"
     if not references:
-        return f"{found}."
+        return f"{sentence}."
     best = min(references, key=lambda one: one.total_with(costs).value)
-    return f"{found}; without a cascade at best {best.total_with(costs).in_words} ({best.title})."
+    return (
+        f"{sentence}; without a cascade at best {best.total_with(costs).in_words} ({best.title})."
+    )
 
 
 def _averages(run: Run) -> str:

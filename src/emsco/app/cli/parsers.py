@@ -26,12 +26,12 @@ def meant_by(text: str) -> str:
     ('did you mean 0.9?', 'did you mean ill=0.9?', '')
     """
     parts = [part.rpartition("=") for part in text.split(",")]
-    found = [_PERCENT.fullmatch(number) for _, _, number in parts]
-    if not any(found):
+    matches = [_PERCENT.fullmatch(number) for _, _, number in parts]
+    if not any(matches):
         return ""
     shares = [
         f"{label}{sign}{float(one[1]) / 100:g}" if one else f"{label}{sign}{number}"
-        for (label, sign, number), one in zip(parts, found, strict=True)
+        for (label, sign, number), one in zip(parts, matches, strict=True)
     ]
     return f"did you mean {','.join(shares)}?"
 
@@ -127,17 +127,17 @@ def parse_shares(
     >>> parse_shares("min_accuracy", ["0.95", "ill=0.9"], of_all=True)
     {None: 0.95, 'ill': 0.9}
     """
-    found: dict[str | None, float] = {}
+    shares: dict[str | None, float] = {}
     rule = "be label=share pairs with commas between, as in ill=0.9"
     for text in texts or ():
         one = _by_class(name, text, f"be a share or {rule[3:]}" if of_all else rule)
         if not isinstance(one, dict) and not of_all:
             raise refused(name, rule, text)
         for label, share in one.items() if isinstance(one, dict) else [(None, one)]:
-            if label in found:
+            if label in shares:
                 raise refused(name, "be given once for a label", texts, got=f"{text!r} again")
-            found[label] = share
-    return found or None
+            shares[label] = share
+    return shares or None
 
 
 def parse_delays(texts: Sequence[str] | None) -> dict[str, float] | None:
@@ -148,7 +148,7 @@ def parse_delays(texts: Sequence[str] | None) -> dict[str, float] | None:
     >>> parse_delays(["chol=1", "a=b=0.5"])
     {'chol': 1.0, 'a=b': 0.5}
     """
-    found: dict[str, float] = {}
+    delays: dict[str, float] = {}
     for text in texts or ():
         name, _, number = text.rpartition("=")
         try:
@@ -157,10 +157,10 @@ def parse_delays(texts: Sequence[str] | None) -> dict[str, float] | None:
             name = ""
         if not name:
             raise refused("delay", "be feature=time, as in chol=1", text)
-        if name in found:
+        if name in delays:
             raise refused("delay", "be given once for a feature", texts, got=f"{text!r} again")
-        found[name] = delay
-    return found or None
+        delays[name] = delay
+    return delays or None
 
 
 def parse_error_costs(name: str, texts: Sequence[str] | None, *, by_label: bool = False) -> Any:
@@ -185,18 +185,18 @@ def parse_error_costs(name: str, texts: Sequence[str] | None, *, by_label: bool 
     parts = [part for text in texts for part in text.split(",")]
     if len(parts) == 1 and "=" not in parts[0]:
         return _by_class(name, parts[0], rule)
-    found: dict[str, Any] = {}
+    costs: dict[str, Any] = {}
     for part in parts:
         one = _by_class(name, part, rule)
         if not isinstance(one, dict):
             raise refused(name, rule, part)
         ((key, cost),) = one.items()
         label, colon, said = key.partition(":") if by_label else (key, "", "")
-        line = found.setdefault(label, {}) if colon else found
+        line = costs.setdefault(label, {}) if colon else costs
         if not isinstance(line, dict) or (said or label) in line:
             raise refused(name, "be given once for a label", texts, got=f"{part!r} again")
         line[said or label] = cost
-    return found
+    return costs
 
 
 def parse_class_weight(text: str | None) -> str | dict[str, float] | None:
@@ -204,9 +204,9 @@ def parse_class_weight(text: str | None) -> str | dict[str, float] | None:
     if text is None or text == "balanced":
         return text
     rule = 'be "balanced" or label=number pairs with commas between'
-    if isinstance(found := _by_class("class_weight", text, rule), float):
+    if isinstance(weights := _by_class("class_weight", text, rule), float):
         raise refused("class_weight", rule, text)
-    return found
+    return weights
 
 
 def parse_range(name: str, text: str) -> tuple[float, ...]:
@@ -220,14 +220,14 @@ def parse_range(name: str, text: str) -> tuple[float, ...]:
     (0.6, 0.9, 0.95, 1.0)
     """
     try:
-        found = [number for part in text.split(",") for number in _steps(part)]
+        numbers = [number for part in text.split(",") for number in _steps(part)]
     except IndexError:
         got = f"{text!r}, whose first is above its last"
         raise refused(name, "be a range first:last:step that goes up", text, got=got) from None
     except (InvalidOperation, ValueError):
         rule = "be numbers with commas between, or a range first:last:step such as .55:.95:.05"
         raise refused(name, rule, text, hint=meant_by(text)) from None
-    return tuple(float(number) for number in found)
+    return tuple(float(number) for number in numbers)
 
 
 def _steps(text: str) -> list[Decimal]:

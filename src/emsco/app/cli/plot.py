@@ -47,9 +47,10 @@ def plot(
         emsco plot heart-run --kind cascade --out cascade.pdf --width 7
     """
     from emsco.app.runs.run import Run
-    from emsco.app.runs.views import plot_run
+    from emsco.app.runs.views import check_plot, plot_run
     from emsco.plotting import write_figure
 
+    check_plot(kind, on, data, currency)  # before the run is read
     figure = plot_run(
         Run.open(run, trusted or ()),
         kind,

@@ -41,14 +41,14 @@ def show(
     """
     from emsco.app.runs.run import Run
 
-    found = Run.open(run, trusted or ())
-    number = found.chosen if point is None else found.front.position(point)
-    costs = found.error_costs(error_costs_given(error_cost, reject_cost))
+    opened = Run.open(run, trusted or ())
+    number = opened.chosen if point is None else opened.front.position(point)
+    costs = opened.error_costs(error_costs_given(error_cost, reject_cost))
     if as_json:
-        facts: dict[str, Any] = {"run": str(run), "metric": found.front.metric}
-        facts["doubts"] = doubts_of(found, number)
-        figures, references = found.figures([number], costs)[0], found.references(costs)
+        facts: dict[str, Any] = {"run": str(run), "metric": opened.front.metric}
+        facts["doubts"] = doubts_of(opened, number)
+        figures, references = opened.figures([number], costs)[0], opened.references(costs)
         print_json({**facts, **figures, "references": references})
         return
-    print_design(found.front, number)
-    print_details(found, number, costs=costs)
+    print_design(opened.front, number)
+    print_details(opened, number, costs=costs)

@@ -63,8 +63,8 @@ def cascade_drawing(
     """
     flow, point = front.flow(number), front[number]
     seen = front.seen[number] if seen is None and front.seen else seen
-    found = {rows: one for rows, one in (("seen", seen), ("new", new)) if one is not None}
-    flows = {"scored": flow} | {rows: one.flow() for rows, one in found.items()}
+    given = {rows: one for rows, one in (("seen", seen), ("new", new)) if one is not None}
+    flows = {"scored": flow} | {rows: one.flow() for rows, one in given.items()}
     sure = leaving_in_words(point.design.thresholds_or(front.min_confidence))
     drawing = Tree(Text(f"Cascade of design {number}: {sure}", "italic"))
     about = front.costs.about
@@ -104,7 +104,7 @@ def cascade_drawing(
 
 
 def class_drawing(
-    found: ByClass,
+    by_class: ByClass,
     width: int = 80,
     all_in: str = "--json",
     title: str = "",
@@ -118,17 +118,17 @@ def class_drawing(
     drawing leaves out the notes on the commonest class.
     """
     parts: list[RenderableType] = []
-    for one in class_tables(found, width - EDGES, intervals):
+    for one in class_tables(by_class, width - EDGES, intervals):
         parts.append(text_table(one, "" if parts else title))
-    return Group(*parts, *map(Text, class_notes(found, all_in, brief=brief)))
+    return Group(*parts, *map(Text, class_notes(by_class, all_in, brief=brief)))
 
 
-def text_table(found: ClassTable, title: str = "") -> Table:
+def text_table(content: ClassTable, title: str = "") -> Table:
     """Return a table of text whose first column has names."""
     table = plain_table(title, "")
-    for i, heading in enumerate(found.headings):
+    for i, heading in enumerate(content.headings):
         table.add_column(Text(visible(heading)), justify="right" if i else "left", no_wrap=True)
-    for line in found.lines:
+    for line in content.lines:
         table.add_row(*(Text(visible(cell)) for cell in line))
     return table
 

@@ -136,12 +136,12 @@ def _without(files: FitFiles, groups: str, cv: str | float) -> FitFiles:
 def _groups_of(files: FitFiles, name: str) -> AnyArray:
     """Read the group of each row, as text; refuse rows without one."""
     assert files.data is not None  # checked above
-    found = read_ids(files.data, name, files.reading)
+    ids = read_ids(files.data, name, files.reading)
     with by_line(files.data, files.reading):
-        if (missing := found == None).any():  # noqa: E711 - an array
+        if (missing := ids == None).any():  # noqa: E711 - an array
             said = f"{files.data} must have a group in column {name!r} for every row, got none in "
             raise DataError(said, Row(int(missing.argmax()) + 1), ".")
-    return found
+    return ids
 
 
 def _with_seen(front: ParetoFront, rows: RowsOfFiles, verbose: int) -> ParetoFront:

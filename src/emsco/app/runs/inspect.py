@@ -138,7 +138,7 @@ def inspect_file(
     sizes = np.bincount(data.labels, minlength=len(data.classes))
     order = np.argsort(-sizes, kind="stable")
     data_issues = data_issues_of(data)
-    found = Inspection(
+    inspection = Inspection(
         path,
         files.target,
         n_rows,
@@ -154,9 +154,9 @@ def inspect_file(
         given = EMSCOClassifier(gaps="impute", random_state=0, **settings)
         sound = _without_suspects(files, columns, data_issues) or data
         checked = FitSettings.from_parameters(given.get_params(deep=False), sound)
-        found = replace(found, forecast=forecast_fit(sound, checked))
+        inspection = replace(inspection, forecast=forecast_fit(sound, checked))
     tell(total, total, "")
-    return found
+    return inspection
 
 
 def costs_template(names: Sequence[str]) -> str:
@@ -208,8 +208,8 @@ def _training_data(files: FitFiles, columns: Sequence[ColumnProfile]) -> Trainin
         bad += [one.name for one in columns if one.kind == "date"]
     if len(bad) == len(columns):
         raise DataError(f"{files.data} must have a column that a fit can use, got none.")
-    own = replace(files, drop=(*files.drop, *bad), costs=None)
-    read = own.read_quietly(gaps="impute")
+    usable = replace(files, drop=(*files.drop, *bad), costs=None)
+    read = usable.read_quietly(gaps="impute")
     return _data(read, files.costs, tuple(bad) + files.drop)
 
 
@@ -233,8 +233,8 @@ def _without_suspects(
 def _data(rows: Labelled, costs: PathLike | None, drop: tuple[str, ...]) -> TrainingData:
     names = tuple(rows.table.column_names)
     given = None if costs is None else FeatureCosts.from_file(costs, names, drop)
-    own = FeatureCosts.resolve(given, names)
-    return TrainingData.from_table(rows.table, rows.y, rows.weights, own, "impute")
+    feature_costs = FeatureCosts.resolve(given, names)
+    return TrainingData.from_table(rows.table, rows.y, rows.weights, feature_costs, "impute")
 
 
 def _n_repeated(rows: FloatArray) -> int:

@@ -122,11 +122,11 @@ def _to_recognise(rows: FloatArray, chunk: Chunk, cascade: Cascade) -> FloatArra
     import pyarrow as pa
 
     encoding, bought = cascade.encoding, set(cascade.columns)
-    found = rows.copy()
+    values = rows.copy()
     for code, places in zip(encoding.codes, pairwise(encoding.starts), strict=True):
         if code.name in bought:
             continue
-        inputs = found[:, slice(*places)]
+        inputs = values[:, slice(*places)]
         inputs[:] = np.nan
         if code.name in chunk.kept:
             column = chunk.with_gaps(code.name)
@@ -135,7 +135,7 @@ def _to_recognise(rows: FloatArray, chunk: Chunk, cascade: Cascade) -> FloatArra
                 code.fill(inputs, numbers, "", 0, gaps=True)
             except DataError:  # a category that is no text, a truth value other than 0 and 1
                 inputs[:, 0] = _numbers(column, chunk)
-    return found
+    return values
 
 
 def _numbers(column: Any, chunk: Chunk) -> FloatArray:
@@ -189,7 +189,7 @@ class _Seen:
         self._sources = monitor.state.sources
         self._lengths = sorted({source.n_rows for source in self._sources})
         self._rows, self._labels = hashlib.sha256(), hashlib.sha256()
-        self._found: Source | None = None
+        self._earlier: Source | None = None
         self._is_labelled = False
         self.n_rows = 0
 
@@ -199,7 +199,7 @@ class _Seen:
         inside = [n - self.n_rows for n in self._lengths if self.n_rows < n < end]
         for first, last in zip([0, *inside], [*inside, len(rows)], strict=True):
             self._add(rows[first:last], truth[first:last])
-            self._found = self._found or self._same()
+            self._earlier = self._earlier or self._same()
 
     def _add(self, rows: FloatArray, truth: IntArray) -> None:
         plain = np.where(np.isnan(rows), np.nan, rows).astype("<f8")  # a NaN has many bit patterns
@@ -225,13 +225,13 @@ class _Seen:
 
     def check(self, path: PathLike) -> None:
         """Refuse a file that begins with rows, or with late labels, that were counted before."""
-        if (found := self._found) is None:
+        if (earlier := self._earlier) is None:
             return
-        waiting = self._is_labelled and not found.labels and found.n_rows == self.n_rows
-        whole = "the" if found.n_rows == self.n_rows else "at its beginning the"
+        waiting = self._is_labelled and not earlier.labels and earlier.n_rows == self.n_rows
+        whole = "the" if earlier.n_rows == self.n_rows else "at its beginning the"
         raise DataError(
-            f"{path} must have new rows, got {whole} {counted(found.n_rows, 'row')} of "
-            f"{found.name!r} again; ",
+            f"{path} must have new rows, got {whole} {counted(earlier.n_rows, 'row')} of "
+            f"{earlier.name!r} again; ",
             Hint(Remedy.LATE if waiting else Remedy.AGAIN),
             ".",
         )
@@ -273,8 +273,8 @@ def open_monitor(
     signed = run.folder / CERTIFICATE
     if limits or not signed.exists():
         return Monitor(run.cascade, **limits, delta=0.05 if delta is None else delta)
-    found = Monitor.from_certificate(Certificate.load(signed), run.cascade)
-    return found if delta is None else Monitor(run.cascade, **found.limits, delta=delta)
+    certified = Monitor.from_certificate(Certificate.load(signed), run.cascade)
+    return certified if delta is None else Monitor(run.cascade, **certified.limits, delta=delta)
 
 
 def _are_same(one: Monitor, other: Monitor) -> bool:

@@ -196,11 +196,16 @@ class Run:
 
         `reading` says how, where that differs from the files of the run.
         """
-        own = self.about["files"]
-        known = (reading or Reading()).over(self.reading)
-        files = FitFiles(own["target"], path, weights=own.get("weights"), reading=known)
-        own_columns = self.cascade.encoding, self.cascade.classes, self.front.costs.price_columns
-        more = files.read_more(path, *own_columns)
+        fitted = self.about["files"]
+        files = FitFiles(
+            fitted["target"],
+            path,
+            weights=fitted.get("weights"),
+            reading=(reading or Reading()).over(self.reading),
+        )
+        more = files.read_more(
+            path, self.cascade.encoding, self.cascade.classes, self.front.costs.price_columns
+        )
         return more.table, more.y, more.weights
 
     @property
@@ -250,7 +255,9 @@ class Run:
         With costs of errors, each has its total.
         """
         both = {"scored": self.front.references, "seen": self.front.seen_references}
-        return {rows: [one.figures(costs) for one in found] for rows, found in both.items()}
+        return {
+            rows: [one.figures(costs) for one in references] for rows, references in both.items()
+        }
 
     def choose(
         self,
@@ -291,8 +298,8 @@ class Run:
 
 def _thresholds(design: Design) -> dict[str, Any]:
     """Return the thresholds of the stages as plain values, if the design has its own."""
-    own = design.thresholds
-    return {} if own is None else {"thresholds": [*map(plain, own)]}
+    thresholds = design.thresholds
+    return {} if thresholds is None else {"thresholds": [*map(plain, thresholds)]}
 
 
 def models_in_words(about: Mapping[str, Any]) -> list[str]:

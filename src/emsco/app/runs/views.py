@@ -63,10 +63,7 @@ def plot_run(
     currency : str, optional
         Unit of costs, such as "€".
     """
-    check_choice("kind", kind, KINDS)
-    check_choice("on", on, ON)
-    unit = unit_of(check_currency(currency))
-    _check_data(kind, data)
+    check_plot(kind, on, data, currency)
     check_matplotlib()
     front = run.front
     number = run.chosen if point is None else front.position(point)
@@ -74,6 +71,7 @@ def plot_run(
         figure = front.plot_cascade(number, on=on, width=width, currency=currency)
     elif kind == "costs":
         record = CostClasses.from_costs(front.costs, front[number].design)
+        unit = unit_of(check_currency(currency))
         figure = draw_cost_classes(replace(record, corner=f"{record.corner}{unit}"), width)
     elif kind == "convergence":
         figure = draw_convergence(run.convergence, width)
@@ -97,8 +95,11 @@ def plot_run(
     return figure
 
 
-def _check_data(kind: str, data: PathLike | None) -> None:
-    """Refuse rows that are missing or not needed."""
+def check_plot(kind: str, on: str, data: PathLike | None, currency: str | None) -> None:
+    """Refuse what no picture can show, and rows that are missing or not needed."""
+    check_choice("kind", kind, KINDS)
+    check_choice("on", on, ON)
+    check_currency(currency)
     of_kind = (Parameter("kind"), f" {kind}")
     if kind in _OF_ROWS and data is None:
         raise refused("data", ("be given for ", *of_kind), None, got="none")

@@ -135,26 +135,26 @@ class CaseStore:
     def counts(self) -> dict[str, float]:
         """Return every count that was kept."""
         with _speaking_plainly(self.path):
-            found = dict(self._file.execute("SELECT sample, value FROM counts").fetchall())
-        for name, value in found.items():
+            counts = dict(self._file.execute("SELECT sample, value FROM counts").fetchall())
+        for name, value in counts.items():
             if not is_number(value) or value < 0:
                 where = f"{str(self.path)!r}, where {brief(name)} is {brief(value)}"
                 raise FileError(_NAME, f" must have counts from 0 up, got {where}.")
-        return found
+        return counts
 
     def n_cases(self) -> tuple[int, int]:
         """Return the numbers of open and of decided cases."""
         with _speaking_plainly(self.path):
-            found = self._file.execute(
+            row = self._file.execute(
                 "SELECT (SELECT count(*) FROM cases), (SELECT count(*) FROM cases WHERE decided)"
             ).fetchone()
-        return found[0] - found[1], found[1]
+        return row[0] - row[1], row[1]
 
     async def find(self, case: str) -> Stored | None:
         """Read a case; None if there is none."""
         columns = "SELECT id, decided, version, opened, changed, document FROM cases WHERE id = ?"
-        found = await self._in_thread(lambda: self._file.execute(columns, (case,)).fetchone())
-        return None if found is None else Stored(found[0], bool(found[1]), *found[2:])
+        row = await self._in_thread(lambda: self._file.execute(columns, (case,)).fetchone())
+        return None if row is None else Stored(row[0], bool(row[1]), *row[2:])
 
     def save(self, stored: Stored, counts: Mapping[str, float]) -> asyncio.Future[None]:
         """Write a new case, or the next version of one; the future is done once it is safe."""
@@ -276,8 +276,8 @@ def _check_tables(path: Path, file: sqlite3.Connection, cascade: str) -> None:
         raise FileError(_NAME, f"{rule} is something else's; name another.")
     if form != _FORM or sorted(tables) != sorted(_TABLES):
         raise FileError(_NAME, f"{rule} another version of emsco has written; name another.")
-    found = file.execute("SELECT text FROM about WHERE name = 'cascade'").fetchone()
-    if found is None or found[0] != cascade:
+    row = file.execute("SELECT text FROM about WHERE name = 'cascade'").fetchone()
+    if row is None or row[0] != cascade:
         raise FileError(
             _NAME,
             f" must have cases of this cascade, got {str(path)!r}, whose cases belong to "
