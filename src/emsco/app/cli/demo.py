@@ -35,8 +35,7 @@ def demo(
     from emsco.app.cli.tables import front_table
     from emsco.app.cli.terminal import cascade_drawing, comparison_table, than_everything
     from emsco.estimator import EMSCOClassifier
-    from emsco.lab.datasets import load
-    from emsco.lab.datasets.dataset import threshold_of
+    from emsco.lab.datasets import load, threshold_of
 
     data = load("breast_cancer")
     diagnoses = np.array(["malignant", "benign"])[data.y]

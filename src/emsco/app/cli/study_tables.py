@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rich.table import Table
 
 from emsco._base.text import counted
-from emsco.app.cli.listing import plain_table
+from emsco.app.cli.tables import plain_table
 from emsco.lab import (
     EMSCO,
     TESTED,

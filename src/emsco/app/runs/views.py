@@ -24,7 +24,7 @@ from emsco.plotting import (
     draw_risk_coverage,
     entitle,
 )
-from emsco.plotting.marks import check_currency, unit_of
+from emsco.plotting.figures import check_currency, unit_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
