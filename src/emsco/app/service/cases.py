@@ -54,7 +54,7 @@ class CaseService:
     def __init__(self, cascade: Cascade, store: CaseStore, settings: Settings) -> None:
         self.cascade, self.store, self.settings = cascade, store, settings
         self.n_open, self.n_decided = store.n_cases()
-        self.metrics = Metrics(self)
+        self.metrics = Metrics(store, cascade.stages.identity, lambda: self.n_open)
         self._entries: dict[str, _Entry] = {}
         self._price_columns = [
             (price.feature, price.column) for price in cascade.stages.prices.prices if price.column

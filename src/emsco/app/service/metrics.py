@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 from prometheus_client import (
     CollectorRegistry,
@@ -17,8 +16,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-if TYPE_CHECKING:
-    from emsco.app.service.cases import CaseService
+from emsco.app.service.store import CaseStore
 
 _STEPS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 # Counters that the database keeps: what they count, and their labels.
@@ -66,12 +64,16 @@ class Metrics:
 
     Parameters
     ----------
-    service : CaseService
-        With a store that has its counts.
+    store : CaseStore
+        Has the counts of earlier times.
+    cascade : str
+        Fingerprint of the cascade.
+    n_open : callable
+        Returns the number of open cases.
     """
 
-    def __init__(self, service: CaseService) -> None:
-        self._service = service
+    def __init__(self, store: CaseStore, cascade: str, n_open: Callable[[], int]) -> None:
+        self._store, self._cascade, self._n_open = store, cascade, n_open
         self._registry = registry = CollectorRegistry()
         self._counters = {
             name: Counter(name, words, labels, registry=registry)
@@ -92,7 +94,7 @@ class Metrics:
             buckets=_STEPS,
         )
         registry.register(self)
-        self.add(service.store.counts())
+        self.add(store.counts())
 
     def add(self, counts: Mapping[str, float]) -> None:
         """Count what the database has just kept; `counts` has names of `sample`."""
@@ -117,26 +119,25 @@ class Metrics:
 
     def collect(self) -> Iterator[Metric]:
         """Yield what is read when somebody asks."""
-        service, store = self._service, self._service.store
         yield GaugeMetricFamily(
-            "emsco_cases_open", "Cases that wait for values.", value=service.n_open
+            "emsco_cases_open", "Cases that wait for values.", value=self._n_open()
         )
         yield CounterMetricFamily(
             "emsco_commits_total",
             "Batches written to the disk since the start.",
-            value=store.n_commits,
+            value=self._store.n_commits,
         )
         yield CounterMetricFamily(
             "emsco_commit_failures_total",
             "Batches that could not be written.",
-            value=store.n_failures,
+            value=self._store.n_failures,
         )
         about = GaugeMetricFamily(
             "emsco_service_info",
             "The cascade and the version; always 1.",
             labels=("cascade", "version"),
         )
-        about.add_metric((service.cascade.stages.identity, version("emsco")), 1)
+        about.add_metric((self._cascade, version("emsco")), 1)
         yield about
 
     def _child(self, name: str) -> Counter | None:
