@@ -14,7 +14,7 @@ from emsco._base.typing import FloatArray, IntArray, LabelArray
 from emsco.data.frames import Columns, Tabular
 
 CHANCE = 1.645  # standard errors that chance exceeds once in 20
-_LARGEST = 2**63 - 1
+_LARGEST = 2**63 - 1  # count that a file may have
 
 
 @dataclass(frozen=True, slots=True)

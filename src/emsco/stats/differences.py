@@ -17,6 +17,11 @@ from emsco._base.documents import Fields, is_number
 from emsco._base.typing import FloatArray, IntArray, LabelArray, SingleArray
 from emsco._kernels.counts import code_rows, count_pairs
 
+_SINGLE = ("coverage", "accuracy", "cost")
+_BY_CLASS = ("recall", "missed")
+_BETTER = np.array([1.0, 1.0, -1.0])  # more coverage and accuracy, less cost
+_ROUNDING = 1e-12  # a difference below is none
+
 
 class Difference(NamedTuple):
     """A difference and its standard error."""
@@ -29,9 +34,6 @@ class Difference(NamedTuple):
         if self.value >= -_ROUNDING:
             return 0.0
         return -self.value / self.error if self.error > 0 else np.inf
-
-
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +108,6 @@ class Comparison:
             _difference(fields, name, fields.items(name)) for name in _SINGLE
         )
         return cls(coverage, accuracy, cost, **many)
-
-
-_BETTER = np.array([1.0, 1.0, -1.0])  # more coverage and accuracy, less cost
-_SINGLE = ("coverage", "accuracy", "cost")
-_BY_CLASS = ("recall", "missed")
 
 
 def _difference(fields: Fields, name: str, pair: Any) -> Difference:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import hypot
 from typing import Any
 
 import numpy as np
@@ -267,7 +266,8 @@ class SeenPromise:
         if self.promise.is_met_by(self.seen):
             may_say = self.promised is None or _width(self.interval) <= 2 * _width(promised)
             return Verdict.KEPT if may_say else Verdict.TOO_FEW
-        chance = hypot(
+        # Both the seen figure and the promised one may be off by chance, each by its own interval.
+        chance = math.hypot(
             self.promise.best(self.interval) - self.seen, limit - self.promise.worst(promised)
         )
         nearest = self.seen - chance if self.promise.is_ceiling else self.seen + chance
@@ -275,9 +275,13 @@ class SeenPromise:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with the verdict."""
-        more = {"seen": self.seen, "interval": list(self.interval), "verdict": str(self.verdict)}
-        more["promised"] = self.promised and list(self.promised)
-        return {**self.promise.to_dict(), **more}
+        return {
+            **self.promise.to_dict(),
+            "seen": self.seen,
+            "interval": list(self.interval),
+            "verdict": str(self.verdict),
+            "promised": self.promised and list(self.promised),
+        }
 
 
 def _width(interval: Interval) -> float:

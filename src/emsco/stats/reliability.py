@@ -13,6 +13,8 @@ from emsco._base.typing import AnyArray, BoolArray, FloatArray
 from emsco.data.frames import Columns, Tabular
 from emsco.errors import DataError
 
+_STEPS = 100  # shares of rows that thresholds are spread over
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reliability(Tabular):
@@ -144,9 +146,6 @@ def _check(confidence: FloatArray, correct: BoolArray, counts: FloatArray, lowes
 
 def _masked(values: FloatArray, empty: BoolArray) -> AnyArray:
     return np.ma.MaskedArray(values, mask=empty)
-
-
-_STEPS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
