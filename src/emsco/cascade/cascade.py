@@ -43,7 +43,7 @@ from emsco.designs.thresholds import (
 )
 from emsco.errors import DataError
 from emsco.models.stage_models import StageModels, parts_of
-from emsco.plotting.notebook import boxes, fragment, note
+from emsco.plotting.notebook import MOST_NAMES, boxes, fragment, note
 from emsco.stats.error_costs import ErrorCosts, check_label_costs
 from emsco.stats.reliability import (
     Reliability,
@@ -52,8 +52,6 @@ from emsco.stats.reliability import (
     risk_coverage_of,
     spread_thresholds,
 )
-
-_MOST_NAMES = 30  # of a stage, in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -523,8 +521,8 @@ class Cascade:
             steps.append(f"{', '.join(bought)} [{self._about(j)}{cost:g}] {rule}".rstrip())
         parts = [" → ".join(steps)]
         if not differ(self.thresholds):
-            least = self.thresholds[0]
-            parts.append("answers all" if answers_all(least) else f"accept at {in_words(least)}")
+            shared = self.thresholds[0]
+            parts.append("answers all" if answers_all(shared) else f"accept at {in_words(shared)}")
         if self.n_models > 1:
             parts.append(self._averaged)
         if self.label_costs is not None:
@@ -536,7 +534,7 @@ class Cascade:
         steps, before, known = [], 0.0, tuple[str, ...]()
         for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
             about = self._about(j)
-            lines = [f"buys {listed(self.costs.in_words(bought, known), _MOST_NAMES)}"]
+            lines = [f"buys {listed(self.costs.in_words(bought, known), MOST_NAMES)}"]
             lines.append(f"cost {about}{paid - before:g}, so far {about}{paid:g}")
             if self.stages.delays:
                 lines.append(f"delay so far {self.stages.delays[j]:g}")
@@ -548,7 +546,7 @@ class Cascade:
         steps.append(("rejected", ["rows still undecided", f"cost {last}"]))
         notes = []
         if self.design.left_out:
-            notes.append(f"never bought: {listed(self.design.left_out, _MOST_NAMES)}")
+            notes.append(f"never bought: {listed(self.design.left_out, MOST_NAMES)}")
         if self.n_models > 1:
             notes.append(self._averaged)
         if self.label_costs is not None:

@@ -205,8 +205,8 @@ class GroupCells:
         """
         out, rows = self.outcomes, np.ones(len(self.weight), dtype=np.bool_)
 
-        def shares(where: IntArray, most: tuple[float, ...]) -> tuple[float, ...]:
-            return tuple(self._share(out.correct, where == i, n) for i, n in enumerate(most))
+        def shares(where: IntArray, n_rows: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple(self._share(out.correct, where == i, n) for i, n in enumerate(n_rows))
 
         return EffectiveRows(
             kind="groups",

@@ -36,7 +36,7 @@ from emsco.designs.thresholds import StageThresholds
 from emsco.errors import DataError
 from emsco.plotting.classes import ClassTable, class_html, class_notes, class_text
 from emsco.plotting.flow import Flow
-from emsco.plotting.notebook import fragment, note, table
+from emsco.plotting.notebook import MOST_NAMES, fragment, note, table
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, Total
 from emsco.stats.promises import PromiseReport, SeenTotal
@@ -45,7 +45,6 @@ from emsco.stats.tests import ALPHA, p_values_below
 MOST_LINES = 20  # subgroups in a table
 _LONGEST = 14  # characters of a subgroup in a table
 _FIGURES = ("coverage", "accuracy", "cost")
-_MOST_NAMES = 30  # of a stage, in a notebook
 _TEXT_WIDTH = 78  # of a table, which is indented by 2
 
 
@@ -461,7 +460,7 @@ class Evaluation(Objectives):
         lines = [
             (
                 report.place,
-                listed(report.features, _MOST_NAMES),
+                listed(report.features, MOST_NAMES),
                 cost,
                 whole(n_reached),
                 whole(report.n_rows),

@@ -91,9 +91,9 @@ class Shared:
         """Return plain values."""
         labels, threshold = self.classes.tolist(), self.min_confidence
         if isinstance(threshold, Mapping):
-            least: Any = [threshold[label] for label in labels]
+            min_confidence: Any = [threshold[label] for label in labels]
         else:
-            least = float(threshold)
+            min_confidence = float(threshold)
         return {
             "features": list(self.costs.names),
             "costs": self.costs.costs.tolist(),
@@ -104,7 +104,7 @@ class Shared:
             "encoding": self.encoding.to_dict(),
             "classes": labels,
             "class_type": _label_type(self.classes),
-            "min_confidence": least,
+            "min_confidence": min_confidence,
             "parts": [part.to_dict() for part in self.parts],
         }
 
@@ -247,8 +247,8 @@ def _read_costs(fields: Fields, encoding: Encoding) -> FeatureCosts:
 def _read_threshold(fields: Fields, name: str, classes: AnyArray) -> MinConfidence:
     """Read a threshold for all classes or one for each; 0 labels everyone."""
     if isinstance(fields.get(name), list):
-        least = fields.numbers(name, len(classes), 0, 1).tolist()
-        return dict(zip(classes.tolist(), least, strict=True))
+        by_class = fields.numbers(name, len(classes), 0, 1).tolist()
+        return dict(zip(classes.tolist(), by_class, strict=True))
     return fields.number(name, 0, 1)
 
 

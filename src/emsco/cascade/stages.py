@@ -178,7 +178,7 @@ class Stages:
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
         """Whether one row leaves at a stage; its most likely class there and the probability."""
         winner, confidence = self.models.judge_one(row, stage)
-        sure = confidence >= self._least[stage][winner]
+        sure = confidence >= self._thresholds[stage][winner]
         if sure and self.encoding.gaps == "skip":
             sure = all(row[i] == row[i] for i in self.inputs[stage])  # False for NaN
         return sure, winner, confidence
@@ -187,14 +187,17 @@ class Stages:
     def why_labelled(self) -> AnyArray:
         """Why a row leaves at each stage with each class as its label, in words."""
         reasons = np.empty(self.thresholds.shape, dtype=object)
-        for j, least in enumerate(self._least):
+        for j, thresholds in enumerate(self._thresholds):
             last = "last stage" if j + 1 == len(self) else f"stage {j + 1}"
             for k, label in enumerate(self.labels):
-                no_matter = f"stage {j + 1} gives {label!r} at any confidence"
-                unsure = no_matter if any(least) else f"{last} answers all"
-                reasons[j, k] = f"sure at stage {j + 1}" if least[k] > 0 else unsure
                 if self.label_costs is not None:
                     reasons[j, k] = f"leaves at stage {j + 1}, where {label!r} costs least"
+                elif thresholds[k] > 0:
+                    reasons[j, k] = f"sure at stage {j + 1}"
+                elif any(thresholds):
+                    reasons[j, k] = f"stage {j + 1} gives {label!r} at any confidence"
+                else:
+                    reasons[j, k] = f"{last} answers all"
         return reasons
 
     def _skips(self, rows: FloatArray) -> BoolArray | None:
@@ -207,9 +210,10 @@ class Stages:
         return np.column_stack([missing[:, list(used)].any(axis=1) for used in self.inputs])
 
     @cached_property
-    def _least(self) -> list[list[float]]:
-        least: list[list[float]] = self.thresholds.tolist()
-        return least
+    def _thresholds(self) -> list[list[float]]:
+        # For a single row, plain lists are faster than arrays.
+        thresholds: list[list[float]] = self.thresholds.tolist()
+        return thresholds
 
     @cached_property
     def identity(self) -> str:

@@ -73,9 +73,9 @@ def class_tables(
     if len(names) > MOST_LABELS:
         return [shares]
     counts = [tuple(map(whole, line)) for line in by_class.counts]
-    said = (*(f"as {name}" for name in names), "rejected")
+    labels = (*(f"as {name}" for name in names), "rejected")
     beside = zip(shares.lines, counts, strict=True)
-    both = ClassTable((*_SHARES, *said), tuple((*line, *more) for line, more in beside))
+    both = ClassTable((*_SHARES, *labels), tuple((*line, *more) for line, more in beside))
     if both.width <= width:
         return [both]
     short = [shorten(name, _LONGEST_HEADING) for name in names]

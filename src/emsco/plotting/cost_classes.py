@@ -184,9 +184,10 @@ def _widths(record: CostClasses, room: float) -> list[float]:
     words = [
         max(text_size(word, _SIZE, "bold")[0] for word in _unbreakable(names)) for names in columns
     ]
-    least = [_PAD + min(width, _LONGEST) for width in words]
+    narrowest = [_PAD + min(width, _LONGEST) for width in words]
     amounts = [sum(len(name) + 2 for name in names) for names in columns]
-    spare = max(0.0, room - sum(least))
+    spare = max(0.0, room - sum(narrowest))
     return [
-        width + spare * amount / sum(amounts) for width, amount in zip(least, amounts, strict=True)
+        width + spare * amount / sum(amounts)
+        for width, amount in zip(narrowest, amounts, strict=True)
     ]

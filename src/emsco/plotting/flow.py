@@ -10,9 +10,8 @@ from emsco._base.text import aligned, counted, in_short, listed, whole
 from emsco.costs import FeatureCosts
 from emsco.designs.design import Design
 from emsco.designs.thresholds import StageThresholds, differ, plain, rule_in_words
-from emsco.plotting.notebook import fragment, table
+from emsco.plotting.notebook import MOST_NAMES, fragment, table
 
-_MOST_NAMES = 30  # of a stage, in a notebook
 _ROUNDING = 1e-9  # a smaller share of rows comes from rounded sums of weights
 
 
@@ -211,7 +210,7 @@ class Flow:
         lines = [
             [
                 f"stage {stage.number}",
-                listed(stage.features, _MOST_NAMES),
+                listed(stage.features, MOST_NAMES),
                 self.rule(stage),
                 cost,
                 paid,

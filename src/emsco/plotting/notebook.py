@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+MOST_NAMES = 30  # features of a stage
 _STYLE = """
 .emsco-repr{font-size:13px;line-height:1.4;margin:4px 0}
 .emsco-repr p{margin:2px 0}.emsco-repr .emsco-note{opacity:.75}

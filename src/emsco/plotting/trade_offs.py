@@ -188,8 +188,8 @@ class FrontPicture:
     def coverage_range(self) -> tuple[float, float]:
         """Lowest and highest coverage of all series, moved apart if they are equal."""
         every = np.concatenate([one.coverage for one in self.series])
-        least, most = float(every.min()), float(every.max())
-        return (least, most) if most > least else (least - 0.01, most + 0.01)
+        low, high = float(every.min()), float(every.max())
+        return (low, high) if high > low else (low - 0.01, high + 0.01)
 
 
 def draw_front(
@@ -309,10 +309,10 @@ KINDS: dict[str, Callable[[FrontPicture, float], Figure]] = {
 
 def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
     """Draw all points of all series in one panel, over two or three objectives."""
-    least, most = picture.coverage_range
+    low, high = picture.coverage_range
     size = 9 if len(picture.n_stages) > _MANY else 20
     for one in picture.series:
-        colours = _colours(one.coverage, least, most)
+        colours = _colours(one.coverage, low, high)
         places = [getattr(one, name) for name in objectives]
         for k in np.unique(picture.n_stages):
             which = picture.n_stages == k
@@ -522,10 +522,10 @@ def _legend_height(picture: FrontPicture, width: float) -> float:
     return 0.16 * (n_lines + len((_title(picture) or "").split("\n")))
 
 
-def _colours(coverage: FloatArray, least: float, most: float) -> Any:
+def _colours(coverage: FloatArray, low: float, high: float) -> Any:
     from matplotlib import colormaps
 
-    return colormaps[COLOURS]((coverage - least) / (most - least))
+    return colormaps[COLOURS]((coverage - low) / (high - low))
 
 
 def _marker(n_stages: int) -> str:
