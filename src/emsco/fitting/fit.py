@@ -150,7 +150,15 @@ def fit_rows(
     blocks = Blocks.from_constraints(constraints, data.costs.names)
     search = settings.search.over(blocks)
     steps = _Steps(
-        settings, deadline, all_rows, rows, constraints, blocks, search, min_confidence, grid
+        settings=settings,
+        deadline=deadline,
+        all_rows=all_rows,
+        rows=rows,
+        constraints=constraints,
+        blocks=blocks,
+        search=search,
+        min_confidence=min_confidence,
+        grid=grid,
     )
     bench = steps.bench(recipe, splits)
     # A checkpoint of another fit and a search that is out of reach are refused before slow work.
@@ -423,16 +431,16 @@ class _Steps:
             result.scores,
             bench.data.costs,
             self.min_confidence,
-            result.n_tied,
-            None if result.ties is None else self.blocks.ties(result.ties),
-            result.proven,
-            bench.data.per_row,
-            self.named,
+            n_tied=result.n_tied,
+            tied=None if result.ties is None else self.blocks.ties(result.ties),
+            proven=result.proven,
+            per_row=bench.data.per_row,
+            named=self.named,
         )
         if not any(point.coverage for point in front):
-            least = f"={in_words(self.min_confidence)}; lower it."
+            threshold = f"={in_words(self.min_confidence)}; lower it."
             what = "no design accepts any scored row at "
-            _warn(EMSCOWarning(what, Parameter("min_confidence"), least))
+            _warn(EMSCOWarning(what, Parameter("min_confidence"), threshold))
         # Sums over rows would wait for threads longer than they take.
         with self._progress("designs judged") as report, one_thread():
             try:
