@@ -6,10 +6,13 @@ from itertools import count
 
 import numpy as np
 import pytest
+from support.brute import every_design
+from support.leveled import bench_of, every_leveled, grid_of
 
 from emsco.costs import FeatureCosts
-from emsco.designs.chromosomes import compress
+from emsco.designs.chromosomes import compress, levels_of, stages_of, with_levels
 from emsco.designs.space import DesignSpace, count_designs
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.models.shard import SplitData
@@ -17,10 +20,11 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits, Scores
 from emsco.search import evolution
-from emsco.search.evolution import EvolutionSearch
+from emsco.search.evolution import EvolutionSearch, NearbySubsets
 from emsco.search.exact.chains import find_front
 from emsco.search.exact.spaces import SingleThresholdSpace
-from emsco.search.loop import Stop, StopReason
+from emsco.search.links import Linker, chains_between
+from emsco.search.loop import Stop, StopReason, run_search
 from emsco.search.settings import SearchSettings
 
 COSTS = [3, 1, 4, 1, 5, 9]
@@ -359,3 +363,242 @@ def test_a_search_that_knows_no_design_within_the_limits_goes_on_and_comes_neare
     assert len(nearest) == 11
     assert nearest[-1] == pytest.approx(0.5 / 23)  # the cheapest feature alone costs 1
     assert not search.front[1].feasible.any()
+
+
+N_FEATURES = 5
+USED = np.array([[0, 1, 1, 1, 1], [1, 0, 0, 1, 1], [0, 0, 1, 2, 2]], dtype=np.int16)
+
+
+def numbers_of(designs):
+    """Numbers of the subsets of designs, stage by stage."""
+    return {
+        sum(1 << i for i, at in enumerate(design) if 0 <= at <= stage)
+        for design in stages_of(designs).tolist()
+        for stage in range(max(design) + 1)
+    }
+
+
+def nearby(allow_exclusion=False, first=None, noted=USED):
+    found = NearbySubsets(DesignSpace(N_FEATURES, 3, allow_exclusion, first))
+    found.note(noted)
+    return found
+
+
+def worth(subset, used):
+    """A fifth for each feature in which a used subset differs; all or nothing does not count."""
+    return sum(
+        0.2 ** (subset ^ other).bit_count() for other in used if 0 < other < 2**N_FEATURES - 1
+    )
+
+
+def test_subsets_come_in_the_order_of_their_distance_to_those_in_use():
+    found = nearby().nearest(USED, 100).tolist()
+    used = numbers_of(USED)
+    others = [subset for subset in range(1, 32) if subset not in used]
+    assert sorted(found) == others
+    worths = [round(worth(subset, used), 9) for subset in found]
+    assert worths == sorted(worths, reverse=True)
+    assert len(set(worths)) > 3
+
+
+def test_one_feature_away_from_the_only_subset_in_use_comes_before_two():
+    used = np.array([[0, 0, 1, 1, 1]], dtype=np.int16)
+    distances = [(one ^ 3).bit_count() for one in nearby(noted=used).nearest(used, 99).tolist()]
+    assert distances == sorted(distances)
+
+
+@pytest.mark.parametrize("n_subsets", [0, 1, 7])
+def test_no_more_than_are_wanted_are_proposed(n_subsets):
+    assert len(nearby().propose(USED, n_subsets)) == n_subsets
+
+
+def test_a_proposal_buys_the_subset_first_and_the_rest_second_or_never():
+    numbers = nearby().nearest(USED, 9).tolist()
+    for allow_exclusion, rest in ((False, 1), (True, -1)):
+        designs = nearby(allow_exclusion).propose(USED, 9)
+        assert designs.dtype == np.int16
+        wanted = [[0 if n >> i & 1 else rest for i in range(N_FEATURES)] for n in numbers]
+        assert designs.tolist() == wanted
+
+
+@pytest.mark.parametrize("first", [None, 0, 4])
+def test_known_subsets_are_never_proposed_and_all_are_in_the_end(first):
+    start = np.array([[0, 1, 1, 1, 0]], dtype=np.int16)
+    search, proposed = nearby(allow_exclusion=True, first=first, noted=start), []
+    while len(designs := search.propose(start, 4)):
+        new = numbers_of(designs)
+        assert not new & set(proposed)
+        proposed += new
+        search.note(designs)
+    every = [n for n in range(1, 32) if first is None or n >> first & 1]
+    assert sorted({*proposed, *numbers_of(start)}) == every
+    assert search.n_known == len(every)
+
+
+def test_every_proposal_buys_the_feature_that_comes_first():
+    designs = nearby(first=2).propose(USED, 99)
+    assert (designs[:, 2] == 0).all()
+    assert len(designs) == 15 - sum(n >> 2 & 1 for n in numbers_of(USED) - {31})
+
+
+def test_subsets_are_counted_once_whatever_their_levels():
+    plain, leveled = nearby(), nearby()
+    leveled.note(with_levels(USED, np.array([[3, 1, 2]] * 3)))
+    assert plain.n_known == leveled.n_known == len(numbers_of(USED))
+    assert plain.nearest(USED, 50).tolist() == leveled.nearest(USED, 50).tolist()
+
+
+def test_three_of_five_subsets_are_proposed_at_most():
+    assert nearby().most == round(0.6 * 31)
+    assert nearby(first=1).most == round(0.6 * 16)
+
+
+GRID = grid_of()
+
+
+def made_up_by_level(designs) -> Scores:
+    """Scores that depend on the design and its levels only."""
+    keys = designs.astype(np.int64) @ 7 ** np.arange(designs.shape[1])
+    accepted, spent = 1 + keys * 7 % 50, 1 + keys * 11 % 97
+    return Scores(50, accepted[:, None], accepted[:, None] * 2 // 3, spent)
+
+
+def leveled_search(n_features=6, seed=0, grid=GRID, **settings):
+    chosen = {"max_stages": 3, "population_size": 30, "generations": 20, **settings}
+    costs = np.arange(1.0, n_features + 1)
+    return EvolutionSearch(costs, SearchSettings(**chosen), np.random.default_rng(seed), grid=grid)
+
+
+def all_asked(search, score=made_up_by_level):
+    """All designs asked for, by generation."""
+    asked = []
+    while search.stop_reason is None:
+        asked.append(search.ask().copy())
+        search.tell(score(asked[-1]))
+    return asked
+
+
+def objectives_of(scores):
+    columns = scores.accepted, scores.correct, scores.spent
+    return set(zip(*(column.tolist() for column in columns), strict=True))
+
+
+# Proposals
+
+
+@pytest.mark.parametrize("n_features", [3, 7, 20])
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+def test_designs_are_new_and_of_the_space_and_have_levels_of_the_grid(n_features, allow_exclusion):
+    search = leveled_search(n_features, allow_exclusion=allow_exclusion)
+    asked = np.concatenate(all_asked(search))
+    assert len(np.unique(asked, axis=0)) == len(asked)
+    assert GRID.holds(asked)
+    assert search.space.holds(asked).all()
+
+
+def test_the_first_designs_have_the_first_level_of_each_kind():
+    first = leveled_search().ask()
+    assert first.tolist() == GRID.complete(stages_of(first)).tolist()
+
+
+def test_children_have_all_levels_in_the_end():
+    asked = np.concatenate(all_asked(leveled_search(20)))  # too many designs to draw any by lot
+    levels = levels_of(asked, 3)
+    assert set(levels.reshape(-1).tolist()) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+def test_every_design_of_a_small_space_is_scored_with_all_its_levels(allow_exclusion):
+    search = leveled_search(
+        3, population_size=300, generations=10_000, allow_exclusion=allow_exclusion
+    )
+    asked = np.concatenate(all_asked(search))
+    every = every_leveled(every_design(3, 3, allow_exclusion), GRID)
+    assert sorted(asked.tolist()) == sorted(every.tolist())
+    assert str(search.stop_reason) == f"all {len(every):,} designs have been scored"
+
+
+def test_one_threshold_for_all_stages_is_searched_as_without_a_grid():
+    single = ThresholdGrid.single(np.full(2, 0.7))
+    runs = [
+        np.concatenate(all_asked(leveled_search(grid=grid))).tolist() for grid in (single, None)
+    ]
+    assert runs[0] == runs[1]
+
+
+# Chains
+
+
+def schedule(search):
+    """Generations after which a search wanted chains; it gets none."""
+    wanted = []
+    while search.stop_reason is None:
+        search.tell(made_up_by_level(search.ask()))
+        if search.wants_chains:
+            wanted.append(search.generation)
+            search.take_chains(search.ask()[:0], None)
+    return wanted
+
+
+def test_chains_of_many_features_are_wanted_at_doubled_generations_and_at_the_end():
+    assert schedule(leveled_search(20, generations=50)) == [10, 20, 40, 50]
+
+
+def test_chains_of_few_features_are_wanted_after_four_generations_and_with_more_subsets():
+    wanted = schedule(leveled_search(7, generations=50))
+    assert wanted[0] == 4
+    assert wanted[-1] == 50
+    assert 2 < len(wanted) < 30
+
+
+def test_a_search_of_a_single_design_wants_no_chains():
+    search = leveled_search(1, grid=ThresholdGrid.single(np.full(2, 0.7)))
+    search.tell(made_up_by_level(search.ask()))
+    assert not search.wants_chains
+
+
+@pytest.mark.parametrize("grid", [GRID, ThresholdGrid.single(np.full(2, 0.75))])
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+def test_with_chains_a_small_search_ends_with_the_front_and_each_design_once(grid, allow_exclusion):
+    evaluator = bench_of().evaluator(2, grid)
+    settings = SearchSettings(
+        2, population_size=60, generations=400, allow_exclusion=allow_exclusion
+    )
+    search = EvolutionSearch(
+        evaluator.costs.costs, settings, np.random.default_rng(0), evaluator.costs.total, grid=grid
+    )
+    linker = Linker(evaluator, settings.space(5, grid))
+    result = run_search(search, evaluator, between=chains_between(search, evaluator, linker))
+    every = every_leveled(every_design(5, 2, allow_exclusion), grid)
+    scores = evaluator.score(every)
+    front = scores[front_mask(scores)]
+    assert objectives_of(result.scores) == objectives_of(front)
+    assert sum(result.n_tied) == len(front)  # each of them once
+    assert len(np.unique(search.archive.designs, axis=0)) == len(search.archive.designs)
+
+
+def test_chains_may_be_designs_that_are_about_to_be_scored():
+    search = leveled_search(7)
+    search.tell(made_up_by_level(search.ask()))
+    ahead = search.ask()[:4].copy()
+    search.take_chains(ahead, made_up_by_level(ahead))
+    search.tell(made_up_by_level(search.ask()))
+    kept = search.archive.designs.tolist()
+    assert len(kept) == len({tuple(design) for design in kept})
+
+
+def test_promising_subsets_are_those_of_the_front_first():
+    search = leveled_search(7)
+    for _ in range(5):
+        search.tell(made_up_by_level(search.ask()))
+    words = search.promising(1000)[:, 0].tolist()
+    front = stages_of(search.front[0]).tolist()
+    of_front = [
+        sum(1 << i for i, at in enumerate(design) if 0 <= at <= stage)
+        for design in front
+        for stage in range(max(design) + 1)
+    ]
+    distinct = list(dict.fromkeys(of_front))
+    assert words[: len(distinct)] == distinct
+    assert len(words) == len(set(words)) > len(distinct)
+    assert search.promising(3)[:, 0].tolist() == words[:3]

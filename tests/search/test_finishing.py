@@ -7,9 +7,11 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from support.brute import every_design
+from support.leveled import bench_of, every_leveled, grid_of, random_genes
 
 from emsco.costs import FeatureCosts
-from emsco.designs.chromosomes import compress, nested_subsets
+from emsco.designs.chromosomes import compress, nested_subsets, stage_counts, stages_of
 from emsco.designs.space import DesignSpace
 from emsco.errors import InterruptedWarning
 from emsco.models.bank import logistic_bank
@@ -27,6 +29,7 @@ from emsco.search.finishing import (
     finish_search,
     order_by_budget,
     order_by_worth,
+    runners_up,
     spread_order,
     wanted_subsets,
 )
@@ -223,3 +226,151 @@ def test_plain_values_tell_how_it_ended():
     told = Refinement("lines", "SVC()", 8, 30, RefinementEnd.INTERRUPTED).to_dict()
     assert told["end"] == "Ctrl-C"
     assert told["n_subsets"] == 8
+
+
+NAMES = {"searched_with": "lines", "finished_with": "trees"}
+
+
+def searched(evaluator, genes):
+    """What a search says that found these designs, and the design of all features at once."""
+    scores = evaluator.score(genes)
+    result = SearchResult(genes, scores, (), StopReason(Stop.GENERATIONS, generations=1))
+    at_once = evaluator.grid.complete(np.zeros((1, 5), dtype=np.int16))
+    return result, evaluator.score(at_once)
+
+
+def vectors(scores):
+    columns = scores.accepted, scores.correct, scores.spent
+    return set(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@pytest.mark.parametrize("max_stages", [1, 2, 3])
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+def test_thresholds_are_searched_again_for_the_subsets_near_the_front(max_stages, allow_exclusion):
+    grid, space = grid_of(), DesignSpace(5, max_stages, allow_exclusion)
+    evaluator = bench_of().evaluator(max_stages, grid)
+    genes = random_genes(grid, 6, max_stages, allow_exclusion=allow_exclusion)
+    found, finish = finish_search(*searched(evaluator, genes), evaluator, space, **NAMES)
+    assert finish.end is RefinementEnd.COMPLETE
+    assert finish.n_subsets == len(wanted_subsets(genes, 32))
+    assert grid.holds(found.designs)
+    assert space.holds(found.designs).all()
+    assert front_mask(found.scores).all()
+    assert found.scores.exits.tolist() == evaluator.score(found.designs).exits.tolist()
+
+
+def test_the_front_of_two_stages_is_that_of_all_chains_and_thresholds():
+    grid, space = grid_of(), DesignSpace(5, 2, allow_exclusion=True)
+    evaluator = bench_of().evaluator(2, grid)
+    genes = random_genes(grid, 6, 2)
+    found, _ = finish_search(*searched(evaluator, genes), evaluator, space, **NAMES)
+    fitted = {one.tobytes() for one in wanted_subsets(genes, 32)}
+
+    def is_fitted(design):
+        stages = np.array(design)
+        every = [(stages >= 0) & (stages <= stage) for stage in range(max(design) + 1)]
+        return all(one.tobytes() in fitted for one in every)
+
+    chains = [design for design in every_design(5, 2, allow_exclusion=True) if is_fitted(design)]
+    scores = evaluator.score(every_leveled(chains, grid))
+    assert vectors(found.scores) == vectors(scores[front_mask(scores)])
+
+
+def test_no_finished_design_is_worse_than_those_of_the_search():
+    grid = grid_of()
+    evaluator = bench_of().evaluator(2, grid)
+    result, at_once = searched(evaluator, random_genes(grid, 6, 2))
+    space = DesignSpace(5, 2, allow_exclusion=True)
+    found, _ = finish_search(result, at_once, evaluator, space, **NAMES)
+    for accepted, correct, spent in vectors(result.scores):
+        assert any(
+            a >= accepted and c * accepted >= correct * a and s <= spent
+            for a, c, s in vectors(found.scores)
+        )
+
+
+def test_for_balanced_accuracy_designs_of_the_search_keep_their_thresholds():
+    grid, space = grid_of(), DesignSpace(5, 2, allow_exclusion=True)
+    evaluator = bench_of(metric="balanced_accuracy").evaluator(2, grid)
+    genes = random_genes(grid, 6, 2)
+    result, everything = searched(evaluator, genes)
+    found, _ = finish_search(result, everything, evaluator, space, **NAMES)
+    assert grid.holds(found.designs)
+    assert stage_counts(found.designs).max() == 2
+    # The same models score again, so nothing that the search has found gets lost.
+    best = result.scores.accuracy.max()
+    assert found.scores.accuracy.max() >= best
+
+
+def test_the_search_is_kept_if_nothing_is_within_the_limits():
+    grid = grid_of()
+    evaluator = bench_of().evaluator(2, grid)
+    result, at_once = searched(evaluator, random_genes(grid, 6, 2))
+    poor = Evaluator(evaluator.bank, evaluator.costs, grid, 2, limits=CostLimits(worst=0.5))
+    found, finish = finish_search(result, at_once, poor, DesignSpace(5, 2), **NAMES)
+    assert found.designs is result.designs
+    assert (finish.n_subsets, finish.end) == (0, RefinementEnd.NOTHING_FEASIBLE)
+    assert str(finish) == "searched with lines; no design is within the limits with trees"
+
+
+EXCLUDING = DesignSpace(5, 3, allow_exclusion=True)
+
+
+@pytest.fixture(scope="module")
+def leveled():
+    return bench_of().evaluator(3, grid_of())
+
+
+def _front(leveled, genes):
+    return genes[front_mask(leveled.score(genes))]
+
+
+def _rows(designs):
+    return {design.tobytes() for design in designs}
+
+
+def test_runners_up_are_near_the_front(leveled):
+    genes = random_genes(leveled.grid, 400)
+    front = _front(leveled, genes)
+    found = leveled.score(runners_up(front, genes, leveled, EXCLUDING))
+    best = leveled.score(front)
+    error = 0.5 / np.sqrt(best.n_rows)
+    for i in range(len(found)):
+        behind = np.maximum.reduce(
+            [
+                (best.coverage - found.coverage[i]) / error,
+                (best.accuracy - found.accuracy[i]) / error,
+                (found.cost[i] - best.cost) / error / leveled.costs.total,
+            ]
+        )
+        assert behind.min() <= 2
+
+
+def test_the_front_itself_and_its_other_thresholds_are_among_them(leveled):
+    genes = random_genes(leveled.grid, 400)
+    front = _front(leveled, genes)
+    found = runners_up(front, genes[:0], leveled, EXCLUDING)
+    assert _rows(front) & _rows(found)
+    assert _rows(stages_of(found)) <= _rows(stages_of(front))
+
+
+def test_with_all_models_fitted_features_move_between_stages(leveled):
+    genes = random_genes(leveled.grid, 60)
+    front = _front(leveled, genes)
+    found = runners_up(front, genes, leveled, EXCLUDING, all_fitted=True)
+    assert _rows(stages_of(found)) - _rows(stages_of(genes))
+    every = _rows(stages_of(every_leveled(every_design(5, 3, allow_exclusion=True), leveled.grid)))
+    assert _rows(stages_of(found)) <= every
+
+
+def test_there_are_never_more_than_asked_for(leveled):
+    genes = random_genes(leveled.grid, 400)
+    assert len(runners_up(_front(leveled, genes), genes, leveled, EXCLUDING, most=7)) <= 7
+
+
+def test_the_order_in_which_designs_were_scored_does_not_matter(leveled):
+    genes = random_genes(leveled.grid, 400)
+    front = _front(leveled, genes)
+    one = runners_up(front, genes, leveled, EXCLUDING, most=20)
+    other = runners_up(front, genes[::-1], leveled, EXCLUDING, most=20)
+    assert np.array_equal(one, other)
