@@ -9,14 +9,23 @@ from time import sleep
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
 from support.banks import coefs_of, logistic_bank, sure
+from support.brute import unpack
 from support.chains import Chains
+from support.leveled import FOLDS, ROWS, bench_of, grid_of, plain_counts, random_genes, tolerant
 
+from emsco import EMSCOClassifier
 from emsco._kernels import slots
-from emsco.designs.chromosomes import compress
+from emsco.designs.chromosomes import compress, levels_of, stage_counts, stages_of, subsets_of_words
+from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import ParameterError
+from emsco.models.bank import unsteady
+from emsco.models.bits import margins_of
 from emsco.models.engine import SplitRows
 from emsco.models.logistic import LogisticFitter
+from emsco.models.recipe import StageRecipe
 from emsco.models.shard import Shard, SplitData
 
 N_FEATURES = 6
@@ -456,3 +465,217 @@ class TestInterruptions:
             chain = some_chains(1, seed=seed + 1)
             assert bank.count(*chain, sure(0.7)).tolist() == roomy.count(*chain, sure(0.7)).tolist()
         assert bank.n_fits > roomy.n_fits  # so it did overflow
+
+
+# Levels: each stage has a threshold of its own
+
+
+def counted(bank, genes, grid, max_stages=3):
+    """The counts of the stages, for a bank that counts no classes."""
+    levels = levels_of(genes, max_stages)
+    return bank.count(stages_of(genes), stage_counts(genes), tolerant(grid), levels)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weights", [None, ROWS % 4], ids=["", "weights"])
+@pytest.mark.parametrize("gaps", ["refuse", "skip"])
+def test_counts_are_those_of_a_loop_over_rows_and_stages(n_classes, weights, gaps):
+    bench, grid = bench_of(n_classes, weights, gaps), grid_of(n_classes)
+    genes = random_genes(grid, n_designs=15)
+    wanted = plain_counts(bench, genes, grid, 3)
+    assert counted(bench.bank, genes, grid).tolist() == wanted.tolist()
+    assert wanted[0].sum() > wanted[1].sum() > 0
+
+
+def test_without_levels_every_stage_has_the_first_threshold():
+    bank, grid = bench_of().bank, grid_of()
+    stages = stages_of(random_genes(grid))
+    plain = bank.count(stages, stage_counts(stages), ThresholdGrid.single(grid.thresholds[0]))
+    assert bank.count(stages, stage_counts(stages), grid).tolist() == plain.tolist()
+    other = bank.count(stages, stage_counts(stages), ThresholdGrid.single(grid.thresholds[1]))
+    levels = np.ones((len(stages), 3), dtype=np.int64)
+    found = bank.count(stages, stage_counts(stages), grid, levels)
+    assert found.tolist() == other.tolist() != plain.tolist()
+
+
+def test_levels_need_no_new_fits():
+    bank, grid = bench_of().bank, grid_of()
+    genes = random_genes(grid)
+    counted(bank, stages_of(genes), grid)
+    n_fits = bank.n_fits
+    counted(bank, genes, grid)
+    assert bank.n_fits == n_fits
+
+
+def test_a_bank_that_holds_few_bits_at_a_time_counts_the_same(monkeypatch):
+    grid = grid_of()
+    genes = random_genes(grid, n_designs=80)
+    whole, tight = bench_of().bank, bench_of().bank
+    monkeypatch.setattr(type(tight), "capacity", 7)
+    assert counted(tight, genes, grid).tolist() == counted(whole, genes, grid).tolist()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_of_each_class_are_counted_with_levels_too(n_classes):
+    grid = grid_of(n_classes)
+    bench = bench_of(n_classes, ROWS % 3, metric="balanced_accuracy", splits=FOLDS)
+    plain = bench_of(n_classes, ROWS % 3, splits=FOLDS)
+    genes = random_genes(grid)
+    found, wanted = counted(bench.bank, genes, grid), counted(plain.bank, genes, grid)
+    assert found[:, :, n_classes:].tolist() == wanted.tolist()
+    assert found[:, :, :n_classes].sum(axis=2).tolist() == wanted.sum(axis=2).tolist()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_bits_of_a_subset_are_its_answers_at_the_threshold(n_classes):
+    bench, grid = bench_of(n_classes, splits=FOLDS), grid_of(n_classes)
+    words = np.array([[3], [20], [31]], dtype=np.uint64)
+    subsets = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 0, 1], [1] * 5], dtype=bool)
+    scored = [own for _, own in FOLDS]
+    answers = bench.bank.answers(subsets, bench.data.rows, scored)
+    for level, least in enumerate(grid.thresholds):
+        found = bench.bank.bits_of(words, tolerant(grid), level)
+        for i, ((winner, confidence), own) in enumerate(zip(answers, scored, strict=True)):
+            accepted, correct = unpack(found[:, :, i : i + 1].copy(), len(own))  # 40 rows a word
+            leaves = confidence >= least[winner]
+            assert accepted.tolist() == leaves.tolist()
+            assert correct.tolist() == (leaves & (winner == bench.data.labels[own])).tolist()
+
+
+# Margins
+
+
+BAYES = StageRecipe(GaussianNB(), None, None, 2**28, 1, 0)
+
+
+LOGISTIC = StageRecipe(None, None, None, 2**28, 1, 0)
+
+
+WORDS = np.array([[1], [6], [13], [31]], dtype=np.uint64)
+
+
+SUBSETS = subsets_of_words(WORDS, 5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("recipe", [LOGISTIC, BAYES], ids=["logistic", "outcomes"])
+@pytest.mark.parametrize("weights", [None, ROWS % 4, np.sqrt(1 + ROWS)], ids=["", "whole", "any"])
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
+def test_bits_that_follow_from_margins_are_those_of_the_models(n_classes, recipe, weights, metric):
+    bank = bench_of(n_classes, weights, splits=FOLDS, recipe=recipe, metric=metric).bank
+    margins = bank.margins(WORDS)
+    assert margins.shape == (4, 64 * bank.n_words)
+    for least in (0.0, 0.45, 0.7, 0.9):
+        thresholds = np.full(n_classes, least)
+        wanted = bank.bits_of(WORDS, ThresholdGrid.single(thresholds))
+        assert bank.guessed_bits(margins, thresholds).tolist() == wanted.tolist()
+        assert wanted[0].any()
+
+
+def test_thresholds_by_class_lead_to_the_bits_of_the_models_for_two_classes():
+    bank, thresholds = bench_of(splits=FOLDS).bank, np.array([0.65, 0.85])
+    wanted = bank.bits_of(WORDS, ThresholdGrid.single(thresholds))
+    assert bank.guessed_bits(bank.margins(WORDS), thresholds).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("recipe", [LOGISTIC, BAYES], ids=["logistic", "outcomes"])
+def test_margins_agree_with_the_answers_for_the_same_rows(n_classes, recipe):
+    bench = bench_of(n_classes, splits=FOLDS, recipe=recipe)
+    bank, scored = bench.bank, [own for _, own in FOLDS]
+    answers = bank.answers(SUBSETS, bench.data.rows, scored)
+    found = bank.engine.margins(bank.kept(SUBSETS))
+    for (winner, confidence), margins, own in zip(answers, found, scored, strict=True):
+        truth = bench.data.labels[own]
+        np.testing.assert_allclose(
+            margins, margins_of(winner, confidence, truth, n_classes), rtol=1e-4, atol=1e-5
+        )
+        assert ((margins > 0) == (winner == truth)).all()
+    assert [own.tolist() for own in bank.engine.truth] == [
+        bench.data.labels[own].tolist() for own in scored
+    ]
+
+
+# Thresholds about which the models of the splits disagree
+
+
+def test_shares_that_differ_by_chance_are_steady():
+    rng = np.random.default_rng(0)
+    shares = rng.binomial(200, 0.5, size=(5, 1000)) / 200
+    assert unsteady(shares, np.full(5, 200.0)).mean() < 0.01
+
+
+def test_small_differences_are_steady_however_many_rows():
+    shares = np.array([[0.50], [0.53], [0.47], [0.52], [0.48]])
+    assert not unsteady(shares, np.full(5, 1e6)).any()
+
+
+def test_all_or_nothing_is_unsteady():
+    shares = np.array([[0.9], [0.0], [0.9], [0.9], [0.0]])
+    assert unsteady(shares, np.full(5, 100.0)).all()
+
+
+@pytest.mark.parametrize("n_splits", [1, 0])
+def test_one_split_cannot_disagree(n_splits):
+    assert not unsteady(np.full((n_splits, 3), 0.5), np.full(n_splits, 50.0)).any()
+
+
+def yes_or_no(n_rows, rng):
+    """A question, and a dear test that tells nearly all.
+
+    Of nine tenths of the rows, who answer the question alike, seven eighths are well: exactly a
+    threshold of the grid. Of the others, half are.
+    """
+    asked = np.arange(n_rows) % 10 == 0
+    y = np.zeros(n_rows, dtype=int)
+    y[asked] = np.arange(asked.sum()) % 2
+    y[~asked] = np.arange((~asked).sum()) % 8 == 0
+    order = rng.permutation(n_rows)
+    return np.column_stack([asked, y + rng.normal(scale=0.35, size=n_rows)])[order], y[order]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(3)
+    X, y = yes_or_no(1600, rng)
+    clf = EMSCOClassifier([1.0, 20.0], estimator="logistic", random_state=0, always_answer=True)
+    return clf.fit(X, y), yes_or_no(20_000, rng)
+
+
+def test_a_question_near_a_threshold_is_not_half_an_answer(fitted):
+    # Nearly all rows have one of two confidences. Folds differ in them by a little, so a threshold
+    # close to one looks like a rule that sends some of these rows on. On new rows it cannot.
+    clf, (X, y) = fitted
+    for i, point in enumerate(clf.front_):
+        seen = clf.front_.cascade(i).evaluate(X, y)
+        assert seen.cost == pytest.approx(point.cost, abs=1.5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_designs_are_simplified_however_often_rows_are_scored_and_weighted(weighted):
+    # Some rows are scored three times and others never. The weight of one row exceeds those of all
+    # others so much that these are rounded.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] + 0.5 * X[:, 1] + 0.7 * rng.normal(size=200) > 0
+    weights = np.where(np.arange(200) == 5, 1e6, 1 + rng.random(200)) if weighted else None
+    cv = ShuffleSplit(3, test_size=0.3, random_state=0)
+    clf = EMSCOClassifier([1, 2, 5], estimator="logistic", cv=cv, generations=5, random_state=0)
+    assert any(point.is_simplified for point in clf.fit(X, y, weights).front_)
+
+
+@pytest.mark.parametrize("least", [0.87, 0.875, 0.88])
+def test_no_design_of_the_front_counts_as_wrong_what_it_refused(least):
+    X, y = yes_or_no(1600, np.random.default_rng(3))
+    clf = EMSCOClassifier(
+        [1.0, 20.0], reject_below=least, estimator="logistic", random_state=0, allow_exclusion=False
+    ).fit(X, y)
+    assert min(point.accuracy for point in clf.front_) > 0.5
+    for i, point in enumerate(clf.front_):
+        assert sum(1 for _ in clf.front_.ties(i)) == point.n_tied
+
+
+def test_a_threshold_that_was_asked_for_is_not_watched():
+    searched = ThresholdGrid.searched(np.ones(2), 100, last=np.array([0.8, 0.8]))
+    assert searched.searched_levels == searched.early
+    assert ThresholdGrid.single(np.array([0.8, 0.8]), last=np.zeros(2)).searched_levels == ()

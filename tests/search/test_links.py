@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from emsco.scoring.scores import CostLimits, Scores
 from emsco.search import links
 from emsco.search.exact.chains import find_front
 from emsco.search.exact.spaces import SingleThresholdSpace
-from emsco.search.links import Linker, chains_between, linked_front
+from emsco.search.links import KnownMargins, Linker, chains_between, linked_front
 
 EVERY = 31  # the number of the subset of all five features
 WIDE = 500  # chains of a subset: none is given up for lack of room
@@ -377,3 +378,55 @@ def test_words_of_designs_are_the_subsets_that_the_evaluator_lists():
     evaluator.score(found)
     words = subset_words(found & 1023, 3).reshape(-1, 1)
     assert set(words[:, 0].tolist()) == set(evaluator.subsets[:, 0].tolist())
+
+
+# Margins that are guessed
+
+
+def test_only_what_is_not_known_is_lacking():
+    known = KnownMargins(3, n_rows=2)
+    assert known.lacking(np.array([1, 5, 7])).tolist() == [1, 5, 7]
+    known.add(np.array([5]), np.ones((1, 2), dtype=np.float32))
+    assert known.lacking(np.array([1, 5, 7])).tolist() == [1, 7]
+
+
+def test_a_guess_is_the_mean_over_squares_of_known_neighbours():
+    rng = np.random.default_rng(0)
+    known, n_features, n_rows = KnownMargins(5, n_rows=9), 5, 9
+    numbers = rng.permutation(np.arange(1, 32))[:20]
+    margins = dict(
+        zip(numbers.tolist(), rng.normal(size=(20, n_rows)).astype(np.float32), strict=True)
+    )
+    for part in (numbers[:7], numbers[7:]):  # what comes later joins what was there
+        known.add(part, np.array([margins[number] for number in part.tolist()]))
+    others = np.setdiff1d(np.arange(1, 32), numbers)
+    found, guessed = known.guess(others)
+    plain = {}
+    for subset in others.tolist():
+        squares = [
+            (subset ^ 1 << i, subset ^ 1 << j, subset ^ 1 << i ^ 1 << j)
+            for i, j in combinations(range(n_features), 2)
+        ]
+        values = [
+            margins[a] + margins[b] - margins[c]
+            for a, b, c in squares
+            if {a, b, c} <= margins.keys()
+        ]
+        if values:
+            plain[subset] = np.mean(values, axis=0)
+    assert found.tolist() == list(plain)
+    assert 0 < len(plain) < len(others)
+    np.testing.assert_allclose(guessed, list(plain.values()), rtol=1e-4, atol=1e-5)
+
+
+def test_margins_that_add_up_over_features_are_guessed_exactly():
+    rng = np.random.default_rng(1)
+    numbers = np.arange(1, 64)
+    each = rng.normal(size=(6, 12)).astype(np.float32)
+    margins = (numbers[:, None] >> np.arange(6) & 1).astype(np.float32) @ each
+    is_known = rng.random(63) < 0.6
+    known = KnownMargins(6, n_rows=12)
+    known.add(numbers[is_known], margins[is_known])
+    found, guessed = known.guess(numbers[~is_known])
+    assert len(found) > 10
+    np.testing.assert_allclose(guessed, margins[found - 1], rtol=1e-3, atol=1e-4)

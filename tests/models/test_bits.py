@@ -1,0 +1,109 @@
+"""Bits of weighted rows, and what follows from margins, compared with plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.brute import unpack
+
+from emsco.models.bits import Layout, bits_of_margins, margins_of, pack
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**20)), max_size=200))
+def test_every_row_counts_what_it_weighs(counts):
+    counts = np.array(counts, dtype=np.int64)
+    layout = Layout.from_counts(len(counts), counts)
+    weight = np.repeat(layout.weights, 64)[: len(layout.rows)]
+    found = np.zeros(len(counts), dtype=np.int64)
+    used = layout.rows >= 0
+    np.add.at(found, layout.rows[used], weight[used])
+    assert found.tolist() == counts.tolist()
+    assert layout.total == counts.sum()
+    assert np.array_equal(pack(used), layout.valid)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 63, 64, 65, 200])
+def test_without_weights_every_row_has_one_bit_in_order(n_rows):
+    layout = Layout.from_counts(n_rows)
+    assert layout.rows.tolist() == list(range(n_rows))
+    assert layout.total == n_rows
+    assert layout.is_plain
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=300),
+    st.booleans(),
+)
+def test_each_word_has_rows_of_one_class_and_each_row_counts_what_it_weighs(drawn, weighted):
+    labels, counts = np.array(drawn, dtype=np.int64).reshape(-1, 2).T
+    counts = counts if weighted else np.ones(len(labels), dtype=np.int64)
+    layout = Layout.from_classes(labels, 4, counts if weighted else None)
+    weight, used = np.repeat(layout.weights, 64), layout.rows >= 0
+    found = np.zeros(len(counts), dtype=np.int64)
+    np.add.at(found, layout.rows[used], weight[used])
+    assert found.tolist() == counts.tolist()
+    assert np.array_equal(pack(used), layout.valid)
+    for label in range(4):
+        own = layout.rows[64 * layout.ends[label] : 64 * layout.ends[label + 1]]
+        assert (labels[own[own >= 0]] == label).all()
+    assert layout.ends[0] == 0
+    assert 64 * layout.ends[-1] == len(layout.rows)
+
+
+def test_few_different_weights_take_few_words():
+    counts = np.repeat([7, 9], 64)  # by binary digits there would be 7 words
+    assert len(Layout.from_counts(128, counts).weights) == 2
+
+
+def test_packed_bits_are_in_order_of_the_rows():
+    bits = np.zeros((2, 70), dtype=np.bool_)
+    bits[0, 0] = bits[0, 65] = bits[1, 63] = True
+    assert pack(bits).tolist() == [[1, 2], [2**63, 0]]
+
+
+def test_a_margin_is_the_log_odds_of_the_confidence_negative_if_the_label_is_wrong():
+    winner, truth = np.array([[0, 1, 1, 0]]), np.array([0, 1, 0, 1])
+    found = margins_of(winner, np.array([[0.8, 0.6, 0.9, 0.5]]), truth, 2)
+    wanted = [np.log(0.8 / 0.2), np.log(0.6 / 0.4), -np.log(0.9 / 0.1), 0.0]
+    np.testing.assert_allclose(found, [wanted], rtol=1e-6)
+    assert found.dtype == np.float32
+
+
+def test_the_right_one_of_many_classes_has_a_positive_margin_even_below_one_half():
+    winner, confidence = np.array([[0, 0]]), np.array([[0.4, 0.4]])
+    right, wrong = margins_of(winner, confidence, np.array([0, 2]), 3)[0].tolist()
+    assert right == -wrong == pytest.approx(np.log(0.4 / 0.6) + np.log(2))
+    assert right > 0
+
+
+def test_certainty_has_a_finite_margin():
+    found = margins_of(np.array([[0, 0]]), np.ones((1, 2)), np.array([0, 1]), 2)
+    assert np.isfinite(found).all()
+    assert found[0, 0] == -found[0, 1] > 20
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("kind", ["none", "low", "high", "by class"])
+def test_bits_of_true_margins_are_what_the_answers_lead_to(n_classes, kind):
+    rng = np.random.default_rng(n_classes)
+    shares = rng.dirichlet(np.full(n_classes, 0.5), size=(3, 200))
+    winner, confidence = shares.argmax(axis=2), shares.max(axis=2)
+    truth = rng.integers(0, n_classes, size=200)
+    thresholds = {
+        "none": np.zeros(n_classes),
+        "low": np.full(n_classes, 0.45),
+        "high": np.full(n_classes, 0.9),
+        "by class": np.linspace(0.3, 0.8, n_classes),
+    }[kind]
+    margins = margins_of(winner, confidence, truth, n_classes)
+    accepted, correct = unpack(bits_of_margins(margins, truth, thresholds), 200)
+    right = winner == truth
+    assert correct.tolist() == (right & (confidence >= thresholds[winner])).tolist()
+    # Which label a wrong one is, margins do not tell: the highest threshold of the others counts.
+    others = np.array([np.delete(thresholds, label).max() for label in truth])
+    least = np.where(right, thresholds[truth], others)
+    assert accepted.tolist() == (confidence >= least).tolist()
+    assert accepted.sum() > correct.sum() > 0
