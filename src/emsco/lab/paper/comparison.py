@@ -22,6 +22,7 @@ from emsco._base.objectives import Objectives
 from emsco.designs.space import default_max_stages
 from emsco.errors import FileError, ParameterError
 from emsco.lab.compare import TrialJob
+from emsco.lab.compare_report import markdown_table
 from emsco.lab.datasets import Dataset, load, threshold_of
 from emsco.lab.jobs import Report, ResultStore, finish_jobs
 from emsco.lab.methods import label_of, new_rival, setting_words, spread
@@ -599,11 +600,12 @@ class PaperComparison:
             "columns, are of other rows.",
         ]
         for name in self.sets:
-            lines += ["", f"## {name}", "", *self._set_table(name)]
-        lines += ["", "## EMSCO beside each rival", "", _ABOUT_DUELS, ""]
-        lines += self._duel_table(self.duels)
-        lines += ["", "## Rivals at EMSCO's cost", "", _ABOUT_EQUAL_COST, ""]
-        lines += self._duel_table(self.duels_at_equal_cost)
+            lines += ["", f"## {name}", "", self._set_table(name)]
+        for title, about, fought in (
+            ("EMSCO beside each rival", _ABOUT_DUELS, self.duels),
+            ("Rivals at EMSCO's cost", _ABOUT_EQUAL_COST, self.duels_at_equal_cost),
+        ):
+            lines += ["", f"## {title}", "", about, "", self._duel_table(fought)]
         lines += ["", "## The paper's claims", ""]
         for first, claims in self.claims.items():
             lines += [f"**{first.label}**", ""]
@@ -613,24 +615,22 @@ class PaperComparison:
             lines += [f"- {name}, {method}: {why}" for (name, method), why in notes.items()]
         return "\n".join(lines)
 
-    def _set_table(self, name: str) -> Iterator[str]:
-        yield "| method | accuracy % | coverage % | cost | paper: accuracy % | coverage % | cost |"
-        yield "|---|---|---|---|---|---|---|"
+    def _set_table(self, name: str) -> str:
+        lines = []
         for contestant in self.contestants(name):
             standing, printed = self.standings[name, contestant], published(name, contestant)
             margins = _in_print_order(standing.margin) if len(standing.splits) > 1 else None
-            cells = _cells(_in_print_order(standing.mean), margins)
             paper = ["–", "–", "–"]
             if printed:
                 paper = _cells(printed, MARGINS[name] if contestant.is_emsco else None)
-            yield f"| {contestant.label} | {' | '.join(cells)} | {' | '.join(paper)} |"
+            cells = _cells(_in_print_order(standing.mean), margins)
+            lines.append([contestant.label, *cells, *paper])
+        objectives = ["accuracy %", "coverage %", "cost"]
+        heads = ["method", *objectives, *(f"paper: {objective}" for objective in objectives)]
+        return markdown_table(heads, lines)
 
-    def _duel_table(self, duels: Mapping[Place, Duels]) -> Iterator[str]:
-        yield (
-            "| set | contestant | rival | accuracy | coverage | cost | verdict "
-            "| splits won : lost |"
-        )
-        yield "|---|---|---|---|---|---|---|---|"
+    def _duel_table(self, duels: Mapping[Place, Duels]) -> str:
+        lines = []
         for name in self.sets:
             for first in self._shown(name):
                 for second, duel in duels[name, first].items():
@@ -640,11 +640,11 @@ class PaperComparison:
                             duel.gains, (100, 100, 1), duel.p_values, strict=True
                         )
                     )
-                    yield (
-                        f"| {name} | {first.label} | {second.label} | {accuracy} | {coverage} | "
-                        f"{cost} | {duel.verdict} | {duel.n_won} : {duel.n_lost} of "
-                        f"{duel.n_splits} |"
-                    )
+                    won = f"{duel.n_won} : {duel.n_lost} of {duel.n_splits}"
+                    figures = [accuracy, coverage, cost, duel.verdict, won]
+                    lines.append([name, first.label, second.label, *figures])
+        heads = ["set", "contestant", "rival", "accuracy", "coverage", "cost"]
+        return markdown_table([*heads, "verdict", "splits won : lost"], lines)
 
     def _shown(self, name: str) -> list[Contestant]:
         """Contestants whose duels are shown: the paper's, our best search, and "excluding"."""
