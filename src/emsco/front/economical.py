@@ -47,7 +47,7 @@ _ONE_ROW = 1.1
 # Simpler designs that are judged before the time is looked at.
 _AT_ONCE = 16
 # Where no point is good enough: rows times designs that are scored by counts, and that one look
-# judges row by row. Both keep within seconds, however many rows there are.
+# judges row by row. The more rows, the fewer designs, so that the work stays about the same.
 _SCORED_CELLS, _FEWEST_SCORED, _MOST_SCORED = 4 * 10**7, 100, 2000
 _JUDGED_CELLS, _FEWEST_JUDGED, _MOST_JUDGED = 2 * 10**7, 8, 64
 # Each look narrows the costs down to the gap between two judged designs; four looks of 8 to 64
