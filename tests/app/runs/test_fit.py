@@ -1,11 +1,16 @@
-"""Fits on files: the same as the estimator's, kept in a run folder."""
+"""Fits on files: kept in a run folder like the estimator's, refused, interrupted and resumed."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from sklearn.model_selection import PredefinedSplit
 from support.clinic import (
@@ -21,9 +26,12 @@ from support.clinic import (
 
 from emsco import EMSCOClassifier
 from emsco.app.files.sources import FitFiles
+from emsco.app.runs.decide import decide_file
 from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
-from emsco.errors import ParameterError
+from emsco.errors import CheckpointError, DataError, FileError, ParameterError
+from emsco.scoring.journal import Journal
+from emsco.search.progress import SearchProgress
 
 
 def test_a_run_has_the_front_and_the_cascade_of_the_estimator(fitted, estimated):
@@ -140,3 +148,349 @@ def test_numbers_of_numpy_are_kept_as_plain_ones(tmp_path, clinic):
     fit_files(FitFiles("sick", clinic.data), tmp_path / "run", seed=np.int64(3), **settings)
     about = Run.open(tmp_path / "run").about
     assert (about["seed"], about["settings"]["max_stages"], about["cv"]) == (3, 3, 0.5)
+
+
+def refuse_fit(words, files, folder, **settings):
+    """Refuse a fit with exactly these words, and before anything is written."""
+    with pytest.raises((DataError, FileError, ParameterError), match="must") as error:
+        fit_files(files, folder, **(SETTINGS | settings))
+    assert str(error.value) == words
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, r"either data or train must be given, got neither\."),
+        ({"data": "a", "train": "b"}, r"either data or train must be given, got both\."),
+        ({"train": "b"}, "val must be given beside train, got none; a file given as data is"),
+        ({"data": "a", "val": "b"}, "beside train, got data; give a as train, or b as test for"),
+    ],
+)
+def test_files_that_contradict_each_other_are_refused(given, words):
+    with pytest.raises(ParameterError, match=words):
+        FitFiles("sick", **given)
+
+
+@pytest.mark.parametrize("label", ["healthy", "sick"])
+def test_one_class_only_is_refused_by_file_and_column(tmp_path, label):
+    X, y = patients(20)
+    data = write_rows(tmp_path / "data.csv", X, y, labels=(label, label))
+    words = f"{data} must have labels of two classes or more in column 'sick', got 1 ({label!r})."
+    refuse_fit(words, FitFiles("sick", data), tmp_path / "run")
+
+
+def test_more_classes_than_the_estimator_takes_are_refused(tmp_path):
+    X, _ = patients(512)
+    data = write_rows(tmp_path / "data.csv", X, np.arange(512) % 256, labels=range(256))
+    words = f"{data} must have at most 255 classes in column 'sick', got 256."
+    refuse_fit(words, FitFiles("sick", data), tmp_path / "run")
+
+
+def test_measured_numbers_as_labels_are_refused_by_their_column(clinic, tmp_path):
+    measured = clinic.rows["d"][0][0, 1].item()
+    words = (
+        f"{clinic.data} must have classes in column 'pulse', got numbers such as {measured!r}; "
+        "target names another column."
+    )
+    refuse_fit(words, FitFiles("pulse", clinic.data), tmp_path / "run")
+
+
+def test_more_than_two_classes_are_fitted_and_decided(tmp_path):
+    X, y = patients(90)
+    y[::3] = 2
+    data = write_rows(tmp_path / "data.csv", X, y, labels=("no", "yes", "maybe"))
+    run = fit_files(FitFiles("sick", data), tmp_path / "run", **SETTINGS | {"min_confidence": 0.4})
+    assert run.cascade.classes.tolist() == ["maybe", "no", "yes"]
+    decide_file(run.cascade, data, tmp_path / "out.csv")
+    labels = pyarrow.csv.read_csv(tmp_path / "out.csv").column("label").to_pylist()
+    wanted = run.cascade.decide(X).labels.tolist()
+    assert labels == ["" if label is None else label for label in wanted]
+
+
+@pytest.mark.parametrize("part", ["val", "test"])
+def test_an_unknown_class_in_another_file_is_refused_before_the_search(clinic, tmp_path, part):
+    X, y = patients(20)
+    y[13] = 2
+    odd = write_rows(tmp_path / "odd.csv", X, y, labels=("0", "1", "maybe"))
+    files = {"train": clinic.train, "val": clinic.val, part: odd}
+    words = f"{odd} must have only the labels [0, 1], got 'maybe' in line 15."
+    refuse_fit(words, FitFiles("sick", **files), tmp_path / "run")
+
+
+@pytest.mark.parametrize("part", ["data", "val", "test"])
+def test_an_empty_cell_is_refused_by_file_column_and_row(clinic, tmp_path, part):
+    X, y = patients(20)
+    X[16, 2] = np.nan
+    bad = write_rows(tmp_path / "bad.csv", X, y)
+    bad.write_text(bad.read_text().replace("nan", ""))
+    files = (
+        {"data": bad} if part == "data" else {"train": clinic.train, "val": clinic.val, part: bad}
+    )
+    words = (
+        f"{bad} must have no missing value (empty cell or NaN), got one in column "
+        "'panel', line 18; fit with gaps='impute' or gaps='skip' to allow missing values."
+    )
+    refuse_fit(words, FitFiles("sick", **files), tmp_path / "run")
+
+
+def test_a_feature_missing_in_another_file_is_refused(clinic, tmp_path):
+    val = write_rows(tmp_path / "val.csv", *patients(20), order=(0, 1, 2, 4))
+    words = f"{val} must have a column 'scan', got 'age', 'pulse', 'panel', 'sex', 'sick'."
+    refuse_fit(words, FitFiles("sick", None, clinic.train, val), tmp_path / "run")
+
+
+@pytest.mark.parametrize("cv", [0, 1, 2.5, np.nan, True, "third", None, [([0], [1])]])
+def test_an_impossible_share_or_number_of_folds_is_refused(clinic, tmp_path, cv):
+    rule = '"auto", a fraction between 0 and 1 or a number of folds from 2'
+    words = f"cv must be {rule}, got {cv!r}."
+    refuse_fit(words, FitFiles("sick", clinic.data), tmp_path / "run", cv=cv)
+
+
+def test_an_existing_run_is_never_written_over(clinic, fitted):
+    before = {path.name: path.read_bytes() for path in fitted.folder.iterdir()}
+    words = (
+        f"out must be a new or empty folder, got '{fitted.folder}', which has 'cascade.json'; "
+        "name another."
+    )
+    with pytest.raises(FileError, match="new or empty") as error:
+        fit_files(FitFiles("sick", clinic.data), fitted.folder, **SETTINGS)
+    assert str(error.value) == words
+    assert {path.name: path.read_bytes() for path in fitted.folder.iterdir()} == before
+
+
+def test_a_folder_with_other_files_is_refused(clinic, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for resume in (False, True):
+        with pytest.raises(FileError, match=r"which has 'notes\.txt'; name another\."):
+            fit_files(FitFiles("sick", clinic.data), tmp_path, resume=resume, **SETTINGS)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_impossible_folders_are_refused(clinic, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="out must be a folder, got the file"):
+        fit_files(FitFiles("sick", clinic.data), tmp_path / "file", **SETTINGS)
+    with pytest.raises(FileError, match=r"out must be a folder, got '.*' \(Not a directory\)\."):
+        fit_files(FitFiles("sick", clinic.data), tmp_path / "file" / "run", **SETTINGS)
+    with pytest.raises(FileError, match=r"out must be a folder, got '.*' \(File name too long\)"):
+        fit_files(FitFiles("sick", clinic.data), tmp_path / ("x" * 300), **SETTINGS)
+
+
+LONG = SETTINGS | {"search": "evolution", "generations": 12}
+PAUSED = """
+import signal, sys
+from emsco.scoring import journal
+from emsco.app.cli import main
+from emsco.search.progress import SearchProgress
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+signal.alarm(120)  # ends this process if nobody else does
+journal._SECONDS = 0.0  # every generation is on disk when it is complete
+told = SearchProgress.generation
+
+def pause(self, record):
+    told(self, record)
+    if record.generation == 4:
+        print("paused", flush=True)
+        signal.pause()
+
+SearchProgress.generation = pause
+main()
+"""
+
+
+def long_fit(clinic, folder, **more):
+    return fit_files(FitFiles("sick", data=clinic.data), folder, seed=5, n_jobs=-1, **(LONG | more))
+
+
+def paused_fit(clinic, folder):
+    """Start the long fit as a command that waits after its fourth generation."""
+    options = {"target": "sick", "out": folder, "seed": 5} | LONG
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    process = subprocess.Popen(
+        [sys.executable, "-c", PAUSED, "fit", str(clinic.data), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "paused\n"
+    return process
+
+
+@pytest.fixture(scope="module")
+def undisturbed(clinic):
+    return long_fit(clinic, clinic.folder / "undisturbed").folder
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Presses Ctrl-C after the fourth generation."""
+    told = SearchProgress.generation
+
+    def press(self, record):
+        told(self, record)
+        if record.generation == 4:
+            raise KeyboardInterrupt
+
+    def arm():
+        monkeypatch.setattr(SearchProgress, "generation", press)
+        return lambda: monkeypatch.setattr(SearchProgress, "generation", told)
+
+    return arm
+
+
+def test_a_killed_fit_goes_on_and_ends_with_the_same_front(clinic, undisturbed, tmp_path):
+    folder = tmp_path / "run"
+    process = paused_fit(clinic, folder)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert sorted(path.name for path in folder.iterdir()) == ["checkpoint"]
+    assert (folder / "checkpoint" / "journal.sqlite").exists()
+    long_fit(clinic, folder, resume=True)
+    assert front_of(folder) == front_of(undisturbed)
+    assert sorted(path.name for path in folder.iterdir()) == FILES
+
+
+def test_ctrl_c_keeps_what_was_found_and_the_fit_goes_on_later(clinic, undisturbed, tmp_path):
+    folder = tmp_path / "run"
+    process = paused_fit(clinic, folder)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate()
+    assert process.returncode == 130
+    assert "Search ended: interrupted after 4 generations." in output
+    assert errors.endswith(f"emsco: interrupted; --resume goes on with {folder}.\n")
+    assert "Traceback" not in errors
+    assert "UserWarning" not in errors
+    assert Run.open(folder).interrupted
+    long_fit(clinic, folder, resume=True)
+    assert front_of(folder) == front_of(undisturbed)
+    assert not Run.open(folder).interrupted
+
+
+def test_a_resumed_fit_scores_no_design_again(clinic, interrupt, monkeypatch, tmp_path):
+    release = interrupt()
+    with pytest.warns(UserWarning, match="Search interrupted after 4 generations"):
+        first = long_fit(clinic, tmp_path / "run")
+    release()
+    assert first.about["stop_reason"] == "interrupted after 4 generations"
+    n_scored = []
+    monkeypatch.setattr(Journal, "add", lambda *added: n_scored.append(len(added[1])))
+    second = long_fit(clinic, tmp_path / "run", resume=True)
+    last = read_columns(second.folder / "history.csv")
+    known = dict(zip(last["generation"], last["n_designs"], strict=True))
+    assert sum(n_scored) == known[12] - known[4]
+
+
+def test_resume_of_an_empty_folder_warns_and_begins(clinic, undisturbed, tmp_path):
+    with pytest.warns(UserWarning, match=r"nothing to resume in .*run: a new search begins\."):
+        long_fit(clinic, tmp_path / "run", resume=True)
+    assert front_of(tmp_path / "run") == front_of(undisturbed)
+
+
+def test_resume_of_a_complete_run_is_refused(clinic, undisturbed):
+    got = f"got '{undisturbed}', which is complete."
+    words = f"out must be a run that has not ended for resume, {got}"
+    with pytest.raises(FileError, match="which is complete") as error:
+        long_fit(clinic, undisturbed, resume=True)
+    assert str(error.value) == words
+
+
+@pytest.fixture
+def interrupted(clinic, interrupt, tmp_path):
+    """The folder of an interrupted run."""
+    release = interrupt()
+    with pytest.warns(UserWarning, match="Search interrupted after 4 generations"):
+        run = long_fit(clinic, tmp_path / "run")
+    release()
+    return run.folder
+
+
+def test_an_interrupted_run_is_never_written_over_without_resume(clinic, interrupted):
+    with pytest.raises(FileError, match=r"which has 'cascade\.json'; resume=True goes on"):
+        long_fit(clinic, interrupted)
+
+
+def test_resume_with_other_settings_or_rows_names_the_difference(clinic, interrupted, fitted):
+    with pytest.raises(CheckpointError, match=r"differs in min_confidence \(0\.8 there, 0\.9 here"):
+        long_fit(clinic, interrupted, resume=True, min_confidence=0.9)
+    with pytest.raises(CheckpointError, match=r"differs in X, y, cv;"):
+        fit_files(FitFiles("sick", clinic.train), interrupted, resume=True, seed=5, **LONG)
+    assert Run.open(interrupted).interrupted
+
+
+def test_an_interrupted_run_can_be_used_and_resumed(clinic, interrupted, undisturbed):
+    run = Run.open(interrupted).choose(len(Run.open(interrupted).front) - 1)
+    decide_file(run.cascade, clinic.test, interrupted / "decisions.csv")
+    long_fit(clinic, interrupted, resume=True)
+    assert front_of(interrupted) == front_of(undisturbed)
+    assert (interrupted / "decisions.csv").exists()
+
+
+def test_a_run_killed_while_it_was_written_can_be_resumed(clinic, interrupted, undisturbed):
+    (interrupted / "run.json").unlink()
+    (interrupted / "front.json.123.tmp").write_text("half a fro")
+    with pytest.raises(FileError, match=r"got '.*', which has no run\.json; resume=True goes on"):
+        Run.open(interrupted)
+    long_fit(clinic, interrupted, resume=True)
+    assert sorted(path.name for path in interrupted.iterdir()) == FILES
+    assert front_of(interrupted) == front_of(undisturbed)
+
+
+def test_a_partial_checkpoint_does_not_spoil_a_complete_run(clinic, monkeypatch, tmp_path):
+    def killed(folder):
+        (folder / "journal.sqlite").unlink()
+        raise KeyboardInterrupt("killed")
+
+    monkeypatch.setattr(shutil, "rmtree", killed)
+    with pytest.raises(KeyboardInterrupt, match="killed"):
+        long_fit(clinic, tmp_path / "run")
+    assert not Run.open(tmp_path / "run").interrupted
+
+
+class TestLateErrors:
+    """What has been scored outlives every error."""
+
+    @pytest.mark.parametrize("of", [CheckpointError, FileError])
+    def test_scores_stay_and_the_fit_goes_on(self, clinic, undisturbed, tmp_path, monkeypatch, of):
+        told = SearchProgress.generation
+
+        def fill_disk(self, record):
+            told(self, record)
+            if record.generation == 4:
+                raise of("the disk is full.")
+
+        monkeypatch.setattr("emsco.scoring.journal._SECONDS", 0.0)
+        monkeypatch.setattr(SearchProgress, "generation", fill_disk)
+        with pytest.raises(of, match="the disk is full"):
+            long_fit(clinic, tmp_path / "run", verbose=1)
+        monkeypatch.setattr(SearchProgress, "generation", told)
+        assert [path.name for path in (tmp_path / "run").iterdir()] == ["checkpoint"]
+        long_fit(clinic, tmp_path / "run", resume=True)
+        assert front_of(tmp_path / "run") == front_of(undisturbed)
+
+    @pytest.mark.thorough
+    def test_a_fit_that_comes_second_leaves_the_first_ones_scores(self, clinic, tmp_path):
+        folder = tmp_path / "run"
+        process = paused_fit(clinic, folder)
+        try:
+            shutil.copytree(folder, tmp_path / "before")
+            with pytest.raises(CheckpointError, match="no other fit is writing to"):
+                _fit_past_the_check(clinic, folder)
+            assert (folder / "checkpoint" / "journal.sqlite").exists()
+        finally:
+            process.kill()
+            process.communicate()
+
+    def test_an_error_before_the_first_score_leaves_no_folder(self, clinic, tmp_path):
+        with pytest.raises(ParameterError):
+            long_fit(clinic, tmp_path / "run", constraints={"max_worst_cost": 1e-9})
+        assert not (tmp_path / "run").exists()
+
+
+def _fit_past_the_check(clinic, folder):
+    """Fit as if the folder had been empty a moment ago."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("emsco.app.runs.fit._check_place", lambda *_: None)
+        long_fit(clinic, folder)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emsco._base.checks import refused
 from emsco.app.cli.endings import NOT_CERTIFIED, interruptible
 from emsco.app.cli.options import AsJSON, HowToRead, Promises, RunFolder, Seed, Trusted
 from emsco.app.cli.output import echo, print_json
@@ -84,18 +83,21 @@ def certify(
         emsco certify heart-run fresh.csv --min-accuracy 0.95 --min-coverage 0.8 --deploy
     """
     from emsco.app.runs.certify import certify_run
+    from emsco.app.runs.decide import check_other_file
     from emsco.app.runs.run import Run
 
     opened = Run.open(run, trusted or ())
     limits = promises.limits()
     if plan:
-        _print_plan(opened, {**limits, "delta": delta, "order": point or None}, as_json)
+        planned = opened.front.plan_certificate(**limits, delta=delta, order=point or None)
+        if as_json:
+            print_json(planned.to_dict())
+        else:
+            echo(repr(planned))
         return
     if data is None:
         raise ParameterError(Parameter("data"), " must be given, got none; --plan needs none.")
-    if out is not None and out.resolve() == data.resolve():
-        rule = ("be another file than ", Parameter("data"))
-        raise refused("out", rule, out, got=f"{str(out)!r} for both")
+    check_other_file(out, data, "data")
     with interruptible("nothing is written"):
         certificate = certify_run(
             opened,
@@ -109,14 +111,6 @@ def certify(
             **limits,
         )
     _end(opened, certificate, out, deploy, as_json)
-
-
-def _print_plan(run: Run, settings: dict[str, Any], as_json: bool) -> None:
-    plan = run.front.plan_certificate(**settings)
-    if as_json:
-        print_json(plan.to_dict())
-    else:
-        echo(repr(plan))
 
 
 def _end(run: Run, certificate: Certificate, out: Path | None, deploy: bool, as_json: bool) -> None:

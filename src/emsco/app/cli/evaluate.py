@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emsco._base.checks import refused
 from emsco._base.text import counted, percent_with
 from emsco.app.cli.endings import interruptible
 from emsco.app.cli.options import (
@@ -22,7 +21,6 @@ from emsco.app.cli.options import (
     error_costs_given,
 )
 from emsco.app.cli.output import console, echo
-from emsco.errors import Parameter
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -84,12 +82,11 @@ def evaluate(
     """
     from emsco._base.documents import write_text
     from emsco._base.progress import RowProgress
+    from emsco.app.runs.decide import check_other_file
     from emsco.app.runs.evaluate import evaluate_run
     from emsco.app.runs.run import Run
 
-    if out is not None and out.resolve() == data.resolve():
-        rule = ("be another file than ", Parameter("data"))
-        raise refused("out", rule, out, got=f"{str(out)!r} for both")
+    check_other_file(out, data, "data")
     opened, costs = Run.open(run, trusted or ()), error_costs_given(error_cost, reject_cost)
     with interruptible("nothing is written"), RowProgress() as progress:
         result = evaluate_run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -43,51 +43,54 @@ _WORDS = {
 }
 
 
-def _drop(names: tuple[str, ...]) -> str:
-    which = "it" if len(names) == 1 else "them"
-    return f"leave {which} out with {repeated('--drop', names)}"
-
-
 def repeated(option: str, names: tuple[str, ...]) -> str:
     """Return an option once for each name, as one types it."""
     return " ".join(f"{option} {shlex.quote(name)}" for name in names)
 
 
-_HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
-    Remedy.AGAIN: lambda _: "--again counts them once more",
-    Remedy.ALLOW_EXCLUSION: lambda _: "--allow-exclusion lets designs leave features out",
-    Remedy.CALIBRATE: lambda _: "emsco fit --calibration sigmoid corrects that",
-    Remedy.CHOOSE: lambda _: "emsco choose takes other limits",
-    Remedy.DATES: lambda _: "--dates days makes them days since 1970-01-01",
-    Remedy.DATE_ORDER: lambda _: "--dates day-first or --dates month-first says which",
-    Remedy.DECIMAL_COMMA: lambda _: "--decimal , reads such numbers",
-    Remedy.DECIMAL_POINT: lambda _: "--decimal . keeps it as text",
-    Remedy.DROP: _drop,
-    Remedy.ECONOMICAL: lambda _: "emsco choose --prefer economical deploys one that is better",
-    Remedy.GAPS: lambda _: "emsco fit --gaps impute or --gaps skip allows missing values",
-    Remedy.HEADER: lambda _: (
-        "--no-header calls them column1, column2, …; --header takes them as names"
-    ),
-    Remedy.KEEP_TEXT: lambda _: "--na '' keeps them",
-    Remedy.LATE: lambda _: "--late counts their labels alone",
-    Remedy.LIMITS: lambda _: (
-        "or be left out for --max-cost, --min-accuracy, --min-coverage or --min-recall"
-    ),
-    Remedy.NA: lambda names: f"{repeated('--na', names)} says so",
-    Remedy.NEAREST: lambda names: (
-        f"Loosen a limit, or deploy that design with emsco choose RUN {names[0]}"
-    ),
-    Remedy.NEW_MONITOR: lambda _: "--reset starts a new one",
-    Remedy.ODDITIES: lambda _: "run.json and --json list all of them",
-    Remedy.RARE_CLASS: lambda _: (
+# What to do, with options instead of parameters.
+_HINTS: dict[Remedy, str] = {
+    Remedy.AGAIN: "--again counts them once more",
+    Remedy.ALLOW_EXCLUSION: "--allow-exclusion lets designs leave features out",
+    Remedy.CALIBRATE: "emsco fit --calibration sigmoid corrects that",
+    Remedy.CHOOSE: "emsco choose takes other limits",
+    Remedy.DATES: "--dates days makes them days since 1970-01-01",
+    Remedy.DATE_ORDER: "--dates day-first or --dates month-first says which",
+    Remedy.DECIMAL_COMMA: "--decimal , reads such numbers",
+    Remedy.DECIMAL_POINT: "--decimal . keeps it as text",
+    Remedy.ECONOMICAL: "emsco choose --prefer economical deploys one that is better",
+    Remedy.GAPS: "emsco fit --gaps impute or --gaps skip allows missing values",
+    Remedy.HEADER: "--no-header calls them column1, column2, …; --header takes them as names",
+    Remedy.KEEP_TEXT: "--na '' keeps them",
+    Remedy.LATE: "--late counts their labels alone",
+    Remedy.LIMITS: "or be left out for --max-cost, --min-accuracy, --min-coverage or --min-recall",
+    Remedy.NEW_MONITOR: "--reset starts a new one",
+    Remedy.ODDITIES: "run.json and --json list all of them",
+    Remedy.RARE_CLASS: (
         "emsco fit --class-weight balanced finds more of a rare class, with more false alarms"
     ),
-    Remedy.RESUME: lambda _: "emsco fit --resume goes on with it",
-    Remedy.SEEN: lambda _: "emsco fit --test adds them",
-    Remedy.SEPARATOR: lambda names: f"{repeated('--separator', names)} reads it",
-    Remedy.TOKEN: lambda _: "--token-file names one, and --no-token does without",
-    Remedy.TRUST: lambda names: f"add {repeated('--trust', names)}",
+    Remedy.RESUME: "emsco fit --resume goes on with it",
+    Remedy.SEEN: "emsco fit --test adds them",
+    Remedy.TOKEN: "--token-file names one, and --no-token does without",
 }
+
+
+def _hint(remedy: Remedy, names: tuple[str, ...]) -> str:
+    """Return what to do, with the names that it is about."""
+    match remedy:
+        case Remedy.DROP:
+            which = "it" if len(names) == 1 else "them"
+            return f"leave {which} out with {repeated('--drop', names)}"
+        case Remedy.NA:
+            return f"{repeated('--na', names)} says so"
+        case Remedy.NEAREST:
+            return f"Loosen a limit, or deploy that design with emsco choose RUN {names[0]}"
+        case Remedy.SEPARATOR:
+            return f"{repeated('--separator', names)} reads it"
+        case Remedy.TRUST:
+            return f"add {repeated('--trust', names)}"
+    return _HINTS[remedy]
+
 
 _COMMAND: ContextVar[Any] = ContextVar("command", default=None)
 
@@ -107,7 +110,7 @@ def option_of(command: Any, parameter: str) -> str:
 
 def _word(part: Parameter | Hint) -> str:
     if isinstance(part, Hint):
-        return _HINTS[part.remedy](part.names)
+        return _hint(part.remedy, part.names)
     return option_of(_COMMAND.get(), part.name)
 
 

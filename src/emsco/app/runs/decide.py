@@ -65,6 +65,13 @@ class DecisionCounts:
         return asdict(self)
 
 
+def check_other_file(out: PathLike | None, read: PathLike, name: str) -> None:
+    """Refuse to write over the file that is read; `name` is its parameter."""
+    if out is not None and Path(out).resolve() == Path(read).resolve():
+        rule = ("be another file than ", Parameter(name))
+        raise refused("out", rule, out, got=f"{str(out)!r} for both")
+
+
 def decide_file(
     cascade: Cascade,
     new: PathLike,
@@ -90,10 +97,7 @@ def decide_file(
     reading : Reading, optional
         How to read `new`, such as ``Run.reading``.
     """
-    if Path(new).resolve() == Path(out).resolve():
-        raise refused(
-            "out", ("be another file than ", Parameter("new")), out, got=f"{str(out)!r} for both"
-        )
+    check_other_file(out, new, "new")
     exits, spent = np.zeros(cascade.n_stages + 1, dtype=np.int64), np.zeros(cascade.n_stages + 1)
     columns = list(dict.fromkeys([*cascade.columns, *cascade.stages.prices.columns]))
     with write_table(out) as table, by_line(new, reading):

@@ -1,4 +1,4 @@
-"""What `emsco compare` and `emsco sweep` have in common."""
+"""What `emsco compare` and `emsco sweep` have in common: folders of results, and bars."""
 
 import io
 import re
