@@ -13,14 +13,14 @@ from typing import Any, get_type_hints
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import TypeAdapter
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from emsco.app.service import messages
 from emsco.app.service.cases import CaseService
 from emsco.app.service.limits import BODY, ROUTE, LimitsMiddleware
-from emsco.app.service.messages import parse_json
+from emsco.app.service.messages import JSONAnswer, parse_json
 from emsco.errors import FileError
 
 _HOUR = 3600.0
@@ -85,7 +85,7 @@ class _Endpoint:
         given: list[Any] = list(scope["path_params"].values())
         if self.takes is not None:
             given.append(parse_json(scope[BODY]))
-        answer = JSONResponse(await self.step(*given), self.status)
+        answer = JSONAnswer(await self.step(*given), self.status)
         await answer(scope, receive, send)
 
     def document(self, reference: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def make_application(service: CaseService, own_host: str = "") -> LimitsMiddlewa
     document = _openapi(endpoints)
 
     async def openapi(_request: Request) -> Response:
-        return JSONResponse(document)
+        return JSONAnswer(document)
 
     async def metrics(request: Request) -> Response:
         request.scope[ROUTE] = "/metrics"

@@ -14,6 +14,14 @@ from typing_extensions import TypedDict
 from emsco._base.text import brief, some
 
 
+class JSONAnswer(JSONResponse):
+    """An answer in JSON, as Starlette writes it, by an encoder that is made once."""
+
+    def render(self, content: Any) -> bytes:
+        """Return the bytes of the answer."""
+        return _WRITER.encode(content).encode()
+
+
 class RefusalError(Exception):
     """A request that is answered with an error: a status, one sentence and perhaps facts."""
 
@@ -29,9 +37,9 @@ class RefusalError(Exception):
         self.facts = dict(facts or {})
         self.headers = dict(headers or {})
 
-    def response(self) -> JSONResponse:
+    def response(self) -> JSONAnswer:
         """Return the error as an answer."""
-        return JSONResponse({"error": str(self), **self.facts}, self.status, self.headers)
+        return JSONAnswer({"error": str(self), **self.facts}, self.status, self.headers)
 
 
 _ID = Field(description="1 to 64 letters, digits and ._-", examples=["patient-17"])
@@ -228,7 +236,7 @@ def parse_json(body: bytes) -> Any:
     try:
         values = _READER.decode(text)
         if "\\u" in text:  # may be half a character, which no answer could repeat
-            json.dumps(values, ensure_ascii=False).encode()
+            _WRITER.encode(values).encode()
     except RecursionError:
         raise RefusalError(400, "The body is not valid JSON: nested too deeply.") from None
     except UnicodeEncodeError:
@@ -276,5 +284,6 @@ def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number; a missing value is null")
 
 
-# Made once: json.loads would make one for every request.
+# Made once: json.loads and json.dumps would make one for every request.
 _READER = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_no_constant)
+_WRITER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
