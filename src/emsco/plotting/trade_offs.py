@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, product
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -314,16 +314,20 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
     for one in picture.series:
         colours = _colours(one.coverage, low, high)
         places = [getattr(one, name) for name in objectives]
-        for k in np.unique(picture.n_stages):
-            which = picture.n_stages == k
-            here, colour = [column[which] for column in places], colours[which]
-            look: dict[str, Any] = {"s": size, "marker": _marker(k), "linewidths": 0.4, "zorder": 3}
-            look |= {"color": colour, "edgecolors": DARK}
+        for k, is_informative in product(np.unique(picture.n_stages), (False, True)):
+            which = (picture.n_stages == k) & (one.informative == is_informative)
+            if not which.any():
+                continue
+            look: dict[str, Any] = {"facecolors": colours[which], "edgecolors": DARK}
+            look |= {"linewidths": 0.4, "zorder": 3}
             if one.name == "seen":
-                look |= {"facecolors": "none", "edgecolors": colour, "linewidths": 0.9}
+                look |= {"facecolors": "none", "edgecolors": colours[which], "linewidths": 0.9}
+            if not is_informative:
+                look |= {"facecolors": "none", "edgecolors": _UNINFORMATIVE}
+                look |= {"linewidths": 0.7, "zorder": 2}
             if len(objectives) == 3:
-                look |= {"depthshade": False}
-            _scatter_informative(panel, here, look, np.asarray(one.informative)[which])
+                look["depthshade"] = False
+            panel.scatter(*(column[which] for column in places), s=size, marker=_marker(k), **look)
         if picture.marked is not None:
             at = [[column[picture.marked]] for column in places]
             ring = {"s": 110, "facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
@@ -337,24 +341,6 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
         panel.set_xlabel(_axis(picture, objectives[0]), fontsize=8)
         panel.set_ylabel(_axis(picture, objectives[1]), fontsize=8)
         soften(panel)
-
-
-def _scatter_informative(
-    panel: Any, here: list[FloatArray], look: dict[str, Any], informative: BoolArray
-) -> None:
-    """Draw points of one look; those that are not informative are hollow and grey, and behind."""
-    if informative.any():
-        colours = {
-            name: look[name][informative]
-            for name in ("color", "edgecolors")
-            if isinstance(look[name], np.ndarray)
-        }
-        panel.scatter(*(column[informative] for column in here), **(look | colours))
-    if not informative.all():
-        hollow = {"facecolors": "none", "edgecolors": _UNINFORMATIVE, "linewidths": 0.7}
-        plain = {name: value for name, value in look.items() if name != "color"}
-        others = (column[~informative] for column in here)
-        panel.scatter(*others, **(plain | hollow | {"zorder": 2}))
 
 
 def _draw_expected(
