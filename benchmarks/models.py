@@ -27,8 +27,8 @@ from emsco.costs import FeatureCosts
 from emsco.errors import EMSCOWarning
 from emsco.lab import datasets
 from emsco.lab.datasets import load
-from emsco.models.boosting.stages import OwnBoosting, SharedBoosting
-from emsco.models.boosting.training import (
+from emsco.models.boosting.fitters import OwnBoosting, SharedBoosting
+from emsco.models.boosting.trainer import (
     BinnedRows,
     BoostingJob,
     BoostingSize,

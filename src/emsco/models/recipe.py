@@ -19,8 +19,8 @@ from emsco.designs.thresholds import plain
 from emsco.errors import Parameter
 from emsco.models.backends import CPU, Backend, check_device
 from emsco.models.bank import SubsetBank
-from emsco.models.boosting.stages import BoostedModels, OwnBoosting, SharedBoosting, train_together
-from emsco.models.boosting.training import BoostingJob, SizeChoice
+from emsco.models.boosting.fitters import BoostedModels, OwnBoosting, SharedBoosting, train_together
+from emsco.models.boosting.trainer import BoostingJob, SizeChoice
 from emsco.models.calibration import KINDS
 from emsco.models.choice import ModelChoice, choose_family, choose_penalty, log_losses
 from emsco.models.engine import Engine, LogisticEngine

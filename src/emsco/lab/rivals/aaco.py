@@ -17,7 +17,7 @@ from emsco.data.random_states import random_of
 from emsco.lab.rivals.base import CostedClassifier
 from emsco.lab.rivals.light import dealt
 from emsco.lab.rivals.set_costs import SetCosts
-from emsco.models.boosting.training import BoostingJob, BoostingSize
+from emsco.models.boosting.trainer import BoostingJob, BoostingSize
 from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.outcome_engine import OutcomeRows
 from emsco.models.scaling import Scaling

@@ -12,14 +12,14 @@ from threadpoolctl import threadpool_limits
 
 from emsco._kernels.boosting import BLANK
 from emsco.errors import DataError
-from emsco.models.boosting import training
-from emsco.models.boosting.stages import (
+from emsco.models.boosting import trainer
+from emsco.models.boosting.fitters import (
     BoostedModels,
     OwnBoosting,
     SharedBoosting,
     train_together,
 )
-from emsco.models.boosting.training import (
+from emsco.models.boosting.trainer import (
     BinnedRows,
     BoostingJob,
     BoostingSize,
@@ -144,7 +144,7 @@ class TestTraining:
         rows, bins = binned(X, labels, weights)
         for rounds, allowed in ((1, 1e-6), (12, None)):  # later, ties may go another way
             size = replace(QUICK, rounds=rounds)
-            found = training.train_trees(rows, bins, n_classes, np.zeros(4), size).probabilities(X)
+            found = trainer.train_trees(rows, bins, n_classes, np.zeros(4), size).probabilities(X)
             model = HistGradientBoostingClassifier(
                 max_iter=rounds,
                 max_leaf_nodes=6,
@@ -162,7 +162,7 @@ class TestTraining:
         X, labels = table()
         rows, bins = binned(X.round(1), labels)
         size = replace(QUICK, rounds=1, leaves=2)
-        tree = training.train_trees(rows, bins, 2, np.zeros(4), size)
+        tree = trainer.train_trees(rows, bins, 2, np.zeros(4), size)
         share = labels.mean()
         slopes, curve = share - labels, share * (1 - share)
         gains = {}
@@ -182,10 +182,10 @@ class TestTraining:
         X, labels = table()
         rows, bins = binned(X[:300], labels[:300])
         held = BinnedRows.from_rows(bins, X[300:], labels[300:], None)
-        losses = training.loss_by_round(rows, held, bins, 2, QUICK)
+        losses = trainer.loss_by_round(rows, held, bins, 2, QUICK)
         for rounds in (1, 5):
             size = replace(QUICK, rounds=rounds)
-            model = training.train_trees(rows, bins, 2, np.zeros(4), size)
+            model = trainer.train_trees(rows, bins, 2, np.zeros(4), size)
             said = model.probabilities(X[300:])
             assert losses[rounds - 1] == pytest.approx(log_loss(labels[300:], said), rel=1e-5)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco._base.workers import Workers, slices
-from emsco.models.boosting.training import BoostedModel, BoostingJob, BoostingSize, SizeChoice
+from emsco.models.boosting.trainer import BoostedModel, BoostingJob, BoostingSize, SizeChoice
 from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.calibration import Calibrator
 from emsco.models.outcome_engine import OutcomeFitter
