@@ -81,7 +81,8 @@ class Commands(typer.Typer):
 
         def register(body: _Body) -> _Body:
             command = with_options(body)
-            with_numbers: Any = type("_Own", (_Command,), {"numbers": _numbers(command)})
+            # Typer makes the command from a class, so what it must know is an attribute of one.
+            with_numbers: Any = type("_Numbered", (_Command,), {"numbers": _numbers(command)})
             super(Commands, self).command(name, cls=with_numbers, **settings)(command)
             return body
 

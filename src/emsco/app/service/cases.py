@@ -249,6 +249,7 @@ class CaseService:
         """Return a case, from the store if it is not at hand."""
         entry = self._entries.pop(case, None)
         if entry is None:
+            # While the store is read, another request may bring the same case into memory.
             if _ID.fullmatch(case) is None or (stored := await self.store.find(case)) is None:
                 return None
             if (entry := self._entries.pop(case, None)) is None:
@@ -301,6 +302,7 @@ class CaseService:
 
     async def _state(self, entry: _Entry) -> messages.CaseState:
         """Say how a case stands, once that is on the disk."""
+        # Read before the wait: another request may change the case meanwhile.
         state: messages.CaseState = {"id": entry.id, **self._decision(entry.case)}
         await self._safe(entry)
         return state
@@ -311,7 +313,7 @@ class CaseService:
         if saved is None:
             return
         try:
-            await asyncio.shield(saved)
+            await asyncio.shield(saved)  # a client that hangs up must not cancel it for others
         except WriteError as error:
             if self._entries.get(entry.id) is entry:
                 del self._entries[entry.id]
