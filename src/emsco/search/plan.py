@@ -11,7 +11,7 @@ from emsco._base.checks import refused
 from emsco._base.objectives import metric_name
 from emsco.designs.space import DesignSpace
 from emsco.errors import Parameter
-from emsco.search.exact.proof import prove_front
+from emsco.search.proof import prove_front
 from emsco.search.exact.spaces import SingleThresholdSpace, ThresholdSpace
 from emsco.search.links import evolve, start_evolution
 from emsco.search.loop import SearchResult, Stop, run_search
