@@ -24,8 +24,7 @@ from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits, Scores
-from emsco.search import plan
-from emsco.search.exact import proof
+from emsco.search import plan, proof
 from emsco.search.exact.spaces import SingleThresholdSpace
 from emsco.search.plan import SearchPlan, duration, exact_seconds, plan_search, readable
 from emsco.search.problem import Problem
