@@ -17,7 +17,7 @@ from emsco.errors import DataError
 CERTAIN = 1e-12  # probabilities stay this far from 0 and 1, so that log-odds are finite
 SMALLEST = 1e-15
 _LARGEST = 1e100  # slope or intercept in a file
-_MOST_STEPS = 100
+_MOST_STEPS, _MOST_HALVINGS = 100, 40
 _CONVERGED = 1e-12
 
 
@@ -43,10 +43,54 @@ class SigmoidMap:
     def learn(
         cls, probability: FloatArray, has_class: BoolArray, weights: FloatArray, certain: float
     ) -> Self:
-        """Fit the map to rows that have the class or not, with Platt's smoothed targets."""
+        """Fit the map to rows that have the class or not, with Platt's smoothed targets.
+
+        The cross-entropy is minimised by Newton steps, halved until they help. Log-odds are centred
+        and scaled first. If all are equal the slope stays 0, because each step is the shortest
+        solution of its equations.
+        """
+        from scipy.special import expit
+
         n_with, n_others = float(weights[has_class].sum()), float(weights[~has_class].sum())
         targets = np.where(has_class, (n_with + 1) / (n_with + 2), 1 / (n_others + 2))
-        return cls(*_fit_sigmoid(_log_odds(probability, certain), targets, weights), certain)
+        log_odds = _log_odds(probability, certain)
+        total = weights.sum()
+        centre = float((weights * log_odds).sum() / total)
+        spread = float(np.sqrt((weights * np.square(log_odds - centre)).sum() / total))
+        if spread <= 1e-9 * max(1.0, abs(centre)):
+            spread, scaled = 1.0, np.zeros_like(log_odds)
+        else:
+            scaled = (log_odds - centre) / spread
+        terms = np.stack([scaled, np.ones_like(scaled)])
+
+        def loss_at(point: FloatArray) -> float:
+            odds = point @ terms
+            return float((weights * (np.logaddexp(0, odds) - targets * odds)).sum())
+
+        def step_from(point: FloatArray) -> tuple[FloatArray, float]:
+            mapped = expit(point @ terms)
+            gradient = terms @ (weights * (mapped - targets))
+            hessian = (terms * (weights * mapped * (1 - mapped))) @ terms.T
+            step = np.linalg.lstsq(hessian, gradient, rcond=None)[0].astype(np.float64)
+            return step, float(step @ gradient)
+
+        mean = float((weights * targets).sum() / total)
+        point = np.array([0.0, np.log(mean / (1 - mean))])
+        loss = loss_at(point)
+        for _ in range(_MOST_STEPS):
+            step, decrement = step_from(point)
+            if decrement <= _CONVERGED * total:
+                break
+            for halvings in range(_MOST_HALVINGS):
+                nearer = point - step * 0.5**halvings
+                if (lower := loss_at(nearer)) < loss:
+                    break
+            else:
+                break  # no part of the step lowers the loss
+            point, loss = nearer, lower
+        point -= step_from(point)[0]  # one more step for the last digits
+        slope = float(point[0] / spread)
+        return cls(slope, float(point[1] - slope * centre), certain)
 
     def apply(self, probability: FloatArray) -> FloatArray:
         """Map each value, independently of the others in the array."""
@@ -118,72 +162,6 @@ def _log_odds(probability: FloatArray, certain: float) -> FloatArray:
 
     odds: FloatArray = logit(np.clip(probability, certain, 1 - certain))
     return odds
-
-
-def _fit_sigmoid(
-    log_odds: FloatArray, targets: FloatArray, weights: FloatArray
-) -> tuple[float, float]:
-    """Minimise the cross-entropy by Newton steps, halved until they help.
-
-    Log-odds are centred and scaled first. If all are equal the slope stays 0, because each step
-    is the shortest solution of its equations.
-    """
-    total = weights.sum()
-    centre = float((weights * log_odds).sum() / total)
-    spread = float(np.sqrt((weights * np.square(log_odds - centre)).sum() / total))
-    if spread <= 1e-9 * max(1.0, abs(centre)):
-        spread, scaled = 1.0, np.zeros_like(log_odds)
-    else:
-        scaled = (log_odds - centre) / spread
-    terms = np.stack([scaled, np.ones_like(scaled)])
-    mean = float((weights * targets).sum() / total)
-    point = np.array([0.0, np.log(mean / (1 - mean))])
-    loss = _cross_entropy(point @ terms, targets, weights)
-    for _ in range(_MOST_STEPS):
-        step, decrement = _newton_step(point @ terms, terms, targets, weights)
-        if decrement <= _CONVERGED * total:
-            break
-        point, loss, moved = _descend(point, step, loss, terms, targets, weights)
-        if not moved:
-            break
-    point -= _newton_step(point @ terms, terms, targets, weights)[
-        0
-    ]  # one more step for the last digits
-    slope = float(point[0] / spread)
-    return slope, float(point[1] - slope * centre)
-
-
-def _newton_step(
-    odds: FloatArray, terms: FloatArray, targets: FloatArray, weights: FloatArray
-) -> tuple[FloatArray, float]:
-    from scipy.special import expit
-
-    mapped = expit(odds)
-    gradient = terms @ (weights * (mapped - targets))
-    hessian = (terms * (weights * mapped * (1 - mapped))) @ terms.T
-    step = np.linalg.lstsq(hessian, gradient, rcond=None)[0].astype(np.float64)
-    return step, float(step @ gradient)
-
-
-def _descend(
-    point: FloatArray,
-    step: FloatArray,
-    loss: float,
-    terms: FloatArray,
-    targets: FloatArray,
-    weights: FloatArray,
-) -> tuple[FloatArray, float, bool]:
-    """Take the step, or half of it, a quarter, …, the first that lowers the loss."""
-    for halvings in range(40):
-        nearer = point - step * 0.5**halvings
-        lower = _cross_entropy(nearer @ terms, targets, weights)
-        if lower < loss:
-            return nearer, lower, True
-    return point, loss, False
-
-
-def _cross_entropy(odds: FloatArray, targets: FloatArray, weights: FloatArray) -> float:
-    return float((weights * (np.logaddexp(0, odds) - targets * odds)).sum())
 
 
 KINDS = ("sigmoid", "isotonic")

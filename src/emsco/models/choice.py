@@ -129,18 +129,41 @@ def choose_family(
     report : callable, optional
         Called as ``report(done, total)`` after each family.
     """
-    few = [_fewer(split, data.labels, data.weights) for split in splits[:_MOST_SPLITS]]
+    few = []
+    for train, scored in splits[:_MOST_SPLITS]:
+        if data.weights is not None:
+            train, scored = train[data.weights[train] > 0], scored[data.weights[scored] > 0]
+        train = _thinned(train, data.labels, _MOST_TRAINING)
+        few.append((train, _thinned(scored, data.labels, _MOST_JUDGED)))
     subsets = random_subsets(len(data.costs.names), _SUBSETS, np.random.default_rng(seed))
     judged = np.concatenate([scored for _, scored in few])
     weights = np.ones(len(judged)) if data.weights is None else data.weights[judged]
     if class_weights is not None:
         weights = weights * class_weights[data.labels[judged]]
-    losses = []
+    losses = {}
     for family in families:
-        losses.append(losses_of(family, few, subsets))
+        losses[family] = losses_of(family, few, subsets)
         if report:
             report(len(losses), len(families))
-    return _chosen(dict(zip(families, losses, strict=True)), weights)
+    # A row's loss is the mean of that with all features and of that over their subsets.
+    share, n_subsets = weights / weights.sum(), len(subsets) - 1
+    rows = {
+        family: (every[0] + every[1:].mean(axis=0)) / 2 if n_subsets else every[0]
+        for family, every in losses.items()
+    }
+    best = min(rows, key=lambda family: float(share @ rows[family]))
+    described = {}
+    for family, every in losses.items():
+        full, more = float(share @ every[0]), rows[family] - rows[best]
+        behind = float(share @ more)
+        described[family] = FamilyLoss(
+            full=full,
+            subsets=float((every[1:] @ share).mean()) if n_subsets else full,
+            behind=behind,
+            error=float(np.sqrt(share**2 @ (more - behind) ** 2)),
+        )
+    family = next(name for name, one in described.items() if one.behind <= one.error)
+    return ModelChoice(family, described, len(weights), n_subsets)
 
 
 def trial_seconds(family: str, n_rows: int, n_inputs: int, n_classes: int) -> float:
@@ -180,38 +203,6 @@ def random_subsets(n_features: int, n_subsets: int, rng: np.random.Generator) ->
         size = rng.integers(1, n_features)
         subset[rng.choice(n_features, size, replace=False)] = True
     return subsets
-
-
-def _chosen(losses: dict[str, FloatArray], weights: FloatArray) -> ModelChoice:
-    share = weights / weights.sum()
-    n_subsets = len(next(iter(losses.values()))) - 1
-
-    def of_rows(full: FloatArray, subsets: FloatArray) -> FloatArray:
-        both: FloatArray = (full + subsets.mean(axis=0)) / 2 if n_subsets else full
-        return both
-
-    rows = {family: of_rows(every[0], every[1:]) for family, every in losses.items()}
-    best = min(rows, key=lambda family: float(share @ rows[family]))
-    described = {}
-    for family, every in losses.items():
-        full, subsets = every[0], every[1:]
-        more = rows[family] - rows[best]
-        behind = float(share @ more)
-        described[family] = FamilyLoss(
-            full=float(share @ full),
-            subsets=float((subsets @ share).mean()) if n_subsets else float(share @ full),
-            behind=behind,
-            error=float(np.sqrt(share**2 @ (more - behind) ** 2)),
-        )
-    family = next(name for name, one in described.items() if one.behind <= one.error)
-    return ModelChoice(family, described, len(weights), n_subsets)
-
-
-def _fewer(split: Split, labels: LabelArray, weights: FloatArray | None) -> Split:
-    train, scored = split
-    if weights is not None:
-        train, scored = train[weights[train] > 0], scored[weights[scored] > 0]
-    return _thinned(train, labels, _MOST_TRAINING), _thinned(scored, labels, _MOST_JUDGED)
 
 
 def _thinned(rows: IntArray, labels: LabelArray, most: int) -> IntArray:

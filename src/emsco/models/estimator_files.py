@@ -8,7 +8,7 @@ import json
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -65,12 +65,6 @@ class EstimatorModel:
         missing = np.isnan(known)
         if missing.any():
             known = np.where(missing, self.fill, known)
-        shares[:, self.estimator.classes_] = self._ask(known)
-        if self.calibrator is not None:
-            shares = self.calibrator.apply(shares)
-        return np.round(shares, _DECIMALS)
-
-    def _ask(self, known: FloatArray) -> FloatArray:
         said = np.asarray(self.estimator.predict_proba(known), dtype=np.float64)
         expected = (len(known), len(self.estimator.classes_))
         if said.shape != expected or not np.isfinite(said).all():
@@ -79,7 +73,10 @@ class EstimatorModel:
             raise DataError(
                 f"predict_proba of {kind} must give {expected[1]} numbers a row, got {got}."
             )
-        return np.round(said, _DECIMALS)
+        shares[:, self.estimator.classes_] = np.round(said, _DECIMALS)
+        if self.calibrator is not None:
+            shares = self.calibrator.apply(shares)
+        return np.round(shares, _DECIMALS)
 
 
 _TEXT = re.compile(r"scikit-learn=([\w.+-]{1,40});base64,([A-Za-z0-9+/=]*)")
@@ -135,11 +132,22 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
     FileError
         If the text is damaged, or holds a type that is not trusted.
     """
-    _check_trusted(trusted)
+    listed = isinstance(trusted, (list, tuple)) and all(isinstance(one, str) for one in trusted)
+    if not listed:
+        raise refused("trusted", "be a list of names of types", trusted)
     match = _TEXT.fullmatch(text)
     if match is None:
         raise _damaged(where, "not written by skops")
-    content = _content(match[2], where)
+    try:
+        content = base64.b64decode(match[2], validate=True)
+        size = _unpacked(content)
+    except Exception as error:  # base64 and zipfile raise many kinds for damaged text
+        raise _damaged(where, first_line(error)) from error
+    if size > _most(len(content)):
+        raise FileError(
+            f"an estimator in {where} must unpack to at most {_most(len(content)):,} bytes, got "
+            f"{size:,}."
+        )
     skops = _skops()
     try:
         needed = _untrusted(content)
@@ -152,7 +160,12 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
             Hint(Remedy.TRUST, tuple(unknown)),
             ".",
         )
-    _warn_of_version(match[1], where)
+    if match[1] != (here := version("scikit-learn")):
+        warnings.warn(
+            f"{where} was written with scikit-learn {match[1]} and read with {here}; its "
+            "estimators may decide differently.",
+            stacklevel=3,
+        )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Trying to unpickle estimator")  # warned above, once
         try:
@@ -193,7 +206,7 @@ def estimator_from_dict(
     if fields.get("calibrator") is not None:
         calibrator = Calibrator.from_dict(fields.fields("calibrator"), n_classes)
     estimator = read_estimator(fields.text("estimator"), trusted, where)
-    if not _can_judge(estimator, n_read, n_classes) or not _judges(estimator, n_read):
+    if not _can_judge(estimator, n_read, n_classes):
         rule = f"a classifier of {n_read} inputs and {n_classes} classes at most"
         fields.refuse("estimator", rule, type(estimator).__name__)
     return EstimatorModel(estimator, inputs, fill, n_classes, calibrator, fields.text("identity"))
@@ -210,61 +223,42 @@ def rising_inputs(fields: Fields, n_inputs: int) -> IntArray:
 
 
 def _can_judge(estimator: Any, n_inputs: int, n_classes: int) -> bool:
-    """Whether an estimator takes these inputs and knows no other classes."""
+    """Whether an estimator takes these inputs and gives probabilities of these classes only."""
     classes = np.asarray(getattr(estimator, "classes_", ()))
-    return (
+    is_fitting = (
         callable(getattr(estimator, "predict_proba", None))
         and getattr(estimator, "n_features_in_", n_inputs) == n_inputs
         and classes.ndim == 1
         and classes.size > 0
         and classes.dtype.kind in "iu"
-        and bool(((classes >= 0) & (classes < n_classes)).all())
-        and bool((np.diff(classes) > 0).all())
+        and ((classes >= 0) & (classes < n_classes)).all()
+        and (np.diff(classes) > 0).all()
     )
-
-
-def _judges(estimator: Any, n_inputs: int) -> bool:
-    """Whether an estimator gives probabilities of its classes for a few rows."""
+    if not is_fitting:
+        return False
     rows = np.repeat(np.array(_PROBES)[:, None], n_inputs, axis=1)
     try:
         said = np.asarray(estimator.predict_proba(rows), dtype=np.float64)
     except Exception:  # arrays of other shapes raise many kinds
         return False
-    return said.shape == (len(rows), len(estimator.classes_)) and bool(np.isfinite(said).all())
+    return said.shape == (len(rows), len(classes)) and bool(np.isfinite(said).all())
 
 
 def _untrusted(content: bytes) -> set[str]:
     """Types in the bytes of skops that must be named as trusted."""
     schema = json.loads(zipfile.ZipFile(io.BytesIO(content)).read("schema.json"))
     untrusted = set(_skops().get_untrusted_types(data=content))
-    return untrusted | {name for name in _types_in(schema) if _UNCHECKED.fullmatch(name)}
-
-
-def _types_in(schema: Any) -> Iterator[str]:
-    """Yield the full names of all types that a description of an object names."""
     left = [schema]
     while left:
         one = left.pop()
         if isinstance(one, dict):
-            if isinstance(one.get("__module__"), str) and isinstance(one.get("__class__"), str):
-                yield f"{one['__module__']}.{one['__class__']}"
+            name = f"{one.get('__module__')}.{one.get('__class__')}"
+            if _UNCHECKED.fullmatch(name):
+                untrusted.add(name)
             left += one.values()
         elif isinstance(one, list):
             left += one
-
-
-def _content(text: str, where: str) -> bytes:
-    try:
-        content = base64.b64decode(text, validate=True)
-        size = _unpacked(content)
-    except Exception as error:  # base64 and zipfile raise many kinds for damaged text
-        raise _damaged(where, first_line(error)) from error
-    if size > _most(len(content)):
-        raise FileError(
-            f"an estimator in {where} must unpack to at most {_most(len(content)):,} bytes, got "
-            f"{size:,}."
-        )
-    return content
+    return untrusted
 
 
 def _unpacked(content: bytes) -> int:
@@ -276,21 +270,6 @@ def _unpacked(content: bytes) -> int:
 def _most(n_bytes: int) -> int:
     """Most bytes that so many may unpack to."""
     return _FREE_CONTENT + _MOST_TIMES * n_bytes
-
-
-def _check_trusted(trusted: Sequence[str]) -> None:
-    listed = isinstance(trusted, (list, tuple)) and all(isinstance(one, str) for one in trusted)
-    if not listed:
-        raise refused("trusted", "be a list of names of types", trusted)
-
-
-def _warn_of_version(written: str, where: str) -> None:
-    if written != (here := version("scikit-learn")):
-        warnings.warn(
-            f"{where} was written with scikit-learn {written} and read with {here}; its "
-            "estimators may decide differently.",
-            stacklevel=4,
-        )
 
 
 def _skops() -> Any:

@@ -6,7 +6,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
 from typing import Any
@@ -69,18 +68,6 @@ write GaussianNB().
         )
 
 
-def check_takes_weights(estimator: Any) -> None:
-    """Refuse an estimator that cannot be fitted to weighted rows."""
-    if weight_name(estimator) is None:
-        raise refused(
-            "estimator",
-            "take sample_weight in fit if rows or classes have weights",
-            estimator,
-            got=f"{brief(estimator, 80)}, which does not",
-            hint="leave the weights out or give another",
-        )
-
-
 def weight_name(estimator: Any) -> str | None:
     """Name of the sample weights in `fit`, or None if it takes none."""
     if isinstance(estimator, Pipeline):
@@ -101,7 +88,13 @@ def seeded_clone(prototype: Any, seed: int, subset: BoolArray) -> Any:
     """
     fresh = clone(prototype)
     params = fresh.get_params(deep=True)
-    owners = sorted(name for name, value in params.items() if _is_splitter(value))
+    owners = sorted(  # splitters have a random_state that is no parameter
+        name
+        for name, value in params.items()
+        if hasattr(value, "random_state")
+        and callable(getattr(value, "split", None))
+        and not hasattr(value, "get_params")
+    )
     names = sorted(name for name in params if name.split("__")[-1] == "random_state")
     number = int.from_bytes(np.packbits(subset).tobytes(), "big")
     sequence = np.random.SeedSequence([seed, len(subset), number])
@@ -139,10 +132,6 @@ def describe(value: Any) -> str:
         return f"{{{', '.join(f'{describe(k)}: {describe(v)}' for k, v in value.items())}}}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(describe, value))}]"
-    return _digest(value)
-
-
-def _digest(value: Any) -> str:
     named = getattr(value, "__qualname__", "")
     if named and "<" not in named:
         return _name(value)
@@ -157,14 +146,6 @@ def _digest(value: Any) -> str:
             value,
             got=f"{brief(value, 80)} ({error})",
         ) from None
-
-
-def _is_splitter(value: Any) -> bool:
-    return (
-        hasattr(value, "random_state")
-        and callable(getattr(value, "split", None))
-        and not hasattr(value, "get_params")
-    )
 
 
 def _name(kind: Any) -> str:
@@ -210,20 +191,19 @@ class EstimatorJob:
             except Exception as error:  # foreign code may raise anything
                 raise _says("fit every subset of the inputs", estimator, inputs, error) from error
             fill, n_classes = self.rows.fill[inputs], self.rows.n_classes
-            return self._calibrated(EstimatorModel(estimator, inputs, fill, n_classes))
-
-    def _calibrated(self, model: EstimatorModel) -> EstimatorModel:
-        rows = self.rows.calibrating
-        if rows is None or self.rows.calibration is None:
-            return model
-        # A squashed score never reaches 0 or 1, but a vote of trees does and needs some room.
-        votes = not hasattr(model.estimator, "decision_function")
-        n_rows = len(rows.labels) if rows.weights is None else float(rows.weights.sum())
-        room = {"certain": 0.5 / max(n_rows, 1)} if votes else {}
-        calibrator = Calibrator.learn(
-            self.rows.calibration, model.probabilities(rows.X), rows.labels, rows.weights, **room
-        )
-        return replace(model, calibrator=calibrator)
+            model = EstimatorModel(estimator, inputs, fill, n_classes)
+            rows = self.rows.calibrating
+            if rows is None or self.rows.calibration is None:
+                return model
+            # A squashed score never reaches 0 or 1, but a vote of trees does and needs some room.
+            votes = not hasattr(estimator, "decision_function")
+            n_rows = len(rows.labels) if rows.weights is None else float(rows.weights.sum())
+            room = {"certain": 0.5 / max(n_rows, 1)} if votes else {}
+            said = model.probabilities(rows.X)
+            calibrator = Calibrator.learn(
+                self.rows.calibration, said, rows.labels, rows.weights, **room
+            )
+            return replace(model, calibrator=calibrator)
 
 
 def _ask(model: EstimatorModel, rows: FloatArray) -> FloatArray:
@@ -279,29 +259,29 @@ class EstimatorFitter(OutcomeFitter):
         n_jobs: int | None = 1,
         cache: PathLike | None = None,
     ) -> None:
-        if rows.fitting.weights is not None:
-            check_takes_weights(prototype)
+        if rows.fitting.weights is not None and weight_name(prototype) is None:
+            raise refused(
+                "estimator",
+                "take sample_weight in fit if rows or classes have weights",
+                prototype,
+                got=f"{brief(prototype, 80)}, which does not",
+                hint="leave the weights out or give another",
+            )
         self._job = EstimatorJob(prototype, rows)
         self.n_inputs, self.n_scored = len(rows.fill), len(rows.scored)
         self.n_train = len(rows.fitting.labels)
         self._n_jobs = n_jobs
         self.cache: OutcomeCache | None = None
         if cache is not None:
-            self.cache = OutcomeCache(
-                cache, self.fingerprint, self.n_inputs, self.n_scored, rows.n_classes
-            )
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A digest of everything that affects outcomes: rows, classifier, seed, calibration."""
-        rows = self._job.rows
-        arrays = [rows.scored, rows.fill]
-        for part in filter(None, (rows.fitting, rows.calibrating)):
-            arrays += [part.X, part.labels.astype(np.float64)]
-            arrays += [] if part.weights is None else [part.weights]
-        words = [describe(self._job.prototype), str(rows.calibration)]
-        words += [str(rows.seed), str(rows.n_classes)]
-        return fingerprint(*arrays, np.array(words))
+            # A digest of everything that affects outcomes: rows, classifier, seed, calibration.
+            arrays = [rows.scored, rows.fill]
+            for part in filter(None, (rows.fitting, rows.calibrating)):
+                arrays += [part.X, part.labels.astype(np.float64)]
+                arrays += [] if part.weights is None else [part.weights]
+            words = [describe(prototype), str(rows.calibration)]
+            words += [str(rows.seed), str(rows.n_classes)]
+            digest = fingerprint(*arrays, np.array(words))
+            self.cache = OutcomeCache(cache, digest, self.n_inputs, self.n_scored, rows.n_classes)
 
     def outcomes(self, subsets: BoolArray, report: Report | None = None) -> Outcomes:
         """Fit each subset; return the answers of its model for the scored rows.

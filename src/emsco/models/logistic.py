@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco._base.typing import BoolArray, FloatArray
 from emsco._kernels.logistic import advance_models, start_models, turn_hessian
 from emsco.errors import DataError, Parameter
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
@@ -89,26 +89,6 @@ class LogisticFitter:
     def _fit(self, subsets: BoolArray, at_zero: _Expansion, at_full: _Expansion) -> ModelBatch:
         batch = ModelBatch.from_subsets(subsets, self._n_classes)
         places, sizes = batch.parameters
-        self._start(batch, places, sizes, at_zero, at_full)
-        live = np.arange(len(batch.passes))
-        for _ in range(MOST_PASSES):
-            if not live.size:
-                break
-            add_up(self._shards, batch, live)
-            live = live[: self._advance(batch, places, sizes, live, at_zero[1])]
-        if live.size:
-            warn_unconverged(live.size, len(batch.passes), batch.norm[live].max())
-        check_finite(batch.models.coefs)
-        return batch
-
-    def _start(
-        self,
-        batch: ModelBatch,
-        places: IntArray,
-        sizes: IntArray,
-        at_zero: _Expansion,
-        at_full: _Expansion,
-    ) -> None:
         start_models(
             *at_zero,
             0.5 * self._n_classes,  # bound on the curvature, relative to that at zero
@@ -122,36 +102,37 @@ class LogisticFitter:
             batch.slope,
             batch.hessian,
         )
-
-    def _advance(
-        self,
-        batch: ModelBatch,
-        places: IntArray,
-        sizes: IntArray,
-        live: IntArray,
-        hessian_at_zero: FloatArray,
-    ) -> int:
-        """Step with the live models; move those that go on to the front of `live`, count them."""
-        return advance_models(
-            self._penalty,
-            batch.n_directions,
-            self._tolerance,
-            hessian_at_zero,
-            self._mixing,
-            live,
-            places,
-            sizes,
-            batch.models.coefs,
-            batch.gradient,
-            batch.hessian,
-            batch.step,
-            batch.slope,
-            batch.norm,
-            batch.fine,
-            batch.curved,
-            batch.passes,
-            self._scratch(),
-        )
+        live = np.arange(len(batch.passes))
+        for _ in range(MOST_PASSES):
+            if not live.size:
+                break
+            add_up(self._shards, batch, live)
+            # Each live model takes a step; those that go on move to the front of `live`.
+            n_live = advance_models(
+                self._penalty,
+                batch.n_directions,
+                self._tolerance,
+                at_zero[1],
+                self._mixing,
+                live,
+                places,
+                sizes,
+                batch.models.coefs,
+                batch.gradient,
+                batch.hessian,
+                batch.step,
+                batch.slope,
+                batch.norm,
+                batch.fine,
+                batch.curved,
+                batch.passes,
+                self._scratch(),
+            )
+            live = live[:n_live]
+        if live.size:
+            warn_unconverged(live.size, len(batch.passes), batch.norm[live].max())
+        check_finite(batch.models.coefs)
+        return batch
 
     def _scratch(self) -> FloatArray:
         """Room for the kernel that turns Hessians."""

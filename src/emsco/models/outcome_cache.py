@@ -137,16 +137,14 @@ class OutcomeCache:
             self._where.update((key.tobytes(), (batch, i)) for i, key in enumerate(batch.keys))
             self._last_batch = batch.number
 
-    def _checked(self, rows: AnyArray) -> AnyArray:
-        """Refuse classes that there are not, and confidences that are no numbers."""
-        are_finite = np.isfinite(rows["confidence"]).all()
-        if not are_finite or (rows["winner"] >= self._n_classes).any():
-            raise self._place.damaged("has outcomes that no model of this problem gives")
-        return rows
-
     def _rows(self, store: Store, batch: Batch) -> AnyArray:
+        """Rows of a batch, read and checked unless it was used lately."""
         if batch.number not in self._loaded:
-            self._loaded[batch.number] = self._checked(store.rows(batch))
+            rows = store.rows(batch)
+            are_finite = np.isfinite(rows["confidence"]).all()
+            if not are_finite or (rows["winner"] >= self._n_classes).any():
+                raise self._place.damaged("has outcomes that no model of this problem gives")
+            self._loaded[batch.number] = rows
             if len(self._loaded) > _KEPT:
                 self._loaded.popitem(last=False)
         self._loaded.move_to_end(batch.number)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -91,7 +90,10 @@ class SplineBasis:
             fields.refuse(name, f"a list of knots for each of {n_inputs} inputs", lists)
         rule = f"lists of none, or {_FEWEST} or more numbers that go up"
         for one in lists:
-            if not isinstance(one, list) or not _are_knots(one, largest):
+            are_numbers = isinstance(one, list) and all(
+                type(knot) in (int, float) and abs(knot) <= largest for knot in one
+            )
+            if not are_numbers or (one and (len(one) < _FEWEST or (np.diff(one) <= 0).any())):
                 fields.refuse(name, rule, one)
         return cls(tuple(np.array(one, dtype=np.float64) for one in lists))
 
@@ -117,21 +119,10 @@ def _bend(x: FloatArray, knots: FloatArray, j: int) -> FloatArray:
     """One column that is curved between the knots, and straight beyond them."""
     first, start, before, last = knots[0], knots[j], knots[-2], knots[-1]
     inside = np.clip(x, first, last)
-
-    def rise(knot: float, factor: float) -> FloatArray:
-        cubes: FloatArray = factor * np.maximum(inside - knot, 0.0) ** 3
-        return cubes
-
-    curve = rise(start, 1.0) - rise(before, (last - start) / (last - before))
+    curve = np.maximum(inside - start, 0.0) ** 3
+    curve -= (last - start) / (last - before) * np.maximum(inside - before, 0.0) ** 3
     slope = 3 * (last - start) * (before - start)
     # Beyond the last knot the cubes would cancel to a line, and lose all digits far out.
     straight = slope * np.maximum(x - last, 0.0)
     bent: FloatArray = (curve + straight) / (last - first) ** 2
     return bent
-
-
-def _are_knots(given: Sequence[Any], largest: float) -> bool:
-    if not given:
-        return True
-    plain = all(type(one) in (int, float) and abs(one) <= largest for one in given)
-    return plain and len(given) >= _FEWEST and bool((np.diff(given) > 0).all())

@@ -9,7 +9,7 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco._kernels.boosting import BLANK, Growth, Rows, Scratch, Trees, boost
 from emsco._kernels.trees import trace_trees
 from emsco.models.batches import n_outputs_of
@@ -146,13 +146,44 @@ def train_trees(
     """
     baseline = _baseline(rows, n_classes)
     if len(np.unique(rows.labels)) == 1:
-        return _ensemble(n_classes, baseline, fill, np.zeros(len(baseline)), {})
+        size = replace(size, rounds=0)  # the baseline says it all
     trees, rounds, _ = _boosted(rows, None, bins, baseline, size, 0)
     # Trees come round after round; an ensemble has them output after output.
     n_outputs = len(baseline)
     order = np.arange(rounds * n_outputs).reshape(rounds, n_outputs).T.ravel()
-    trees_of = np.full(n_outputs, rounds)
-    return _ensemble(n_classes, baseline, fill, trees_of, _arrays(trees, order, bins))
+    # An ensemble has its nodes in pre-order.
+    sizes = trees.n_nodes[order]
+    there = np.arange(trees.inputs.shape[1]) < sizes[:, None]
+    inputs, cuts, blank_left, left, values = (one[order][there] for one in trees[:5])
+    starts, is_leaf = np.concatenate([[0], np.cumsum(sizes)]), inputs < 0
+    children = left.astype(np.int64)
+    placed, n_below = np.empty((2, len(inputs)), dtype=np.int64)
+    trace_trees(starts, children, children + 1, is_leaf, placed, n_below)
+    splits = np.flatnonzero(~is_leaf[placed])
+    nodes = placed[splits]
+    inputs, cuts = inputs[nodes].astype(np.int64), cuts[nodes].astype(np.int64)
+    # It has used cuts only. Beyond all values, known ones go left and blank ones right.
+    known = cuts < bins.counts[inputs] - 1
+    used = [np.unique(cuts[known & (inputs == i)]) for i in range(len(bins))]
+    n_cuts = np.array([len(of_input) for of_input in used], dtype=np.int64)
+    cut_of = n_cuts[inputs]
+    for i, of_input in enumerate(used):
+        here = known & (inputs == i)
+        cut_of[here] = np.searchsorted(of_input, cuts[here])
+    return TreeEnsemble(
+        n_classes=n_classes,
+        baseline=baseline,
+        fill=fill,
+        n_cuts=n_cuts,
+        cuts=np.concatenate([bins.cuts[i][of_input] for i, of_input in enumerate(used)]),
+        trees_of=np.full(n_outputs, rounds),
+        n_leaves=n_below[starts[:-1]].astype(np.uint8),
+        leaves=values[placed[is_leaf[placed]]].astype(np.float32),
+        inputs=inputs.astype(np.int16),
+        cut_of=cut_of.astype(np.uint8),
+        blank_left=blank_left[nodes].astype(np.bool_),
+        n_left=n_below[splits + 1].astype(np.uint8),
+    )
 
 
 def loss_by_round(
@@ -233,55 +264,6 @@ def _started(rows: BinnedRows, baseline: FloatArray) -> Rows:
     """Rows with their logits before the first tree."""
     logits = np.repeat(baseline[:, None], len(rows.labels), axis=1)
     return Rows(rows.codes, rows.labels, rows.weights, logits)
-
-
-def _ensemble(
-    n_classes: int,
-    baseline: FloatArray,
-    fill: FloatArray,
-    trees_of: AnyArray,
-    arrays: dict[str, AnyArray],
-) -> TreeEnsemble:
-    none: AnyArray = np.zeros(0)
-    empty = dict.fromkeys(("cuts", "n_leaves", "leaves"), none)
-    empty |= dict.fromkeys(("inputs", "cut_of", "blank_left", "n_left"), none)
-    empty |= {"n_cuts": np.zeros(len(fill))}
-    return TreeEnsemble(
-        n_classes=n_classes, baseline=baseline, fill=fill, trees_of=trees_of, **empty | arrays
-    )
-
-
-def _arrays(trees: Trees, order: IntArray, bins: Bins) -> dict[str, AnyArray]:
-    """Arrays of an ensemble: the trees in this order, nodes in pre-order, used cuts only."""
-    sizes = trees.n_nodes[order]
-    there = np.arange(trees.inputs.shape[1]) < sizes[:, None]
-    inputs, cuts, blank_left, left, values = (one[order][there] for one in trees[:5])
-    starts, is_leaf = np.concatenate([[0], np.cumsum(sizes)]), inputs < 0
-    children = left.astype(np.int64)
-    placed, n_below = np.empty((2, len(inputs)), dtype=np.int64)
-    trace_trees(starts, children, children + 1, is_leaf, placed, n_below)
-    splits = np.flatnonzero(~is_leaf[placed])
-    nodes = placed[splits]
-    inputs, cuts = inputs[nodes].astype(np.int64), cuts[nodes].astype(np.int64)
-    known = (
-        cuts < bins.counts[inputs] - 1
-    )  # beyond all values: known ones go left, blank ones right
-    used = [np.unique(cuts[known & (inputs == i)]) for i in range(len(bins))]
-    n_cuts = np.array([len(of_input) for of_input in used], dtype=np.int64)
-    cut_of = n_cuts[inputs]
-    for i, of_input in enumerate(used):
-        here = known & (inputs == i)
-        cut_of[here] = np.searchsorted(of_input, cuts[here])
-    return {
-        "n_cuts": n_cuts,
-        "cuts": np.concatenate([bins.cuts[i][of_input] for i, of_input in enumerate(used)]),
-        "n_leaves": n_below[starts[:-1]],
-        "leaves": values[placed[is_leaf[placed]]],
-        "inputs": inputs,
-        "cut_of": cut_of,
-        "blank_left": blank_left[nodes],
-        "n_left": n_below[splits + 1],
-    }
 
 
 BoostedModel: TypeAlias = tuple[TreeEnsemble, Calibrator | None]
@@ -388,27 +370,21 @@ class SizeChoice:
 
     def for_subset(self, subset: BoolArray) -> BoostingSize:
         """Size of a model that answers for one subset of the inputs alone."""
-        if self._is_few and not subset.all():
-            features = self._job.input_feature
+        job = self._job
+        if job.n_fitting < _FEW and not subset.all():
+            features = job.input_feature
             share = len(np.unique(features[subset])) / len(np.unique(features))
             return self.for_subset(np.ones_like(subset)).for_share(share)
         if (key := subset.tobytes()) not in self._of_subsets:
-            self._of_subsets[key] = self._chosen(np.flatnonzero(subset))
+            inputs, n_classes = np.flatnonzero(subset), job.rows.n_classes
+            size, bins = BoostingSize.for_own(job.n_fitting, n_classes), job.bins.some(inputs)
+            losses = [
+                loss_by_round(rows.some(inputs), held.some(inputs), bins, n_classes, size)
+                for rows, held in self.parts
+            ]
+            n_held = job.n_fitting * max(len(losses), 1) / _PARTS
+            self._of_subsets[key] = _stopped(size, losses, _TOLERATED / n_held)
         return self._of_subsets[key]
-
-    def _chosen(self, inputs: IntArray) -> BoostingSize:
-        job = self._job
-        size, bins = BoostingSize.for_own(job.n_fitting, job.rows.n_classes), job.bins.some(inputs)
-        losses = [
-            loss_by_round(rows.some(inputs), held.some(inputs), bins, job.rows.n_classes, size)
-            for rows, held in self.parts
-        ]
-        n_held = job.n_fitting * max(len(losses), 1) / _PARTS
-        return _stopped(size, losses, _TOLERATED / n_held)
-
-    @property
-    def _is_few(self) -> bool:
-        return self._job.n_fitting < _FEW
 
     @cached_property
     def parts(self) -> list[tuple[BinnedRows, BinnedRows]]:

@@ -56,7 +56,18 @@ class Bins:
         [2.0]
         """
         step = -(-len(rows) // _SAMPLE)
-        return cls(tuple(_cuts(column, most) for column in rows[::step].T))
+        cuts = []
+        for column in rows[::step].T:
+            values = np.unique(column)
+            if len(values) > most:
+                shares = np.linspace(0, 1, most + 1)[1:-1]
+                cuts.append(np.unique(np.quantile(column, shares, method="midpoint")))
+            else:
+                # The middle of two neighbours may be rounded to the upper one, which must stay
+                # above it.
+                middle = values[:-1] + (values[1:] - values[:-1]) / 2
+                cuts.append(np.where(middle < values[1:], middle, values[:-1]))
+        return cls(tuple(cuts))
 
     def __len__(self) -> int:
         """Number of inputs."""
@@ -77,17 +88,6 @@ class Bins:
         for i, cuts in enumerate(self.cuts):
             codes[i] = np.searchsorted(cuts, rows[:, i])
         return codes
-
-
-def _cuts(column: FloatArray, most: int) -> FloatArray:
-    values = np.unique(column)
-    if len(values) > most:
-        shares = np.linspace(0, 1, most + 1)[1:-1]
-        return np.unique(np.quantile(column, shares, method="midpoint"))
-    # The middle of two neighbours may be rounded to the upper one, which must stay above it.
-    middle = values[:-1] + (values[1:] - values[:-1]) / 2
-    cuts: FloatArray = np.where(middle < values[1:], middle, values[:-1])
-    return cuts
 
 
 MOST_CUTS = 254  # of an input, so that a code fits into a byte
@@ -313,7 +313,11 @@ class TreeEnsemble:
         n_trees = sum(trees_of)
         n_leaves = fields.whole("n_all_leaves", n_trees, min(n_trees * MOST_LEAVES, _MOST_IN_ALL))
         sizes = {"n_leaves": n_trees, "leaves": n_leaves}
-        _check_room(fields, n_leaves, sum(n_cuts))
+        # Refuse arrays that claim far more values than trees could pack into their text.
+        n_bytes = n_leaves * sum(np.dtype(kind).itemsize for kind in _TYPES.values())
+        packed = sum(len(fields.text(name)) for name in ("cuts", *_TYPES))
+        if n_bytes + 8 * sum(n_cuts) > (most := _FREE_BYTES + _MOST_TIMES * packed):
+            fields.refuse("n_all_leaves", f"trees that unpack to at most {most:,} bytes", n_leaves)
         arrays = {
             name: unpack_array(fields, name, sizes.get(name, n_leaves - n_trees), kind)
             for name, kind in _TYPES.items()
@@ -401,11 +405,3 @@ class TreeEnsemble:
             right=(bits[2] - bits[1]).astype(kind),
             known_left=self.cut_of == self.n_cuts[self.inputs],
         )
-
-
-def _check_room(fields: Fields, n_leaves: int, n_cuts: int) -> None:
-    """Refuse packed arrays that claim far more values than trees could pack into their text."""
-    n_bytes = n_leaves * sum(np.dtype(kind).itemsize for kind in _TYPES.values()) + 8 * n_cuts
-    packed = sum(len(fields.text(name)) for name in ("cuts", *_TYPES))
-    if n_bytes > (most := _FREE_BYTES + _MOST_TIMES * packed):
-        fields.refuse("n_all_leaves", f"trees that unpack to at most {most:,} bytes", n_leaves)
