@@ -122,6 +122,10 @@ class _Message:
     parts: tuple[Part, ...]
     args: tuple[object, ...]
 
+    def __init__(self, *parts: Part) -> None:
+        super().__init__("".join(map(str, parts)))  # type: ignore[call-arg]  # an exception's
+        self.parts = parts
+
     @property
     def hint(self) -> Hint | None:
         """The way out that the message names, if Python and the command line word it apart."""
@@ -159,17 +163,9 @@ class EMSCOError(_Message, Exception):
         The message, in pieces. `hint` is the way out among them, if there is one.
     """
 
-    def __init__(self, *parts: Part) -> None:
-        super().__init__("".join(map(str, parts)))
-        self.parts = parts
-
 
 class EMSCOWarning(_Message, UserWarning):
     """A warning whose message has parts, as those of errors have."""
-
-    def __init__(self, *parts: Part) -> None:
-        super().__init__("".join(map(str, parts)))
-        self.parts = parts
 
 
 class DeploymentWarning(EMSCOWarning):

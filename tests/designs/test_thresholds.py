@@ -365,13 +365,6 @@ def test_searched_thresholds_are_distinct_confidences_and_fit_into_genes(
 # Levels of designs
 
 
-def test_choices_are_counted_as_they_are_listed():
-    for n_stages in (1, 2, 3):
-        early, last = FOUR_LEVELS.early, FOUR_LEVELS.last
-        listed = list(product(*[early] * (n_stages - 1), last))
-        assert FOUR_LEVELS.n_choices(n_stages) == len(listed) == 3 ** (n_stages - 1) * 2
-
-
 @pytest.mark.parametrize("allow_exclusion", [False, True])
 @pytest.mark.parametrize("first", [None, 1])
 @pytest.mark.parametrize("max_stages", [1, 2, 3])

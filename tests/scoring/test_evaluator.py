@@ -424,9 +424,7 @@ def test_a_grid_of_one_threshold_scores_as_the_threshold_itself():
     plain = bench.evaluator(MAX_STAGES, 0.7)
     single = bench.evaluator(MAX_STAGES, ThresholdGrid.single(np.full(3, 0.7)))
     assert plain.score(stages).exits.tolist() == single.score(stages).exits.tolist()
-    assert single.thresholds.tolist() == [0.7] * 3
-    with pytest.raises(RuntimeError, match=r"^the stages have thresholds of their own\.$"):
-        _ = bench.evaluator(MAX_STAGES, grid_of(3)).thresholds
+    assert single.grid.thresholds.tolist() == [[0.7] * 3]
 
 
 def test_subsets_are_listed_once_whatever_the_levels():

@@ -24,7 +24,6 @@ from emsco.search.finishing import (
     MOST_SUBSETS,
     Refinement,
     RefinementEnd,
-    _halving,
     chains_of,
     finish_search,
     order_by_budget,
@@ -96,9 +95,14 @@ def test_what_budgets_would_choose_comes_first_the_most_different_leading():
 
 
 def test_costs_are_halved_and_each_comes_once():
-    assert _halving(8).tolist() == [0, 4, 2, 6, 1, 5, 3, 7]
-    assert all(sorted(_halving(n)) == list(range(n)) for n in range(40))
-    assert _halving(5)[0] == 0
+    def order_of(n):
+        correct = np.full((n, 1), 90)
+        scores = Scores(100, correct, correct, np.arange(n) * 100)
+        return order_by_worth(scores, scores[[0]]).tolist()
+
+    assert order_of(8) == [0, 4, 2, 6, 1, 5, 3, 7]
+    assert all(sorted(order_of(n)) == list(range(n)) for n in range(1, 40))
+    assert order_of(5)[0] == 0
 
 
 def test_all_features_are_among_the_subsets_and_the_first_design_always_is():

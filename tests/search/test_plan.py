@@ -24,7 +24,7 @@ from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits, Scores
-from emsco.search import plan, proof
+from emsco.search import plan
 from emsco.search.exact.spaces import SingleThresholdSpace
 from emsco.search.plan import SearchPlan, duration, exact_seconds, plan_search, readable
 from emsco.search.problem import Problem
@@ -102,7 +102,7 @@ def every_design(n_features, max_stages) -> np.ndarray:
 def clock(monkeypatch):
     """A clock that advances by one second each time exact search reads it."""
     seconds = count(100.0)
-    monkeypatch.setattr(proof, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr(plan, "perf_counter", lambda: next(seconds))
 
 
 # The choice
@@ -389,7 +389,7 @@ def test_the_note_follows_the_reason_to_stop(problem):
 
 def test_large_spaces_are_warmed_up_and_give_the_same_front(problem, monkeypatch):
     cold, watcher = run(problem), Watcher()
-    monkeypatch.setattr(proof, "_LARGE", 0)
+    monkeypatch.setattr(plan, "_LARGE", 0)
     warm = run(problem, watcher=watcher)
     assert watcher.began == [("first designs", 4), ("exact", 5)]
     assert [record.generation for record in warm.records] == [0, 1, 2, 3, 4, 5]
@@ -456,7 +456,7 @@ def test_a_time_limit_ends_exact_search_with_what_is_known(problem, clock, time_
 
 
 def test_a_time_limit_during_the_first_designs_leaves_nothing_proven(problem, monkeypatch):
-    monkeypatch.setattr(proof, "_LARGE", 0)
+    monkeypatch.setattr(plan, "_LARGE", 0)
     result = run(problem, time_limit=1e-9)
     check_unproven(problem, result)
     assert len(result.records) == 1

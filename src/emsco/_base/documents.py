@@ -59,7 +59,13 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
     final = Path(os.fspath(path)).resolve()
     writer = f"{os.getpid()}-{threading.get_ident()}"
     unfinished = final.with_name(f"{final.name}.{writer}{UNFINISHED}")
-    _remove_left(final)
+    # Remove what killed processes have left, if nobody has written to it for a day: a process on
+    # another machine may be at work.
+    left = re.compile(rf"{re.escape(final.name)}\.\d+-\d+{re.escape(UNFINISHED)}")
+    with suppress(OSError):
+        for other in final.parent.iterdir():
+            if left.fullmatch(other.name) and time.time() - other.stat().st_mtime > _LEFT:
+                other.unlink()
     try:
         with unfinished.open("wb") as file:
             yield file
@@ -71,7 +77,12 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    _sync(final.parent)
+    with suppress(OSError):  # flush the names in the folder, if the system lets it be opened
+        handle = os.open(final.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def write_document(path: PathLike, kind: str, form: int, body: Mapping[str, Any]) -> None:
@@ -167,7 +178,13 @@ def parse_json(content: bytes | str, hook: PairsHook | None = None, **settings: 
     >>> parse_json('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
     """
-    _check_memory(content)
+    # Values may take many times the size of their text, such as a million empty lists.
+    if len(content) * max(_BYTES_OF_SIGN.values()) > _FREE_BYTES:
+        text = content.decode("latin-1") if isinstance(content, bytes) else content
+        taken = sum(each * text.count(sign) for sign, each in _BYTES_OF_SIGN.items())
+        if taken > _FREE_BYTES + _BYTES_PER_BYTE * len(text):
+            many = f"{taken // 2**20:,} MB of memory, for {len(text):,} bytes"
+            raise ValueError(f"its values would take {many}")
     try:
         return json.loads(content, object_pairs_hook=hook, parse_int=_parse_whole, **settings)
     except RecursionError:
@@ -298,17 +315,6 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def _check_memory(content: bytes | str) -> None:
-    """Refuse a text whose values would take many times its size, such as a million empty lists."""
-    if len(content) * max(_BYTES_OF_SIGN.values()) <= _FREE_BYTES:
-        return
-    text = content.decode("latin-1") if isinstance(content, bytes) else content
-    taken = sum(each * text.count(sign) for sign, each in _BYTES_OF_SIGN.items())
-    if taken > _FREE_BYTES + _BYTES_PER_BYTE * len(text):
-        many = f"{taken // 2**20:,} MB of memory, for {len(text):,} bytes"
-        raise ValueError(f"its values would take {many}")
-
-
 def _parse_whole(text: str) -> int:
     if len(text) > _MOST_DIGITS:
         raise ValueError(f"a number has {len(text):,} digits")
@@ -334,28 +340,6 @@ def _about(kind: str, form: int) -> dict[str, Any]:
 def _canonical(body: Any, *, allow_nan: bool = True) -> str:
     """Return the text of a body that its checksum is of."""
     return _ENCODERS[allow_nan].encode(body)
-
-
-def _remove_left(final: Path) -> None:
-    """Remove what killed processes have left of a file.
-
-    Only files that nobody has written to for a day: a process on another machine may be at work.
-    """
-    left = re.compile(rf"{re.escape(final.name)}\.\d+-\d+{re.escape(UNFINISHED)}")
-    with suppress(OSError):
-        for file in final.parent.iterdir():
-            if left.fullmatch(file.name) and time.time() - file.stat().st_mtime > _LEFT:
-                file.unlink()
-
-
-def _sync(folder: Path) -> None:
-    """Flush the names in a folder to the disk, if the system lets a folder be opened."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def pack_array(array: AnyArray) -> str:

@@ -154,23 +154,22 @@ class Expected:
     @classmethod
     def from_dict(cls, fields: Fields) -> Self:
         """Read the values that `to_lists` gave from a file and check them."""
-        return cls(*(_estimate(fields, name) for name in _NAMES))
+        estimates = []
+        for name in _NAMES:
+            numbers = fields.items(name)
+            if len(numbers) != 3 or not all(map(is_number, numbers)):
+                fields.refuse(name, "three numbers", numbers)
+            value, low, high = map(float, numbers)
+            if not 0 <= low <= value <= high:
+                fields.refuse(name, "a value between its limits", numbers)
+            if high > (most := _LARGEST if name == "cost" else 1):
+                fields.refuse(name, f"at most {most:g}", numbers)
+            estimates.append(Estimate(value, low, high))
+        return cls(*estimates)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return plain values with their names, for a reader."""
         return {name: getattr(self, name)._asdict() for name in _NAMES}
-
-
-def _estimate(fields: Fields, name: str) -> Estimate:
-    numbers = fields.items(name)
-    if len(numbers) != 3 or not all(map(is_number, numbers)):
-        fields.refuse(name, "three numbers", numbers)
-    value, low, high = map(float, numbers)
-    if not 0 <= low <= value <= high:
-        fields.refuse(name, "a value between its limits", numbers)
-    if high > (most := _LARGEST if name == "cost" else 1):
-        fields.refuse(name, f"at most {most:g}", numbers)
-    return Estimate(value, low, high)
 
 
 def metric_name(metric: str) -> str:

@@ -30,7 +30,7 @@ class SafeConsole(Console):
             yield segment if text == segment.text else Segment(text, segment.style)
 
 
-_QUIET = 30.0  # seconds without a line before a log gets the next one
+QUIET = 30.0  # seconds without a line before a log gets the next one
 
 
 class JobProgress:
@@ -71,7 +71,7 @@ class JobProgress:
             return
         if what:
             self._bar.console.print(f"{done} of {total}: {what}", highlight=False, markup=False)
-        elif monotonic() - self._said >= _QUIET:
+        elif monotonic() - self._said >= QUIET:
             self._said = monotonic()
             line = f"{self._what}: {done} of {total}"
             self._bar.console.print(line, highlight=False, markup=False)
@@ -102,33 +102,6 @@ class RowProgress:
         self._bar.update(self._task, completed=n_rows)
         if n_rows:
             self._bar.start()
-
-
-class ProgressLog:
-    """Occasional lines in a log, where a progress bar would not be seen."""
-
-    def __init__(self, bar: Any) -> None:
-        self._bar = bar
-        self._began = self._said = monotonic()
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether the console would draw the bar only at its end."""
-        console = self._bar.console
-        return not console.is_jupyter and (not console.is_terminal or console.is_dumb_terminal)
-
-    def now_and_then(self) -> None:
-        """Print the progress if the last line was a while ago."""
-        now = monotonic()
-        if now - self._said < _QUIET or not self.is_needed:
-            return
-        self._said = now
-        task = self._bar.tasks[-1]
-        step = task.fields["step"]
-        step += f" {task.completed:g} of {task.total:g}" if task.total else ""
-        parts = [step, *([task.description] if task.description else [])]
-        line = f"after {now - self._began:.0f} s: {', '.join(parts)}"
-        self._bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def new_bar(step: str, width: int) -> Any:

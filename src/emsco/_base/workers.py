@@ -82,7 +82,9 @@ class Workers:
                 if report:
                     report(done, len(tasks))
             return
-        futures = [self._pool().submit(job, task) for task in tasks]
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="emsco")
+        futures = [self._threads.submit(job, task) for task in tasks]
         try:
             for done, future in enumerate(futures, start=1):
                 future.result()
@@ -102,11 +104,6 @@ class Workers:
 
         self.run(keep, range(len(tasks)))
         return results
-
-    def _pool(self) -> ThreadPoolExecutor:
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="emsco")
-        return self._threads
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -157,11 +157,13 @@ class FeatureCosts:
         by_name, prices = split_prices(by_name)
         if names is None:
             table: tuple[str, ...] = ()
-            features = _in_given_order(by_name, members)
+            if missing := [name for name in members if name not in by_name]:
+                raise _costs_must(f"have a cost for every group, got none for {some(missing)}.")
+            features = {name: members.get(name, (name,)) for name in by_name}
         else:
-            group_of = _group_of_columns(members)
+            group_of = {column: name for name, columns in members.items() for column in columns}
             table = without_prices(tuple(map(str, names)), prices, {*by_name, *group_of})
-            features = _in_table_order(by_name, members, table)
+            features = _in_table_order(by_name, members, group_of, table)
         made = cls(
             names=tuple(features),
             costs=np.array([by_name[name] for name in features], dtype=object),
@@ -202,10 +204,9 @@ class FeatureCosts:
             if column not in given and (prefix := next(starts, None)) is not None:
                 groups[prefix].append(column)
         if empty := [name for name in given if name in groups and not groups[name]]:
-            raise CostsError(
-                Parameter("costs"),
-                f" must name columns of the data ({some(names)}) or their beginnings before "
-                f"{separator!r}, got {some(empty)}.",
+            raise _costs_must(
+                f"name columns of the data ({some(names)}) or their beginnings before "
+                f"{separator!r}, got {some(empty)}."
             )
         return cls.from_mapping(given, names, groups)
 
@@ -240,14 +241,11 @@ class FeatureCosts:
             parsed = parse_costs(text, is_json, () if names is None else tuple(map(str, names)))
         except OSError as error:
             why = error.strerror or error
-            raise CostsError(
-                Parameter("costs"), f" must be a file that can be read, got {path} ({why})."
-            ) from None
+            raise _costs_must(f"be a file that can be read, got {path} ({why}).") from None
         except (csv.Error, RecursionError, ValueError) as error:  # also bad UTF-8 and JSON
-            raise CostsError(
-                Parameter("costs"),
-                " must be CSV with the columns feature and cost, JSON, or one line of "
-                f"numbers, got {path}: {error}.",
+            raise _costs_must(
+                "be CSV with the columns feature and cost, JSON, or one line of "
+                f"numbers, got {path}: {error}."
             ) from None
         if isinstance(parsed.costs, list):
             return cls.from_array(parsed.costs, names)
@@ -471,6 +469,10 @@ class FeatureCosts:
 CostsLike: TypeAlias = FeatureCosts | Mapping[str, Any] | ArrayLike | None
 
 
+def _costs_must(rule: str) -> CostsError:
+    return CostsError(Parameter("costs"), f" must {rule}")
+
+
 def _numbers(name: str, given: ArrayLike) -> FloatArray:
     """Return a locked copy of numbers."""
     try:
@@ -483,26 +485,19 @@ def _numbers(name: str, given: ArrayLike) -> FloatArray:
 def _check_costs(costs: FloatArray, names: tuple[str, ...], may_be_free: bool) -> None:
     """Refuse costs that are not one number per feature, or all 0 unless there are others."""
     if costs.ndim != 1:
-        raise CostsError(
-            Parameter("costs"),
-            f" must be one number per feature, got an array of shape {costs.shape}.",
-        )
+        raise _costs_must(f"be one number per feature, got an array of shape {costs.shape}.")
     if len(costs) != len(names):
-        raise CostsError(
-            Parameter("costs"),
-            f" must have one entry for each of the {len(names)} features, got {len(costs)}.",
+        raise _costs_must(
+            f"have one entry for each of the {len(names)} features, got {len(costs)}."
         )
     if len(set(names)) < len(names):
         raise CostsError(f"feature names must differ, got {some(names)}.")
     if bad := np.flatnonzero(~((costs >= 0) & np.isfinite(costs))).tolist():
-        raise CostsError(
-            Parameter("costs"),
-            f" must be finite and at least 0, got {costs[bad[0]]:g} for feature {names[bad[0]]!r}.",
+        raise _costs_must(
+            f"be finite and at least 0, got {costs[bad[0]]:g} for feature {names[bad[0]]!r}."
         )
     if costs.max(initial=0) > LARGEST_COST:
-        raise CostsError(
-            Parameter("costs"), f" must be at most {LARGEST_COST:g}, got {costs.max():g}."
-        )
+        raise _costs_must(f"be at most {LARGEST_COST:g}, got {costs.max():g}.")
     if not may_be_free and not (costs > 0).any():
         raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")
 
@@ -543,10 +538,9 @@ def _split_groups(
         given[name] = cost
         if isinstance(cost, Mapping):
             if set(cost) not in ({"cost"}, {"cost", "columns"}) or name in members:
-                raise CostsError(
-                    Parameter("costs"),
-                    f" must be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
-                    f"{brief(dict(cost))} for {name!r}.",
+                raise _costs_must(
+                    f"be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
+                    f"{brief(dict(cost))} for {name!r}."
                 )
             given[name] = cost["cost"]
             if "columns" in cost:
@@ -561,33 +555,6 @@ def _split_groups(
     return given, owned
 
 
-def _check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str, str]) -> None:
-    """Refuse costs and groups that do not fit a table with columns `names`."""
-    there, groups = set(names), set(group_of.values())
-    if strange := [column for column in group_of if column not in there]:
-        raise CostsError(
-            f"groups must hold columns of the data ({some(names)}), got {strange[0]!r} in group "
-            f"{group_of[strange[0]]!r}{_hint(names) or what_was_meant(strange[0], names)}"
-        )
-    if taken := [name for name in groups if name in there and group_of.get(name) != name]:
-        raise CostsError(
-            f"a group must not have the name of a column outside it, got {taken[0]!r}."
-        )
-    if inside := [name for name in given if name in group_of and name not in groups]:
-        raise CostsError(
-            Parameter("costs"),
-            f" must name a group, not a column in it, got {inside[0]!r} of group "
-            f"{group_of[inside[0]]!r}.",
-        )
-    if unknown := [name for name in given if name not in there and name not in groups]:
-        features = tuple(dict.fromkeys(group_of.get(column, column) for column in names))
-        raise CostsError(
-            Parameter("costs"),
-            f" must name features of the data ({some(features)}), got {some(unknown)}"
-            f"{_hint(names) or what_was_meant(unknown[0], features)}",
-        )
-
-
 def _hint(names: tuple[str, ...]) -> str:
     """Return advice on names if the columns of the data have none of their own."""
     if not names or names[0] != "x0":
@@ -598,29 +565,36 @@ def _hint(names: tuple[str, ...]) -> str:
     )
 
 
-def _group_of_columns(groups: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Return the group of each column that is in one."""
-    return {column: name for name, columns in groups.items() for column in columns}
-
-
-def _in_given_order(
-    given: dict[str, Any], groups: dict[str, tuple[str, ...]]
-) -> dict[str, tuple[str, ...]]:
-    """Columns of each feature, for an unknown table."""
-    if missing := [name for name in groups if name not in given]:
-        raise CostsError(
-            Parameter("costs"),
-            f" must have a cost for every group, got none for {some(missing)}.",
-        )
-    return {name: groups.get(name, (name,)) for name in given}
-
-
 def _in_table_order(
-    given: dict[str, Any], groups: dict[str, tuple[str, ...]], names: tuple[str, ...]
+    given: dict[str, Any],
+    groups: dict[str, tuple[str, ...]],
+    group_of: dict[str, str],
+    names: tuple[str, ...],
 ) -> dict[str, tuple[str, ...]]:
-    """Columns of each feature, in the order of the first columns in a table."""
-    group_of = _group_of_columns(groups)
-    _check_fit(given, names, group_of)
+    """Columns of each feature, in the order of the first columns in a table with columns `names`.
+
+    Costs and groups that do not fit the table are refused.
+    """
+    there = set(names)
+    if strange := [column for column in group_of if column not in there]:
+        raise CostsError(
+            f"groups must hold columns of the data ({some(names)}), got {strange[0]!r} in group "
+            f"{group_of[strange[0]]!r}{_hint(names) or what_was_meant(strange[0], names)}"
+        )
+    if taken := [name for name in groups if name in there and group_of.get(name) != name]:
+        raise CostsError(
+            f"a group must not have the name of a column outside it, got {taken[0]!r}."
+        )
+    if inside := [name for name in given if name in group_of and name not in groups]:
+        raise _costs_must(
+            f"name a group, not a column in it, got {inside[0]!r} of group {group_of[inside[0]]!r}."
+        )
+    if unknown := [name for name in given if name not in there and name not in groups]:
+        known = tuple(dict.fromkeys(group_of.get(column, column) for column in names))
+        raise _costs_must(
+            f"name features of the data ({some(known)}), got {some(unknown)}"
+            f"{_hint(names) or what_was_meant(unknown[0], known)}"
+        )
     features = dict.fromkeys(group_of.get(column, column) for column in names)
     if missing := [name for name in features if name not in given]:
         columns_of_table = tuple(name for name in missing if name in names)

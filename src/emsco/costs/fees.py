@@ -98,7 +98,19 @@ class Fee:
             raise CostsError(
                 f"fees must be like {{'blood draw': (2.1, ['iron'])}}, got {brief(fees)}."
             )
-        return tuple(cls(str(name), *_parts(str(name), fee)) for name, fee in fees.items())
+        made = []
+        for name, fee in fees.items():
+            pair = fee
+            if isinstance(fee, Mapping) and set(fee) == {"cost", "features"}:
+                pair = (fee["cost"], fee["features"])
+            is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
+            if not is_pair or isinstance(pair[1], str) or not isinstance(pair[1], Iterable):
+                raise CostsError(
+                    f"the fee {str(name)!r} must be a cost and a list of features, got "
+                    f"{brief(pair)}."
+                )
+            made.append(cls(str(name), pair[0], tuple(pair[1])))
+        return tuple(made)
 
     def without(self, features: Iterable[str]) -> Self | None:
         """Return the fee of the features that are left, or None if none is."""
@@ -202,18 +214,6 @@ class Fees:
             paid += np.where(np.arange(n_stages) >= first[:, None], amount, 0)
         totals: FloatArray | IntArray = paid
         return totals
-
-
-def _parts(name: str, fee: Any) -> tuple[Any, Any]:
-    """Return the cost and the features of a fee in either form."""
-    if isinstance(fee, Mapping) and set(fee) == {"cost", "features"}:
-        fee = (fee["cost"], fee["features"])
-    is_pair = isinstance(fee, (tuple, list)) and len(fee) == 2
-    if not is_pair or isinstance(fee[1], str) or not isinstance(fee[1], Iterable):
-        raise CostsError(
-            f"the fee {name!r} must be a cost and a list of features, got {brief(fee)}."
-        )
-    return fee[0], tuple(fee[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

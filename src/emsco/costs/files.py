@@ -42,7 +42,18 @@ class Parsed:
 def parse_costs(text: str, is_json: bool, columns: Collection[str] = ()) -> Parsed:
     """Return what a file of costs says; a cost may name one of the table's columns."""
     if is_json:
-        return _parse_json(text)
+        content = parse_json(text, _distinct)
+        if not isinstance(content, (dict, list)) or not content:
+            raise ValueError("it is neither an object of names and costs nor a list of costs")
+        entries = content if isinstance(content, dict) else {}
+        costs = entries.get("costs")
+        # Costs may be one entry of several; a group of columns has an entry "cost".
+        if not isinstance(costs, dict) or "cost" in costs or not set(entries) <= _ENTRIES:
+            return Parsed(content)
+        for name, entry in entries.items():
+            if not isinstance(entry, dict):
+                raise ValueError(f"its {name} are {brief(entry)}, which is not an object of names")
+        return Parsed(**entries)
     # The whole text at once: a name in quotes may go over several lines.
     read = csv.reader(StringIO(text, newline=""))
     records = [record for record in read if len(record) > 1 or "".join(record).strip()]
@@ -55,24 +66,6 @@ def parse_costs(text: str, is_json: bool, columns: Collection[str] = ()) -> Pars
     if len(records) > 1:
         raise ValueError(f"it begins with {brief(first)}")
     return Parsed([_number(part, first) for part in first.replace(",", " ").split()])
-
-
-def _parse_json(text: str) -> Parsed:
-    content = parse_json(text, _distinct)
-    if not isinstance(content, (dict, list)) or not content:
-        raise ValueError("it is neither an object of names and costs nor a list of costs")
-    if isinstance(content, list) or not _has_entries(content):
-        return Parsed(content)
-    for name, entry in content.items():
-        if not isinstance(entry, dict):
-            raise ValueError(f"its {name} are {brief(entry)}, which is not an object of names")
-    return Parsed(**content)
-
-
-def _has_entries(content: dict[str, Any]) -> bool:
-    """Whether costs are one entry of several; a group of columns has an entry "cost"."""
-    costs = content.get("costs")
-    return isinstance(costs, dict) and "cost" not in costs and set(content) <= _ENTRIES
 
 
 class _Table:
@@ -100,9 +93,23 @@ class _Table:
             if len(record) != len(self._heading):
                 form = ",".join(self._heading)
                 raise ValueError(f"it has the line {brief(line)}, which is not '{form}'")
-            self._add(
-                dict(zip(self._heading, (cell.strip() for cell in record), strict=True)), line
-            )
+            cells = dict(zip(self._heading, (cell.strip() for cell in record), strict=True))
+            column, cost = cells["feature"], cells[self._heading[1]]
+            if column in self._seen:
+                raise ValueError(f"it has feature {column!r} twice")
+            self._seen[column] = None
+            group = cells.get("group", "")
+            name = group or column
+            if group:
+                self._groups.setdefault(group, []).append(column)
+            if cost or not group:
+                amount = cost if cost in self._columns else _number(cost, line)
+                _add_once(self._costs, name, amount, "group" if group else "feature")
+            if cells.get("fee") or cells.get("fee_cost"):
+                self._add_fees(name, cells["fee"], cells["fee_cost"], line)
+            if cells.get("delay"):
+                delay = _number(cells["delay"], line, "delay")
+                _add_once(self._delays, name, delay, "delay of", "delays")
         if not self._seen:
             raise ValueError("it has no feature")
         groups = self._groups
@@ -116,25 +123,6 @@ class _Table:
         order = dict.fromkeys(group_of.get(column, column) for column in self._seen)
         fees = {name: (cost, list(members)) for name, (cost, members) in self._fees.items()}
         return Parsed({name: self._price(name) for name in order}, groups, fees, self._delays)
-
-    def _add(self, cells: dict[str, str], line: str) -> None:
-        """Note what a line says."""
-        column, cost = cells["feature"], cells[self._heading[1]]
-        if column in self._seen:
-            raise ValueError(f"it has feature {column!r} twice")
-        self._seen[column] = None
-        group = cells.get("group", "")
-        name = group or column
-        if group:
-            self._groups.setdefault(group, []).append(column)
-        if cost or not group:
-            amount = cost if cost in self._columns else _number(cost, line)
-            _add_once(self._costs, name, amount, "group" if group else "feature")
-        if cells.get("fee") or cells.get("fee_cost"):
-            self._add_fees(name, cells["fee"], cells["fee_cost"], line)
-        if cells.get("delay"):
-            delay = _number(cells["delay"], line, "delay")
-            _add_once(self._delays, name, delay, "delay of", "delays")
 
     def _add_fees(self, name: str, called: str, costs: str, line: str) -> None:
         """Note the fees that a feature shares; their costs may stand in another line."""

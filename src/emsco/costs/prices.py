@@ -73,14 +73,10 @@ def is_row_price(cost: Any) -> bool:
     """
     if isinstance(cost, (str, RowPrice)) or callable(cost):
         return True
-    return not isinstance(cost, Mapping) and np.ndim(_shaped(cost)) == 1
-
-
-def _shaped(cost: Any) -> Any:
     try:
-        return np.asarray(cost)
+        return not isinstance(cost, Mapping) and np.ndim(np.asarray(cost)) == 1
     except ValueError:  # a ragged list; no price, and refused as a cost
-        return 0
+        return False
 
 
 def split_prices(costs: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[RowPrice, ...]]:
@@ -168,7 +164,17 @@ def _column(price: RowPrice, table: Any, n_rows: int) -> FloatArray:
     """Return what each row pays for one feature."""
     given = price.values
     if price.column is not None:
-        given = _of_table(price.feature, price.column, table)
+        import narwhals as nw
+
+        frame: Any = nw.from_native(table, eager_only=True, pass_through=True)
+        names = frame.columns if isinstance(frame, nw.DataFrame) else []
+        if price.column not in names:
+            got = some(names, 20) if names else "a table without names"
+            raise DataError(
+                f"the rows must have the column {price.column!r} with the price of "
+                f"{price.feature!r}, got {got}."
+            )
+        given = frame.get_column(price.column)
     elif price.function is not None:
         try:
             given = price.function(table)
@@ -201,20 +207,6 @@ def _numbers(feature: str, given: Any) -> FloatArray:
         values = np.asarray(given, dtype=object).ravel()
         first = next((one for one in values if not is_number(one)), given)
         raise DataError(f"the price of {feature!r} must be numbers, got {brief(first)}.") from None
-
-
-def _of_table(feature: str, column: str, table: Any) -> Any:
-    """Return a column of prices of a data frame."""
-    import narwhals as nw
-
-    frame: Any = nw.from_native(table, eager_only=True, pass_through=True)
-    names = frame.columns if isinstance(frame, nw.DataFrame) else []
-    if column not in names:
-        got = some(names, 20) if names else "a table without names"
-        raise DataError(
-            f"the rows must have the column {column!r} with the price of {feature!r}, got {got}."
-        )
-    return frame.get_column(column)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

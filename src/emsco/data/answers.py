@@ -84,28 +84,21 @@ def _array(values: Any) -> AnyArray:
 
 
 def _inputs(code: ColumnCode, column: AnyArray) -> FloatArray:
-    """Return the inputs of a column, shape (n_rows, code.n_inputs)."""
+    """Return the inputs of a column, shape (n_rows, code.n_inputs); wrong kinds are missing."""
     if code.kind == "category":
-        rows = [_category_inputs(code, value) for value in column.tolist()]
-        return np.array(rows, dtype=np.float64).reshape(len(column), code.n_inputs)
-    numbers = _numbers(column)
+        rows = np.empty((len(column), code.n_inputs))
+        for i, value in enumerate(column.tolist()):
+            try:
+                rows[i] = code.one(value, gaps=True)
+            except Exception:  # a value of a source's own type may raise anything
+                rows[i] = code.one(None, gaps=True)
+        return rows
+    if column.dtype.kind in "fiub":
+        numbers: FloatArray = column.astype(np.float64)
+    elif column.dtype.kind == "O":
+        numbers = np.array([as_float(value) for value in column], dtype=np.float64)
+    else:  # text, dates, complex numbers
+        numbers = np.full(len(column), np.nan)
     if code.kind == "truth":
         numbers = np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
     return np.column_stack([numbers, np.isnan(numbers)]) if code.marks_missing else numbers[:, None]
-
-
-def _category_inputs(code: ColumnCode, value: Any) -> list[float]:
-    """Return the inputs of a category; a value of the wrong kind counts as missing."""
-    try:
-        return code.one(value, gaps=True)
-    except Exception:  # a value of a source's own type may raise anything
-        return code.one(None, gaps=True)
-
-
-def _numbers(column: AnyArray) -> FloatArray:
-    """Return the numbers of a column; missing values and other values are NaN."""
-    if column.dtype.kind in "fiub":
-        return column.astype(np.float64)
-    if column.dtype.kind != "O":  # text, dates, complex numbers
-        return np.full(len(column), np.nan)
-    return np.array([as_float(value) for value in column], dtype=np.float64)

@@ -123,11 +123,25 @@ class ColumnCode:
         self, inputs: FloatArray, column: Any, what: str, first_row: int, *, gaps: bool
     ) -> None:
         """Write the inputs of a PyArrow column into `inputs`, shape (n_rows, n_inputs)."""
-        if self.kind == "category":
-            missing = self._fill_categories(inputs, column, what)
-        else:
-            import pyarrow as pa
+        import pyarrow as pa
 
+        missing: BoolArray
+        if self.kind == "category":
+            kind = "category" if pa.types.is_null(column.type) else arrow_kind(column)
+            if kind is None or (kind != "category" and not self.takes_numbers):
+                got = {"number": "numbers", "truth": "truth values"}.get(str(kind))
+                got = got or what_it_holds(column)
+                raise DataError(f"{what} must hold text in column {self.name!r}, got {got}.")
+            texts, codes = _coded(column)
+            place = np.array([self.places.get(text or "", -1) for text in texts] + [-1])[codes]
+            # A row has a single 1, no 1 for a category not seen in training, or NaN.
+            values = inputs[:, : self.n_values]
+            values[:] = 0
+            known = np.flatnonzero(place >= 0)
+            values[known, place[known]] = 1
+            missing = codes < 0
+            values[missing] = np.nan
+        else:
             if pa.types.is_null(column.type) and (gaps or not len(column)):
                 column = column.cast(pa.float64())
             inputs[:, 0] = arrow_numbers(column, self.name, what)
@@ -153,8 +167,34 @@ class ColumnCode:
         """Return the inputs of a single value; with `gaps`, it may be missing."""
         if gaps and is_missing(value):
             return [math.nan] * self.n_values + [1.0] * self.marks_missing
-        inputs = self._category(value) if self.kind == "category" else [self._number(value)]
-        return inputs + [0.0] * self.marks_missing
+        marks = [0.0] * self.marks_missing
+        if self.kind == "category":
+            if not isinstance(value, str):
+                if not isinstance(value, NUMBERS) or is_missing(value) or not self.takes_numbers:
+                    raise DataError(f"{self.name!r} must be text, got {brief(value)}.")
+                value = text_of(value)
+            inputs = [0.0] * self.n_values
+            if (place := self.places.get(value)) is not None:
+                inputs[place] = 1.0
+            return inputs + marks
+        if not isinstance(value, NUMBERS):
+            rule = "a number" if self.kind == "number" else "true or false"
+            raise DataError(f"{self.name!r} must be {rule}, got {brief(value)}.")
+        try:
+            number = float(value)
+        except OverflowError:
+            raise DataError(
+                f"{self.name!r} must be at most {LARGEST:g} in size, got a number past "
+                f"{sys.float_info.max:g}."
+            ) from None
+        except ValueError:  # a signalling NaN
+            number = math.nan
+        if not abs(number) <= LARGEST:  # written so that NaN fails too
+            rule, got = what_is_wrong(number)
+            raise DataError(f"{self.name!r} must be {rule}, got {got}.")
+        if self.kind == "truth" and number not in (0.0, 1.0):
+            raise DataError(f"{self.name!r} must be true or false, got {brief(value)}.")
+        return [number, *marks]
 
     def warning(self, value: Any) -> str | None:
         """Say how a valid value is unlike those of the training rows; None if it is not.
@@ -199,77 +239,19 @@ class ColumnCode:
             fields.refuse(
                 "categories", f"at most {MOST_CATEGORIES:,} names in order", list(categories)
             )
+        limits = None
+        if kind == "number" and "range" in fields.values:  # files of earlier fits have none
+            low, high = fields.numbers("range", 2).tolist()
+            if low > high:
+                fields.refuse("range", "the lowest number before the highest", [low, high])
+            limits = low, high
         return cls(
             name=fields.text("name"),
             kind=kind,
             categories=categories,
             marks_missing=fields.flag("marks_missing"),
-            range=_read_range(fields) if kind == "number" else None,
+            range=limits,
         )
-
-    def _fill_categories(self, inputs: FloatArray, column: Any, what: str) -> BoolArray:
-        """Write the inputs of categories, and return a mask of missing values.
-
-        A row has a single 1, no 1 for a category not seen in training, or NaN if it is missing.
-        """
-        import pyarrow as pa
-
-        kind = "category" if pa.types.is_null(column.type) else arrow_kind(column)
-        if kind is None or (kind != "category" and not self.takes_numbers):
-            got = {"number": "numbers", "truth": "truth values"}.get(str(kind))
-            got = got or what_it_holds(column)
-            raise DataError(f"{what} must hold text in column {self.name!r}, got {got}.")
-        texts, codes = _coded(column)
-        place = np.array([self.places.get(text or "", -1) for text in texts] + [-1])[codes]
-        values = inputs[:, : self.n_values]
-        values[:] = 0
-        known = np.flatnonzero(place >= 0)
-        values[known, place[known]] = 1
-        missing: BoolArray = codes < 0
-        values[missing] = np.nan
-        return missing
-
-    def _category(self, value: Any) -> list[float]:
-        inputs = [0.0] * self.n_values
-        if not isinstance(value, str):
-            if not isinstance(value, NUMBERS) or is_missing(value) or not self.takes_numbers:
-                raise DataError(f"{self.name!r} must be text, got {brief(value)}.")
-            value = text_of(value)
-        place = self.places.get(value)
-        if place is not None:
-            inputs[place] = 1.0
-        return inputs
-
-    def _number(self, value: Any) -> float:
-        """Return a single value as a number, with messages that name only the column."""
-        if not isinstance(value, NUMBERS):
-            rule = "a number" if self.kind == "number" else "true or false"
-            raise DataError(f"{self.name!r} must be {rule}, got {brief(value)}.")
-        try:
-            number = float(value)
-        except OverflowError:
-            raise DataError(
-                f"{self.name!r} must be at most {LARGEST:g} in size, got a number past "
-                f"{sys.float_info.max:g}."
-            ) from None
-        except ValueError:  # a signalling NaN
-            number = math.nan
-        if not abs(number) <= LARGEST:  # written so that NaN fails too
-            rule, got = what_is_wrong(number)
-            raise DataError(f"{self.name!r} must be {rule}, got {got}.")
-        if self.kind == "truth" and number not in (0.0, 1.0):
-            raise DataError(f"{self.name!r} must be true or false, got {brief(value)}.")
-        return number
-
-
-def _read_range(fields: Fields) -> tuple[float, float] | None:
-    """Read the lowest and highest number; files of earlier fits have none."""
-    if "range" not in fields.values:
-        return None
-    low, high = fields.numbers("range", 2).tolist()
-    if low > high:
-        fields.refuse("range", "the lowest number before the highest", [low, high])
-    return low, high
 
 
 def _coded(column: Any) -> tuple[list[str | None], IntArray]:

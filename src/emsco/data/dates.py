@@ -69,16 +69,13 @@ def days_of(text: str, order: str) -> float | None:
     day = _day(text, "day-first" if order == "days" else order)
     if day is None:
         return None
-    clock = _CLOCK.search(text.strip()[8:])
     days = (day - _EPOCH).days
-    return days + (0.0 if clock is None else _share_of_day(clock))
-
-
-def _share_of_day(clock: re.Match[str]) -> float:
+    if (clock := _CLOCK.search(text.strip()[8:])) is None:
+        return float(days)
     hours, minutes, seconds = (int(clock[i] or 0) for i in (1, 2, 3))
     fraction = float(f"0.{clock[4]}") if clock[4] else 0.0
     shift = (int(clock[6]) * 60 + int(clock[7])) * (-1 if clock[5] == "-" else 1) if clock[5] else 0
-    return (hours * 60 + minutes - shift + (seconds + fraction) / 60) / (24 * 60)
+    return days + (hours * 60 + minutes - shift + (seconds + fraction) / 60) / (24 * 60)
 
 
 def _day(text: str, order: str) -> date | None:

@@ -16,12 +16,7 @@ from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts, RowPrice
 from emsco.data.columns import ColumnCode
-from emsco.data.rows import (
-    LARGEST,
-    TableColumns,
-    check_finite,
-    column_names,
-)
+from emsco.data.rows import LARGEST, TableColumns, check_finite, column_names
 from emsco.errors import DataError, Hint, Remedy
 
 GAPS = ("refuse", "impute", "skip")
@@ -160,11 +155,17 @@ class Encoding:
             infinite or above 1e100 in size, or missing although `gaps` is "refuse".
         """
         columns = TableColumns(table, self.columns, what)
-        if self._are_numbers and columns.known is not None:
-            rows = columns.numbers()
+        are_numbers = all(code.kind != "category" for code in self.codes)
+        if are_numbers and columns.known is not None:
+            rows = numbers = columns.numbers()
             for i, code in enumerate(self.codes):
-                code.check_truth(rows[:, i], what, first_row)
-            rows = self._with_marks(rows)
+                code.check_truth(numbers[:, i], what, first_row)
+            if self.n_inputs > len(self.codes):  # an input after a column marks missing values
+                rows = np.empty((len(numbers), self.n_inputs))
+                for i, code in enumerate(self.codes):
+                    rows[:, self.starts[i]] = numbers[:, i]
+                    if code.marks_missing:
+                        rows[:, self.starts[i] + 1] = np.isnan(numbers[:, i])
         else:
             rows = np.empty((columns.n_rows, self.n_inputs))
             for i, code in enumerate(self.codes):
@@ -305,10 +306,6 @@ class Encoding:
         return cls(tuple(codes.values()), tuple(features), tuple(feature_of), gaps)
 
     @cached_property
-    def _are_numbers(self) -> bool:
-        return all(code.kind != "category" for code in self.codes)
-
-    @cached_property
     def _code_of(self) -> dict[str, ColumnCode]:
         return {code.name: code for code in self.codes}
 
@@ -330,17 +327,6 @@ class Encoding:
             )
             for name, members in self._members.items()
         }
-
-    def _with_marks(self, numbers: FloatArray) -> FloatArray:
-        """Return the numbers, with an input after each column that marks missing values."""
-        if self.n_inputs == len(self.codes):
-            return numbers
-        rows = np.empty((len(numbers), self.n_inputs))
-        for i, code in enumerate(self.codes):
-            rows[:, self.starts[i]] = numbers[:, i]
-            if code.marks_missing:
-                rows[:, self.starts[i] + 1] = np.isnan(numbers[:, i])
-        return rows
 
 
 class PartedTable(ABC):

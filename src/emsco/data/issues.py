@@ -118,10 +118,25 @@ before the answer? If not, drop 'bill'.
     table = _Table(data)
     if table.n_rows < _LEAST_ROWS:
         return ()
-    issues = {issue.subject: issue for issue in _issues_of_columns(table)}
+    # What is odd about single columns, whatever the classes.
+    issues: dict[str, DataIssue] = {}
+    for i, code in enumerate(table.codes):
+        issue = _constant(table, i)
+        if issue is None:
+            is_category = code.kind == "category"
+            issue = _category(table, code) if is_category else _identifier(table, i)
+        if issue is not None:
+            issues[code.name] = issue
     leaks = {leak.subject: leak for leak in _leaks(table, issues)}
     issues = leaks | {name: issue for name, issue in issues.items() if name not in leaks}
-    every = [*issues.values(), *_copies(table, issues), *_rare_classes(table)]
+    every = [*issues.values(), *_copies(table, issues)]
+    # Classes with few rows; the split warns of those with a single one.
+    sizes = np.bincount(table.labels, minlength=len(data.classes))
+    for label, size in zip(data.classes.tolist(), sizes.tolist(), strict=True):
+        if 1 < size < _LEAST_OF_CLASS:
+            rows = counted(size, "row")
+            words = f"class {brief(label)} has {rows}: figures about it are guesses."
+            every.append(DataIssue(DataIssueKind.RARE_CLASS, str(label), (words,)))
     order = list(DataIssueKind)
     return tuple(sorted(every, key=lambda issue: order.index(issue.kind)))
 
@@ -191,18 +206,20 @@ class _Table:
         return few if few > _EXCEPTIONS else int(np.count_nonzero(self.values(i) != usual))
 
     def _values(self, rows: FloatArray, i: int) -> FloatArray:
-        starts = self.data.encoding.starts
-        return _column_values(self.codes[i], rows[:, starts[i] : starts[i + 1]])
+        """One number per row: the value of column `i`, or the position of its category.
 
-
-def _issues_of_columns(table: _Table) -> Iterator[DataIssue]:
-    """Yield what is odd about single columns, whatever the classes."""
-    for i, code in enumerate(table.codes):
-        issue = _constant(table, i) or (
-            _category(table, code) if code.kind == "category" else _identifier(table, i)
-        )
-        if issue is not None:
-            yield issue
+        A missing number is below all others, and a missing category is -1.
+        """
+        code, start = self.codes[i], self.data.encoding.starts[i]
+        first = rows[:, start]
+        missing = np.isnan(first)
+        if code.kind == "category":
+            places = rows[:, start : start + code.n_values].argmax(axis=1).astype(np.float64)
+            return np.where(missing, -1.0, places)
+        if not missing.any() or missing.all():
+            return first
+        low, high = float(np.nanmin(first)), float(np.nanmax(first))
+        return np.where(missing, low - 10 * (high - low) - 1, first)
 
 
 def _constant(table: _Table, i: int) -> DataIssue | None:
@@ -301,17 +318,6 @@ def _copies(table: _Table, issues: Mapping[str, DataIssue]) -> Iterator[DataIssu
             yield DataIssue.of_column(DataIssueKind.COPY, table.codes[i].name, f"{words}; ")
 
 
-def _rare_classes(table: _Table) -> Iterator[DataIssue]:
-    """Yield classes with few rows; the split warns of those with a single one."""
-    sizes = np.bincount(table.labels, minlength=len(table.data.classes))
-    for label, size in zip(table.data.classes.tolist(), sizes.tolist(), strict=True):
-        if 1 < size < _LEAST_OF_CLASS:
-            words = (
-                f"class {brief(label)} has {counted(size, 'row')}: figures about it are guesses."
-            )
-            yield DataIssue(DataIssueKind.RARE_CLASS, str(label), (words,))
-
-
 def _percent(share: float) -> str:
     """Return a share in words; only all of them are 100 %."""
     shown = f"{100 * share:.1f}" if share < 1 else "100"
@@ -367,7 +373,7 @@ class _ClassSample:
         Parameters
         ----------
         values : ndarray of shape (n_sampled,)
-            The column, as from `_column_values`.
+            The column, as in `_Table.sampled`.
         kind : {"number", "truth", "category"}
         """
         sizes = np.bincount(self.labels, minlength=self.n_classes)
@@ -376,44 +382,20 @@ class _ClassSample:
             return 0.0
         correct = np.zeros(self.n_classes)
         for half in (self.turn % 2 == 0, self.turn % 2 == 1):
-            unseen = self.labels[~half]
-            predicted = self._predict(values[half], self.labels[half], values[~half], kind)
+            labels, unseen, asked = self.labels[half], self.labels[~half], values[~half]
+            known, place = np.unique(values[half], return_inverse=True)
+            cells = place * self.n_classes + labels
+            counts = np.bincount(cells, minlength=known.size * self.n_classes)
+            of_class = np.bincount(labels, minlength=self.n_classes)
+            shares = counts.reshape(-1, self.n_classes) / np.maximum(1, of_class)
+            right = np.searchsorted(known, asked).clip(0, known.size - 1)
+            left = (right - 1).clip(0)
+            near = np.where(asked - known[left] < known[right] - asked, left, right)
+            predicted = shares.argmax(axis=1)[near]
+            if kind == "category":
+                predicted[known[near] != asked] = -1
             correct += np.bincount(unseen[predicted == unseen], minlength=self.n_classes)
         return float(np.mean(correct[large] / sizes[large]))
-
-    def _predict(
-        self, known: FloatArray, labels: IntArray, asked: FloatArray, kind: str
-    ) -> IntArray:
-        values, place = np.unique(known, return_inverse=True)
-        counts = np.bincount(
-            place * self.n_classes + labels, minlength=values.size * self.n_classes
-        )
-        shares = counts.reshape(-1, self.n_classes) / np.maximum(
-            1, np.bincount(labels, minlength=self.n_classes)
-        )
-        right = np.searchsorted(values, asked).clip(0, values.size - 1)
-        left = (right - 1).clip(0)
-        near = np.where(asked - values[left] < values[right] - asked, left, right)
-        predicted: IntArray = shares.argmax(axis=1)[near]
-        if kind == "category":
-            predicted[values[near] != asked] = -1
-        return predicted
-
-
-def _column_values(code: ColumnCode, inputs: FloatArray) -> FloatArray:
-    """Return one number per row for a column: its value, or the position of its category.
-
-    A missing number is below all others, and a missing category is -1.
-    """
-    first = inputs[:, 0]
-    missing = np.isnan(first)
-    if code.kind == "category":
-        places = inputs[:, : code.n_values].argmax(axis=1).astype(np.float64)
-        return np.where(missing, -1.0, places)
-    if not missing.any() or missing.all():
-        return first
-    low, high = float(np.nanmin(first)), float(np.nanmax(first))
-    return np.where(missing, low - 10 * (high - low) - 1, first)
 
 
 def is_numbering(name: str, values: FloatArray) -> bool:
@@ -435,7 +417,12 @@ def _look_alikes(columns: Sequence[FloatArray]) -> list[list[int]]:
     if not columns:
         return []
     weights = np.random.default_rng(_SEED).normal(size=len(columns[0]))
-    marks = np.array([_mark(column, weights) for column in columns])
+    # A number that columns share if they tell the same, hardly else; NaN for constants.
+    marks = np.full(len(columns), np.nan)
+    for i, column in enumerate(columns):
+        centred = _centred(column)
+        if size := float(np.sqrt(centred @ centred)):
+            marks[i] = abs(float(centred @ weights)) / size
     order = np.argsort(marks, kind="stable")
     apart = np.flatnonzero(~(np.diff(marks[order]) < 1e-7)) + 1  # written so that NaN is apart
     return [part.tolist() for part in np.split(order, apart) if len(part) > 1]
@@ -455,13 +442,6 @@ def is_copy(one: FloatArray, other: FloatArray) -> bool:
         return False
     rest = y - x * ((x @ y) / (x @ x))
     return bool(np.abs(rest).max() <= _SAME * np.abs(y).max())
-
-
-def _mark(column: FloatArray, weights: FloatArray) -> float:
-    """Return a number that columns share if they tell the same, hardly else; NaN for constants."""
-    centred = _centred(column)
-    size = float(np.sqrt(centred @ centred))
-    return abs(float(centred @ weights)) / size if size else np.nan
 
 
 def _centred(column: FloatArray) -> FloatArray:

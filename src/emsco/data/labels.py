@@ -175,27 +175,23 @@ def _check_shape(labels: AnyArray, n_rows: int) -> None:
 
 def unknown_labels(labels: AnyArray, classes: AnyArray) -> list[Any]:
     """Return the labels that are not in `classes`, each once."""
-    return [label for label in _different(labels) if label not in classes]
-
-
-def _different(labels: AnyArray) -> list[Any]:
     try:
-        return list(np.unique(labels).tolist())
+        different = np.unique(labels).tolist()
     except TypeError:  # None beside text
-        return list(dict.fromkeys(labels.tolist()))
+        different = list(dict.fromkeys(labels.tolist()))
+    return [label for label in different if label not in classes]
 
 
 def of_labels(given: Mapping[Any, float], labels: Sequence[Any]) -> dict[Any, float]:
-    """Replace typed labels by the labels they mean; unknown ones stay as typed."""
-    by_text = {text: label for label in labels for text in _texts(label)}
+    """Replace typed labels by the labels they mean; unknown ones stay as typed.
+
+    A truth value is also written in lower case, and 1.0 as 1.
+    """
+    by_text = {}
+    for label in labels:
+        by_text[str(label)] = label
+        if isinstance(label, bool):
+            by_text[str(label).lower()] = label
+        elif isinstance(label, float) and label.is_integer():
+            by_text[str(int(label))] = label
     return {by_text.get(text, text): number for text, number in given.items()}
-
-
-def _texts(label: Any) -> set[str]:
-    """Return the ways to write a label: a truth value also in lower case, 1.0 also as 1."""
-    texts = {str(label)}
-    if isinstance(label, bool):
-        texts.add(str(label).lower())
-    elif isinstance(label, float) and label.is_integer():
-        texts.add(str(int(label)))
-    return texts

@@ -138,11 +138,21 @@ class TableColumns:
 
     def read(self, i: int) -> Any:
         """Return column `i` as a PyArrow array."""
+        import narwhals as nw
         import pyarrow as pa
 
         column = self._table[self.names[i]] if self._is_frame else self._table[:, i]
         try:
-            return _arrow_of_series(column) if self._is_frame else _arrow_of_array(column)
+            if not self._is_frame:
+                is_plain = column.dtype.kind in "fiubU"
+                return pa.array(column if is_plain else column.astype(object), from_pandas=True)
+            native = column.to_native()
+            if nw.dependencies.is_pandas_series(native) and hasattr(native, "cat"):
+                # PyArrow cannot turn categories such as intervals into text.
+                codes = native.cat.codes.to_numpy()
+                texts = pa.array([text_of(value) for value in native.cat.categories], pa.string())
+                return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), texts)
+            return column.to_arrow()
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             return self._odd_numbers(column.to_numpy() if self._is_frame else column, i)
 
@@ -182,28 +192,15 @@ class TableColumns:
             if values.dtype == object:  # pandas marks missing values with objects
                 missing = [frame[name].is_null().to_numpy() for name in self.names]
                 values = np.where(np.column_stack(missing), np.nan, values).astype(np.float64)
-        return _doubles(values)
+        if values.dtype == np.float64 and values.flags.c_contiguous:
+            return values  # type: ignore[no-any-return]
+        rows = np.empty(values.shape)
 
+        def copy(part: slice) -> None:
+            rows[part] = values[part]
 
-def _arrow_of_series(series: Any) -> Any:
-    import narwhals as nw
-    import pyarrow as pa
-
-    native = series.to_native()
-    if nw.dependencies.is_pandas_series(native) and hasattr(native, "cat"):
-        # PyArrow cannot turn categories such as intervals into text.
-        codes = native.cat.codes.to_numpy()
-        texts = pa.array([text_of(value) for value in native.cat.categories], pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), texts)
-    return series.to_arrow()
-
-
-def _arrow_of_array(values: AnyArray) -> Any:
-    import pyarrow as pa
-
-    if values.dtype.kind not in "fiubU":
-        values = values.astype(object)
-    return pa.array(values, from_pandas=True)
+        by_parts(len(values), copy)  # in threads, if there are many
+        return rows
 
 
 def _as_array(X: Any, what: str) -> AnyArray:
@@ -223,20 +220,6 @@ def _as_array(X: Any, what: str) -> AnyArray:
     except (TypeError, ValueError) as error:
         raise DataError(f"{what} must be a table: {error}.") from None
     return array
-
-
-def _doubles(given: AnyArray) -> FloatArray:
-    """Return an array as float64, row after row, and copy it in threads if it is large."""
-    is_ready = given.dtype == np.float64 and given.flags.c_contiguous
-    if is_ready:
-        return given
-    rows = np.empty(given.shape)
-
-    def copy(part: slice) -> None:
-        rows[part] = given[part]
-
-    by_parts(len(given), copy)
-    return rows
 
 
 def table_rows(X: Any, names: tuple[str, ...], what: str = "X") -> FloatArray:

@@ -92,8 +92,19 @@ def make_splits(
         ) from error
     if not pairs:
         raise refused("cv", "make at least one split", cv, got=f"none from {cv!r}")
+    counts = np.ones(len(labels)) if weights is None else weights
     for number, (train, scored) in enumerate(pairs):
-        _check_split(number, train, scored, labels, classes, weights)
+        for part, part_rows in (("training", train), ("scored", scored)):
+            if not counts[part_rows].any():
+                above = "" if weights is None else " with a weight above 0"
+                raise DataError(f"split {number} of cv must have {part} rows{above}, got none.")
+        present = np.bincount(labels[train], counts[train], minlength=len(classes)) > 0
+        if not present.all():
+            missing = classes[int(np.argmin(present))]
+            raise DataError(
+                f"the training rows of split {number} must have every class, got none of "
+                f"{missing!r}."
+            )
     return pairs
 
 
@@ -245,24 +256,3 @@ def _row_numbers(rows: Any, n_rows: int) -> IntArray:
     if outside := numbers[(numbers < -n_rows) | (numbers >= n_rows)].tolist():
         raise ValueError(f"there is no row {outside[0]}")
     return numbers % n_rows
-
-
-def _check_split(
-    number: int,
-    train: IntArray,
-    scored: IntArray,
-    labels: LabelArray,
-    classes: Sequence[Any],
-    weights: FloatArray | None,
-) -> None:
-    counts = np.ones(len(labels)) if weights is None else weights
-    for part, rows in (("training", train), ("scored", scored)):
-        if not counts[rows].any():
-            above = "" if weights is None else " with a weight above 0"
-            raise DataError(f"split {number} of cv must have {part} rows{above}, got none.")
-    present = np.bincount(labels[train], counts[train], minlength=len(classes)) > 0
-    if not present.all():
-        missing = classes[int(np.argmin(present))]
-        raise DataError(
-            f"the training rows of split {number} must have every class, got none of {missing!r}."
-        )

@@ -18,6 +18,10 @@ _LARGEST = 2**20  # units of the largest rounded weight: each binary digit takes
 _MOST = 2**30  # units of all rounded weights together; exact weights may have twice as many
 
 
+def _weights_must(rule: str) -> DataError:
+    return DataError(Parameter("sample_weight"), f" must {rule}")
+
+
 def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
     """Return finite weights of at least 0, some above 0; None if none are given."""
     if weights is None:
@@ -25,30 +29,19 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
     try:
         given = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError(
-            Parameter("sample_weight"), f" must be numbers, got {brief(weights)}."
-        ) from None
+        raise _weights_must(f"be numbers, got {brief(weights)}.") from None
     if given.shape != (n_rows,):
-        raise DataError(
-            Parameter("sample_weight"),
-            f" must have a weight for each of {n_rows} rows, got shape {given.shape}.",
-        )
+        raise _weights_must(f"have a weight for each of {n_rows} rows, got shape {given.shape}.")
     bad = np.flatnonzero(~((given >= 0) & np.isfinite(given)))
     if bad.size:
-        raise DataError(
-            Parameter("sample_weight"),
-            f" must be finite and at least 0, got {given[bad[0]]:g} in row {bad[0]}.",
-        )
+        raise _weights_must(f"be finite and at least 0, got {given[bad[0]]:g} in row {bad[0]}.")
     if not (given > 0).any():
-        raise DataError(
-            Parameter("sample_weight"), f" must be above 0 for some row, got zero for all {n_rows}."
-        )
+        raise _weights_must(f"be above 0 for some row, got zero for all {n_rows}.")
     largest = int(np.argmax(given))
     if not _LEAST_WEIGHT <= given[largest] <= _LARGEST_WEIGHT:
-        raise DataError(
-            Parameter("sample_weight"),
-            f" must have its largest from {_LEAST_WEIGHT:g} to {_LARGEST_WEIGHT:g}, got "
-            f"{given[largest]:g} in row {largest}; divide all weights by their mean.",
+        raise _weights_must(
+            f"have its largest from {_LEAST_WEIGHT:g} to {_LARGEST_WEIGHT:g}, got "
+            f"{given[largest]:g} in row {largest}; divide all weights by their mean."
         )
     return given
 

@@ -152,7 +152,10 @@ class Design:
 
     def __hash__(self) -> int:
         """Return the same hash for equal designs."""
-        thresholds = tuple(map(_hashable, self.thresholds or ()))
+        thresholds = tuple(
+            frozenset(one.items()) if isinstance(one, Mapping) else one
+            for one in self.thresholds or ()
+        )
         return hash((self.names, self.stages.tobytes(), thresholds))
 
     def __repr__(self) -> str:
@@ -179,7 +182,3 @@ class Design:
         if self.thresholds is None or not differ(self.thresholds):
             return ""
         return at_in_words(self.thresholds[stage])
-
-
-def _hashable(threshold: MinConfidence) -> object:
-    return frozenset(threshold.items()) if isinstance(threshold, Mapping) else threshold

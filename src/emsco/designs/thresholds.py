@@ -274,8 +274,8 @@ class ThresholdGrid:
     Examples
     --------
     >>> grid = ThresholdGrid.single(np.array([0.75, 0.75]), last=np.zeros(2))
-    >>> grid.early, grid.last, grid.n_choices(3)
-    ((0,), (1,), 1)
+    >>> grid.early, grid.last
+    ((0,), (1,))
     """
 
     thresholds: FloatArray
@@ -321,10 +321,14 @@ class ThresholdGrid:
         kinds: list[tuple[FloatArray, tuple[float, ...]]]
         halvings = _ON_MANY_ROWS if n_rows >= _MANY else _ON_FEW_ROWS
         answers_all = last is not None and not last.any()
+        # How often the share of the commonest class halves the doubt of a guess; at most 6 times.
+        guess, sure = 1 - 1 / len(share), 1 - float(share.max())
+        commonest = float(np.log2(guess / max(sure, guess * 0.5 ** max(_ON_FEW_ROWS))))
         if metric != "accuracy":
             kinds = [(share, halvings)]
         elif answers_all:
-            kinds = [(equal, (*halvings, *_beyond(share)))]
+            beyond = [commonest + step for step in _BEYOND] if commonest > 1 else []
+            kinds = [(equal, (*halvings, *beyond))]
         elif np.ptp(share) <= _ALIKE:
             kinds = [(equal, halvings)]
         else:
@@ -333,7 +337,9 @@ class ThresholdGrid:
         early = tuple(range(len(distinct)))
         if last is not None:
             return cls(np.stack([*distinct, last]), early, (len(distinct),))
-        every = _distinct([*kinds, (equal, _slight(share))])
+        # Halvings that reject few rows: in equal ratios, up to what the commonest class satisfies.
+        slight = np.geomspace(_LEAST, max(1.0, commonest), _N_SLIGHT + 1)[:-1]
+        every = _distinct([*kinds, (equal, tuple(slight.tolist()))])
         every.insert(len(distinct), np.zeros(len(share)))
         return cls(np.stack(every), early, tuple(range(len(every))))
 
@@ -357,10 +363,6 @@ class ThresholdGrid:
     def answers_all(self) -> bool:
         """Whether the last stage of every design labels whoever is left."""
         return not self.thresholds[list(self.last)].any()
-
-    def n_choices(self, n_stages: int) -> int:
-        """Count the ways to give thresholds to a design of `n_stages` stages."""
-        return int(len(self.early) ** (n_stages - 1) * len(self.last))
 
     def complete(self, stages: StageArray, early: int | None = None) -> StageArray:
         """Return designs with the first level of each kind at all their stages.
@@ -417,24 +419,6 @@ class ThresholdGrid:
             "always_answer": self.answers_all,
             "thresholds": [self.thresholds.tolist(), list(self.early), list(self.last)],
         }
-
-
-def _to_commonest(share: FloatArray) -> float:
-    """How often the share of the commonest class halves the doubt of a guess; at most 6 times."""
-    guess, sure = 1 - 1 / len(share), 1 - float(share.max())
-    return float(np.log2(guess / max(sure, guess * 0.5 ** max(_ON_FEW_ROWS))))
-
-
-def _beyond(share: FloatArray) -> tuple[float, ...]:
-    """Halvings that ask for little more than the share of a class that most rows have."""
-    start = _to_commonest(share)
-    return tuple(start + step for step in _BEYOND) if start > 1 else ()
-
-
-def _slight(share: FloatArray) -> tuple[float, ...]:
-    """Halvings that reject few rows: in equal ratios, up to what the commonest class satisfies."""
-    steps = np.geomspace(_LEAST, max(1.0, _to_commonest(share)), _N_SLIGHT + 1)
-    return tuple(steps[:-1].tolist())
 
 
 def _distinct(kinds: list[tuple[FloatArray, tuple[float, ...]]]) -> list[FloatArray]:

@@ -32,8 +32,8 @@ from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
 from emsco.fitting.sample import RowsToSplit
 from emsco.fitting.settings import FitSettings, seeds_of_fit
 from emsco.fitting.workbench import Workbench
-from emsco.front import ParetoFront, ParetoPoint
-from emsco.front.assessment import Assessor, JudgedDesign
+from emsco.front import ParetoFront
+from emsco.front.assessment import Assessor
 from emsco.front.economical import Simplifier, economical_of
 from emsco.front.expected import OptimismCorrection
 from emsco.front.history import Generation, history_of
@@ -367,6 +367,11 @@ class _Steps:
             self.all_rows.data, splits, recipe, self.constraints, self.settings.metric
         )
         evaluator = self._evaluator(refined)
+        n_subsets = self.settings.effort.max_subsets
+        if self.is_screened:  # more of them, if fits are quick
+            per_fit = refined.bank.engine.seconds_per_fit()
+            if per_fit is not None:
+                n_subsets = int(np.clip(int(_REFINING / per_fit), n_subsets, _MOST_REFINED))
         at_once = self.grid.complete(np.zeros((1, self.blocks.n_blocks), dtype=np.int16))
         with self._progress("subsets finished") as report:
             refined_result, refinement = finish_search(
@@ -378,7 +383,7 @@ class _Steps:
                 finished_with=recipe.in_words,
                 time_limit=seconds,
                 report=report,
-                most_subsets=self._n_subsets(refined),
+                most_subsets=n_subsets,
             )
         refined.bank.engine.close()
         if self.is_screened:
@@ -389,15 +394,6 @@ class _Steps:
         if not refinement.n_subsets:
             return bench, refined_result, refinement
         return refined, replace(refined_result, scored=evaluator.designs), refinement
-
-    def _n_subsets(self, refined: Workbench) -> int:
-        """Subsets that get final models; after a search on a sample more, if fits are quick."""
-        n_subsets, seconds = self.settings.effort.max_subsets, None
-        if self.is_screened:
-            seconds = refined.bank.engine.seconds_per_fit()
-        if seconds is None:
-            return n_subsets
-        return int(np.clip(int(_REFINING / seconds), n_subsets, _MOST_REFINED))
 
     def thin(self, bench: Workbench, result: SearchResult) -> SearchResult:
         """Keep the designs that can be judged row by row in time, as different as possible.
@@ -493,7 +489,12 @@ class _Steps:
             scored = designs if result.scored is None else result.scored
             simple = simplifier.simplified(points, designs, scored)
             if simple is not None:
-                points, designs = _joined(points, designs, simple)
+                there = [i for i, one in enumerate(points) if one.design == simple.point.design]
+                if there:
+                    points[there[0]] = replace(points[there[0]], is_simplified=True)
+                else:
+                    points = [*points, simple.point]
+                    designs = np.concatenate([designs, simple.genes[None]])
             deployed = economical_of(points, data.costs.total)
             points[deployed] = replace(points[deployed], shortlisted=True)
         commonest = int(np.bincount(data.labels, data.weights).argmax())
@@ -580,13 +581,3 @@ def _warn(warning: Warning) -> None:
 def _has_models_of(bench: Workbench, recipe: StageRecipe) -> bool:
     """Whether the stage models are those of a recipe, not quicker ones to search with."""
     return (bench.recipe.estimator, bench.recipe.shared) == (recipe.estimator, recipe.shared)
-
-
-def _joined(
-    points: list[ParetoPoint], designs: StageArray, simple: JudgedDesign
-) -> tuple[list[ParetoPoint], StageArray]:
-    """Mark a point as simplified, or add it as the last one; return points and their designs."""
-    for i, point in enumerate(points):
-        if point.design == simple.point.design:
-            return [*points[:i], replace(point, is_simplified=True), *points[i + 1 :]], designs
-    return [*points, simple.point], np.concatenate([designs, simple.genes[None]])

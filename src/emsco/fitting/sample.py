@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.checks import refused
-from emsco._base.typing import FloatArray, IntArray, LabelArray
+from emsco._base.typing import IntArray
 from emsco.data.splits import HELD_OUT, Split, check_simple_cv, known_groups, make_splits
 from emsco.data.splits import MANY_ROWS as ONE_SPLIT
 from emsco.data.training import TrainingData
@@ -75,7 +75,15 @@ def n_screened(settings: FitSettings, n_rows: int) -> int | None:
         allow it.
     """
     asked, limit = settings.screen_rows, settings.time_limit
-    rule = _rule_against(settings)
+    # The rule that screening would break, if any.
+    rule: tuple[str | Parameter, ...] | None = None
+    if settings.is_paper:
+        rule = ("be left out where ", Parameter("search"), ' is "paper", which sees all rows')
+    else:
+        try:
+            check_simple_cv(settings.cv)
+        except ParameterError:
+            rule = ("be left out where ", Parameter("cv"), " has splits of its own")
     if asked is None or (asked == AUTO and rule is not None):
         return None
     if rule is not None:
@@ -85,17 +93,6 @@ def n_screened(settings: FitSettings, n_rows: int) -> int | None:
         if limit is not None and n_rows >= _WORTH_SCREENING:
             asked = min(int(asked), max(_FEWEST, round(_ROWS_A_SECOND * limit)))
     return int(asked) if int(asked) < n_rows else None
-
-
-def _rule_against(settings: FitSettings) -> tuple[str | Parameter, ...] | None:
-    """The rule that screening would break, if any."""
-    if settings.is_paper:
-        return ("be left out where ", Parameter("search"), ' is "paper", which sees all rows')
-    try:
-        check_simple_cv(settings.cv)
-    except ParameterError:
-        return ("be left out where ", Parameter("cv"), " has splits of its own")
-    return None
 
 
 def cv_of_sample(cv: Any, n_rows: int, groups: Any) -> Any:
@@ -116,20 +113,14 @@ def screened(data: TrainingData, n_rows: int, seed: int) -> tuple[TrainingData, 
     fair = np.rint(share * sizes)
     fewest = min(_FEWEST, n_rows // (2 * len(sizes)))
     taken = np.minimum(sizes, np.maximum(fair, max(1, fewest))).astype(np.int64)
-    rows = _draw(data.labels, weights, taken, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for label, n_taken in enumerate(taken.tolist()):
+        candidates = np.flatnonzero((data.labels == label) & (weights > 0))
+        drawn.append(rng.choice(candidates, n_taken, replace=False))
+    rows = np.sort(np.concatenate(drawn))
     if data.weights is None and np.array_equal(fair, taken):
         return data.take(rows, None), rows
     # A class with more rows than its share counts as much as before: each row weighs less.
     ratio = np.where(fair == taken, 1.0, share * sizes / np.maximum(taken, 1))
     return data.take(rows, weights[rows] * ratio[data.labels[rows]]), rows
-
-
-def _draw(
-    labels: LabelArray, weights: FloatArray, taken: IntArray, rng: np.random.Generator
-) -> IntArray:
-    """Draw so many rows of each class, of those that have a weight; sorted."""
-    drawn = []
-    for label, n_taken in enumerate(taken.tolist()):
-        candidates = np.flatnonzero((labels == label) & (weights > 0))
-        drawn.append(rng.choice(candidates, n_taken, replace=False))
-    return np.sort(np.concatenate(drawn))

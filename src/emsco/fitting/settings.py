@@ -148,8 +148,17 @@ class FitSettings:
         ParameterError
             If a parameter breaks its rule.
         """
-        if isinstance(data.rows, RowsElsewhere):
-            given = _with_rows_elsewhere(given)
+        if isinstance(data.rows, RowsElsewhere):  # its stages are logistic
+            for name, allowed, rule in _ELSEWHERE:
+                value = given[name]
+                if not (value is None or (isinstance(value, str) and value in allowed)):
+                    raise refused(
+                        name,
+                        f"{rule} where rows stay with workers or on disk",
+                        value,
+                        hint="fit a sample in memory for others",
+                    )
+            given = {**given, "estimator": FAMILIES[0]}
         check_jobs(given["n_jobs"])
         search = SearchRequest.from_parameters(
             given["search"],
@@ -165,26 +174,56 @@ class FitSettings:
         check_preference(given["prefer"], data.classes.tolist(), may_reject=may_reject)
         _check_delay_limits(search.kind, constraints, given["prefer"], data.costs)
         for name in ("checkpoint", "cache"):
-            _check_path(name, given[name])
+            path = given[name]
+            if path is not None and not (isinstance(path, (str, os.PathLike)) and os.fspath(path)):
+                raise refused(name, "be the path of a folder or None", path)
         if given["search_with"] is not None:
             check_choice("search_with", given["search_with"], FAMILIES)
-        limit = given["time_limit"]
-        seed = _seed(given["random_state"], given["checkpoint"])
+        min_confidence = None
+        if not isinstance(given["min_confidence"], str):
+            min_confidence = check_min_confidence(given["min_confidence"], data.classes)
+        elif given["min_confidence"] != AUTO:
+            rule = 'be "auto", a number or a dict'
+            raise refused("min_confidence", rule, given["min_confidence"])
+        refit = given["refit"]
+        if isinstance(refit, (bool, np.bool_)):
+            refit = "all" if refit else "first"
+        screen_rows = given["screen_rows"]
+        if isinstance(screen_rows, str):
+            if screen_rows != AUTO:
+                raise refused("screen_rows", 'be "auto", a number of rows or None', screen_rows)
+        elif screen_rows is not None:
+            screen_rows = check_whole("screen_rows", screen_rows, 100)
+        time_limit = given["time_limit"]
+        if time_limit is not None:
+            time_limit = check_number("time_limit", time_limit, 0, np.inf, "()")
+        seed = draw_seed(given["random_state"])
+        if given["checkpoint"] is not None and not isinstance(given["random_state"], Integral):
+            stored = stored_seed(given["checkpoint"])
+            seed = seed if stored is None else stored
         return cls(
             search=search,
             constraints=constraints,
             metric=given["metric"],
-            min_confidence=_check_confidence(given["min_confidence"], data.classes),
+            min_confidence=min_confidence,
             reject_below=_check_last(given, search.kind, data.classes),
             prefer=given["prefer"],
-            recipe=_recipe(given, data.classes, seed),
+            recipe=StageRecipe.from_parameters(
+                given["estimator"],
+                given["calibration"],
+                given["class_weight"],
+                data.classes,
+                memory_bytes("memory_limit", given["memory_limit"]),
+                effective_n_jobs(given["n_jobs"]),
+                int(seeds_of_fit(seed)[2].generate_state(1)[0]),
+                given["cache"],
+                given["device"],
+            ),
             search_with=given["search_with"],
-            refit=_check_refit(given["refit"]),
+            refit=check_choice("refit", refit, REFITS),
             cv=given["cv"],
-            screen_rows=_check_screen_rows(given["screen_rows"]),
-            time_limit=None
-            if limit is None
-            else check_number("time_limit", limit, 0, np.inf, "()"),
+            screen_rows=screen_rows,
+            time_limit=time_limit,
             checkpoint=given["checkpoint"],
             seed=seed,
             verbose=check_whole("verbose", given["verbose"], 0),
@@ -194,47 +233,6 @@ class FitSettings:
 def seeds_of_fit(seed: int) -> list[SeedSequence]:
     """Derive the seeds of the split, the search and the stage models from one number."""
     return SeedSequence(seed).spawn(3)
-
-
-def _check_refit(given: Any) -> str:
-    """Return which models to deploy; True means "all", and False means "first"."""
-    if isinstance(given, (bool, np.bool_)):
-        return "all" if given else "first"
-    return check_choice("refit", given, REFITS)
-
-
-def _seed(random_state: Any, checkpoint: PathLike | None) -> int:
-    """Draw the seed of a fit; that of a checkpoint is used if `random_state` is not a number."""
-    drawn = draw_seed(random_state)
-    if checkpoint is None or isinstance(random_state, Integral):
-        return drawn
-    stored = stored_seed(checkpoint)
-    return drawn if stored is None else stored
-
-
-def _recipe(given: Mapping[str, Any], classes: AnyArray, seed: int) -> StageRecipe:
-    _, _, stage_seed = seeds_of_fit(seed)
-    return StageRecipe.from_parameters(
-        given["estimator"],
-        given["calibration"],
-        given["class_weight"],
-        classes,
-        memory_bytes("memory_limit", given["memory_limit"]),
-        effective_n_jobs(given["n_jobs"]),
-        int(stage_seed.generate_state(1)[0]),
-        given["cache"],
-        given["device"],
-    )
-
-
-def _with_rows_elsewhere(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a fit whose rows are not in memory: its stages are logistic."""
-    for name, allowed, rule in _ELSEWHERE:
-        value = given[name]
-        if not (value is None or (isinstance(value, str) and value in allowed)):
-            where = "where rows stay with workers or on disk"
-            raise refused(name, f"{rule} {where}", value, hint="fit a sample in memory for others")
-    return {**given, "estimator": FAMILIES[0]}
 
 
 def _check_delay_limits(
@@ -249,14 +247,6 @@ def _check_delay_limits(
     for name, limit in limits.items():
         if limit is not None and not costs.has_delays:
             raise refused(name, "be left out where no feature has a delay", limit)
-
-
-def _check_confidence(given: Any, classes: AnyArray) -> MinConfidence | None:
-    if not isinstance(given, str):
-        return check_min_confidence(given, classes)
-    if given != AUTO:
-        raise refused("min_confidence", 'be "auto", a number or a dict', given)
-    return None
 
 
 def _check_last(given: Mapping[str, Any], kind: str, classes: AnyArray) -> MinConfidence | None:
@@ -278,16 +268,3 @@ def _check_last(given: Mapping[str, Any], kind: str, classes: AnyArray) -> MinCo
         name = "always_answer" if answers else "reject_below"
         raise refused(name, ("be left out where ", Parameter("search"), what), given[name])
     return last
-
-
-def _check_screen_rows(given: Any) -> str | int | None:
-    if given is None or (isinstance(given, str) and given == AUTO):
-        return given
-    if isinstance(given, str):
-        raise refused("screen_rows", 'be "auto", a number of rows or None', given)
-    return check_whole("screen_rows", given, 100)
-
-
-def _check_path(name: str, value: Any) -> None:
-    if value is not None and (not isinstance(value, (str, os.PathLike)) or not os.fspath(value)):
-        raise refused(name, "be the path of a folder or None", value)

@@ -73,9 +73,21 @@ class Workbench:
         bank = self.recipe.open_bank(self.data, self.splits, blocks.members(), by_class)
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "bank", bank)
-        object.__setattr__(self, "prices", self._row_prices())
-        if self.prices is not None:
-            bank.price(self.prices.priced, self.prices.whole)
+        object.__setattr__(self, "prices", None)
+        if self.data.prices is not None:
+            scored = np.concatenate([rows for _, rows in self.splits])
+            units, costs = self.data.units, self.data.costs
+            fixed = blocks.costs(costs.fixed())
+            prices = ScoredPrices.from_rows(
+                features=fixed.costs,
+                fees=Fees.from_fees(fixed.fees, fixed.names),
+                evaluation=fixed.evaluation,
+                priced=blocks.of_feature[costs.priced],
+                prices=self.data.prices[scored].T.copy(),
+                weights=np.ones_like(scored) if units is None else units[scored],
+            )
+            object.__setattr__(self, "prices", prices)
+            bank.price(prices.priced, prices.whole)
 
     @classmethod
     def from_split(
@@ -91,7 +103,9 @@ class Workbench:
         journal: Journal | None = None,
     ) -> Evaluator:
         """Make an evaluator for one threshold, one threshold per class, or a grid of them."""
-        rules, grid = self.constraints, self.grid(min_confidence)
+        rules, grid = self.constraints, min_confidence
+        if not isinstance(grid, ThresholdGrid):
+            grid = ThresholdGrid.single(by_class(grid, self.data.classes))
         return Evaluator(
             self.bank,
             self.blocks.costs(self.data.costs),
@@ -108,30 +122,6 @@ class Workbench:
             self.metric,
             self.prices,
         )
-
-    def _row_prices(self) -> ScoredPrices | None:
-        """Return the prices of scored rows, if some differ."""
-        data = self.data
-        if data.prices is None:
-            return None
-        scored = np.concatenate([rows for _, rows in self.splits])
-        weights = np.ones_like(scored) if data.units is None else data.units[scored]
-        fixed = self.blocks.costs(data.costs.fixed())
-        priced = self.blocks.of_feature[data.costs.priced]
-        return ScoredPrices.from_rows(
-            features=fixed.costs,
-            fees=Fees.from_fees(fixed.fees, fixed.names),
-            evaluation=fixed.evaluation,
-            priced=priced,
-            prices=data.prices[scored].T.copy(),
-            weights=weights,
-        )
-
-    def grid(self, min_confidence: MinConfidence | ThresholdGrid) -> ThresholdGrid:
-        """Return the grid of one threshold for all stages, or the grid that is given."""
-        if isinstance(min_confidence, ThresholdGrid):
-            return min_confidence
-        return ThresholdGrid.single(by_class(min_confidence, self.data.classes))
 
     def plan(
         self,

@@ -109,14 +109,6 @@ class Evaluator:
         return len(self._subsets)
 
     @property
-    def thresholds(self) -> FloatArray:
-        """Threshold of each class, if all stages have the same."""
-        if not self.grid.is_single:
-            raise RuntimeError("the stages have thresholds of their own.")
-        thresholds: FloatArray = self.grid.thresholds[0]
-        return thresholds
-
-    @property
     def subsets(self) -> WordArray:
         """Distinct subsets among the stages of all designs scored so far, as words."""
         return self._subsets.keys
@@ -144,7 +136,19 @@ class Evaluator:
         spent, paid = self._costs[:, claim.slots]
         excess = None
         if self.limits != CostLimits():
-            excess = self._excess(spent, paid) + self._late(designs, exits)
+            # Above the cost limits, as a share of the cost of all features, and above the limits
+            # on delays, as a share of all delays one after the other.
+            excess = np.zeros(len(spent))
+            for most, value, factor in (
+                (self.most_spent, spent, self.bank.n_rows * self.units.per_one),
+                (self.most_paid, paid, self.units.per_one),
+            ):
+                over = value > most
+                excess[over] += (value[over] - most) / factor
+            excess /= self.costs.total
+            if self.limits.has_delays:
+                late = self.limits.beyond_delays(*self.delays(designs, exits))
+                excess += late / (self.costs.delays.sum() or 1.0)
         return Scores(
             self.bank.n_rows,
             exits,
@@ -237,22 +241,3 @@ class Evaluator:
         n_passed = np.minimum(np.arange(1, self._max_stages + 1), stage_counts(designs)[:, None])
         paid: FloatArray = bought + n_passed * self.units.evaluation
         return paid.astype(np.int64) if self.units.are_whole else paid
-
-    def _excess(self, spent: IntArray | FloatArray, paid: IntArray | FloatArray) -> FloatArray:
-        """Amount above the two cost limits, added up, as a share of the cost of all features."""
-        excess = np.zeros(len(spent))
-        for most, value, factor in (
-            (self.most_spent, spent, self.bank.n_rows * self.units.per_one),
-            (self.most_paid, paid, self.units.per_one),
-        ):
-            over = value > most
-            excess[over] += (value[over] - most) / factor
-        return excess / self.costs.total
-
-    def _late(self, designs: StageArray, exits: IntArray) -> FloatArray:
-        """Time above the limits on delays, as a share of all delays one after the other."""
-        if not self.limits.has_delays:
-            return np.zeros(len(designs))
-        beyond = self.limits.beyond_delays(*self.delays(designs, exits))
-        late: FloatArray = beyond / (self.costs.delays.sum() or 1.0)
-        return late

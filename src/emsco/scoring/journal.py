@@ -37,47 +37,6 @@ _FIRST_FORMAT = "problem.json"  # a file that folders of format 1 have
 _DERIVED = "thresholds"  # they follow from other settings, and are named only if these are alike
 
 
-def open_checkpoint(
-    path: str | os.PathLike[str],
-    problem: Mapping[str, Any],
-    seed: int,
-    key_width: int,
-    row_type: np.dtype[Any],
-) -> Store:
-    """Start a checkpoint of `problem` in a new or empty folder, or reopen the one there.
-
-    No other process can open it until it is closed.
-
-    Parameters
-    ----------
-    path : str or path
-    problem : mapping
-        Everything that affects a search, by name: numbers, text, lists of them, fingerprints.
-    seed : int
-    key_width, row_type
-        Parameters of the `Store`.
-
-    Raises
-    ------
-    CheckpointError
-        If the folder cannot be used, has other files, is in use, or belongs to another problem.
-    """
-    folder = Path(path)
-    with _usable(folder):
-        _check_place(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-    store = _opened(folder, key_width, row_type)
-    try:
-        if (stored := _stored(store)) is not None:
-            _check_same(folder, stored, problem, seed)
-        else:
-            store.say({"emsco": version("emsco"), "seed": seed, "problem": dict(problem)})
-    except BaseException:
-        store.close()
-        raise
-    return store
-
-
 def stored_seed(path: str | os.PathLike[str]) -> int | None:
     """Seed of the checkpoint in this folder, or None if there is none yet."""
     folder = Path(path)
@@ -166,20 +125,17 @@ def _check_same(
     else:
         names = [*here, *(name for name in there if name not in here)]
         unlike = [name for name in names if there.get(name) != here.get(name)]
-        named = [name for name in unlike if name != _DERIVED] or unlike
-        differing = [name + _values(there.get(name), here.get(name)) for name in named]
+        differing = []
+        for name in [name for name in unlike if name != _DERIVED] or unlike:
+            value = here.get(name)  # lists, mappings and digests are too long to show
+            is_long = isinstance(value, (list, dict)) or str(value).startswith(DIGEST)
+            both = "" if is_long else f" ({there.get(name)!r} there, {value!r} here)"
+            differing.append(name + both)
     if differing:
         raise CheckpointError(
             f"checkpoint must be of this problem, got {str(folder)!r}, which differs in "
             f"{', '.join(differing)}; use the values it was started with, or name another folder."
         )
-
-
-def _values(there: Any, here: Any) -> str:
-    """Both values in words, or nothing if they are lists, mappings or digests."""
-    if isinstance(here, (list, dict)) or str(here).startswith(DIGEST):
-        return ""
-    return f" ({there!r} there, {here!r} here)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,10 +184,17 @@ class EntryRules:
         at_stages = exits[:, self.n_ahead :]
         # No count is above the number of rows, so that their sum cannot overflow.
         too_many = (at_stages > self.n_rows).any() or (at_stages.sum(axis=1) > self.n_rows).any()
-        if too_many or self._is_overspent(exits):
+        overspent = self.most_spent is not None and (exits[:, 0] > self.most_spent).any()
+        if too_many or overspent:
             return f"counts more than the {self.n_rows:,} rows of this problem"
         after_last = np.arange(self.max_stages) >= stage_counts(designs)[:, None]
-        if at_stages[after_last].any() or not self._fit_classes(counts):
+        # The classes that are counted apart add up to the stages.
+        by_class = counts[:, :, self.n_ahead - self.n_counted : self.n_ahead]
+        fits = not self.n_counted or (
+            not (by_class > self.n_rows).any()
+            and np.array_equal(by_class.sum(axis=2), counts[:, :, self.n_ahead :].sum(axis=2))
+        )
+        if at_stages[after_last].any() or not fits:
             return "has counts that contradict each other"
         return None
 
@@ -245,19 +208,6 @@ class EntryRules:
         levels = levels_of(designs, self.max_stages)
         same = np.array_equal(with_levels(stages_of(designs), levels), designs)
         return same and self.grid.holds(designs)
-
-    def _is_overspent(self, exits: IntArray) -> bool:
-        return self.most_spent is not None and bool((exits[:, 0] > self.most_spent).any())
-
-    def _fit_classes(self, counts: IntArray) -> bool:
-        """Whether the classes that are counted apart add up to the stages."""
-        if not self.n_counted:
-            return True
-        by_class = counts[:, :, self.n_ahead - self.n_counted : self.n_ahead]
-        if (by_class > self.n_rows).any():
-            return False
-        at_stages = counts[:, :, self.n_ahead :]
-        return np.array_equal(by_class.sum(axis=2), at_stages.sum(axis=2))
 
 
 _SECONDS = 2.0  # between two writes
@@ -306,7 +256,14 @@ class Journal:
             why = "has chains of a generation that there is not"
         if why is not None:
             raise store.place.damaged(why)
-        self._made = _chains_of(designs, made_after)
+        # The designs made after each generation, in the order of the file, without repeats.
+        made = np.flatnonzero(made_after)
+        made = made[np.argsort(made_after[made], kind="stable")]
+        steps, firsts = np.unique(made_after[made], return_index=True)
+        self._made: dict[int, StageArray] = {}
+        for step, part in zip(steps.tolist(), np.split(made, firsts[1:]), strict=False):
+            first = np.unique(designs[part], axis=0, return_index=True)[1]
+            self._made[step] = designs[part][np.sort(first)]
         self._known = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         with self._known.claim(design_keys(designs)) as claim:
             self._counts: IntArray = np.zeros((2, len(self._known), n_counts), dtype=np.int64)
@@ -321,10 +278,34 @@ class Journal:
         n_features: int,
         rules: EntryRules,
     ) -> Self:
-        """Start a journal in a folder, or reopen the one there; see `open_checkpoint`."""
-        row_type = np.dtype(("<i8", (2, rules.n_counts + 1)))
-        store = open_checkpoint(path, problem, seed, 2 * n_features, row_type)
+        """Start a journal of `problem` in a new or empty folder, or reopen the one there.
+
+        No other process can open it until it is closed.
+
+        Parameters
+        ----------
+        path : str or path
+        problem : mapping
+            Everything that affects a search, by name: numbers, text, lists of them, fingerprints.
+        seed : int
+        n_features, rules
+            As for the class.
+
+        Raises
+        ------
+        CheckpointError
+            If the folder cannot be used, has other files, is in use, or belongs to another problem.
+        """
+        folder = Path(path)
+        with _usable(folder):
+            _check_place(folder)
+            folder.mkdir(parents=True, exist_ok=True)
+        store = _opened(folder, 2 * n_features, np.dtype(("<i8", (2, rules.n_counts + 1))))
         try:
+            if (stored := _stored(store)) is not None:
+                _check_same(folder, stored, problem, seed)
+            else:
+                store.say({"emsco": version("emsco"), "seed": seed, "problem": dict(problem)})
             return cls(store, n_features, rules)
         except BaseException:
             store.close()
@@ -398,20 +379,3 @@ class Journal:
             self._store.add(designs.astype("<i2").view(np.uint8), rows)
             self._new = []
         self._last_write = monotonic()
-
-
-def _chains_of(designs: StageArray, made_after: IntArray) -> dict[int, StageArray]:
-    """Return the designs made after each generation, by its number, in the order of the file."""
-    made = np.flatnonzero(made_after)
-    made = made[np.argsort(made_after[made], kind="stable")]
-    steps, firsts = np.unique(made_after[made], return_index=True)
-    parts = np.split(made, firsts[1:])
-    return {
-        step: _distinct(designs[part]) for step, part in zip(steps.tolist(), parts, strict=False)
-    }
-
-
-def _distinct(designs: StageArray) -> StageArray:
-    """The designs without repeats, which an interrupted write may leave."""
-    first = np.unique(designs, axis=0, return_index=True)[1]
-    return designs[np.sort(first)]

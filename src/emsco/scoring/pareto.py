@@ -73,7 +73,10 @@ def balanced_accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
     near = np.diff(mean[order]) <= _NEAR
     same = near & (np.diff(shares[order], axis=0) == 0).all(axis=(1, 2))
     rises = ~near
-    for first, end in _runs(near):
+    # Runs of means that are near their neighbours, by their first position and their end.
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], near, [False]]).astype(np.int8)))
+    for first, last in edges.reshape(-1, 2).tolist():
+        end = last + 1
         if not same[first : end - 1].all():
             members = order[first:end]
             exact = [sum(Fraction(*one) for one in line) for line in shares[members].tolist()]
@@ -83,12 +86,6 @@ def balanced_accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.concatenate([[0], np.cumsum(rises)])[: len(order)]
     return ranks
-
-
-def _runs(near: BoolArray) -> list[tuple[int, int]]:
-    """First position and end of each run of values that are near their neighbours."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], near, [False]]).astype(np.int8)))
-    return [(first, end + 1) for first, end in edges.reshape(-1, 2).tolist()]
 
 
 def exact_objectives(scores: Scores) -> FloatArray:
@@ -105,7 +102,11 @@ def exact_objectives(scores: Scores) -> FloatArray:
         accuracy = accuracy_ranks(scores.correct, scores.accepted)
     cost: FloatArray | IntArray = scores.spent
     if cost.dtype.kind == "f" or cost.max(initial=0) >= 2**53:
-        cost = _dense_ranks(cost)
+        # Rank them from 0; floats within `SAME_COST` share a rank.
+        distinct, cost = np.unique(cost, return_inverse=True)
+        if distinct.dtype.kind == "f":
+            rises = np.diff(distinct) > SAME_COST * np.abs(distinct[1:])
+            cost = np.concatenate([[0], np.cumsum(rises)])[cost]
     objectives = np.empty((len(scores), 3))
     objectives[:, 0], objectives[:, 1], objectives[:, 2] = scores.accepted, accuracy, -cost
     return objectives
@@ -234,15 +235,6 @@ def _aggregate(
     inverse_cost = (lowest + shift) / (cost + shift)
     length: FloatArray = np.sqrt(coverage**2 + accuracy**2 + inverse_cost**2)
     return length
-
-
-def _dense_ranks(values: IntArray | FloatArray) -> IntArray:
-    """Rank values from 0 for the smallest; floats within `SAME_COST` share a rank."""
-    distinct, inverse = np.unique(values, return_inverse=True)
-    if distinct.dtype.kind == "f":
-        rises = np.diff(distinct) > SAME_COST * np.abs(distinct[1:])
-        inverse = np.concatenate([[0], np.cumsum(rises)])[inverse]
-    return inverse
 
 
 def front_mask(scores: Scores) -> BoolArray:

@@ -66,7 +66,8 @@ class Archive:
             scores = Scores.concatenate([self.scores, scores])
         kept = np.flatnonzero(front_mask(scores))
         kept = kept[thin(scores[kept], self._total_cost, _MOST_VECTORS)]
-        kept = kept[_first_of_each(designs[kept])]
+        first = np.unique(design_keys(designs[kept]), axis=0, return_index=True)[1]
+        kept = kept[np.sort(first)]
         self._kept = designs[kept], scores[kept]
         group = tie_groups(self.scores)
         return bool((~np.isin(group[kept >= n_before], group[kept < n_before])).any())
@@ -99,12 +100,6 @@ class Archive:
         best = best_balanced_first(self.designs[which], self.scores[which], self._total_cost)
         ranked: IntArray = which[best]
         return ranked
-
-
-def _first_of_each(designs: StageArray) -> IntArray:
-    """Positions of designs, without those that came before."""
-    first: IntArray = np.unique(design_keys(designs), axis=0, return_index=True)[1]
-    return np.sort(first)
 
 
 def thin(scores: Scores, total_cost: float, most: int) -> IntArray:

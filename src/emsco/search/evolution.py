@@ -168,8 +168,16 @@ class _Line:
 
     def take(self, designs: StageArray, scores: Scores, row: float) -> None:
         """Add designs to the pool; `row` is the share of one row."""
-        handicap = self._repeats(scores) * row + scores.beyond
-        self._add(designs, self._points(scores), handicap)
+        spent = np.asarray(scores.spent, dtype=np.float64).view(np.uint64)
+        if scores.by_class is None:
+            correct = scores.correct.astype(np.uint64)
+        else:  # equal means may differ by rounding
+            correct = np.round(scores.accuracy, _DECIMALS).view(np.uint64)
+        keys = np.column_stack([scores.accepted.astype(np.uint64), correct, spent])
+        repeated = np.ones(len(keys))  # 1 for objectives that an earlier design had
+        with self._vectors.claim(keys) as claim:
+            repeated[claim.new_places] = 0
+        self._add(designs, self._points(scores), repeated * row + scores.beyond)
 
     def join(self, other: _Line, archive: Archive) -> None:
         """Take over the pool of another line; `archive` holds the designs of both."""
@@ -198,19 +206,6 @@ class _Line:
     def _points(self, scores: Scores) -> FloatArray:
         saved = 1 - scores.cost / self._total_cost
         return np.column_stack([scores.coverage, scores.accuracy, saved])
-
-    def _repeats(self, scores: Scores) -> FloatArray:
-        """1 for a design whose objectives an earlier design had, else 0."""
-        spent = np.asarray(scores.spent, dtype=np.float64).view(np.uint64)
-        if scores.by_class is None:
-            correct = scores.correct.astype(np.uint64)
-        else:  # equal means may differ by rounding
-            correct = np.round(scores.accuracy, _DECIMALS).view(np.uint64)
-        keys = np.column_stack([scores.accepted.astype(np.uint64), correct, spent])
-        with self._vectors.claim(keys) as claim:
-            repeated = np.ones(len(keys))
-            repeated[claim.new_places] = 0
-        return repeated
 
 
 class EvolutionSearch:
@@ -274,7 +269,10 @@ class EvolutionSearch:
         self._per_row = per_row
         self.space = settings.space(len(costs), self._grid)
         self._n_designs = self.space.size
-        self._nearby = NearbySubsets(self.space) if self._is_small else None
+        # Where all subsets can be listed, and designs have room for one and a rest.
+        has_room = self.space.max_stages > 1 or self.space.allow_exclusion
+        is_small = has_room and 1 < len(costs) <= MOST_FEATURES
+        self._nearby = NearbySubsets(self.space) if is_small else None
         self._linked_at = 0
         self._variation = _THOROUGH if self._n_designs <= _SMALL else _WIDE
         self._seen = Slots(UNBOUNDED, n_words=-(-len(costs) // 4))
@@ -321,8 +319,16 @@ class EvolutionSearch:
         """Designs that a line asks for next; none at the end of the side line."""
         if line is self._side and self.generation >= _SIDE_UNTIL:
             return line.asked[:0]
-        if self._nearby and self._linked_at and len(new := self._new_subsets(self._nearby)):
-            return new
+        if self._nearby and self._linked_at:
+            # Subsets that no design has had, near to those of the front, if any are left.
+            settings = self._settings
+            budget = round(_SUBSETS * settings.population_size * settings.generations)
+            left = min(self._nearby.most, budget) - self._nearby.n_known
+            n_subsets = -(-left // (settings.generations - self.generation))
+            if n_subsets > 0:
+                near = self._nearby.propose(self.front[0], n_subsets)
+                if len(new := self._unseen(self._grid.complete(near))):
+                    return new
         return self._breed(line, row)
 
     @property
@@ -379,13 +385,6 @@ class EvolutionSearch:
             raise RuntimeError("tell() the scores of the first designs first.")
         return self._front
 
-    @property
-    def _is_small(self) -> bool:
-        """Whether all subsets can be listed, and designs have room for one and a rest."""
-        space = self.space
-        has_room = space.max_stages > 1 or space.allow_exclusion
-        return has_room and 1 < space.n_features <= MOST_FEATURES
-
     def _next_line(self) -> _Line:
         """Line of the next generation. The side line joins when its last designs are scored."""
         if self._side is None:
@@ -414,23 +413,20 @@ class EvolutionSearch:
         if self._n_designs == 1:
             return self._grid.complete(one_stage)
         size = self._settings.population_size
-        prefixes = self._prefixes(min(n_features - 1, size // 3 + 1))
-        n_random = min(max(1, size - len(prefixes) - 1), 100)
-        chance = initial_population(n_random, space, _STAGE_BIAS, self._rng)
-        first = np.concatenate([one_stage, prefixes, chance])[:size]
-        return self._unseen(self._grid.complete(first))
-
-    def _prefixes(self, most: int) -> StageArray:
-        """Designs that buy the cheapest features first, the others at a second stage or never."""
-        n_features, space = len(self._costs), self.space
+        # The cheapest features first, the others at a second stage or never.
         rank = np.argsort(np.argsort(self._costs, kind="stable"))
-        lengths = np.unique(np.linspace(1, max(1, n_features - 1), most, dtype=int))
+        n_prefixes = min(n_features - 1, size // 3 + 1)
+        lengths = np.unique(np.linspace(1, max(1, n_features - 1), n_prefixes, dtype=int))
         later = rank[None, :] >= lengths[:, None]
         places = [1] * (space.max_stages > 1) + [NEVER] * space.allow_exclusion
         prefixes = np.concatenate([later * np.int16(place) for place in places])
         if space.first is not None:
             prefixes[:, space.first] = 0
-        return compress(prefixes)
+        prefixes = compress(prefixes)
+        n_random = min(max(1, size - len(prefixes) - 1), 100)
+        chance = initial_population(n_random, space, _STAGE_BIAS, self._rng)
+        first = np.concatenate([one_stage, prefixes, chance])[:size]
+        return self._unseen(self._grid.complete(first))
 
     def _strangers(self) -> StageArray:
         """Random unseen designs, once those near the front are used up; empty if none is left."""
@@ -440,53 +436,38 @@ class EvolutionSearch:
                 return unseen
         return self._line.asked[:0]
 
-    def _new_subsets(self, nearby: NearbySubsets) -> StageArray:
-        """Designs with subsets that no design has had, near to those of the front; maybe none."""
-        settings = self._settings
-        budget = round(_SUBSETS * settings.population_size * settings.generations)
-        left = min(nearby.most, budget) - nearby.n_known
-        n_subsets = -(-left // (settings.generations - self.generation))
-        if n_subsets <= 0:
-            return self._line.asked[:0]
-        return self._unseen(self._grid.complete(nearby.propose(self.front[0], n_subsets)))
-
     def _breed(self, line: _Line, visit: float) -> StageArray:
         """Unseen relatives of a line's best designs; each visit adds `visit` to the handicap."""
         line.sort(self._rng)
-        children = [self._mutants(line.designs[: self._variation.best])]
+        size, variation = self._settings.population_size, self._variation
+        # Mutants of promising designs or of pairs, a random number of genes away.
+        best = line.designs[: variation.best]
+        n_mutants = round(variation.mutants * size)
+        first, second = best[self._rng.integers(len(best), size=(2, n_mutants))]
+        mutants = recombine(stages_of(first), stages_of(second), variation.crossed, self._rng)
+        mutants = mutate(mutants, 1 / len(self._costs), _STAGE_BIAS, self.space, self._rng)
+        children = [self._unseen(self._with_levels(mutants, first))]
+        # Neighbours, a few parents at a time; a parent that has no more of them is left out.
         exhausted = np.zeros(len(line.designs), dtype=np.bool_)
         for start in range(0, len(exhausted), _PARENTS_AT_ONCE):
-            most = self._settings.population_size - sum(map(len, children))
+            most = size - sum(map(len, children))
             if not most:
                 break
-            parents = slice(start, start + _PARENTS_AT_ONCE)
-            some, exhausted[parents] = self._children(line.designs[parents], most)
-            line.handicap[parents] += visit
-            children.append(some)
+            here = slice(start, start + _PARENTS_AT_ONCE)
+            parents = line.designs[here]
+            stages, parent = neighbours(stages_of(parents), self.space, _DRAWS, self._rng)
+            near = self._with_levels(stages, parents[parent])
+            new = self._seen.find(design_keys(near)) < 0
+            near, parent = near[new], parent[new]
+            n_new = np.bincount(parent, minlength=len(parents))
+            place = np.arange(len(parent)) - np.repeat(np.cumsum(n_new) - n_new, n_new)
+            chosen = np.flatnonzero(place < variation.per_parent)[:most]
+            children.append(self._unseen(near[chosen]))
+            all_drawn = n_steps(stages_of(parents), self.space.allow_exclusion) <= _DRAWS
+            exhausted[here] = all_drawn & (n_new == 0)
+            line.handicap[here] += visit
         line.keep(~exhausted)
         return np.concatenate(children)
-
-    def _mutants(self, best: StageArray) -> StageArray:
-        """Unseen mutants of promising designs or of pairs, a random number of genes away."""
-        settings, variation = self._settings, self._variation
-        n_mutants = round(variation.mutants * settings.population_size)
-        first, second = best[self._rng.integers(len(best), size=(2, n_mutants))]
-        children = recombine(stages_of(first), stages_of(second), variation.crossed, self._rng)
-        rate = 1 / len(self._costs)
-        children = mutate(children, rate, _STAGE_BIAS, self.space, self._rng)
-        return self._unseen(self._with_levels(children, first))
-
-    def _children(self, parents: StageArray, most: int) -> tuple[StageArray, BoolArray]:
-        """Unseen neighbours of the parents, and whether each parent has no more of them."""
-        stages, parent = neighbours(stages_of(parents), self.space, _DRAWS, self._rng)
-        children = self._with_levels(stages, parents[parent])
-        new = self._seen.find(design_keys(children)) < 0
-        children, parent = children[new], parent[new]
-        n_new = np.bincount(parent, minlength=len(parents))
-        place = np.arange(len(parent)) - np.repeat(np.cumsum(n_new) - n_new, n_new)
-        chosen = np.flatnonzero(place < self._variation.per_parent)[:most]
-        all_drawn = n_steps(stages_of(parents), self.space.allow_exclusion) <= _DRAWS
-        return self._unseen(children[chosen]), all_drawn & (n_new == 0)
 
     def _with_levels(self, stages: StageArray, parents: StageArray) -> StageArray:
         """Children with the thresholds of their parents, some of them changed."""

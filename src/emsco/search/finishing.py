@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.text import counted
-from emsco._base.typing import BoolArray, FloatArray, IntArray, Report, StageArray
+from emsco._base.typing import BoolArray, IntArray, Report, StageArray
 from emsco._base.workers import slices
 from emsco.designs.chromosomes import (
     NEVER,
@@ -155,7 +155,25 @@ def finish_search(
     steps = order_by_budget(result.scores, evaluator.costs.total)
     picked = result.designs[np.column_stack([spread, near, steps]).reshape(-1)]  # by turns
     subsets = wanted_subsets(picked, most_subsets)
-    n_fitted, end = _fit(subsets, evaluator, time_limit, report)
+    # Fit subsets in their order, as long as there is time.
+    started, n_fitted, end = perf_counter(), 0, RefinementEnd.COMPLETE
+    at_once = _FITS_AT_ONCE if time_limit is None else evaluator.bank.n_jobs
+    if report:
+        report(0, len(subsets))
+    try:
+        while n_fitted < len(subsets):
+            if time_limit is not None and perf_counter() - started > time_limit:
+                end = RefinementEnd.TIME_LIMIT
+                break
+            part = subsets[n_fitted : n_fitted + at_once]
+            evaluator.bank.kept(part)
+            n_fitted += len(part)
+            if report:
+                report(n_fitted, len(subsets))
+    except KeyboardInterrupt:
+        message = f"Fit interrupted; {n_fitted} of {len(subsets)} subsets are finished."
+        warnings.warn(message, InterruptedWarning, stacklevel=5)
+        end = RefinementEnd.INTERRUPTED
     if not n_fitted and result.stop_reason.cause is Stop.INTERRUPTED:
         end = RefinementEnd.INTERRUPTED  # Ctrl-C in the search leaves no time
     try:
@@ -165,7 +183,12 @@ def finish_search(
         message = "Fit interrupted; the models of the search are kept."
         warnings.warn(message, InterruptedWarning, stacklevel=5)
         scores, end = None, RefinementEnd.INTERRUPTED
-    reason = _reason(result, end)
+    reason = result.stop_reason
+    if end is RefinementEnd.INTERRUPTED:
+        generations = result.records[-1].generation if result.records else None
+        reason = StopReason(Stop.INTERRUPTED, generations, note=reason.note)
+    elif reason.cause is Stop.PROVEN:  # for the models of the search, not for these
+        reason = replace(reason, cause=Stop.SETTLED)
     if scores is None or not scores.feasible.any():
         if end is RefinementEnd.COMPLETE:
             end = RefinementEnd.NOTHING_FEASIBLE
@@ -203,17 +226,6 @@ def _designs_of(
     return np.unique(np.concatenate([chains, picked[are_known]]), axis=0)
 
 
-def _reason(result: SearchResult, end: RefinementEnd) -> StopReason:
-    """Why the whole search ended, finish included."""
-    reason = result.stop_reason
-    if end is RefinementEnd.INTERRUPTED:
-        generations = result.records[-1].generation if result.records else None
-        return StopReason(Stop.INTERRUPTED, generations, note=reason.note)
-    if reason.cause is Stop.PROVEN:  # for the models of the search, not for these
-        return replace(reason, cause=Stop.SETTLED)
-    return reason
-
-
 def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
     """Order designs so that those as good as buying everything come first, at all costs.
 
@@ -224,7 +236,12 @@ def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
     behind = scores.errors_behind(everything)
     order: IntArray = np.lexsort((scores.cost, np.maximum(behind, 1.0)))
     n_good = int((behind <= 1.0).sum())
-    return np.concatenate([order[:n_good][_halving(n_good)], order[n_good:]])
+    place = np.zeros(n_good)
+    for bit in range(n_good.bit_length()):
+        place += (np.arange(n_good) >> bit & 1) / 2.0 ** (bit + 1)
+    half_way = np.floor(place * n_good).astype(np.int64).tolist()
+    good = order[list(dict.fromkeys([*half_way, *range(n_good)]))]
+    return np.concatenate([good, order[n_good:]])
 
 
 def order_by_budget(scores: Scores, total_cost: float) -> IntArray:
@@ -241,15 +258,6 @@ def order_by_budget(scores: Scores, total_cost: float) -> IntArray:
     return np.concatenate([steps[spread_order(scores[steps], total_cost)], by_cost[~is_step]])
 
 
-def _halving(n: int) -> IntArray:
-    """Order 0 to n - 1 so that each lies half-way between two before it, or nearly so."""
-    place = np.zeros(n)
-    for bit in range(n.bit_length()):
-        place += (np.arange(n) >> bit & 1) / 2.0 ** (bit + 1)
-    spread = np.floor(place * n).astype(np.int64)
-    return np.array(list(dict.fromkeys([*spread.tolist(), *range(n)])), dtype=np.int64)
-
-
 def spread_order(scores: Scores, total_cost: float) -> IntArray:
     """Order designs so that each is as different as possible from those before it.
 
@@ -260,18 +268,13 @@ def spread_order(scores: Scores, total_cost: float) -> IntArray:
     )
     figures = (figures - figures.min(axis=0)) / np.maximum(np.ptp(figures, axis=0), 1e-12)
     order = np.zeros(len(figures), dtype=np.int64)
-    nearest = _distances(figures, 0)
-    nearest[0] = -1.0
-    for i in range(1, len(order)):
+    nearest = np.full(len(figures), np.inf)  # distance to those ordered; -1 for these themselves
+    for i in range(len(order)):
         order[i] = nearest.argmax()
-        nearest = np.minimum(nearest, _distances(figures, order[i]))  # at most -1 if ordered
+        distances = np.linalg.norm(figures - figures[order[i]], axis=1)
+        nearest = np.minimum(nearest, distances)
         nearest[order[i]] = -1.0
     return order
-
-
-def _distances(figures: FloatArray, i: int) -> FloatArray:
-    distances: FloatArray = np.linalg.norm(figures - figures[i], axis=1)
-    return distances
 
 
 def wanted_subsets(designs: StageArray, most: int) -> BoolArray:
@@ -301,43 +304,15 @@ def chains_of(subsets: BoolArray, space: DesignSpace) -> StageArray:
     chains: list[tuple[int, ...]] = [(i,) for i in range(len(subsets))]
     designs: list[StageArray] = []
     while chains and len(designs) < _MOST_CHAINS:
-        designs += [_design(subsets, chain) for chain in chains]
+        for chain in chains:
+            design = np.full(subsets.shape[1], NEVER, dtype=np.int16)
+            for stage in reversed(range(len(chain))):
+                design[subsets[chain[stage]]] = stage
+            designs.append(design)
         grown = chains if len(chains[0]) < space.deepest else []
         chains = [(*chain, i) for chain in grown for i in larger[chain[-1]]]
     genes = np.array(designs[:_MOST_CHAINS], dtype=np.int16).reshape(-1, subsets.shape[1])
     return genes[space.holds(genes)]
-
-
-def _design(subsets: BoolArray, chain: tuple[int, ...]) -> StageArray:
-    """Return the design whose stages know these subsets, from the smallest to the largest."""
-    design = np.full(subsets.shape[1], NEVER, dtype=np.int16)
-    for stage in reversed(range(len(chain))):
-        design[subsets[chain[stage]]] = stage
-    return design
-
-
-def _fit(
-    subsets: BoolArray, evaluator: Evaluator, time_limit: float | None, report: Report | None
-) -> tuple[int, RefinementEnd]:
-    """Fit subsets in their order; return how many there was time for, and how it ended."""
-    started, n_fitted = perf_counter(), 0
-    at_once = _FITS_AT_ONCE if time_limit is None else evaluator.bank.n_jobs
-    if report:
-        report(0, len(subsets))
-    try:
-        while n_fitted < len(subsets):
-            if time_limit is not None and perf_counter() - started > time_limit:
-                return n_fitted, RefinementEnd.TIME_LIMIT
-            part = subsets[n_fitted : n_fitted + at_once]
-            evaluator.bank.kept(part)
-            n_fitted += len(part)
-            if report:
-                report(n_fitted, len(subsets))
-    except KeyboardInterrupt:
-        message = f"Fit interrupted; {n_fitted} of {len(subsets)} subsets are finished."
-        warnings.warn(message, InterruptedWarning, stacklevel=6)
-        return n_fitted, RefinementEnd.INTERRUPTED
-    return n_fitted, RefinementEnd.COMPLETE
 
 
 def runners_up(
@@ -369,28 +344,20 @@ def runners_up(
     first = np.unique(design_keys(designs), axis=0, return_index=True)[1]
     designs = designs[np.sort(first)]
     scores = evaluator.score(designs)
-    near = _behind(scores, evaluator.score(front), evaluator.costs.total) <= _NEAR
-    kept: StageArray = designs[rng.permutation(np.flatnonzero(near & scores.feasible))[:most]]
-    return kept[~evaluator.refused(kept)] if kept.size else kept
-
-
-def _behind(scores: Scores, front: Scores, total_cost: float) -> FloatArray:
-    """Standard errors by which each design is behind the nearest of a front, in the worst figure.
-
-    They are those of a share of a half of all scored rows, and of a cost that varies like it.
-    """
+    # How far each is behind the nearest of the front, in the worst figure, in standard errors:
+    # those of a share of a half of all scored rows, and of a cost that varies like it.
     error = 0.5 / np.sqrt(scores.n_rows)
-    scale = np.array([error, error, error * (total_cost or 1.0)])
-    of_front, of_designs = _figures(front) / scale, _figures(scores) / scale
-    behind = np.empty(len(of_designs))
+    scale = np.array([error, error, error * (evaluator.costs.total or 1.0)])
+    of_front, of_designs = (
+        np.column_stack([one.coverage, one.accuracy, -one.cost]) / scale
+        for one in (evaluator.score(front), scores)
+    )
+    near = np.empty(len(of_designs), dtype=np.bool_)
     for part in slices(len(of_designs), _COMPARED_AT_ONCE):
         apart = (of_front[None] - of_designs[part, None]).max(axis=2)
-        behind[part] = apart.min(axis=1)
-    return behind
-
-
-def _figures(scores: Scores) -> FloatArray:
-    return np.column_stack([scores.coverage, scores.accuracy, -scores.cost])
+        near[part] = apart.min(axis=1) <= _NEAR
+    kept: StageArray = designs[rng.permutation(np.flatnonzero(near & scores.feasible))[:most]]
+    return kept[~evaluator.refused(kept)] if kept.size else kept
 
 
 def _other_levels(designs: StageArray, grid: ThresholdGrid) -> StageArray:

@@ -11,14 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.random import Generator
 
-from emsco._base.typing import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    SingleArray,
-    StageArray,
-    WordArray,
-)
+from emsco._base.typing import BoolArray, FloatArray, IntArray, SingleArray, StageArray, WordArray
 from emsco._kernels.judgement import guess_margins
 from emsco._kernels.links import SPARE, Chains, LinkRules, Subsets, fill_reach, link_subsets
 from emsco.designs.chromosomes import (
@@ -198,9 +191,9 @@ class Linker:
         bank = self.evaluator.bank
         lacking = self._margins.lacking(self._fitted)
         if len(lacking):
-            self._margins.add(lacking, bank.margins(_words(lacking)))
+            self._margins.add(lacking, bank.margins(lacking.astype(np.uint64)[:, None]))
         numbers, margins = self._margins.guess(near)
-        bits = bank.guessed_bits(margins, self.evaluator.thresholds)
+        bits = bank.guessed_bits(margins, self.evaluator.grid.thresholds[0])
         designs = self._link_all(front, numbers, bits)
         if designs is None:
             return np.zeros((0, self.space.n_features), dtype=np.int16)
@@ -226,10 +219,6 @@ class Linker:
         if linked.stopped is not None and linked.stopped.is_interrupted:
             raise KeyboardInterrupt
         return linked.designs if linked.stopped is None else None
-
-
-def _words(numbers: IntArray) -> WordArray:
-    return numbers.astype(np.uint64)[:, None]
 
 
 def _with_few_new(designs: StageArray, new: IntArray) -> StageArray:
@@ -278,7 +267,15 @@ def linked_front(
         is_plain=bool((subsets.weights == 1).all()) and not len(subsets.missing),
     )
     n_words = subsets.accepts.shape[2]
-    chains = _chains(len(subsets.cost), width, n_words)
+    room = len(subsets.cost) * width + (SPARE + 1) * width + 1
+    chains = Chains(
+        undecided=np.empty((room, n_words), dtype=np.uint64),
+        counts=np.zeros((room, 5), dtype=np.int64),
+        spent=np.zeros(room),
+        behind=np.zeros(room),
+        spans=np.zeros((len(subsets.cost), 2), dtype=np.int64),
+    )
+    chains.counts[0, 3:] = -1
     ends, spent = np.empty((_ROOM, 4), dtype=np.int64), np.empty(_ROOM)
     _, n_ends = link_subsets(
         rules,
@@ -336,19 +333,6 @@ def _subsets(evaluator: Evaluator, words: WordArray, places: IntArray) -> Subset
         missing=missing if missing.any() else missing[:0],
         weights=bank.word_weights[places].astype(np.uint64),
     )
-
-
-def _chains(n_subsets: int, width: int, n_words: int) -> Chains:
-    room = n_subsets * width + (SPARE + 1) * width + 1
-    chains = Chains(
-        undecided=np.empty((room, n_words), dtype=np.uint64),
-        counts=np.zeros((room, 5), dtype=np.int64),
-        spent=np.zeros(room),
-        behind=np.zeros(room),
-        spans=np.zeros((n_subsets, 2), dtype=np.int64),
-    )
-    chains.counts[0, 3:] = -1
-    return chains
 
 
 def _designs(ends: IntArray, chains: Chains, subsets: BoolArray, n_levels: int) -> StageArray:

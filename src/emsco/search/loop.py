@@ -40,6 +40,19 @@ class Stop(Enum):
 
 
 _EARLY = (Stop.TIME_LIMIT, Stop.MEMORY_LIMIT, Stop.INTERRUPTED)
+_SENTENCES = {
+    Stop.GENERATIONS: "all {generations} have run",
+    Stop.SAME_BEST: "the fittest design has stayed the same for {generations}",
+    Stop.SAME_FRONT: "the front has stayed the same for {generations}",
+    Stop.ELITES: "the population was full of elite designs after {generations}",
+    Stop.EXHAUSTED: "all {n_designs:,} designs have been scored",
+    Stop.PROVEN: "the front is proven: all {n_settled:,} designs are settled",
+    Stop.SETTLED: "all {n_settled:,} designs are settled, with the models of the search",
+    Stop.NOTHING_FEASIBLE: "all {n_settled:,} designs are settled",
+    Stop.TIME_LIMIT: "the time limit of {seconds:g} s was reached",
+    Stop.MEMORY_LIMIT: "{detail}",
+    Stop.INTERRUPTED: "interrupted",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,41 +98,24 @@ class StopReason:
 
     def __str__(self) -> str:
         """Put the reason into one sentence, without a full stop."""
-        sentence = self._sentence()
+        words = _SENTENCES[self.cause]
+        if self.cause is Stop.GENERATIONS and self.generations == 1:
+            words = "its one generation has run"
+        elif self.cause is Stop.EXHAUSTED and self.n_designs == 1:
+            words = "only one design exists"
+        elif self.cause is Stop.INTERRUPTED and self.generations is not None:
+            words = "interrupted after {generations}"
+        sentence = words.format(
+            generations=counted(self.generations or 0, "generation"),
+            n_designs=self.n_designs,
+            n_settled=self.n_settled,
+            seconds=self.seconds,
+            detail=self.detail,
+        )
         if self.cause in _EARLY and self.n_settled is not None:
             settled = f"{self.n_settled:,} of {self.n_designs:,} designs are settled"
             sentence += f", so the front is not proven ({settled})"
         return f"{sentence} ({self.note})" if self.note else sentence
-
-    def _sentence(self) -> str:
-        generations = counted(self.generations or 0, "generation")
-        match self.cause:
-            case Stop.GENERATIONS if self.generations == 1:
-                return "its one generation has run"
-            case Stop.GENERATIONS:
-                return f"all {generations} have run"
-            case Stop.SAME_BEST:
-                return f"the fittest design has stayed the same for {generations}"
-            case Stop.SAME_FRONT:
-                return f"the front has stayed the same for {generations}"
-            case Stop.ELITES:
-                return f"the population was full of elite designs after {generations}"
-            case Stop.EXHAUSTED if self.n_designs == 1:
-                return "only one design exists"
-            case Stop.EXHAUSTED:
-                return f"all {self.n_designs:,} designs have been scored"
-            case Stop.PROVEN:
-                return f"the front is proven: all {self.n_settled:,} designs are settled"
-            case Stop.SETTLED:
-                return f"all {self.n_settled:,} designs are settled, with the models of the search"
-            case Stop.NOTHING_FEASIBLE:
-                return f"all {self.n_settled:,} designs are settled"
-            case Stop.TIME_LIMIT:
-                return f"the time limit of {self.seconds:g} s was reached"
-            case Stop.MEMORY_LIMIT:
-                return self.detail
-            case Stop.INTERRUPTED:
-                return "interrupted" + ("" if self.generations is None else f" after {generations}")
 
 
 class Search(Protocol):

@@ -54,27 +54,49 @@ class PaperLoop:
 
     def ask(self) -> StageArray:
         """Propose designs to score next: the initial population, later the children."""
-        if self._scores is None:
-            self._asked = self._first_population()
+        settings, space, rng = self._settings, self._space, self._rng
+        if self._scores is not None:
+            n_children = self._size - len(self._elites)
+            parents = select(self._ranking.selection_probabilities, 2 * n_children, rng)
+            first, second = self._designs[parents[:n_children]], self._designs[parents[n_children:]]
+            children = recombine(first, second, settings.crossover_rate, rng)
+            rate = settings.rate(space.n_features)
+            self._asked = mutate(children, rate, settings.stage_bias, space, rng)
+        elif self._only_one:
+            self._asked = np.zeros((1, space.n_features), dtype=np.int16)
         else:
-            self._asked = self._children(self._size - len(self._elites))
+            self._asked = initial_population(
+                settings.population_size, space, settings.stage_bias, rng
+            )
         return self._asked
 
     def tell(self, scores: Scores) -> None:
         """Take the scores of the designs last asked for, which completes a generation."""
         before = self.best if self._scores is not None else None
-        if self._scores is None:
-            self._designs, self._scores = self._asked, scores
-        else:
-            self._designs = np.concatenate([self._designs[self._elites], self._asked])
-            self._scores = Scores.concatenate([self._scores[self._elites], scores])
+        designs = self._asked
+        if self._scores is not None:
+            designs = np.concatenate([self._designs[self._elites], designs])
+            scores = Scores.concatenate([self._scores[self._elites], scores])
+        self._designs, self._scores = designs, scores
         self.generation += 1
-        self._rank()
+        settings = self._settings
+        self._ranking = Ranking.from_scores(designs, scores, self._smallest_cost, settings.epsilon)
+        distinct = self._ranking.distinct
+        first = distinct[self._ranking.level[distinct] == 0]
+        # In floats 0.35 · 90 is just below 31.5, which has to round up.
+        share = int(round_half_up(round(settings.elite_fraction * len(distinct), 9)))
+        self._elites = distinct[: max(share, len(first))]
+        self._front = designs[first], scores[first]
         same = before is not None and np.array_equal(before, self.best)
         self._same_best = self._same_best + 1 if same else 0
         self.stop_reason = self._reason_to_stop()
         if self.stop_reason is None:
-            self._resize()
+            # Grow a population that is all elite; shrink a grown one that has room again.
+            n_elites, growth = len(self._elites), settings.growth
+            if n_elites == self._size:
+                self._size += growth
+            elif n_elites < self._size - growth and self._size > settings.population_size:
+                self._size -= growth
 
     @property
     def best(self) -> StageArray:
@@ -86,7 +108,9 @@ class PaperLoop:
     @property
     def population(self) -> tuple[StageArray, Scores]:
         """All designs of the current generation, with their scores."""
-        return self._designs, self._known_scores
+        if self._scores is None:
+            raise RuntimeError("tell() the scores of the initial population first.")
+        return self._designs, self._scores
 
     @property
     def front(self) -> tuple[StageArray, Scores]:
@@ -94,40 +118,6 @@ class PaperLoop:
         if self._front is None:
             raise RuntimeError("tell() the scores of the initial population first.")
         return self._front
-
-    @property
-    def _known_scores(self) -> Scores:
-        if self._scores is None:
-            raise RuntimeError("tell() the scores of the initial population first.")
-        return self._scores
-
-    def _first_population(self) -> StageArray:
-        if self._only_one:
-            return np.zeros((1, self._space.n_features), dtype=np.int16)
-        return initial_population(
-            self._settings.population_size, self._space, self._settings.stage_bias, self._rng
-        )
-
-    def _children(self, n_children: int) -> StageArray:
-        shares = self._ranking.selection_probabilities
-        parents = select(shares, 2 * n_children, self._rng)
-        first, second = self._designs[parents[:n_children]], self._designs[parents[n_children:]]
-        settings = self._settings
-        children = recombine(first, second, settings.crossover_rate, self._rng)
-        rate = settings.rate(self._space.n_features)
-        return mutate(children, rate, settings.stage_bias, self._space, self._rng)
-
-    def _rank(self) -> None:
-        self._ranking = Ranking.from_scores(
-            self._designs, self._known_scores, self._smallest_cost, self._settings.epsilon
-        )
-        distinct = self._ranking.distinct
-        first = distinct[self._ranking.level[distinct] == 0]
-        # In floats 0.35 · 90 is just below 31.5, which has to round up.
-        exact = round(self._settings.elite_fraction * len(distinct), 9)
-        share = int(round_half_up(exact))
-        self._elites = distinct[: max(share, len(first))]
-        self._front = self._designs[first], self._known_scores[first]
 
     def _reason_to_stop(self) -> StopReason | None:
         settings = self._settings
@@ -140,13 +130,3 @@ class PaperLoop:
         if settings.growth == 0 and len(self._elites) == self._size:
             return StopReason(Stop.ELITES, self.generation)
         return None
-
-    def _resize(self) -> None:
-        """Grow a population that is all elite; shrink a grown one that has room again."""
-        growth = self._settings.growth
-        if len(self._elites) == self._size:
-            self._size += growth
-        elif (
-            len(self._elites) < self._size - growth and self._size > self._settings.population_size
-        ):
-            self._size -= growth

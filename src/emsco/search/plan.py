@@ -1,20 +1,26 @@
-"""Choose a search, forecast its time, and run it to its end."""
+"""Choose a search, forecast its time, and run it to its end: evolution, or a proof of the front."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 from numpy.random import Generator
 
 from emsco._base.checks import refused
 from emsco._base.objectives import metric_name
+from emsco._base.typing import StageArray
 from emsco.designs.space import DesignSpace
-from emsco.errors import Parameter
-from emsco.search.proof import prove_front
+from emsco.errors import InterruptedWarning, Parameter
+from emsco.scoring.pareto import best_balanced_first
+from emsco.scoring.scores import Scores
+from emsco.search.exact import chains, walk
+from emsco.search.exact.front import ExactFront, ExactProgress, ExactTies, TimeLimitError
 from emsco.search.exact.spaces import SingleThresholdSpace, ThresholdSpace
 from emsco.search.links import evolve, start_evolution
-from emsco.search.loop import SearchResult, Stop, run_search
+from emsco.search.loop import SearchRecord, SearchResult, Stop, StopReason, run_search
 from emsco.search.paper import PaperLoop
 from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
@@ -34,6 +40,9 @@ _MOST_WEIGHT = 2**31
 _SECONDS = 10.0  # most that "auto" spends on exact search
 _MOMENT = 3.0  # seconds; a shorter search needs no forecast
 _FEW_FITS = 1023  # models that "auto" fits for a proof, even if the time of a fit is unknown
+# Designs; in a larger space, exact search first evolves a good front.
+_LARGE = 10**8
+_LARGE_WITH_THRESHOLDS = 10**10  # a walk finds good designs by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,22 +212,18 @@ class SearchPlan:
             result = prove_front(problem, self.settings, rng, time_limit, progress)
         else:
             progress.begin(self.kind, self.settings.generations)
-            result = self._run_generations(problem, rng, time_limit, progress)
+            if self.kind == "evolution":
+                search = start_evolution(problem, self.settings, rng)
+                result = evolve(search, problem, self.settings, time_limit, progress)
+            else:
+                smallest = problem.evaluator.costs.smallest
+                paper = PaperLoop(problem.n_features, smallest, self.settings, rng)
+                result = run_search(paper, problem.evaluator, time_limit, progress.generation)
         if whole_limit is not None and result.stop_reason.cause is Stop.TIME_LIMIT:
             reason = replace(result.stop_reason, seconds=whole_limit)
             result = replace(result, stop_reason=reason)
         problem.check_result(result)
         return replace(result, stop_reason=replace(result.stop_reason, note=self.note))
-
-    def _run_generations(
-        self, problem: Problem, rng: Generator, time_limit: float | None, progress: SearchProgress
-    ) -> SearchResult:
-        if self.kind == "evolution":
-            search = start_evolution(problem, self.settings, rng)
-            return evolve(search, problem, self.settings, time_limit, progress)
-        smallest = problem.evaluator.costs.smallest
-        paper = PaperLoop(problem.n_features, smallest, self.settings, rng)
-        return run_search(paper, problem.evaluator, time_limit, progress.generation)
 
 
 def plan_search(
@@ -245,13 +250,25 @@ def plan_search(
         return _without_proof(search, settings, "prices that differ from row to row")
     reach = Reach.from_problem(problem, designs)
     if search == "exact":
-        _check_possible(reach)
+        if not reach.is_possible:
+            raise refused(
+                "search",
+                'be "evolution", "paper" or "auto" here',
+                "exact",
+                got=f'"exact", which would {reach.demand}',
+                hint=reach.remedy,
+            )
         return SearchPlan("exact", settings, forecast=_forecast(problem, reach, _MOMENT))
-    if problem.seconds_per_fit is None:
-        note = _too_many_fits(problem, reach)
-    else:
-        late = time_limit is not None and reach.seconds / problem.n_jobs > time_limit
-        note = reach.note if late or reach.seconds > _SECONDS or not reach.is_possible else ""
+    n_subsets = 2**problem.n_features - 1
+    late = time_limit is not None and reach.seconds / problem.n_jobs > time_limit
+    note = ""
+    if not reach.is_possible:
+        note = reach.note
+    elif problem.seconds_per_fit is None:
+        if n_subsets > _FEW_FITS:
+            note = f"exact search would fit {n_subsets:,} models"
+    elif late or reach.seconds > _SECONDS:
+        note = reach.note
     if note:
         return SearchPlan("evolution", settings, note)
     return SearchPlan("exact", settings, forecast=_forecast(problem, reach))
@@ -278,17 +295,6 @@ def check_provable(search: str, metric: str, *, has_delays: bool = False) -> Non
         raise refused("search", delayed, search, got='"exact"')
 
 
-def _check_possible(reach: Reach) -> None:
-    if not reach.is_possible:
-        raise refused(
-            "search",
-            'be "evolution", "paper" or "auto" here',
-            "exact",
-            got=f'"exact", which would {reach.demand}',
-            hint=reach.remedy,
-        )
-
-
 def _forecast(problem: Problem, reach: Reach, moment: float = 0.0) -> str:
     """Estimated time of an exact search; empty if it takes no longer than `moment` seconds."""
     if problem.seconds_per_fit is None:
@@ -299,9 +305,117 @@ def _forecast(problem: Problem, reach: Reach, moment: float = 0.0) -> str:
     return f"exact search over {reach.designs} should take {duration(seconds)} on {cores}"
 
 
-def _too_many_fits(problem: Problem, reach: Reach) -> str:
-    """Why exact search is not used, if the time of a fit is unknown; empty if it is."""
+def prove_front(
+    problem: Problem,
+    settings: SearchSettings,
+    rng: Generator,
+    time_limit: float | None,
+    progress: SearchProgress,
+) -> SearchResult:
+    """Score some first designs, fit all models, find the whole front.
+
+    Exact search skips everything that the first designs dominate. If time runs out, they are
+    the result.
+    """
+    started = perf_counter()
+    space = settings.space(problem.n_features, problem.evaluator.grid)
+    large = _LARGE if problem.evaluator.grid.is_single else _LARGE_WITH_THRESHOLDS
+    generations = settings.generations if space.size > large else 0
+    first = replace(settings, generations=generations, patience=None)
+    progress.begin("first designs", first.generations)
+    search = start_evolution(problem, first, rng)
+    warm = evolve(search, problem, first, time_limit, progress)
+    if warm.stop_reason != search.stop_reason:  # the time limit or Ctrl-C
+        return _unproven(warm, warm.stop_reason, space.size)
+
+    def check(done: ExactProgress | None = None) -> None:
+        if done:
+            progress.exact(done)
+        if time_limit is not None and perf_counter() > started + time_limit:
+            raise TimeLimitError(time_limit)
+
+    subsets: SingleThresholdSpace | ThresholdSpace
+    n_jobs, known = problem.n_jobs, warm.scores
+    try:
+        # Labels of chains, or a walk if stages have thresholds of their own.
+        if problem.evaluator.grid.is_single:
+            subsets = SingleThresholdSpace.from_evaluator(problem.evaluator, space, check)
+            progress.begin("exact", problem.n_features - subsets.tail)
+            front = chains.find_front(subsets, known, problem.memory_limit, n_jobs, check)
+        else:
+            subsets = ThresholdSpace.from_evaluator(problem.evaluator, space, check)
+            progress.begin("walk", 100)
+            front = walk.walk_front(subsets, known, n_jobs, check)
+    except TimeLimitError as limit:
+        return _unproven(warm, StopReason(Stop.TIME_LIMIT, seconds=limit.seconds), space.size)
+    except KeyboardInterrupt:
+        _warn_of_interruption()
+        return _unproven(warm, StopReason(Stop.INTERRUPTED), space.size)
+    if front.stopped is None and not len(front.designs):
+        nothing = StopReason(Stop.NOTHING_FEASIBLE, n_settled=front.n_settled)
+        return replace(warm, stop_reason=nothing)
+    if front.stopped is None:
+        return _proven(problem, subsets, front, warm, perf_counter() - started)
+    if front.stopped.is_interrupted:
+        _warn_of_interruption()
+    reason = replace(front.stopped, n_settled=front.n_settled, n_designs=space.size)
+    if len(front.designs):
+        search.archive.add(front.designs, problem.evaluator.score(front.designs))
+    best = search.archive.front()
+    last = _last_record(problem, best, front, warm, perf_counter() - started)
+    return SearchResult.from_archive(search.archive, (*warm.records, last), reason)
+
+
+def _warn_of_interruption() -> None:
+    message = "Search interrupted; the best designs so far are kept, but not proven."
+    warnings.warn(message, InterruptedWarning, stacklevel=8)
+
+
+def _unproven(warm: SearchResult, reason: StopReason, n_designs: int) -> SearchResult:
+    """Result of the first designs alone: exact search has settled none."""
+    return replace(warm, stop_reason=replace(reason, n_settled=0, n_designs=n_designs))
+
+
+def _last_record(
+    problem: Problem,
+    best: tuple[StageArray, Scores],
+    front: ExactFront,
+    warm: SearchResult,
+    seconds: float,
+) -> SearchRecord:
+    """Record the end of an exact search as one more generation."""
+    generation = warm.records[-1].generation + 1
+    record = SearchRecord.from_front(generation, *best, problem.evaluator, seconds)
     n_subsets = 2**problem.n_features - 1
-    if not reach.is_possible:
-        return reach.note
-    return f"exact search would fit {n_subsets:,} models" if n_subsets > _FEW_FITS else ""
+    return replace(record, n_designs=front.n_settled, n_subsets=n_subsets)
+
+
+def _proven(
+    problem: Problem,
+    subsets: SingleThresholdSpace | ThresholdSpace,
+    front: ExactFront,
+    warm: SearchResult,
+    seconds: float,
+) -> SearchResult:
+    """Result of a complete exact search, the best balanced design first."""
+    subsets.forget()
+    scores = problem.evaluator.score(front.designs)
+    order = best_balanced_first(front.designs, scores, problem.evaluator.costs.total)
+    designs, scores, n_tied = front.designs[order], scores[order], front.n_tied[order]
+    is_single = isinstance(subsets, SingleThresholdSpace)
+    return SearchResult(
+        designs,
+        scores,
+        (*warm.records, _last_record(problem, (designs, scores), front, warm, seconds)),
+        StopReason(Stop.PROVEN, n_settled=front.n_settled),
+        n_tied,
+        ties=ExactTies(
+            find=chains.tied_designs if is_single else walk.tied_designs,
+            space=subsets,
+            designs=designs,
+            scores=scores,
+            n_tied=n_tied,
+            memory_limit=problem.memory_limit,
+        ),
+        proven=True,
+    )

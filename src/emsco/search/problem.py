@@ -60,21 +60,16 @@ class Problem:
         why = "the cost of the cheapest first stage"
         _check_limit("max_mean_cost", limits.mean, limits.most_spent(1), least, why)
         _check_limit("max_worst_cost", limits.worst, limits.most_paid(), least, why)
-        if limits.has_delays:
-            self._check_delays(designs)
-
-    def _check_delays(self, designs: DesignSpace) -> None:
-        """Refuse a limit on delays that every design of a space exceeds."""
-        limits, delays = self.evaluator.limits, self.evaluator.costs.delays
+        if not limits.has_delays:
+            return
+        delays = self.evaluator.costs.delays
         soonest = float(delays.min() if designs.first is None else delays[designs.first])
-        for name, limit in (
-            ("max_mean_delay", limits.mean_delay),
-            ("max_worst_delay", limits.worst_delay),
-        ):
-            _check_limit(name, limit, limit, soonest, "the delay of the fastest first stage")
+        mean, worst = limits.mean_delay, limits.worst_delay
+        why = "the delay of the fastest first stage"
+        _check_limit("max_mean_delay", mean, mean, soonest, why)
+        _check_limit("max_worst_delay", worst, worst, soonest, why)
         if not designs.allow_exclusion:
             why = "the slowest delay, as every design buys all features in the end"
-            worst = limits.worst_delay
             _check_limit("max_worst_delay", worst, worst, float(delays.max()), why)
 
     def check_result(self, result: SearchResult) -> None:

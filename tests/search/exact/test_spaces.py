@@ -176,8 +176,8 @@ class TestNumbers:
     @pytest.mark.parametrize(("n_features", "max_stages"), [(1, 1), (4, 2), (5, 5)])
     def test_the_space_is_as_large_as_the_formula_says(self, n_features, max_stages):
         landscape = Instance.random(n_features, max_stages, 3, 0.5).landscape()
-        assert landscape.n_designs == count_designs(n_features, max_stages)
-        assert landscape.n_designs == len(every_design(n_features, max_stages))
+        assert landscape.design_space.size == count_designs(n_features, max_stages)
+        assert landscape.design_space.size == len(every_design(n_features, max_stages))
 
     def test_only_costs_that_are_not_whole_tie_by_rounding(self):
         assert Instance.random(3, 2, 3, 0.5, FREE_AND_EXPENSIVE).landscape().slack == 0

@@ -15,15 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray, IntArray, StageArray
-from emsco._kernels.chains import (
-    NO_PLACE,
-    NO_ROOM,
-    Candidates,
-    Labels,
-    Room,
-    Rules,
-    extend_chains,
-)
+from emsco._kernels.chains import NO_PLACE, NO_ROOM, Candidates, Labels, Room, Rules, extend_chains
 from emsco.designs.chromosomes import NEVER
 from emsco.errors import MemoryLimitError
 from emsco.scoring.scores import Scores
@@ -83,7 +75,7 @@ def find_front(
         stopped=stopped,
     )
     if space.fitted is None:
-        front.check_whole(space.n_designs)
+        front.check_whole(space.design_space.size)
     return front
 
 
@@ -135,14 +127,14 @@ class ChainPool:
         keep_all: bool = False,
     ) -> None:
         stages_cost = space.evaluation > 0 and bool(np.isfinite(space.most_paid))
-        self.space = space
+        self.space, max_stages = space, space.design_space.max_stages
         self.rules = Rules(
             n_rows=space.n_rows,
-            max_stages=space.max_stages,
+            max_stages=max_stages,
             tail=space.tail,
             evaluation=float(space.evaluation),
             most_paid=float(space.most_paid),
-            binding=stages_cost or space.max_stages < space.n_features,
+            binding=stages_cost or max_stages < space.n_features,
             slack=space.slack,
             shift=shift_of(space.n_rows),
             keep_all=keep_all,
@@ -153,7 +145,23 @@ class ChainPool:
         self.spans: IntArray = np.zeros((2**space.n_features, 2), dtype=np.int64)
         self.n_settled = space.tail
         self.n_transitions = 0
-        self.candidates = [self._plant()]
+        # The empty chain is the first label; its tail, the one-stage design, is a candidate.
+        arrays, labels = space.arrays, self.labels
+        for column in labels:
+            column[0] = 0
+        labels.undecided[0] = arrays.reach[0]
+        labels.n_open[0] = space.count(arrays.reach[0])
+        labels.allowed[0] = np.inf
+        labels.n_tied[0] = 1
+        self.spans[0] = 0, 1
+        paid = arrays.cost[-1] + self.rules.evaluation
+        one = _empty(Candidates, self.rules.tail if paid <= self.rules.most_paid else 0)
+        rows = arrays.accepts[-1] & ~arrays.missing[arrays.missing_mask]
+        one.accepted[:] = space.count(rows)
+        one.wrong[:] = space.count(rows & arrays.errs[-1])
+        one.spent[:] = paid * space.n_rows
+        one.stages[:], one.n_tied[:], one.code[:] = 1, 1, 0
+        self.candidates = [one]
         self._n_jobs = n_jobs
         self._workspaces: SimpleQueue[_Workspace] = SimpleQueue()
         for _ in range(n_jobs):
@@ -163,27 +171,8 @@ class ChainPool:
     def sizes(self) -> range:
         """Sizes of the subsets that chains can grow into, in the order in which they must."""
         tail = self.space.tail
-        largest = self.space.n_features - tail if self.space.max_stages > tail else 0
+        largest = self.space.n_features - tail if self.rules.max_stages > tail else 0
         return range(1, largest + 1)
-
-    def _plant(self) -> Candidates:
-        """Set the empty chain as the first label; return its tail, the one-stage design."""
-        arrays, labels = self.space.arrays, self.labels
-        for column in labels:
-            column[0] = 0
-        labels.undecided[0] = arrays.reach[0]
-        labels.n_open[0] = self.space.count(arrays.reach[0])
-        labels.allowed[0] = np.inf
-        labels.n_tied[0] = 1
-        self.spans[0] = 0, 1
-        paid = arrays.cost[-1] + self.rules.evaluation
-        one = _empty(Candidates, self.rules.tail if paid <= self.rules.most_paid else 0)
-        rows = arrays.accepts[-1] & ~arrays.missing[arrays.missing_mask]
-        one.accepted[:] = self.space.count(rows)
-        one.wrong[:] = self.space.count(rows & arrays.errs[-1])
-        one.spent[:] = paid * self.space.n_rows
-        one.stages[:], one.n_tied[:], one.code[:] = 1, 1, 0
-        return one
 
     def reduced_candidates(self) -> Candidates:
         """Keep the non-dominated candidates, one per objective vector, and return them."""
@@ -200,23 +189,7 @@ class ChainPool:
         A design with at most u 2ˢ accepted and at least v 2ˢ wrong rows may cost at most
         `allowances[u, v]`.
         """
-        sets, work = self._sets(size)
-        if not len(sets):  # none of this size is fitted
-            return
-        done = 0.0
-        for grown, share in self._grow_parts(sets, work, allowances):
-            self._take(grown)
-            done += share
-            yield done
-
-    def _sets(self, size: int) -> tuple[IntArray, IntArray]:
-        """Subsets of a size, and the number of labels and subsets that each must examine."""
         n_features, first = self.space.n_features, self.space.design_space.first
-        counts = self.spans[:, 1] - self.spans[:, 0]
-        # Sum over all subsets of each subset, one feature at a time.
-        for i in range(n_features):
-            pairs = counts.reshape(2 ** (n_features - 1 - i), 2, 2**i)
-            pairs[:, 1] += pairs[:, 0]
         every = np.arange(2**n_features)
         wanted = np.bitwise_count(every) == size
         if first is not None:
@@ -224,7 +197,31 @@ class ChainPool:
         if self.space.fitted is not None:
             wanted &= self.space.fitted
         sets = every[wanted]
-        return sets, counts[sets] + 2**size
+        if not len(sets):  # none of this size is fitted
+            return
+        # Labels that each set must examine: summed over all its subsets, one feature at a time.
+        counts = self.spans[:, 1] - self.spans[:, 0]
+        for i in range(n_features):
+            pairs = counts.reshape(2 ** (n_features - 1 - i), 2, 2**i)
+            pairs[:, 1] += pairs[:, 0]
+        done = 0.0
+        for grown, share in self._grow_parts(sets, counts[sets] + 2**size, allowances):
+            begin, n_new = self.n_labels, len(grown.labels.n_tied)
+            if begin + n_new > len(self.labels.n_tied):
+                raise MemoryLimitError(_TOO_MANY.format(self.n_labels))
+            columns: Iterable[tuple[AnyArray, AnyArray]]
+            columns = zip(self.labels, grown.labels, strict=True)
+            for column, new in columns:
+                column[begin : begin + n_new] = new
+            stops = begin + grown.ends
+            self.spans[grown.sets, 0] = np.concatenate([[begin], stops[:-1]])
+            self.spans[grown.sets, 1] = stops
+            self.n_labels += n_new
+            self.n_settled += grown.n_settled
+            self.n_transitions += grown.n_transitions
+            self.candidates.append(grown.candidates)
+            done += share
+            yield done
 
     def _grow_parts(
         self, sets: IntArray, work: IntArray, allowances: FloatArray
@@ -258,22 +255,6 @@ class ChainPool:
                 for future in ahead:
                     future.cancel()
                 wait(ahead)
-
-    def _take(self, grown: _Grown) -> None:
-        """Keep the labels and candidates of a task."""
-        begin, n_new = self.n_labels, len(grown.labels.n_tied)
-        if begin + n_new > len(self.labels.n_tied):
-            raise MemoryLimitError(_TOO_MANY.format(self.n_labels))
-        pairs: Iterable[tuple[AnyArray, AnyArray]] = zip(self.labels, grown.labels, strict=True)
-        for column, new in pairs:
-            column[begin : begin + n_new] = new
-        stops = begin + grown.ends
-        self.spans[grown.sets, 0] = np.concatenate([[begin], stops[:-1]])
-        self.spans[grown.sets, 1] = stops
-        self.n_labels += n_new
-        self.n_settled += grown.n_settled
-        self.n_transitions += grown.n_transitions
-        self.candidates.append(grown.candidates)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -428,8 +409,10 @@ class _WalkBack:
         None is the label of the full set.
         """
         for earlier in self._predecessors(chain[0], label).tolist():
-            if earlier == 0:  # the empty chain
-                yield self._design(chain)
+            if earlier == 0:  # the empty chain: a feature's stage is the first subset that has it
+                known = np.array(chain)[:, None] >> np.arange(self._space.n_features) & 1
+                stages: StageArray = np.where(known.any(axis=0), known.argmax(axis=0), NEVER)
+                yield stages.astype(np.int16)
             else:
                 yield from self._before((int(self._subset[earlier]), *chain), earlier)
 
@@ -456,10 +439,3 @@ class _WalkBack:
             same &= (rows == labels.undecided[label]).all(axis=1)
         fitting: IntArray = earlier[same]
         return fitting
-
-    def _design(self, chain: tuple[int, ...]) -> StageArray:
-        """Genes of a chain of subsets: a feature's stage is the first subset that has it."""
-        features = np.arange(self._space.n_features)
-        known = np.array(chain)[:, None] >> features & 1
-        stages: StageArray = np.where(known.any(axis=0), known.argmax(axis=0), NEVER)
-        return stages.astype(np.int16)

@@ -219,19 +219,9 @@ class SingleThresholdSpace(_SubsetSpace):
         return (1 << n_features) * n_words * 8 * (8 + _COST_LEVELS)
 
     @property
-    def max_stages(self) -> int:
-        """Most stages of a design."""
-        return self.design_space.max_stages
-
-    @property
     def tail(self) -> int:
         """1 if every design ends with the full set, 0 if features may be left out."""
         return int(not self.design_space.allow_exclusion)
-
-    @property
-    def n_designs(self) -> int:
-        """Number of designs in the space."""
-        return self.design_space.size
 
     def count(self, words: WordArray) -> IntArray:
         """Sum of the weights of the rows whose bits are set, over the last axis."""
@@ -246,7 +236,7 @@ class SingleThresholdSpace(_SubsetSpace):
     @property
     def _base(self) -> int:
         """Number of values of a gene: the base of chromosome numbers."""
-        return self.max_stages + 1 - self.tail
+        return self.design_space.max_stages + 1 - self.tail
 
     @cached_property
     def digits(self) -> IntArray:
@@ -392,7 +382,13 @@ class ThresholdSpace(_SubsetSpace):
     def arrays(self) -> WalkArrays:
         """The space in the form of the kernel, with bounds on what may follow."""
         missing, missing_mask = self._missing_rows()
-        doomed = self._surely_accepted() & ~self._later(self.correct)
+        # Rows that every last stage with a larger subset accepts, which never lack values ...
+        sure = np.bitwise_and.reduce(self.accepts[:, list(self.last)], axis=1)
+        if self.missing is not None:
+            sure &= ~np.bitwise_or.reduce(self.missing, axis=0)
+        sure[~self._ends] = ~np.uint64(0)
+        # ... and that none labels correctly.
+        doomed = of_larger(sure, np.bitwise_and, ~np.uint64(0)) & ~self._later(self.correct)
         bits = np.concatenate([self.accepts, self.accepts & ~self.correct], axis=1)
         cost = self.subset_costs()
         return WalkArrays(
@@ -424,15 +420,6 @@ class ThresholdSpace(_SubsetSpace):
         possible[self._ends] |= at_the_end
         later: WordArray = of_larger(possible, np.bitwise_or, np.uint64(0))
         return later
-
-    def _surely_accepted(self) -> WordArray:
-        """Rows that every last stage with a larger subset accepts; never those that lack values."""
-        sure = np.bitwise_and.reduce(self.accepts[:, list(self.last)], axis=1)
-        if self.missing is not None:
-            sure &= ~np.bitwise_or.reduce(self.missing, axis=0)
-        sure[~self._ends] = ~np.uint64(0)
-        by_all: WordArray = of_larger(sure, np.bitwise_and, ~np.uint64(0))
-        return by_all
 
 
 def totals(values: Any) -> Any:

@@ -225,13 +225,9 @@ class _Walks:
             self.n_tried += sum(one.n_tried for one in rounds)
             self.n_settled += sum(one.n_settled for one in rounds)
             if any(len(one.vectors.spent) for one in rounds):
-                self._take([one.vectors for one in rounds])
+                before = self.vectors
+                self.vectors = before.merged([one.vectors for one in rounds], self._space)
+                fresh = self.vectors.without(before).allowances(self._space)
+                self._allowed = np.minimum(self._allowed, fresh)
             share = self.n_settled / self._space.design_space.size
             yield ExactProgress(100 * share, 100, self.n_settled, 0)
-
-    def _take(self, vectors: list[_Vectors]) -> None:
-        """Join what the walks of a round have found."""
-        before = self.vectors
-        self.vectors = before.merged(vectors, self._space)
-        fresh = self.vectors.without(before).allowances(self._space)
-        self._allowed = np.minimum(self._allowed, fresh)
