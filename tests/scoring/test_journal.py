@@ -782,8 +782,8 @@ X, y = make_classification(200, 10, n_informative=5, random_state=0)
 
 def fit(checkpoint):
     clf = EMSCOClassifier(
-        range(1, 11), 0.9, 10, SEARCH, population_size=40, generations=15,
-        checkpoint=checkpoint, random_state=0, cv=1 / 3, estimator="logistic",
+        range(1, 11), min_confidence=0.9, max_stages=10, search=SEARCH, population_size=40,
+        generations=15, checkpoint=checkpoint, random_state=0, cv=1 / 3, estimator="logistic",
     ).fit(X, y)
     return [(p.design.stages.tolist(), p.exits, p.correct_exits, p.n_tied) for p in clf.front_]
 
