@@ -36,7 +36,7 @@ from emsco.lab.compare import (
     run_trials,
     try_job,
 )
-from emsco.lab.compare_report import summary_of
+from emsco.lab.compare_report import ComparisonReport
 from emsco.lab.jobs import ResultStore
 from emsco.lab.methods import answer_with_rival, label_of
 from emsco.lab.trials import QUESTIONS, Answers, CostedRows, LabelledRows
@@ -83,7 +83,7 @@ def test_a_method_that_fails_is_left_out_with_the_reason(data, rivals):
     found = compare_methods(data, methods=("astc", "cstc"), splits=1, effort=TINY, n_jobs=1)
     assert found.methods == ("cstc",)
     why = "it failed with ZeroDivisionError: nothing to divide by."
-    assert summary_of(found)[-1] == f"Broken was left out: {why}"
+    assert ComparisonReport(found).summary()[-1] == f"Broken was left out: {why}"
 
 
 def test_a_method_that_failed_is_asked_again(data, rivals, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from support.comparisons import NOISE, made_answers, made_comparison, over_split
 from emsco.app.cli.study_tables import accuracy_table, seconds_line
 from emsco.lab.compare import MOST, TASKS
 from emsco.lab.compare_figure import draw_comparison
-from emsco.lab.compare_report import ComparisonReport, broken_limits, summary_of
+from emsco.lab.compare_report import ComparisonReport, broken_limits
 from emsco.lab.trials import Answers
 
 
@@ -29,7 +29,7 @@ def test_only_splits_that_all_methods_answered_count():
     }
     comparison = made_comparison(answers)
     assert (comparison.methods, comparison.splits) == (("emsco", "cstc"), (0, 1, 2, 3))
-    assert summary_of(comparison)[4:] == [
+    assert ComparisonReport(comparison).summary()[4:] == [
         "ASTC was left out: two classes only.",
         "CO-T was left out: it has no split in common with the others.",
         "CSTC gave no answer on 1 of its splits, which are left out: one class is missing.",
@@ -37,7 +37,7 @@ def test_only_splits_that_all_methods_answered_count():
 
 
 def test_the_sentences_recommend_emsco_if_it_leads():
-    everyone, most, advice, kept = summary_of(two_methods(0.9, 0.8))
+    everyone, most, advice, kept = ComparisonReport(two_methods(0.9, 0.8)).summary()
     where = "EMSCO leads at a mean cost of at most 2, 5, 10, 20 and 40 % of everything."
     assert everyone == f"If every row needs an answer, {where}"
     assert most == f"If a tenth of the rows may be rejected, {where}"
@@ -52,7 +52,9 @@ def better_at_large_budgets(question):
 
 
 def test_the_sentences_recommend_a_rival_where_it_is_better_beyond_chance():
-    everyone, _, advice, kept = summary_of(two_methods(0.8, better_at_large_budgets))
+    everyone, _, advice, kept = ComparisonReport(
+        two_methods(0.8, better_at_large_budgets)
+    ).summary()
     assert "EMSCO leads at a mean cost of at most 2, 5 and 10 % of everything; " in everyone
     assert everyone.endswith("; CSTC leads at 20 and 40 %.")
     assert advice == (
@@ -66,7 +68,7 @@ def test_the_sentences_say_if_a_lead_may_be_chance():
     comparison = made_comparison(
         {"emsco": over_splits(0.8, 10 * NOISE), "cstc": over_splits(0.81, -10 * NOISE)}
     )
-    assert summary_of(comparison)[2] == (
+    assert ComparisonReport(comparison).summary()[2] == (
         "Use EMSCO or the leader at your budget: CSTC is more accurate at every budget if every "
         "row needs an answer and at every budget if a tenth may be rejected, but no difference is "
         "beyond chance."
@@ -78,13 +80,17 @@ def test_a_lead_of_emsco_may_be_chance_too():
         {"emsco": over_splits(0.81, 10 * NOISE), "cstc": over_splits(0.8, -10 * NOISE)}
     )
     says = "Use EMSCO: no rival is more accurate, but no difference is beyond chance."
-    assert summary_of(comparison)[2] == says
+    assert ComparisonReport(comparison).summary()[2] == says
 
 
 @pytest.mark.parametrize("cstc", [0.7, 0.9])
 def test_one_split_cannot_tell(cstc):
     comparison = made_comparison({"emsco": {0: made_answers(0.8)}, "cstc": {0: made_answers(cstc)}})
-    assert summary_of(comparison)[2].endswith(", but one split cannot tell methods apart.")
+    assert (
+        ComparisonReport(comparison)
+        .summary()[2]
+        .endswith(", but one split cannot tell methods apart.")
+    )
 
 
 def best_at_5(question):
@@ -99,7 +105,7 @@ def test_the_sentences_name_one_rival_for_a_task():
             "astc": over_splits(best_at_5, NOISE[::-1]),
         }
     )
-    advice = summary_of(comparison)[2]
+    advice = ComparisonReport(comparison).summary()[2]
     assert advice == (
         "Use CSTC at 20 and 40 % if every row needs an answer and ASTC at 5 % if a tenth may be "
         "rejected, where they beat EMSCO beyond chance, and EMSCO elsewhere unless the tables call "
@@ -109,11 +115,15 @@ def test_the_sentences_name_one_rival_for_a_task():
 
 
 def test_a_rival_that_is_better_everywhere_leaves_no_place_to_emsco():
-    assert summary_of(two_methods(0.7, 0.8))[2].endswith(", where it beats EMSCO beyond chance.")
+    assert (
+        ComparisonReport(two_methods(0.7, 0.8))
+        .summary()[2]
+        .endswith(", where it beats EMSCO beyond chance.")
+    )
 
 
 def test_the_sentences_say_if_a_rival_answers_too_few_rows():
-    advice = summary_of(two_methods(0.7, 0.8, coverage=0.8))[2]
+    advice = ComparisonReport(two_methods(0.7, 0.8, coverage=0.8)).summary()[2]
     assert "if a tenth may be rejected (answers only 72 %)" in advice
 
 
@@ -137,16 +147,19 @@ def test_a_quick_comparison_says_so_under_every_title(n_splits, splits):
 
 
 def test_what_a_tenth_of_a_point_does_not_tell_apart_is_level(level):
-    assert "all methods are level at a mean cost of at most 2, 5, 10, " in summary_of(level)[0]
+    assert (
+        "all methods are level at a mean cost of at most 2, 5, 10, "
+        in ComparisonReport(level).summary()[0]
+    )
 
 
 def test_methods_without_emsco_and_a_method_alone_have_sentences_too():
     answers = {"cstc": over_splits(0.8), "astc": over_splits(0.7)}
-    assert summary_of(made_comparison(answers))[2:] == [
+    assert ComparisonReport(made_comparison(answers)).summary()[2:] == [
         "Use CSTC, by mean ranks over all budgets, but leads are tested only against EMSCO.",
         "On average CSTC promised 80.0 % accuracy and kept 80.0 %.",
     ]
-    alone = summary_of(made_comparison({"cstc": over_splits(0.8)}))
+    alone = ComparisonReport(made_comparison({"cstc": over_splits(0.8)})).summary()
     assert "CSTC is 80.0, 80.0, 80.0, 80.0 and 80.0 % correct at mean costs of" in alone[0]
     assert alone[2:] == [
         "No other method took part.",
@@ -156,8 +169,12 @@ def test_methods_without_emsco_and_a_method_alone_have_sentences_too():
 
 def test_without_emsco_each_task_may_have_another_leader():
     answers = {"cstc": over_splits(better_at_large_budgets), "astc": over_splits(0.75)}
-    assert summary_of(made_comparison(answers))[2].startswith(
-        "Use CSTC if every row needs an answer and any method if a tenth may be rejected, by "
+    assert (
+        ComparisonReport(made_comparison(answers))
+        .summary()[2]
+        .startswith(
+            "Use CSTC if every row needs an answer and any method if a tenth may be rejected, by "
+        )
     )
 
 

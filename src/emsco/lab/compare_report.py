@@ -34,12 +34,52 @@ class ComparisonReport:
     comparison: MethodComparison
 
     def summary(self) -> list[str]:
-        """The findings in four sentences, and one for each method that was left out."""
-        return summary_of(self.comparison)
+        """The findings in four sentences, and one for each method that was left out.
+
+        They say who leads in each task, what to use, and what was promised and kept.
+        """
+        comparison = self.comparison
+        missing = [
+            f"{label_of(name)} was left out: {why}" for name, why in comparison.left_out.items()
+        ]
+        missing += [
+            f"{label_of(name)} gave no answer on {n_splits} of its splits, "
+            f"which are left out: {why}"
+            for name, (n_splits, why) in comparison.missing.items()
+        ]
+        if not comparison.methods:
+            return ["No method could run.", *missing]
+        if len(comparison.methods) == 1:
+            return [*_alone(comparison), *missing]
+        leads = [_winners(comparison, task) for task in TASKS]
+        return [*leads, _advice(comparison), _kept(comparison), *missing]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         comparison = self.comparison
+        methods: dict[str, dict[str, Any]] = {}
+        for method in comparison.methods:
+            promise, volumes = comparison.promises[method], comparison.volumes[method]
+            methods[method] = {
+                "label": label_of(method),
+                "seconds": round(comparison.seconds(method), 3),
+                "answers": [
+                    {"asked": asdict(question), **self._plain_standing(standing)}
+                    for (name, question), standing in comparison.standings.items()
+                    if name == method
+                ],
+                "hypervolume": {
+                    "mean": float(volumes.mean()),
+                    "margin": margin_of(volumes),
+                    "by_split": volumes.tolist(),
+                },
+                "mean_rank": {
+                    task: mean_ranks(cells.values())[method]
+                    for task, cells in comparison.ranks.items()
+                },
+                "promise": {**asdict(promise), "gap": promise.gap, "in_errors": promise.in_errors},
+            }
+        tested = len(comparison.splits) > 1  # else a duel has neither test nor verdict
         return {
             "data": comparison.name,
             "rows": dict(zip(("fitted", "test"), comparison.n_rows, strict=True)),
@@ -49,48 +89,35 @@ class ComparisonReport:
             "error_cost": comparison.error_cost,
             "reject_cost": comparison.reject_cost,
             "commonest": comparison.commonest_accuracy,
-            "methods": {method: self._plain(method) for method in comparison.methods},
+            "methods": methods,
             "left_out": comparison.left_out,
             "duels": {
-                task: [self._plain_duel(duel) for duel in duels]
+                task: [
+                    {
+                        "method": duel.method,
+                        "rival": duel.rival,
+                        "budget": duel.budget,
+                        "gain": duel.gain,
+                        "p_value": duel.p_value if tested else None,
+                        "verdict": duel.verdict if tested else None,
+                    }
+                    for duel in duels
+                ]
                 for task, duels in comparison.duels.items()
             },
             "summary": self.summary(),
             "of": dict(comparison.of),
         }
 
-    def _plain(self, method: str) -> dict[str, Any]:
-        comparison = self.comparison
-        promise, volumes = comparison.promises[method], comparison.volumes[method]
-        return {
-            "label": label_of(method),
-            "seconds": round(comparison.seconds(method), 3),
-            "answers": [
-                {"asked": asdict(question), **self._plain_standing(standing)}
-                for (name, question), standing in comparison.standings.items()
-                if name == method
-            ],
-            "hypervolume": {
-                "mean": float(volumes.mean()),
-                "margin": margin_of(volumes),
-                "by_split": volumes.tolist(),
-            },
-            "mean_rank": {
-                task: mean_ranks(cells.values())[method] for task, cells in comparison.ranks.items()
-            },
-            "promise": {**asdict(promise), "gap": promise.gap, "in_errors": promise.in_errors},
-        }
-
     def _plain_standing(self, standing: Standing) -> dict[str, Any]:
         """Means over splits, and the accuracy of each split."""
         money = standing.money(self.comparison.error_cost, self.comparison.reject_cost)
-        promised = standing.promised.T
         return {
             "accuracy": standing.mean.accuracy,
-            "promised_accuracy": float(promised[1].mean()),
+            "promised_accuracy": float(standing.promised[:, 1].mean()),
             "coverage": standing.mean.coverage,
             "cost_share": standing.mean.cost,
-            "promised_cost_share": float(promised[2].mean()),
+            "promised_cost_share": float(standing.promised[:, 2].mean()),
             "log_loss": float(standing.log_loss.mean()),
             "money": float(money.mean()),
             "margin": standing.margin.accuracy,
@@ -99,24 +126,11 @@ class ComparisonReport:
             "accuracy_by_split": standing.accuracy.tolist(),
         }
 
-    def _plain_duel(self, duel: Duel) -> dict[str, Any]:
-        """A duel, without test and verdict if there is a single split."""
-        return {
-            "method": duel.method,
-            "rival": duel.rival,
-            "budget": duel.budget,
-            "gain": duel.gain,
-            "p_value": duel.p_value if self._tested else None,
-            "verdict": duel.verdict if self._tested else None,
-        }
-
-    @property
-    def _tested(self) -> bool:
-        return len(self.comparison.splits) > 1
-
     def _duel(self, duel: Duel) -> str:
-        tested = f"{duel.p_value:.2g}, {duel.verdict}" if self._tested else "–"
-        return f"{signed(duel.gain)} ({tested})"
+        """Gain of a duel, with test and verdict if there are several splits."""
+        tested = len(self.comparison.splits) > 1
+        result = f"{duel.p_value:.2g}, {duel.verdict}" if tested else "–"
+        return f"{signed(duel.gain)} ({result})"
 
     def to_markdown(self, level: int = 1) -> str:
         """Tables of all tasks below the sentences of `summary`; headings begin at a level."""
@@ -146,21 +160,24 @@ class ComparisonReport:
             *broken_limits(comparison, task),
         ]
         if duels := comparison.duels[task.key]:
+            cells = {(duel.rival, duel.budget): self._duel(duel) for duel in duels}
+            lines = [
+                [label_of(rival), *(cells[rival, budget] for budget in TESTED)]
+                for rival in dict.fromkeys(duel.rival for duel in duels)
+            ]
             parts += [
                 "Lead of EMSCO over each rival in points (corrected p-value, verdict).",
-                self._duel_table(duels),
+                markdown_table(["rival", *map(_percent, TESTED)], lines),
             ]
         parts += ["Mean cost kept, % of everything (+ overrun).", self._table(task, _cost)]
         if task.coverage < 1:
             parts += ["Coverage kept, % (- below asked).", self._table(task, _coverage)]
-        parts += [
-            "Log loss of labelled rows.",
-            self._table(task, lambda one: f"{one.log_loss.mean():.3f}"),
-        ]
         error_cost, reject_cost = comparison.error_cost, comparison.reject_cost
         total = comparison.total_cost
         return [
             *parts,
+            "Log loss of labelled rows.",
+            self._table(task, lambda one: f"{one.log_loss.mean():.3f}"),
             "Mean total of a row, its errors and rejections, % of everything; an error costs "
             f"{error_cost:g}, everything {total:g}, a rejection "
             f"{f'{reject_cost:g}' if reject_cost else 'nothing'}.",
@@ -185,14 +202,6 @@ class ComparisonReport:
         heads = ["method", *map(_percent, BUDGETS), *(["rank"] if ranks else [])]
         return markdown_table(heads, lines)
 
-    def _duel_table(self, duels: Sequence[Duel]) -> str:
-        cells = {(duel.rival, duel.budget): self._duel(duel) for duel in duels}
-        lines = [
-            [label_of(rival), *(cells[rival, budget] for budget in TESTED)]
-            for rival in dict.fromkeys(duel.rival for duel in duels)
-        ]
-        return markdown_table(["rival", *map(_percent, TESTED)], lines)
-
     def _others(self) -> str:
         """Hypervolumes, promises, overruns and seconds."""
         comparison = self.comparison
@@ -200,9 +209,9 @@ class ComparisonReport:
         lines = []
         for method in comparison.methods:
             volumes, promise = comparison.volumes[method], comparison.promises[method]
-            spread = ""
-            if len(volumes) >= MARGIN_SPLITS:
-                spread = f" ± {100 * margin_of(volumes):.2f}"
+            wide = len(volumes) < MARGIN_SPLITS
+            spread = "" if wide else f" ± {100 * margin_of(volumes):.2f}"
+            in_errors = "" if promise.in_errors is None else f"{promise.in_errors:.1f}"
             columns = {
                 "method": _named(method),
                 "hypervolume, %": f"{100 * volumes.mean():.2f}{spread}",
@@ -211,9 +220,7 @@ class ComparisonReport:
                 "promised, %": f"{100 * promise.promised:.2f}",
                 "kept, %": f"{100 * promise.kept:.2f}",
                 "promised less kept": signed(promise.gap),
-                "in standard errors": ""
-                if promise.in_errors is None
-                else f"{promise.in_errors:.1f}",
+                "in standard errors": in_errors,
                 "overspent, %": f"{100 * promise.overspent:.2f}",
                 "coverage short, %": f"{100 * promise.short:.2f}",
                 "seconds per split": f"{comparison.seconds(method):.1f}",
@@ -268,23 +275,6 @@ def _coverage(one: Standing) -> str:
     return f"{100 * one.mean.coverage:.1f}{short}"
 
 
-def summary_of(comparison: MethodComparison) -> list[str]:
-    """Four sentences about a comparison, and one for each method with missing answers.
-
-    They say who leads in each task, what to use, and what was promised and kept.
-    """
-    missing = [f"{label_of(name)} was left out: {why}" for name, why in comparison.left_out.items()]
-    for name, (n_splits, why) in comparison.missing.items():
-        also = f"{label_of(name)} gave no answer on {n_splits} of its splits, which are left out"
-        missing.append(f"{also}: {why}")
-    if not comparison.methods:
-        return ["No method could run.", *missing]
-    if len(comparison.methods) == 1:
-        return [*_alone(comparison), *missing]
-    leads = [_winners(comparison, task) for task in TASKS]
-    return [*leads, _advice(comparison), _kept(comparison), *missing]
-
-
 def budget_words(budgets: Sequence[float]) -> str:
     """Budgets as shares of the cost of everything.
 
@@ -331,13 +321,31 @@ def _winners(comparison: MethodComparison, task: Task) -> str:
 
 def _advice(comparison: MethodComparison) -> str:
     """Say what to use, and whether differences are beyond chance."""
-    if EMSCO not in comparison.methods:
-        return _advice_among_rivals(comparison)
+    single = len(comparison.splits) == 1
+    unsure = "one split cannot tell methods apart" if single else ""
+    if EMSCO not in comparison.methods:  # name the methods of the best mean rank
+        leaders = {}
+        for task in TASKS:
+            best = _leaders(comparison, task)
+            everyone = len(best) == len(comparison.methods)
+            leaders[task] = "any method" if everyone else " or ".join(map(label_of, best))
+        names = list(dict.fromkeys(leaders.values()))
+        parts = [f"{name} {_WHERE[task]}" for task, name in leaders.items()]
+        use = names[0] if len(names) == 1 else and_words(parts)
+        doubt = unsure or "leads are tested only against EMSCO"
+        return f"Use {use}, by mean ranks over all budgets, but {doubt}."
+    duels = [(task, duel) for task in TASKS for duel in comparison.duels[task.key]]
     if sure := _beating_emsco(comparison):
-        return _use_rivals(comparison, sure)
-    verdicts = [duel.verdict for task in TASKS for duel in comparison.duels[task.key]]
-    n_won, doubt = verdicts.count(AHEAD), _doubt(comparison, "no difference is beyond chance")
-    won = f"it leads beyond chance in {n_won} of {len(verdicts)} comparisons"
+        rivals = [" ".join(words) for words in _rivals_in_words(comparison, sure)]
+        beats = "it beats" if len(rivals) == 1 else "they beat"
+        lost = {(task, duel.budget) for task, duel in duels if duel.verdict == BEHIND}
+        n_named = sum(map(len, sure.values()))
+        rest = ", and EMSCO elsewhere" if n_named < len(TASKS) * len(TESTED) else ""
+        rest += " unless the tables call it behind" if n_named < len(lost) else ""
+        return f"Use {and_words(rivals)}, where {beats} EMSCO beyond chance{rest}."
+    n_won = sum(duel.verdict == AHEAD for _, duel in duels)
+    doubt = unsure or "no difference is beyond chance"
+    won = f"it leads beyond chance in {n_won} of {len(duels)} comparisons"
     better = _best_rivals(comparison, lambda duel: round(duel.gain, _DIGITS) < 0)
     if not better:
         return f"Use EMSCO: no rival is more accurate, {f'and {won}' if n_won else f'but {doubt}'}."
@@ -346,40 +354,6 @@ def _advice(comparison: MethodComparison) -> str:
     if n_won:
         return f"Use EMSCO: {won}; {lead}, but that may be chance."
     return f"Use EMSCO or the leader at your budget: {lead}, but {doubt}."
-
-
-def _doubt(comparison: MethodComparison, otherwise: str) -> str:
-    return "one split cannot tell methods apart" if len(comparison.splits) == 1 else otherwise
-
-
-def _use_rivals(comparison: MethodComparison, sure: Mapping[str, list[Place]]) -> str:
-    """Recommend the rivals that are better than EMSCO beyond chance."""
-    rivals = [" ".join(words) for words in _rivals_in_words(comparison, sure)]
-    beats = "it beats" if len(rivals) == 1 else "they beat"
-    lost = {
-        (task, duel.budget)
-        for task in TASKS
-        for duel in comparison.duels[task.key]
-        if duel.verdict == BEHIND
-    }
-    n_named = sum(map(len, sure.values()))
-    rest = ", and EMSCO elsewhere" if n_named < len(TASKS) * len(TESTED) else ""
-    rest += " unless the tables call it behind" if n_named < len(lost) else ""
-    return f"Use {and_words(rivals)}, where {beats} EMSCO beyond chance{rest}."
-
-
-def _advice_among_rivals(comparison: MethodComparison) -> str:
-    """Name the methods of the best mean rank."""
-    leaders = {}
-    for task in TASKS:
-        best = _leaders(comparison, task)
-        everyone = len(best) == len(comparison.methods)
-        leaders[task] = "any method" if everyone else " or ".join(map(label_of, best))
-    names = list(dict.fromkeys(leaders.values()))
-    parts = [f"{name} {_WHERE[task]}" for task, name in leaders.items()]
-    use = names[0] if len(names) == 1 else and_words(parts)
-    doubt = _doubt(comparison, "leads are tested only against EMSCO")
-    return f"Use {use}, by mean ranks over all budgets, but {doubt}."
 
 
 def _leaders(comparison: MethodComparison, task: Task) -> list[str]:
@@ -413,31 +387,24 @@ def _best_rivals(
 def _rivals_in_words(
     comparison: MethodComparison, rivals: Mapping[str, list[Place]]
 ) -> list[tuple[str, str]]:
-    """Name of each rival, and where it is better."""
-    return [
-        (label_of(rival), f"{_places(places)}{_but(comparison, rival, places)}")
-        for rival, places in rivals.items()
-    ]
-
-
-def _places(places: Sequence[Place]) -> str:
-    """Budgets by task, in words."""
-    by_task: dict[Task, list[float]] = {}
-    for task, budget in places:
-        by_task.setdefault(task, []).append(budget)
-    return and_words(
-        [
-            f"at {'every budget' if len(on) == len(TESTED) else budget_words(on)} {_WHERE[task]}"
-            for task, on in by_task.items()
-        ]
-    )
-
-
-def _but(comparison: MethodComparison, rival: str, places: Sequence[Place]) -> str:
-    """Coverage of a rival that answers clearly fewer test rows than asked, in brackets."""
-    standings = [comparison.standing(rival, task.coverage, budget) for task, budget in places]
-    short = [one.mean.coverage for one in standings if _is_short(one)]
-    return f" (answers only {100 * min(short):.0f} %)" if short else ""
+    """Name of each rival, and where it is better; in brackets if it answers clearly too few."""
+    named = []
+    for rival, places in rivals.items():
+        by_task: dict[Task, list[float]] = {}
+        for task, budget in places:
+            by_task.setdefault(task, []).append(budget)
+        where = and_words(
+            [
+                f"at {'every budget' if len(on) == len(TESTED) else budget_words(on)} "
+                f"{_WHERE[task]}"
+                for task, on in by_task.items()
+            ]
+        )
+        standings = [comparison.standing(rival, task.coverage, budget) for task, budget in places]
+        short = [one.mean.coverage for one in standings if _is_short(one)]
+        but = f" (answers only {100 * min(short):.0f} %)" if short else ""
+        named.append((label_of(rival), f"{where}{but}"))
+    return named
 
 
 def breaks_limits(one: Standing) -> bool:
@@ -474,7 +441,9 @@ def broken_limits(comparison: MethodComparison, task: Task) -> list[str]:
     if few:
         asked = f"{100 * task.coverage:g} % was asked"
         lines.append(f"Answered at worst, of the test rows: {and_words(few)}, where {asked}.")
-    return [*lines, f"On test rows {and_words(spends)}."] if spends else lines
+    if spends:
+        lines.append(f"On test rows {and_words(spends)}.")
+    return lines
 
 
 def quick_words(comparison: MethodComparison) -> str:
@@ -487,20 +456,17 @@ def quick_words(comparison: MethodComparison) -> str:
 
 def _kept(comparison: MethodComparison) -> str:
     """What EMSCO and the recommended methods promised on average, and what they kept."""
+    if EMSCO in comparison.methods:
+        sure = _beating_emsco(comparison)
+        methods = [one for one in comparison.methods if one == EMSCO or one in sure]
+    else:
+        methods = list(dict.fromkeys(one for task in TASKS for one in _leaders(comparison, task)))
     parts = []
-    for method in _of_interest(comparison):
+    for method in methods:
         one = comparison.promises[method]
         promised, kept = f"{100 * one.promised:.1f} %", f"{100 * one.kept:.1f} %"
         parts.append(f"{label_of(method)} promised {promised} accuracy and kept {kept}")
     return f"On average {and_words(parts)}."
-
-
-def _of_interest(comparison: MethodComparison) -> Sequence[str]:
-    """EMSCO and the rivals that are recommended in its place; without EMSCO, the leaders."""
-    if EMSCO not in comparison.methods:
-        return list(dict.fromkeys(one for task in TASKS for one in _leaders(comparison, task)))
-    sure = _beating_emsco(comparison)
-    return [one for one in comparison.methods if one == EMSCO or one in sure]
 
 
 def _alone(comparison: MethodComparison) -> list[str]:
@@ -508,8 +474,8 @@ def _alone(comparison: MethodComparison) -> list[str]:
     (method,) = comparison.methods
     lines = []
     for task in TASKS:
-        means = [comparison.standings[method, one].mean.accuracy for one in task.questions]
-        figures = [f"{100 * mean:.1f}" for mean in means]
+        standings = [comparison.standings[method, question] for question in task.questions]
+        figures = [f"{100 * one.mean.accuracy:.1f}" for one in standings]
         lines.append(
             f"{_CASES[task]}, {label_of(method)} is {and_words(figures)} % correct "
             f"at mean costs of at most {budget_words(TESTED)} of everything."
