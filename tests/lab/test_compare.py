@@ -246,7 +246,7 @@ def test_means_and_margins_are_over_splits(level):
     assert one.mean.accuracy == pytest.approx(0.8 + NOISE.mean())
     error = NOISE.std(ddof=1) * np.sqrt(1 / 10 + 1 / 3)
     assert one.margin.accuracy == pytest.approx(stats.t.ppf(0.975, 9) * error)
-    assert one.cost == pytest.approx(0.025)
+    assert one.by_split[:, 2] == pytest.approx(0.025)
     assert one.money(10.0, 0.0) == pytest.approx(0.25 + 10 * (1 - one.accuracy))
 
 

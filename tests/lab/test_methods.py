@@ -6,13 +6,7 @@ import pytest
 from support.comparisons import FirstColumns, small_set
 
 from emsco.errors import ParameterError
-from emsco.lab.methods import (
-    answer_with_emsco,
-    answer_with_rival,
-    check_methods,
-    new_rival,
-    with_known_params,
-)
+from emsco.lab.methods import answer_with_emsco, answer_with_rival, check_methods, new_rival
 from emsco.lab.trials import BUDGETS, QUESTIONS, CostedRows, LabelledRows, Question
 
 
@@ -70,8 +64,9 @@ def test_emsco_answers_from_its_fronts(trial):
 
 
 def test_only_parameters_that_a_rival_has_are_set():
-    rival = with_known_params(FirstColumns(), n_used=3, random_state=7)
-    assert rival.get_params() == {"costs": None, "n_used": 3}
+    lasso = new_rival("cact_lasso", small_set().costs, penalty=3.0, random_state=7)
+    assert lasso.penalty == 3.0
+    assert "random_state" not in lasso.get_params()
     assert new_rival("cost_aware_boosting", small_set().costs, random_state=3).random_state == 3
 
 

@@ -26,22 +26,8 @@ from emsco.lab.methods import (
     new_rival,
 )
 from emsco.lab.splits import LARGEST_SEED, SPLITS_PER_SEED, Parts, SplitData
-from emsco.lab.standings import (
-    DIGITS,
-    SHARED,
-    Duel,
-    Standing,
-    corrected_p_values,
-    ranks_of,
-)
-from emsco.lab.trials import (
-    BUDGETS,
-    QUESTIONS,
-    Answers,
-    CostedRows,
-    Question,
-    Seen,
-)
+from emsco.lab.standings import DIGITS, SHARED, Duel, Standing, corrected_p_values, ranks_of
+from emsco.lab.trials import BUDGETS, QUESTIONS, Answers, CostedRows, Question, Seen
 from emsco.stats.tests import standard_error
 
 SPLITS = 3
@@ -414,20 +400,20 @@ class MethodComparison:
     @cached_property
     def promises(self) -> dict[str, KeptPromise]:
         """What every method promised and kept, on average over tasks."""
-        return {method: self._promise(method) for method in self.methods}
-
-    def _promise(self, method: str) -> KeptPromise:
-        cells = [self.standings[method, one] for task in TASKS for one in task.questions]
-        promised = np.mean([cell.promised[:, 1] for cell in cells], axis=0)
-        kept = np.mean([cell.accuracy for cell in cells], axis=0)
-        gaps = (promised - kept)[:, None]
-        return KeptPromise(
-            float(promised.mean()),
-            float(kept.mean()),
-            float(standard_error(gaps, SHARED)[0]) if len(gaps) > 1 else None,
-            float(np.mean([cell.overspent for cell in cells])),
-            float(np.mean([cell.short for cell in cells])),
-        )
+        promises = {}
+        for method in self.methods:
+            cells = [self.standings[method, one] for task in TASKS for one in task.questions]
+            promised = np.mean([cell.promised[:, 1] for cell in cells], axis=0)
+            kept = np.mean([cell.accuracy for cell in cells], axis=0)
+            gaps = (promised - kept)[:, None]
+            promises[method] = KeptPromise(
+                float(promised.mean()),
+                float(kept.mean()),
+                float(standard_error(gaps, SHARED)[0]) if len(gaps) > 1 else None,
+                float(np.mean([cell.overspent for cell in cells])),
+                float(np.mean([cell.short for cell in cells])),
+            )
+        return promises
 
 
 def compare_methods(
@@ -481,7 +467,12 @@ def compare_methods(
             check_number(kind, cost, 0, np.inf, "[)")
     numbers = range(splits if data.test is None else 1)
     _check_splits(data, numbers, check_whole("seed", seed, 0, LARGEST_SEED))
-    digests = _digests(data)
+    # The split in the digest is that of the given test rows; others follow from the seed.
+    rows, none = data.rows, np.zeros(0, dtype=np.intp)
+    test = none if data.test is None else data.test
+    rest = np.setdiff1d(np.arange(len(rows.y)), test)
+    parts = Parts(rows.X, rows.y, data.costs, rest, none, test, rows.weights)
+    digests = SplitData.from_parts(parts, gaps="impute")
     of = {
         **digests.facts(),
         "seed": seed,
@@ -551,7 +542,18 @@ def try_job(job: TrialJob, data: CostedRows) -> dict[str, Any]:
 
 def _check_splits(data: CostedRows, splits: Sequence[int], seed: int) -> None:
     """Refuse data that cannot be split, and splits whose weights leave nothing to learn or test."""
-    _check_classes(data)
+    # Every class needs rows for the splits, and for the folds that methods choose on.
+    y = data.rows.y
+    labels, counts = np.unique(y, return_counts=True)
+    fewest, rule = _MIN_ROWS, f"DATA must have {_MIN_ROWS} rows or more of every class"
+    if data.test is not None:
+        fitted = np.delete(y, data.test)
+        counts = np.array([np.count_nonzero(fitted == label) for label in labels])
+        fewest = _MIN_FITTED
+        rule = f"the rows to fit on must have {fewest} or more of every class"
+    if (counts < fewest).any():
+        rarest = int(counts.argmin())
+        raise DataError(f"{rule}, got {counts[rarest]} of {labels.tolist()[rarest]!r}.")
     for split in splits:
         trial = data.trial(split, seed)
         if not trial.test.counts.any():
@@ -563,28 +565,3 @@ def _check_splits(data: CostedRows, splits: Sequence[int], seed: int) -> None:
                 Parameter("weights"),
                 f" must be above 0 for some fitted row of every class, got none of {missing[0]!r}.",
             )
-
-
-def _check_classes(data: CostedRows) -> None:
-    """Refuse a class with too few rows for the splits and for the folds that methods choose on."""
-    y = data.rows.y
-    labels, counts = np.unique(y, return_counts=True)
-    fewest, rule = _MIN_ROWS, f"DATA must have {_MIN_ROWS} rows or more of every class"
-    if data.test is not None:
-        fitted = np.delete(y, data.test)
-        counts = np.array([np.count_nonzero(fitted == label) for label in labels])
-        fewest = _MIN_FITTED
-        rule = f"the rows to fit on must have {fewest} or more of every class"
-    if (counts < fewest).any():
-        rarest = int(counts.argmin())
-        label = labels[rarest : rarest + 1].tolist()[0]
-        raise DataError(f"{rule}, got {counts[rarest]} of {label!r}.")
-
-
-def _digests(data: CostedRows) -> SplitData:
-    """Rows, labels, costs and given test rows as they are identified."""
-    rows, none = data.rows, np.zeros(0, dtype=np.intp)
-    test = none if data.test is None else data.test
-    rest = np.setdiff1d(np.arange(len(rows.y)), test)
-    parts = Parts(rows.X, rows.y, data.costs, rest, none, test, rows.weights)
-    return SplitData.from_parts(parts, gaps="impute")

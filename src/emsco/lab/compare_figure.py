@@ -40,32 +40,40 @@ def draw_comparison(comparison: MethodComparison, tasks: Sequence[Task] = TASKS)
     figure = new_figure(_WIDTH, _HEIGHT * len(tasks) + 0.3)
     figure.set_layout_engine("constrained")
     panels = figure.subplots(len(tasks), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
-    looks = _looks(comparison, tasks)
-    ends = _ends(comparison, tasks, looks)
+    # Methods in colour come first: EMSCO, then rivals by mean rank.
+    cells = [cell for task in tasks for cell in comparison.ranks.get(task.key, {}).values()]
+    order = sorted(mean_ranks(cells), key=lambda method: method != EMSCO)
+    bold = order[: _NAMED + (EMSCO in order)]
+    looks: dict[str, dict[str, Any]] = {}
+    for number, method in enumerate(order):
+        style = STYLES[number] | (_OWN if method == EMSCO else _BEST)
+        looks[method] = style | {"marker": _MARKERS[number]} if method in bold else _REST
+    # The marked lines and all line ends are in view. Grey lines may come in from below, where they
+    # know no more than the commonest class.
+    means = []
+    for method in order:
+        for task in tasks:
+            line = [100 * one.mean.accuracy for one in _standings(comparison, method, task)]
+            means += line if method in bold else [line[-1], max(line)]
+    low, high = (end(means or [100 * comparison.commonest_accuracy]) for end in (min, max))
+    room = 0.12 * (high - low) or 1.0
     for panel, task in zip(panels, tasks, strict=True):
-        panel.set_ylim(*ends)
+        panel.set_ylim(low - room, min(high + room, 100 + 0.2 * room))
         _draw_task(panel, comparison, task, looks)
         panel.set_title(task.title, fontsize=9, loc="left")
         panel.set_ylabel("correct, % of answered test rows", fontsize=8)
     panels[-1].set_xlabel("allowed mean cost of a row, % of everything", fontsize=8)
-    if words := _words(comparison, tasks, looks):
-        figure.supxlabel(words, fontsize=7, color=_QUIET)
+    words = []
+    if looks and len(comparison.splits) >= MARGIN_SPLITS:
+        words.append(f"bands: 95 % margins over {len(comparison.splits)} splits")
+    drawn = [
+        one for task in tasks for method in bold for one in _standings(comparison, method, task)
+    ]
+    if any(breaks_limits(one) for one in drawn):
+        words.append("hollow: broke its limits on test rows")
+    if words:
+        figure.supxlabel("; ".join(words), fontsize=7, color=_QUIET)
     return figure
-
-
-def _looks(comparison: MethodComparison, tasks: Sequence[Task]) -> dict[str, dict[str, Any]]:
-    """Look of every method, those in colour first: EMSCO, then rivals by mean rank."""
-    if not comparison.methods:
-        return {}
-    cells = [cell for task in tasks for cell in comparison.ranks[task.key].values()]
-    order = sorted(mean_ranks(cells), key=lambda method: method != EMSCO)
-    n_bold = _NAMED + (EMSCO in order)
-    looks = {}
-    for number, method in enumerate(order):
-        mark = {"marker": _MARKERS[number]} if number < n_bold else {}
-        style = STYLES[number] | (_OWN if method == EMSCO else _BEST)
-        looks[method] = style | mark if mark else _REST
-    return looks
 
 
 def _draw_task(
@@ -79,13 +87,24 @@ def _draw_task(
         means = np.array([100 * one.mean.accuracy for one in standings])
         panel.plot(places, means, label=label_of(method), markevery=[], **look)
         if "marker" in look:
-            _mark(panel, means, [breaks_limits(one) for one in standings], look)
+            # A mark is hollow where limits were clearly broken.
+            for place, (mean, one) in enumerate(zip(means, standings, strict=True)):
+                face = "white" if breaks_limits(one) else look["color"]
+                mark = {**look, "linestyle": "none", "markerfacecolor": face}
+                panel.plot([place], [mean], **(mark | {"zorder": look["zorder"] + 1}))
         if len(comparison.splits) >= MARGIN_SPLITS and number < _BANDS:
             margins = np.array([100 * one.margin.accuracy for one in standings])
             band = {"color": look["color"], "linewidth": 0, "alpha": 0.16, "zorder": 2}
             panel.fill_between(places, means - margins, means + margins, **band)
         ends[method] = float(means[-1])
-    _draw_floor(panel, 100 * comparison.commonest_accuracy)
+    # The commonest class alone costs nothing.
+    low, floor = panel.get_ylim()[0], 100 * comparison.commonest_accuracy
+    text: dict[str, Any] = {"fontsize": 7, "color": _QUIET, "va": "bottom", "ha": "right"}
+    if floor >= low:
+        panel.axhline(floor, color=_QUIET, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)
+        panel.text(_LAST, floor, "commonest class", **text)
+    else:
+        panel.text(_LAST, low, f"↓ commonest class: {floor:.0f}", **text)
     _name_ends(panel, ends, looks)
     panel.set_xlim(-0.25, _LAST + 1.6)
     panel.set_xticks(places, [f"{100 * budget:g}" for budget in BUDGETS])
@@ -96,25 +115,6 @@ def _draw_task(
 
 def _standings(comparison: MethodComparison, method: str, task: Task) -> list[Standing]:
     return [comparison.standing(method, task.coverage, budget) for budget in BUDGETS]
-
-
-def _mark(panel: Any, means: Any, hollow: Sequence[bool], look: Mapping[str, Any]) -> None:
-    """Mark every budget, hollow where limits were clearly broken."""
-    faces = ["white" if one else look["color"] for one in hollow]
-    for place, (mean, face) in enumerate(zip(means, faces, strict=True)):
-        mark = {**look, "linestyle": "none", "markerfacecolor": face, "zorder": look["zorder"] + 1}
-        panel.plot([place], [mean], **mark)
-
-
-def _draw_floor(panel: Any, floor: float) -> None:
-    """Draw what the commonest class alone has, which costs nothing, or say that it is below."""
-    low = panel.get_ylim()[0]
-    text: dict[str, Any] = {"fontsize": 7, "color": _QUIET, "va": "bottom", "ha": "right"}
-    if floor >= low:
-        panel.axhline(floor, color=_QUIET, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)
-        panel.text(_LAST, floor, "commonest class", **text)
-    else:
-        panel.text(_LAST, low, f"↓ commonest class: {floor:.0f}", **text)
 
 
 def _name_ends(
@@ -154,34 +154,3 @@ def _apart(heights: Sequence[float], gap: float, low: float, high: float) -> lis
     highest = high - offsets.max(initial=0.0)
     apart: list[float] = (np.clip(moved, low, max(low, highest)) + offsets).round(12).tolist()
     return apart
-
-
-def _words(comparison: MethodComparison, tasks: Sequence[Task], looks: Mapping[str, Any]) -> str:
-    """Say what bands and hollow marks are, where there are some."""
-    words = []
-    if looks and len(comparison.splits) >= MARGIN_SPLITS:
-        words.append(f"bands: 95 % margins over {len(comparison.splits)} splits")
-    marked = [method for method, look in looks.items() if "marker" in look]
-    drawn = [
-        one for task in tasks for method in marked for one in _standings(comparison, method, task)
-    ]
-    if any(breaks_limits(one) for one in drawn):
-        words.append("hollow: broke its limits on test rows")
-    return "; ".join(words)
-
-
-def _ends(
-    comparison: MethodComparison, tasks: Sequence[Task], looks: Mapping[str, Mapping[str, Any]]
-) -> tuple[float, float]:
-    """Range of the marked lines and of all line ends, in per cent, with some room.
-
-    Grey lines may come in from below, where they know no more than the commonest class.
-    """
-    means = []
-    for method, look in looks.items():
-        for task in tasks:
-            line = [100 * one.mean.accuracy for one in _standings(comparison, method, task)]
-            means += line if "marker" in look else [line[-1], max(line)]
-    low, high = (end(means or [100 * comparison.commonest_accuracy]) for end in (min, max))
-    room = 0.12 * (high - low) or 1.0
-    return low - room, min(high + room, 100 + 0.2 * room)

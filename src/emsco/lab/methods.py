@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 from emsco._base.checks import refused
 from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco.cascade import Decisions
 from emsco.costs import FeatureCosts
 from emsco.errors import DataError, EMSCOWarning
 from emsco.estimator import EMSCOClassifier
@@ -51,6 +52,7 @@ _ROUNDING = 1e-9
 _CHANCE = 3.0  # standard errors by which the coverage of one fold may fall short
 
 T = TypeVar("T")
+Fold = tuple[IntArray, IntArray]  # rows to fit on, and rows to decide
 
 
 def label_of(method: str) -> str:
@@ -65,15 +67,11 @@ def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
     for method in methods:
         if method not in METHODS:
             listed = ", ".join(f'"{one}"' for one in METHODS)
-            raise refused("methods", f"be one of {listed}", method, hint=_meant(method))
+            known = {_folded(text): one for one in METHODS for text in (label_of(one), one)}
+            near = get_close_matches(_folded(str(method)), known, n=1)
+            hint = f'did you mean "{known[near[0]]}"?' if near else ""
+            raise refused("methods", f"be one of {listed}", method, hint=hint)
     return tuple(dict.fromkeys(methods))
-
-
-def _meant(word: object) -> str:
-    """A question that names the method whose name or label is nearest, if one is near."""
-    known = {_folded(text): method for method in METHODS for text in (label_of(method), method)}
-    near = get_close_matches(_folded(str(word)), known, n=1)
-    return f'did you mean "{known[near[0]]}"?' if near else ""
 
 
 def _folded(text: str) -> str:
@@ -95,11 +93,7 @@ def new_rival(method: str, costs: FeatureCosts, **known: Any) -> CostedClassifie
             f"data must have at most {most} features for {label}, got {n_features}; it "
             "would take hours."
         )
-    return with_known_params(getattr(rivals, class_name)(costs=costs), **known)
-
-
-def with_known_params(rival: CostedClassifier, **known: Any) -> CostedClassifier:
-    """Set those of the parameters that a rival has, and return it."""
+    rival: CostedClassifier = getattr(rivals, class_name)(costs=costs)
     params = rival.get_params(deep=False)
     rival.set_params(**{name: value for name, value in known.items() if name in params})
     return rival
@@ -149,44 +143,70 @@ class _Candidate:
     cost: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tested:
-    """A fitted rival on test rows: one entry for each row."""
-
-    correct: BoolArray
-    confidence: FloatArray
-    cost: FloatArray
-    chances: FloatArray
-
-
 def answer_with_rival(
     rival: CostedClassifier, trial: TrialRows, questions: Sequence[Question], most: int
 ) -> list[Offer]:
     """Tune a rival on folds, and test what it offers; at most `most` settings are tried."""
-    settings = spread(_settings(rival, trial), most)
+    grid = rival.comparison_grid(trial.costs, len(trial.fitted.y))
+    if grid == [{}]:  # no knob: thresholds are its settings
+        chance = 1 / len(np.unique(trial.fitted.y))
+        grid = [{"min_confidence": one} for one in _THRESHOLDS if one > chance]
     with threadpool_limits(1, "blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence, which the choice on folds judges
-        menu = [one for setting in settings for one in _out_of_fold(rival, setting, trial)]
-        return _offers(rival, trial, menu, questions)
-
-
-def _settings(rival: CostedClassifier, trial: TrialRows) -> list[dict[str, Any]]:
-    """The grid of a rival, or thresholds if it has no other knob."""
-    grid = rival.comparison_grid(trial.costs, len(trial.fitted.y))
-    if grid != [{}]:
-        return grid
-    chance = 1 / len(np.unique(trial.fitted.y))
-    return [{"min_confidence": one} for one in _THRESHOLDS if one > chance]
+        rows, test = trial.fitted, trial.test
+        _, labels = np.unique(rows.y, return_inverse=True)
+        five = StratifiedKFold(_FOLDS, shuffle=True, random_state=trial.seed)
+        folds = list(five.split(labels, labels))
+        menu = [
+            one
+            for setting in spread(grid, most)
+            for one in _out_of_fold(rival, setting, rows, folds)
+        ]
+        counts = rows.counts / rows.counts.sum()
+        rejecting = {
+            coverage: [_rejecting(one, counts, folds, coverage) for one in menu]
+            for coverage in dict.fromkeys(question.coverage for question in questions)
+        }
+        # Many questions choose the same setting: it is fitted once, and tested at all its stages.
+        tested: dict[str, dict[str, tuple[Decisions, FloatArray]]] = {}
+        offers = []
+        for question in questions:
+            promised = [figures for figures, _ in rejecting[question.coverage]]
+            merits = [one.accuracy for one in promised]
+            best = _best_within(promised, merits, question, trial)
+            if best is None:
+                offers.append(_commonest(trial, question))
+                continue
+            setting, differs = menu[best].setting, menu[best].differs
+            if repr(setting) not in tested:
+                tested[repr(setting)] = {
+                    repr(stage_differs): (
+                        stage.decide(test.X),
+                        _chances(stage.predict_proba(test.X), stage.classes_, test.y),
+                    )
+                    for stage_differs, stage in _fit(rival, setting, rows).staged()
+                }
+            decisions, chances = tested[repr(setting)][repr(differs)]
+            threshold = rejecting[question.coverage][best][1]
+            seen = Seen.from_rows(
+                np.asarray(decisions.guesses == test.y),
+                decisions.confidence >= threshold,
+                decisions.cost,
+                chances,
+                test.weights,
+            )
+            words = setting_words({**setting, **differs})
+            offers.append(Offer(question, words, promised[best], seen))
+    return offers
 
 
 def _out_of_fold(
-    rival: CostedClassifier, setting: dict[str, Any], trial: TrialRows
+    rival: CostedClassifier, setting: dict[str, Any], rows: LabelledRows, folds: Sequence[Fold]
 ) -> list[_Candidate]:
     """Decide every row by a rival that was fitted without it, at each stage of its fits."""
-    rows = trial.fitted
     n_rows = len(rows.y)
     candidates: dict[str, _Candidate] = {}
-    for train, rest in _folds(rows.y, trial.seed):
+    for train, rest in folds:
         # One fit may contain others, such as those with fewer trees: each is a candidate.
         for differs, stage in _fit(rival, setting, rows.take(train)).staged():
             candidate = candidates.setdefault(
@@ -206,78 +226,13 @@ def _out_of_fold(
     return list(candidates.values())
 
 
-def _folds(y: AnyArray, seed: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Positions to fit on and to decide, five times."""
-    _, labels = np.unique(y, return_inverse=True)
-    yield from StratifiedKFold(_FOLDS, shuffle=True, random_state=seed).split(labels, labels)
-
-
 def _fit(rival: CostedClassifier, setting: dict[str, Any], rows: LabelledRows) -> CostedClassifier:
     made: CostedClassifier = clone(rival).set_params(**setting)
     return made.fit(rows.X, rows.y, rows.weights)
 
 
-def _offers(
-    rival: CostedClassifier,
-    trial: TrialRows,
-    menu: Sequence[_Candidate],
-    questions: Sequence[Question],
-) -> list[Offer]:
-    """Choose a candidate for each question, fit it on all rows, and test it."""
-    rows = trial.fitted
-    counts = rows.counts / rows.counts.sum()
-    costs = [float(counts @ one.cost) for one in menu]
-    folds = [rest for _, rest in _folds(rows.y, trial.seed)]
-    rejecting = {
-        coverage: [
-            _rejecting(one, counts, folds, coverage, cost)
-            for one, cost in zip(menu, costs, strict=True)
-        ]
-        for coverage in dict.fromkeys(question.coverage for question in questions)
-    }
-    # Many questions choose the same setting: it is fitted once, and tested at each of its stages.
-    tested: dict[str, dict[str, _Tested]] = {}
-    offers = []
-    for question in questions:
-        promised = [figures for figures, _ in rejecting[question.coverage]]
-        merits = [one.accuracy for one in promised]
-        best = _best_within(promised, merits, question, trial)
-        if best is None:
-            offers.append(_commonest(trial, question))
-            continue
-        setting, differs = menu[best].setting, menu[best].differs
-        if repr(setting) not in tested:
-            tested[repr(setting)] = {
-                repr(stage_differs): _on_test_rows(stage, trial.test)
-                for stage_differs, stage in _fit(rival, setting, rows).staged()
-            }
-        seen, threshold = (
-            tested[repr(setting)][repr(differs)],
-            rejecting[question.coverage][best][1],
-        )
-        offers.append(
-            Offer(
-                question,
-                setting_words({**setting, **differs}),
-                promised[best],
-                Seen.from_rows(
-                    seen.correct,
-                    seen.confidence >= threshold,
-                    seen.cost,
-                    seen.chances,
-                    trial.test.weights,
-                ),
-            )
-        )
-    return offers
-
-
 def _rejecting(
-    one: _Candidate,
-    counts: FloatArray,
-    folds: Sequence[IntArray],
-    coverage: float,
-    cost: float,
+    one: _Candidate, counts: FloatArray, folds: Sequence[Fold], coverage: float
 ) -> tuple[Objectives, float]:
     """Reject the least sure rows out of fold: figures, and the threshold of confidence.
 
@@ -285,10 +240,11 @@ def _rejecting(
     confidence, and the models of folds disagree a little about it: a cut that some of them put
     above these rows and others below would label all of them or none on new rows.
     """
+    cost = float(counts @ one.cost)
     if coverage >= 1:
         return Objectives(1.0, min(1.0, float(counts @ one.correct)), cost), -np.inf
     threshold = _cut(one.confidence, counts, coverage)
-    for rows in folds:
+    for _, rows in folds:
         chance = _CHANCE * math.sqrt(coverage * (1 - coverage) / len(rows))
         threshold = min(threshold, _cut(one.confidence[rows], counts[rows], coverage - chance))
     accepted = counts * (one.confidence >= threshold)
@@ -325,16 +281,6 @@ def _best_within(
     best = -max(within)[2]
     _, share = trial.fitted.commonest()
     return best if promised[best].accuracy > share else None
-
-
-def _on_test_rows(fitted: Any, rows: LabelledRows) -> _Tested:
-    decisions = fitted.decide(rows.X)
-    return _Tested(
-        np.asarray(decisions.guesses == rows.y),
-        decisions.confidence,
-        decisions.cost,
-        _chances(fitted.predict_proba(rows.X), fitted.classes_, rows.y),
-    )
 
 
 def _chances(said: FloatArray, classes: AnyArray, y: AnyArray) -> FloatArray:

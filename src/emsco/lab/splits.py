@@ -15,7 +15,7 @@ from emsco._base.checks import check_choice
 from emsco._base.digests import fingerprint
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives, objectives_from_dict
-from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report, StageArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import subsets_of_words
@@ -221,23 +221,18 @@ class SplitBanks:
 
     def choose(self, result: SearchResult, rule: str, min_confidence: float) -> Choice:
         """Choose a design by a rule, and test it."""
-        position = self._position(result, check_choice("rule", rule, EVERY_RULE))
+        check_choice("rule", rule, EVERY_RULE)
+        scores, total = result.scores, self._costs.total
+        objectives = scores.coverage, scores.accuracy, scores.cost
+        if rule == "balanced":
+            position = int(best_balanced_first(result.designs, scores, total)[0])
+        elif rule == "knee":
+            position = knee_of(*objectives)
+        else:
+            position = fittest_of(result.designs, *objectives, self._costs.smallest)
         design = result.designs[position : position + 1]
-        seen, scored = self._tested(design, min_confidence), result.scores.objectives(position)
-        return Choice(rule, scored, seen, tuple(design[0].tolist()))
-
-    def _tested(self, design: StageArray, min_confidence: float) -> Objectives:
-        """Test one design, of shape (1, n_features)."""
         n_stages = int(design.max()) + 1
         subsets = (design[0] >= 0) & (design[0] <= np.arange(n_stages)[:, None])
         self._test.bank.adopt(subsets, self._scored.bank.kept(subsets))
-        return self._test.evaluator(n_stages, min_confidence).score(design).objectives(0)
-
-    def _position(self, result: SearchResult, rule: str) -> int:
-        scores = result.scores
-        if rule == "balanced":
-            return int(best_balanced_first(result.designs, scores, self._costs.total)[0])
-        objectives = scores.coverage, scores.accuracy, scores.cost
-        if rule == "knee":
-            return knee_of(*objectives)
-        return fittest_of(result.designs, *objectives, self._costs.smallest)
+        seen = self._test.evaluator(n_stages, min_confidence).score(design).objectives(0)
+        return Choice(rule, scores.objectives(position), seen, tuple(design[0].tolist()))

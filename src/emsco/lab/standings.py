@@ -74,19 +74,9 @@ class Standing:
         return np.array(table, dtype=np.float64)
 
     @property
-    def coverage(self) -> FloatArray:
-        """Coverage of each split on the test rows."""
-        return self.by_split[:, 0]
-
-    @property
     def accuracy(self) -> FloatArray:
         """Accuracy of each split on the test rows."""
         return self.by_split[:, 1]
-
-    @property
-    def cost(self) -> FloatArray:
-        """Mean cost of a test row, by split."""
-        return self.by_split[:, 2]
 
     @property
     def log_loss(self) -> FloatArray:
@@ -125,12 +115,12 @@ class Standing:
     @property
     def overspent(self) -> float:
         """Mean share of the cost of everything beyond the budget; 0 where it was kept."""
-        return float(np.maximum(0.0, self.cost - self.question.budget).mean())
+        return float(np.maximum(0.0, self.by_split[:, 2] - self.question.budget).mean())
 
     @property
     def short(self) -> float:
         """Mean coverage below the one asked for; 0 where it was kept."""
-        return float(np.maximum(0.0, self.question.coverage - self.coverage).mean())
+        return float(np.maximum(0.0, self.question.coverage - self.by_split[:, 0]).mean())
 
 
 def margin_of(figures: FloatArray) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
 from time import perf_counter, process_time
@@ -15,7 +15,7 @@ from emsco._base.checks import check_choice, check_seed, check_whole, refused
 from emsco._base.documents import Fields, PathLike
 from emsco._base.objectives import Objectives
 from emsco._base.text import counted, decimals_of
-from emsco._base.typing import AnyArray, FloatArray
+from emsco._base.typing import FloatArray
 from emsco.costs import FeatureCosts
 from emsco.data.frames import to_pandas
 from emsco.data.random_states import draw_seed
@@ -168,14 +168,7 @@ class SweepLine:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "min_confidence": self.min_confidence,
-            "rule": self.rule,
-            "n_repeats": self.n_repeats,
-            "n_stages": self.n_stages,
-            "scored": self.scored.to_dict(),
-            "seen": self.seen.to_dict(),
-        }
+        return asdict(self) | {part: getattr(self, part).to_dict() for part in PARTS}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -252,6 +245,10 @@ class ThresholdSweep:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: the tables, and every repeat with the designs it deploys."""
+        repeats = [asdict(one) for one in self.repeats]
+        for choice in (choice for one in repeats for choice in one["choices"]):
+            design = Design(np.array(choice.pop("design")), self.costs.names)
+            choice["stages"] = [list(bought) for bought in design.buys]
         return {
             "data": self.name,
             "search": self.search,
@@ -265,16 +262,8 @@ class ThresholdSweep:
             "complete": self.complete,
             "of": self.of,
             "tables": {rule: [line.to_dict() for line in self.lines(rule)] for rule in self.prefer},
-            "repeats": [self._repeat_dict(one) for one in self.repeats],
+            "repeats": repeats,
         }
-
-    def _repeat_dict(self, repeat: SweepRepeat) -> dict[str, Any]:
-        values = asdict(repeat)
-        for choice, one in zip(repeat.choices, values["choices"], strict=True):
-            del one["design"]
-            design = Design(np.array(choice.design), self.costs.names)
-            one["stages"] = [list(bought) for bought in design.buys]
-        return values
 
     def to_pandas(self) -> pd.DataFrame:
         """All tables in one, with a row for each rule, threshold and kind of figures."""
@@ -438,14 +427,24 @@ def sweep_thresholds(
     True
     """
     started = perf_counter()
-    rules = _rules(prefer)
+    if not prefer:
+        raise refused("prefer", "be one rule or more", prefer, got="none")
+    rules = tuple(dict.fromkeys(check_choice("prefer", rule, EVERY_RULE) for rule in prefer))
     check_whole("runs", runs, 1)
     check_seed("seed", seed)
     split = SplitData.from_parts(parts)
-    thresholds = _thresholds(min_confidence, split.data.classes)
-    search, search_settings = _search_settings(settings, parts)
+    classes = split.data.classes
+    thresholds = sorted({float(check_min_confidence(one, classes)) for one in min_confidence})  # type: ignore[arg-type]
+    if not thresholds:
+        raise refused("min_confidence", "be one threshold or more", min_confidence, got="none")
+    asked = with_paper_search({"search": "paper", **settings})
+    for name in asked:
+        if name not in _SETTINGS:
+            raise refused("settings", f"be out of {', '.join(_SETTINGS)}", settings, got=repr(name))
+    request = SearchRequest.from_parameters(**asked)
+    search_settings = request.over(Blocks.from_constraints(Constraints(), parts.costs.names))
     banks = SplitBanks(split, effective_n_jobs(n_jobs))
-    search = banks.plan(search, search_settings, thresholds[0]).kind
+    search = banks.plan(request.kind, search_settings, thresholds[0]).kind
     digest = split.digest()
     jobs = [
         SweepJob(digest, search, search_settings, threshold, repeat, seed)
@@ -482,33 +481,6 @@ def _repeat(job: SweepJob, fields: Fields) -> SweepRepeat:
         if (got := getattr(repeat, name)) != (asked := getattr(job, name)):
             fields.refuse(name, f"{asked}, as asked for", got)
     return repeat
-
-
-def _rules(given: Sequence[str]) -> tuple[str, ...]:
-    """Check the rules and drop repeated ones."""
-    if not given:
-        raise refused("prefer", "be one rule or more", given, got="none")
-    return tuple(dict.fromkeys(check_choice("prefer", rule, EVERY_RULE) for rule in given))
-
-
-def _thresholds(given: Sequence[float], classes: AnyArray) -> list[float]:
-    """Check that thresholds are above chance, and sort them."""
-    checked = {float(check_min_confidence(one, classes)) for one in given}  # type: ignore[arg-type]
-    if not checked:
-        raise refused("min_confidence", "be one threshold or more", given, got="none")
-    return sorted(checked)
-
-
-def _search_settings(given: Mapping[str, Any], parts: Parts) -> tuple[str, SearchSettings]:
-    """Check the search, by default "paper", and its settings."""
-    asked = with_paper_search({"search": "paper", **given})
-    for name in asked:
-        if name not in _SETTINGS:
-            known = ", ".join(_SETTINGS)
-            raise refused("settings", f"be out of {known}", given, got=repr(name))
-    request = SearchRequest.from_parameters(**asked)
-    blocks = Blocks.from_constraints(Constraints(), parts.costs.names)
-    return request.kind, request.over(blocks)
 
 
 def _models(
@@ -571,11 +543,28 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
     figure = new_figure(7.0, 3.2 * len(sweep.prefer) + 0.2)
     figure.set_layout_engine("constrained")
     panels = figure.subplots(len(sweep.prefer), 2, squeeze=False, sharex=True, sharey=True)
-    ends = _ends(sweep)
+    # The range of coverage over all repeats that are drawn, in round numbers.
+    figures = [
+        getattr(repeat.by(rule), part)
+        for repeat in sweep.repeats
+        for rule in sweep.prefer
+        for part in PARTS
+    ]
+    ends = coverage_ends([one.coverage for one in figures if one.coverage])
     look = {"cmap": COLOURS, "vmin": ends[0], "vmax": ends[1]}
     for rule, line in zip(sweep.prefer, panels, strict=True):
         for part, panel in zip(PARTS, line, strict=True):
-            _draw_repeats(panel, sweep, rule, part, look)
+            every = [getattr(repeat.by(rule), part) for repeat in sweep.repeats]
+            dots = [one for one in every if one.coverage]
+            panel.scatter(
+                [one.cost for one in dots],
+                [one.accuracy for one in dots],
+                c=[one.coverage for one in dots],
+                s=7,
+                alpha=0.5,
+                linewidths=0,
+                **look,
+            )
             shown = [one for one in sweep.lines(rule) if getattr(one, part).mean.coverage]
             means = [getattr(one, part).mean for one in shown]
             path = [one.cost for one in means], [one.accuracy for one in means]
@@ -591,33 +580,6 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
     add_scale(figure, panels, "coverage", ends, shrink=0.9)
     figure.supxlabel(_NOTE, fontsize=7)
     return figure
-
-
-def _ends(sweep: ThresholdSweep) -> tuple[float, float]:
-    """Range of coverage over all repeats that are drawn, in round numbers."""
-    figures = [
-        getattr(repeat.by(rule), part)
-        for repeat in sweep.repeats
-        for rule in sweep.prefer
-        for part in PARTS
-    ]
-    return coverage_ends([one.coverage for one in figures if one.coverage])
-
-
-def _draw_repeats(
-    panel: Any, sweep: ThresholdSweep, rule: str, part: str, colours: dict[str, Any]
-) -> None:
-    every = [getattr(repeat.by(rule), part) for repeat in sweep.repeats]
-    shown = [one for one in every if one.coverage]
-    panel.scatter(
-        [one.cost for one in shown],
-        [one.accuracy for one in shown],
-        c=[one.coverage for one in shown],
-        s=7,
-        alpha=0.5,
-        linewidths=0,
-        **colours,
-    )
 
 
 def _draw_mean(panel: Any, line: SweepLine, spread: Spread, colours: dict[str, Any]) -> None:

@@ -149,32 +149,33 @@ def _labelled(
     return Dataset(name, X, y, declared, None, "declared", source, "public domain")
 
 
-def _synthetic15(name: str, seed: int) -> Dataset:
-    from sklearn.ensemble import RandomForestClassifier
-
+def _made(name: str, seed: int) -> Dataset:
+    """Make one of the paper's sets with scikit-learn, by the paper's parameters."""
     X, y = make_classification(**MADE[name], random_state=seed)
-    gini = RandomForestClassifier(random_state=seed, n_jobs=-1).fit(X, y).feature_importances_
-    signs = np.random.default_rng(seed).choice([-1, 1], size=15)
-    costs = np.maximum(1, np.floor(100 * gini + signs + 0.5))
-    made = FeatureCosts.from_array(costs)
-    how = "computed from Gini importance"
-    return Dataset(name, X, y.astype(np.uint8), made, THRESHOLDS[name], how, *_made(seed))
+    if name == "synthetic15":
+        from sklearn.ensemble import RandomForestClassifier
 
-
-def _synthetic50(name: str, seed: int) -> Dataset:
-    X, y = make_classification(**MADE[name], random_state=seed)
-    printed = FeatureCosts.from_array(np.full(50, 10.0))
-    how = "printed in the paper"
-    return Dataset(name, X, y.astype(np.uint8), printed, THRESHOLDS[name], how, *_made(seed))
-
-
-def _made(seed: int) -> tuple[str, str]:
-    return f"make_classification with the paper's parameters, seed {seed}", "public domain"
+        gini = RandomForestClassifier(random_state=seed, n_jobs=-1).fit(X, y).feature_importances_
+        signs = np.random.default_rng(seed).choice([-1, 1], size=15)
+        costs = np.maximum(1, np.floor(100 * gini + signs + 0.5))
+        how = "computed from Gini importance"
+    else:
+        costs, how = np.full(50, 10.0), "printed in the paper"
+    return Dataset(
+        name,
+        X,
+        y.astype(np.uint8),
+        FeatureCosts.from_array(costs),
+        THRESHOLDS[name],
+        how,
+        source=f"make_classification with the paper's parameters, seed {seed}",
+        licence="public domain",
+    )
 
 
 GENERATED: dict[str, Callable[[str, int], Dataset]] = {
-    "synthetic15": _synthetic15,
-    "synthetic50": _synthetic50,
+    "synthetic15": _made,
+    "synthetic50": _made,
     "interactions": _interactions,
     "regions": _regions,
 }

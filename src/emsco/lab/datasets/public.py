@@ -7,7 +7,8 @@ import io
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
@@ -78,18 +79,17 @@ class PublicTable:
 
         A gap is a question mark, or an empty cell between commas.
         """
-        return np.array(list(self._numbers(text)), dtype=np.float64)
-
-    def _numbers(self, text: str) -> Iterator[list[float]]:
+        rows = []
         for line in text.splitlines():
             cells = [cell.strip() for cell in line.split("," if "," in line else None)]
             if len(cells) != len(self.columns) + 1:
                 continue
             cells[-1] = self.labels.get(cells[-1], cells[-1])
             try:
-                yield [np.nan if cell in _GAPS else float(cell) for cell in cells]
+                rows.append([np.nan if cell in _GAPS else float(cell) for cell in cells])
             except ValueError:
                 continue  # a header or a comment
+        return np.array(rows, dtype=np.float64)
 
 
 def digest(table: FloatArray) -> str:
@@ -125,7 +125,15 @@ def table_of(public: PublicTable) -> FloatArray:
             return table
     text = _downloaded(public, f"got {named!r}, which has no such file" if named else "got none")
     table = _checked(public, public.parse(text), public.url)
-    _keep(public, table, kept)
+    lines = [",".join((*public.columns, "label"))]
+    lines += [
+        ",".join("" if np.isnan(value) else f"{value:.17g}" for value in row)
+        for row in table.tolist()
+    ]
+    with suppress(OSError):  # if the cache cannot be written, the next use downloads it again
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with writing_atomically(kept) as file:
+            file.write(("\n".join(lines) + "\n").encode())
     return table
 
 
@@ -160,22 +168,6 @@ def _downloaded(public: PublicTable, instead: str) -> str:
             f"EMSCO_DATA must name the folder that holds {public.name}.csv where {host} cannot "
             f"be reached ({str(why).rstrip('.')}), {instead}."
         ) from None
-
-
-def _keep(public: PublicTable, table: FloatArray, path: Path) -> None:
-    """Write a table to the cache; if that fails, the next use downloads it again."""
-    lines = [",".join((*public.columns, "label"))]
-    lines += [",".join(map(_cell, row)) for row in table.tolist()]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with writing_atomically(path) as file:
-            file.write(("\n".join(lines) + "\n").encode())
-    except OSError:
-        return
-
-
-def _cell(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.17g}"
 
 
 PUBLIC_TABLES = {

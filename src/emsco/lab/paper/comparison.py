@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import product
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -126,20 +127,18 @@ class Extent:
 
     def jobs(self, seed: int) -> list[PaperJob]:
         """All jobs, split by split, so that early results cover all sets and methods."""
-        return [
-            self._job(name, split, method, seed)
-            for split in range(self.splits)
-            for name in self.sets
-            for method in self.methods
-        ]
-
-    def _job(self, name: str, split: int, method: str, seed: int) -> PaperJob:
-        if method not in SEARCHES:
-            return PaperJob(name, split, method, seed, most=self.most)
-        # Rounded up, so that there is a repeat on every split.
-        runs = -(-self.runs // self.splits) if name in _SPREAD else self.runs
-        runs = {"exact": 1, "excluding": -(-runs // _FEWER)}.get(method, runs)
-        return PaperJob(name, split, method, seed, generations=self.generations, runs=runs)
+        jobs = []
+        for split, name, method in product(range(self.splits), self.sets, self.methods):
+            if method not in SEARCHES:
+                jobs.append(PaperJob(name, split, method, seed, most=self.most))
+                continue
+            # Rounded up, so that there is a repeat on every split.
+            runs = -(-self.runs // self.splits) if name in _SPREAD else self.runs
+            runs = {"exact": 1, "excluding": -(-runs // _FEWER)}.get(method, runs)
+            jobs.append(
+                PaperJob(name, split, method, seed, generations=self.generations, runs=runs)
+            )
+        return jobs
 
 
 QUICK = Extent(sets=("heart", "pima"), splits=2, runs=2, generations=40, most=4)
@@ -364,11 +363,10 @@ class Claim:
 
     def sentence(self) -> str:
         """The claim and its verdict in words."""
-        n_sets = len(self.holds_on) + len(self.fails_on)
+        n_holds, n_sets = len(self.holds_on), len(self.holds_on) + len(self.fails_on)
         word = "holds" if self.holds else "does not hold"
         but = f", not on {', '.join(self.fails_on)}" if self.fails_on else ""
-        on = f"on {len(self.holds_on)} of {n_sets} sets{but}"
-        return f"{self.text}: {word} ({on}; {self.needed} needed)"
+        return f"{self.text}: {word} (on {n_holds} of {n_sets} sets{but}; {self.needed} needed)"
 
 
 def _undominated(gains: Gains, rivals: Iterable[str]) -> bool:
@@ -518,28 +516,27 @@ class PaperComparison:
 
         Only sets with results of all the paper's rivals count.
         """
-        claims = {first: self._claims(first) for first in CONTESTANTS if first.is_emsco}
-        return {first: some for first, some in claims.items() if some}
-
-    def _claims(self, first: Contestant) -> list[Claim]:
-        needed = [first, *(Contestant(method, _TUNED) for method in _PAPER_RIVALS)]
-        sets = [name for name in self.sets if all((name, one) in self.standings for one in needed)]
-        if not sets:
-            return []
-        gains: dict[str, Gains] = {
-            name: {rival.method: duel.gains for rival, duel in self.duels[name, first].items()}
-            for name in sets
-        }
-        n_needed = {"all": len(sets), "three": min(3, len(sets)), "majority": len(sets) // 2 + 1}
-        return [
-            Claim(
-                text,
-                tuple(name for name in sets if holds(gains[name])),
-                tuple(name for name in sets if not holds(gains[name])),
-                n_needed[on],
-            )
-            for text, on, holds in _CLAIMS
-        ]
+        claims = {}
+        for first in (one for one in CONTESTANTS if one.is_emsco):
+            needed = [first, *(Contestant(method, _TUNED) for method in _PAPER_RIVALS)]
+            gains: dict[str, Gains] = {
+                name: {rival.method: duel.gains for rival, duel in self.duels[name, first].items()}
+                for name in self.sets
+                if all((name, one) in self.standings for one in needed)
+            }
+            if gains:
+                n = len(gains)
+                n_needed = {"all": n, "three": min(3, n), "majority": n // 2 + 1}
+                claims[first] = [
+                    Claim(
+                        text,
+                        tuple(name for name in gains if holds(gains[name])),
+                        tuple(name for name in gains if not holds(gains[name])),
+                        n_needed[on],
+                    )
+                    for text, on, holds in _CLAIMS
+                ]
+        return claims
 
     @property
     def notes(self) -> dict[tuple[str, str], str]:
@@ -600,7 +597,19 @@ class PaperComparison:
             "columns, are of other rows.",
         ]
         for name in self.sets:
-            lines += ["", f"## {name}", "", self._set_table(name)]
+            rows = []
+            for contestant in self.contestants(name):
+                standing, printed = self.standings[name, contestant], published(name, contestant)
+                margins = _in_print_order(standing.margin) if len(standing.splits) > 1 else None
+                paper = ["–", "–", "–"]
+                if printed:
+                    paper = _cells(printed, MARGINS[name] if contestant.is_emsco else None)
+                cells = _cells(_in_print_order(standing.mean), margins)
+                rows.append([contestant.label, *cells, *paper])
+            objectives = ["accuracy %", "coverage %", "cost"]
+            heads = ["method", *objectives, *(f"paper: {objective}" for objective in objectives)]
+            table = markdown_table(heads, rows)
+            lines += ["", f"## {name}", "", table]
         for title, about, fought in (
             ("EMSCO beside each rival", _ABOUT_DUELS, self.duels),
             ("Rivals at EMSCO's cost", _ABOUT_EQUAL_COST, self.duels_at_equal_cost),
@@ -615,24 +624,15 @@ class PaperComparison:
             lines += [f"- {name}, {method}: {why}" for (name, method), why in notes.items()]
         return "\n".join(lines)
 
-    def _set_table(self, name: str) -> str:
-        lines = []
-        for contestant in self.contestants(name):
-            standing, printed = self.standings[name, contestant], published(name, contestant)
-            margins = _in_print_order(standing.margin) if len(standing.splits) > 1 else None
-            paper = ["–", "–", "–"]
-            if printed:
-                paper = _cells(printed, MARGINS[name] if contestant.is_emsco else None)
-            cells = _cells(_in_print_order(standing.mean), margins)
-            lines.append([contestant.label, *cells, *paper])
-        objectives = ["accuracy %", "coverage %", "cost"]
-        heads = ["method", *objectives, *(f"paper: {objective}" for objective in objectives)]
-        return markdown_table(heads, lines)
-
     def _duel_table(self, duels: Mapping[Place, Duels]) -> str:
         lines = []
         for name in self.sets:
-            for first in self._shown(name):
+            # The paper's contestant, our best search, and "excluding".
+            there = self.contestants(name)
+            balanced = [one for one in there if one.rule == "balanced"]
+            best = [one for one in balanced if one.method in ("evolution", "exact")][-1:]
+            excluding = [one for one in balanced if one.method == "excluding"]
+            for first in [one for one in there if one == PAPERS] + best + excluding:
                 for second, duel in duels[name, first].items():
                     coverage, accuracy, cost = (
                         f"**{gain * factor:+.1f}**" if p < ALPHA else f"{gain * factor:+.1f}"
@@ -645,14 +645,6 @@ class PaperComparison:
                     lines.append([name, first.label, second.label, *figures])
         heads = ["set", "contestant", "rival", "accuracy", "coverage", "cost"]
         return markdown_table([*heads, "verdict", "splits won : lost"], lines)
-
-    def _shown(self, name: str) -> list[Contestant]:
-        """Contestants whose duels are shown: the paper's, our best search, and "excluding"."""
-        there = self.contestants(name)
-        balanced = [one for one in there if one.rule == "balanced"]
-        best = [one for one in balanced if one.method in ("evolution", "exact")][-1:]
-        excluding = [one for one in balanced if one.method == "excluding"]
-        return [one for one in there if one == PAPERS] + best + excluding
 
 
 _ABOUT_DUELS = (
@@ -706,12 +698,10 @@ def _cells(
 ) -> list[str]:
     """Accuracy and coverage in percent, and cost, each with its margin if there is one."""
     cells = [f"{value * factor:.1f}" for value, factor in zip(values, (100, 100, 1), strict=True)]
-    if margins is None:
-        return cells
-    return [
-        f"{cell} ± {margin * factor:.1f}"
-        for cell, margin, factor in zip(cells, margins, (100, 100, 1), strict=True)
-    ]
+    if margins:
+        margin_cells = _cells(margins, None)
+        cells = [f"{cell} ± {margin}" for cell, margin in zip(cells, margin_cells, strict=True)]
+    return cells
 
 
 _OURS: dict[str, Any] = {"marker": "o", "color": STYLES[0]["color"], "markersize": 4}

@@ -91,11 +91,6 @@ class Curve:
             n_designs=float(np.mean([one.n_designs for one in repeats])),
         )
 
-    def cell(self) -> str:
-        """Vectors found, with the worst and the best repeat, in words."""
-        repeats = counted(self.n_repeats, "repeat")
-        return f"{self.vectors[-1]:.1f} ({self.least} to {self.most}, {repeats})"
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
@@ -183,8 +178,13 @@ class GlobalOptima:
             "|---|---|---|---|---|---|---|---|---|",
         ]
         for landscape in self.landscapes:
-            curves = [landscape.curves.get(search) for search in SEARCHES]
-            cells = ["–" if curve is None else curve.cell() for curve in curves]
+            cells = []  # vectors found, with the worst and the best repeat
+            for search in SEARCHES:
+                cell = "–"
+                if curve := landscape.curves.get(search):
+                    repeats = counted(curve.n_repeats, "repeat")
+                    cell = f"{curve.vectors[-1]:.1f} ({curve.least} to {curve.most}, {repeats})"
+                cells.append(cell)
             lines.append(
                 f"| {landscape.name} | {landscape.max_stages} | {landscape.n_designs:,} "
                 f"| {landscape.paper_size} | {landscape.n_optimal} | {landscape.n_vectors} "
@@ -236,12 +236,13 @@ def reproduce_global(
     """
     check_whole("runs", runs, 1)
     check_whole("seed", seed, 0)
-    for name in sets or ():
+    sets, stages = sets or SETS, stages or STAGES
+    for name in sets:
         check_choice("sets", name, SETS)
-    for k in stages or ():
+    for k in stages:
         check_whole("stages", k, min(STAGES), max(STAGES))
     started = perf_counter()
-    landscapes = [(name, k) for name in sets or SETS for k in stages or STAGES]
+    landscapes = [(name, k) for name in sets for k in stages]
     jobs = [
         (name, k, search, i) for name, k in landscapes for search in SEARCHES for i in range(runs)
     ]

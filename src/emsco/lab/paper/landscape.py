@@ -17,13 +17,7 @@ from emsco._kernels.counts import tally_designs
 from emsco.designs.space import DesignSpace
 from emsco.lab.paper.global_optima import SETS, evaluator_of
 from emsco.models.bits import pack
-from emsco.plotting.figures import (
-    COLOURS,
-    COLUMN,
-    add_scale,
-    new_figure,
-    soften,
-)
+from emsco.plotting.figures import COLOURS, COLUMN, add_scale, new_figure, soften
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
 from emsco.search.exact.spaces import SingleThresholdSpace
@@ -95,7 +89,14 @@ def tally_of(landscape: SingleThresholdSpace, per_one: int = 1, n_jobs: int = 1)
     parts = [part for i in range(_PARTS) if (part := firsts[i::_PARTS]).size]
     with ThreadPoolExecutor(n_jobs) as threads:
         tallies = list(threads.map(lambda part: _tally_part(landscape, part), parts))
-    designs, lowest, total = _tally_one(landscape)
+    designs, lowest, total = _empty_sums(n_rows)
+    # The one design of a single stage, then all others.
+    pair = (
+        int(landscape.count(landscape.accepts[-1])),
+        int(landscape.count(landscape.correct[-1])),
+    )
+    designs[pair] = 1
+    lowest[pair] = total[pair] = n_rows * int(landscape.subset_costs()[-1])
     for one in tallies:
         designs += one[0]
         np.minimum(lowest, one[1], out=lowest)
@@ -127,19 +128,6 @@ def _tally_part(
     errs = landscape.accepts & ~landscape.correct
     costs = landscape.subset_costs().astype(np.int64)
     tally_designs(landscape.accepts, errs, costs, firsts, most, rows, counts, *sums)
-    return sums
-
-
-def _tally_one(landscape: SingleThresholdSpace) -> tuple[IntArray, IntArray, IntArray]:
-    """Count the one design of a single stage."""
-    sums = _empty_sums(landscape.n_rows)
-    pair = (
-        int(landscape.count(landscape.accepts[-1])),
-        int(landscape.count(landscape.correct[-1])),
-    )
-    spent = landscape.n_rows * int(landscape.subset_costs()[-1])
-    for into, value in zip(sums, (1, spent, spent), strict=True):
-        into[pair] = value
     return sums
 
 
@@ -213,21 +201,18 @@ class TradeOffs:
         lines.append(f"| coverage | {' | '.join(f'accuracy {level:g}' for level in levels)} |")
         lines.append("|---" * (1 + len(levels)) + "|")
         for share in shares:
-            cells = (_cheapest(tally, share, level) for level in levels)
+            cells = []
+            for level in levels:
+                enough = (tally.coverage >= share) & (tally.accuracy >= level)
+                cells.append(f"{tally.lowest[enough].min():.4g}" if enough.any() else "–")
             lines.append(f"| {share:g} | {' | '.join(cells)} |")
-        highest, lowest = (_pair(tally, find(tally.mean)) for find in (np.argmax, np.argmin))
+        highest, lowest = (
+            f"coverage {tally.coverage[i]:.1%} and accuracy {tally.accuracy[i]:.1%} "
+            f"({tally.mean[i]:.4g})"
+            for i in (tally.mean.argmax(), tally.mean.argmin())
+        )
         lines += ["", f"The mean cost is highest at {highest}, lowest at {lowest}."]
         return "\n".join(lines)
-
-
-def _pair(tally: Tally, i: Any) -> str:
-    pair = f"coverage {tally.coverage[i]:.1%} and accuracy {tally.accuracy[i]:.1%}"
-    return f"{pair} ({tally.mean[i]:.4g})"
-
-
-def _cheapest(tally: Tally, coverage: float, accuracy: float) -> str:
-    enough = (tally.coverage >= coverage) & (tally.accuracy >= accuracy)
-    return f"{tally.lowest[enough].min():.4g}" if enough.any() else "–"
 
 
 def reproduce_landscape(
@@ -270,21 +255,17 @@ def draw_trade_offs(result: TradeOffs) -> Figure:
     ends = 0.0, float(result.tally.lowest.max())
     scale = add_scale(below, panel, "lowest mean cost per row", ends).norm
     _draw_surface(above, result.tally, scale)
-    _draw_pairs(panel, result.tally, scale)
-    return figure
-
-
-def _draw_pairs(panel: Any, tally: Tally, scale: Any) -> None:
+    tally, best = result.tally, result.tally.best
     look: dict[str, Any] = {"cmap": COLOURS, "norm": scale, "linewidths": 0, "marker": "s"}
     panel.scatter(tally.coverage, tally.accuracy, c=tally.lowest, s=5, **look)
     ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.6}
-    best = tally.best
     label = f"on the exact front ({int(best.sum())})"
     panel.scatter(tally.coverage[best], tally.accuracy[best], s=9, label=label, **ring)
     panel.set_xlabel("coverage", fontsize=8)
     panel.set_ylabel("accuracy", fontsize=8)
     panel.legend(fontsize=7, frameon=False, loc="lower left")
     soften(panel)
+    return figure
 
 
 def _draw_surface(figure: Any, tally: Tally, scale: Any) -> None:

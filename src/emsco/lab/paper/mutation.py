@@ -13,14 +13,7 @@ from emsco._base.checks import check_whole
 from emsco._base.typing import FloatArray, StageArray
 from emsco.designs.chromosomes import stage_counts
 from emsco.designs.space import DesignSpace
-from emsco.plotting.figures import (
-    COLUMN,
-    DARK,
-    MARKERS,
-    STYLES,
-    new_figure,
-    soften,
-)
+from emsco.plotting.figures import COLUMN, DARK, MARKERS, STYLES, new_figure, soften
 from emsco.search.operators import growth_probability, mutate
 
 if TYPE_CHECKING:
@@ -121,8 +114,7 @@ class MutationFigure:
             "|---|---|---|---|---|---|",
         ]
         for curve in self.curves:
-            figures = zip(CHECKED, curve.exact, curve.simulated, strict=True)
-            for bias, exact, simulated in figures:
+            for bias, exact, simulated in zip(CHECKED, curve.exact, curve.simulated, strict=True):
                 formula = growth_probability(N_FEATURES, RATE, curve.n_stages, np.array([bias]))[0]
                 lines.append(
                     f"| {curve.n_stages} | {bias:g} | {formula:.4f} | {exact:.4f} "
@@ -146,17 +138,19 @@ def reproduce_mutation(mutants: int = 100_000, seed: int = 0) -> MutationFigure:
     curves = []
     for k in STAGES:
         design = np.sort(np.arange(N_FEATURES) % k).astype(np.int16)
+        space, simulated = DesignSpace(N_FEATURES, k + 2), []
+        for i, bias in enumerate(CHECKED):
+            rng, grown = np.random.default_rng([seed, k, i]), 0
+            for start in range(0, mutants, _BLOCK):
+                parents = np.tile(design, (min(_BLOCK, mutants - start), 1))
+                grown += int((stage_counts(mutate(parents, RATE, bias, space, rng)) > k).sum())
+            simulated.append(grown / mutants)
         curves.append(
             MutationCurve(
                 k,
                 formula=growth_probability(N_FEATURES, RATE, k, BIASES),
                 exact=np.array([growth_of(design, RATE, bias) for bias in CHECKED]),
-                simulated=np.array(
-                    [
-                        _simulated(design, bias, mutants, [seed, k, i])
-                        for i, bias in enumerate(CHECKED)
-                    ]
-                ),
+                simulated=np.array(simulated),
             )
         )
     return MutationFigure(mutants, seed, tuple(curves))
@@ -180,18 +174,6 @@ def growth_of(design: StageArray, rate: float, stage_bias: float) -> float:
             none_new = kept - places[:, n_stages]
             total += (-1) ** size * float(kept.prod() - none_new.prod())
     return total
-
-
-def _simulated(design: StageArray, stage_bias: float, n_mutants: int, words: list[int]) -> float:
-    """Share of mutants with more stages."""
-    n_stages = int(design.max()) + 1
-    space, rng = DesignSpace(len(design), n_stages + 2), np.random.default_rng(words)
-    grown = 0
-    for start in range(0, n_mutants, _BLOCK):
-        parents = np.tile(design, (min(_BLOCK, n_mutants - start), 1))
-        mutants = mutate(parents, RATE, stage_bias, space, rng)
-        grown += int((stage_counts(mutants) > n_stages).sum())
-    return grown / n_mutants
 
 
 def draw_mutation(result: MutationFigure) -> Figure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from emsco._base.checks import check_choice, check_seed, check_whole
-from emsco._base.documents import Fields, PathLike
+from emsco._base.documents import PathLike
 from emsco._base.typing import FloatArray
 from emsco.designs.space import default_max_stages
 from emsco.lab.datasets import Dataset, load, threshold_of
@@ -219,7 +219,32 @@ class Tuning:
 
     def to_markdown(self) -> str:
         """The best settings beside the paper's, and the effect of each parameter."""
-        return "\n".join(_tuning_lines(self))
+        lines = [
+            f"# Settings of the paper's search (seed {self.seed})",
+            "",
+            "Scores are balanced scores, √(coverage² + accuracy² + (1 - cost / cost of "
+            "everything)²), of the fittest design of each search on the scored rows. Spread is the "
+            "standard deviation of the settings' means, beside that of repeats at one setting.",
+            "",
+            "| set | settings | best here | score | the paper's | score | worst score | spread |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+        for one in self.sets:
+            means, best, papers = one.means(), one.best(), one.papers
+            between, within = one.spread()
+            at_papers = "–" if papers is None else f"{means[papers]:.4f}"
+            repeats = "–" if within is None else f"{within:.4f}"
+            lines.append(
+                f"| {one.name} | {len(one.settings)} | {_words(one.settings[best])} "
+                f"| {means[best]:.4f} | {_words(papers_setting(one.name))} | {at_papers} "
+                f"| {means.min():.4f} | {between:.4f} beside {repeats} |"
+            )
+        for one in self.sets:
+            lines += ["", f"## {one.name}: mean score by value", ""]
+            for parameter, values in one.effects().items():
+                shown = ", ".join(f"{_value(value)}: {score:.4f}" for value, score in values)
+                lines.append(f"- {PARAMETERS[parameter]}: {shown}")
+        return "\n".join(lines)
 
 
 def reproduce_tuning(
@@ -248,21 +273,18 @@ def reproduce_tuning(
     started = perf_counter()
     jobs = (extent or TuningExtent()).jobs(check_seed("seed", seed))
     results, complete = finish_jobs(jobs, _do_job, ResultStore(Path(folder)), n_jobs, report)
-    names = dict.fromkeys(job.name for job in jobs if job in results)
-    sets = tuple(_of_set(name, results) for name in names)
-    return Tuning(sets, seed, perf_counter() - started, complete)
-
-
-def _of_set(name: str, results: Mapping[TuningJob, Fields]) -> SetTuning:
-    """Collect the scores of a set, leaving out settings that an interruption cut short."""
-    scores: dict[Setting, list[Any]] = {}
-    for job in sorted((job for job in results if job.name == name), key=lambda job: job.split):
-        for setting, rules in zip(job.settings, results[job].items("scores"), strict=True):
-            scores.setdefault(setting, []).append(rules)
-    most = max(map(len, scores.values()))
-    whole = {s: np.concatenate(parts, axis=1) for s, parts in scores.items() if len(parts) == most}
-    settings = tuple(sorted(whole, key=list(product(*GRID.values())).index))
-    return SetTuning(name, settings, np.array([whole[setting] for setting in settings]))
+    sets = []
+    for name in dict.fromkeys(job.name for job in jobs if job in results):
+        scores: dict[Setting, list[Any]] = {}
+        for job in sorted((job for job in results if job.name == name), key=lambda job: job.split):
+            for setting, rules in zip(job.settings, results[job].items("scores"), strict=True):
+                scores.setdefault(setting, []).append(rules)
+        # An interruption may have cut settings short: they are left out.
+        most = max(map(len, scores.values()))
+        whole = {s: np.concatenate(p, axis=1) for s, p in scores.items() if len(p) == most}
+        settings = tuple(sorted(whole, key=list(product(*GRID.values())).index))
+        sets.append(SetTuning(name, settings, np.array([whole[setting] for setting in settings])))
+    return Tuning(tuple(sets), seed, perf_counter() - started, complete)
 
 
 @lru_cache(maxsize=1)
@@ -275,56 +297,25 @@ def _banks(name: str, split: int, seed: int) -> tuple[Dataset, SplitBanks]:
 def _do_job(job: TuningJob) -> dict[str, Any]:
     """Compute scores by setting, rule and repeat."""
     data, banks = _banks(job.name, job.split, job.seed)
-    return {"scores": [_scores(job, setting, data, banks) for setting in job.settings]}
-
-
-def _scores(
-    job: TuningJob, setting: Setting, data: Dataset, banks: SplitBanks
-) -> list[list[float]]:
     n_features = data.X.shape[1]
-    values: dict[str, Any] = dict(zip(GRID, setting, strict=True))
-    if values["mutation_rate"] is None:
-        values["mutation_rate"] = 1 / n_features
-    settings = SearchSettings(default_max_stages(n_features), generations=job.generations, **values)
-    scores: list[list[float]] = [[] for _ in RULES]
-    for repeat in range(job.runs):
-        # Every setting has the same seeds, so that none is luckier than another.
-        rng = np.random.default_rng([job.seed, job.split, repeat])
-        result = banks.search("paper", settings, threshold_of(data), rng)
-        for rule, into in zip(RULES, scores, strict=True):
-            choice = banks.choose(result, rule, threshold_of(data))
-            into.append(choice.scored.balanced(data.costs.total))
-    return scores
-
-
-def _tuning_lines(tuning: Tuning) -> Iterator[str]:
-    yield f"# Settings of the paper's search (seed {tuning.seed})"
-    yield ""
-    yield (
-        "Scores are balanced scores, √(coverage² + accuracy² + (1 - cost / cost of everything)²), "
-        "of the fittest design of each search on the scored rows. Spread is the standard "
-        "deviation of the settings' means, beside that of repeats at one setting."
-    )
-    yield ""
-    yield "| set | settings | best here | score | the paper's | score | worst score | spread |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for one in tuning.sets:
-        means, best, papers = one.means(), one.best(), one.papers
-        between, within = one.spread()
-        at_papers = "–" if papers is None else f"{means[papers]:.4f}"
-        repeats = "–" if within is None else f"{within:.4f}"
-        yield (
-            f"| {one.name} | {len(one.settings)} | {_words(one.settings[best])} "
-            f"| {means[best]:.4f} | {_words(papers_setting(one.name))} | {at_papers} "
-            f"| {means.min():.4f} | {between:.4f} beside {repeats} |"
+    by_setting = []
+    for setting in job.settings:
+        values: dict[str, Any] = dict(zip(GRID, setting, strict=True))
+        if values["mutation_rate"] is None:
+            values["mutation_rate"] = 1 / n_features
+        settings = SearchSettings(
+            default_max_stages(n_features), generations=job.generations, **values
         )
-    for one in tuning.sets:
-        yield ""
-        yield f"## {one.name}: mean score by value"
-        yield ""
-        for parameter, values in one.effects().items():
-            shown = ", ".join(f"{_value(value)}: {score:.4f}" for value, score in values)
-            yield f"- {PARAMETERS[parameter]}: {shown}"
+        scores: list[list[float]] = [[] for _ in RULES]
+        for repeat in range(job.runs):
+            # Every setting has the same seeds, so that none is luckier than another.
+            rng = np.random.default_rng([job.seed, job.split, repeat])
+            result = banks.search("paper", settings, threshold_of(data), rng)
+            for rule, into in zip(RULES, scores, strict=True):
+                choice = banks.choose(result, rule, threshold_of(data))
+                into.append(choice.scored.balanced(data.costs.total))
+        by_setting.append(scores)
+    return {"scores": by_setting}
 
 
 def _words(setting: Sequence[float | None]) -> str:

@@ -104,12 +104,17 @@ class AACO(CostedClassifier):
         seed = int(rng.randint(2**31 - 1))
         some = np.flatnonzero(dealt(labels, -(-len(rows) // _MOST_ROWS), rng) == 0)
         half = dealt(labels, 2, rng)
-        everything = np.arange(len(rows))
-        self.ensemble_ = self._trained(rows, labels, weights, everything, seed)
-        folds = [
-            (self._trained(rows, labels, weights, np.flatnonzero(half != k), seed), half[some] == k)
-            for k in (0, 1)
-        ]
+        leaves = 31 if len(rows) >= _MANY else 16
+        size = BoostingSize(_COPIES, _ROUNDS, leaves, _RATE, _LEAST, _L2)
+
+        def trained(train: IntArray) -> TreeEnsemble:
+            """Train the model that answers for every set of features."""
+            data = SplitData(rows, labels, train, train[:0], len(self.classes_), weights)
+            split = OutcomeRows.from_split(data, seed=seed)
+            return BoostingJob(split, self.encoding_.input_feature).shared(size)
+
+        self.ensemble_ = trained(np.arange(len(rows)))
+        folds = [(trained(np.flatnonzero(half != k)), half[some] == k) for k in (0, 1)]
         n_features = len(self.costs_.names)
         self._scaling = Scaling.learn(rows, weights)
         self._oracle = _Oracle(
@@ -123,22 +128,6 @@ class AACO(CostedClassifier):
             n_neighbours=min(n_neighbours, len(some)),
         )
         self.used_ = np.ones(n_features, dtype=np.bool_)
-
-    def _trained(
-        self,
-        rows: FloatArray,
-        labels: LabelArray,
-        weights: FloatArray | None,
-        train: IntArray,
-        seed: int,
-    ) -> TreeEnsemble:
-        """Train the model that answers for every set of features."""
-        feature = self.encoding_.input_feature
-        nobody = train[:0]
-        data = SplitData(rows, labels, train, nobody, len(self.classes_), weights)
-        job = BoostingJob(OutcomeRows.from_split(data, seed=seed), feature)
-        leaves = 31 if len(rows) >= _MANY else 16
-        return job.shared(BoostingSize(_COPIES, _ROUNDS, leaves, _RATE, _LEAST, _L2))
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         scaled, codes = self._scaling.standardised(rows), self.ensemble_.code(rows)
@@ -225,17 +214,15 @@ class _Oracle:
             same = np.average(losses, axis=1, weights=self.weights)
             return np.repeat(same[:, None], len(asking), axis=1)
         pool = np.ascontiguousarray(self.rows[:, reads])
-        blocks = (asking[i : i + _BLOCK, reads] for i in range(0, len(asking), _BLOCK))
-        return np.hstack([self._near_losses(losses, pool, block) for block in blocks])
-
-    def _near_losses(self, losses: FloatArray, pool: FloatArray, block: FloatArray) -> FloatArray:
-        # cdist, and sums row by row, so that a row's answer does not depend on the other rows.
-        far, k = cdist(block, pool, "sqeuclidean"), self.n_neighbours
-        near = np.argpartition(far, k - 1, axis=1)[:, :k]
-        weights = self.weights[near]
-        weights /= weights.sum(axis=1, keepdims=True)
-        means: FloatArray = (losses[:, near] * weights).sum(axis=2)
-        return means
+        means = []
+        for start in range(0, len(asking), _BLOCK):
+            # cdist, and sums row by row, so that a row's answer does not depend on the other rows.
+            far = cdist(asking[start : start + _BLOCK, reads], pool, "sqeuclidean")
+            near = np.argpartition(far, self.n_neighbours - 1, axis=1)[:, : self.n_neighbours]
+            weights = self.weights[near]
+            weights /= weights.sum(axis=1, keepdims=True)
+            means.append((losses[:, near] * weights).sum(axis=2))
+        return np.hstack(means)
 
     def _losses_of(self, plans: BoolArray) -> FloatArray:
         """Out-of-fold log loss of every row with each plan, (n_plans, n_rows)."""

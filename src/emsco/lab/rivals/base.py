@@ -96,7 +96,18 @@ class CostedClassifier(TableClassifier):
             rule = "be one number for each feature here, the same for all rows"
             raise refused("costs", rule, costs, got=f"prices by row of {costs.prices[0].feature!r}")
         data = TrainingData.from_table(table, targets, sample_weight, costs, gaps)
-        self._check_classes(data)
+        if len(data.classes) > 2 and not self.__sklearn_tags__().classifier_tags.multi_class:
+            raise DataError(
+                "Only binary classification is supported. y must hold two classes, "
+                f"got {len(data.classes)}."
+            )
+        counts = np.bincount(data.labels, data.weights, minlength=len(data.classes))
+        if not counts.all():
+            missing = data.classes.tolist()[int(np.argmin(counts))]
+            raise DataError(
+                f"sample_weight must be above 0 for some row of every class, "
+                f"got none of {missing!r}."
+            )
         self.classes_, self.costs_, self.encoding_ = data.classes, costs, data.encoding
         if self.min_confidence is not None:
             check_min_confidence(self.min_confidence, self.classes_)
@@ -205,18 +216,3 @@ class CostedClassifier(TableClassifier):
     def _filled(self, rows: FloatArray) -> FloatArray:
         """Replace missing values by the means of the training rows."""
         return rows if self._means is None else np.where(np.isnan(rows), self._means, rows)
-
-    def _check_classes(self, data: TrainingData) -> None:
-        """Refuse more classes than the rival supports, and classes of weight 0."""
-        if len(data.classes) > 2 and not self.__sklearn_tags__().classifier_tags.multi_class:
-            raise DataError(
-                "Only binary classification is supported. y must hold two classes, "
-                f"got {len(data.classes)}."
-            )
-        counts = np.bincount(data.labels, data.weights, minlength=len(data.classes))
-        if not counts.all():
-            missing = data.classes.tolist()[int(np.argmin(counts))]
-            raise DataError(
-                f"sample_weight must be above 0 for some row of every class, "
-                f"got none of {missing!r}."
-            )

@@ -132,17 +132,17 @@ class _SparseLogistic:
     def loss(self, point: FloatArray, penalty: float) -> tuple[float, FloatArray]:
         """The objective and its gradient."""
         intercept, coef = self._parts(point)
-        losses, slope = self._of_rows(self._rows @ coef.T + intercept)
+        logits = self._rows @ coef.T + intercept
+        if self._n_outputs == 1:
+            second, logit = self._truth[:, 1], logits[:, 0]
+            losses = np.logaddexp(0, logit) - second * logit
+            slope = (expit(logit) - second)[:, None]
+        else:
+            log_chances = log_softmax(logits, axis=1)
+            losses = -(self._truth * log_chances).sum(axis=1)
+            slope = np.exp(log_chances) - self._truth
         slope *= self._counts[:, None]
         towards = (slope.T @ self._rows).reshape(-1)
         gradient = np.concatenate([slope.sum(axis=0), towards + penalty, penalty - towards])
         value = losses @ self._counts + penalty * point[self._n_outputs :].sum()
         return float(value), gradient
-
-    def _of_rows(self, logits: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Loss of each row, and its gradient in the row's logits."""
-        if self._n_outputs == 1:
-            second, logit = self._truth[:, 1], logits[:, 0]
-            return np.logaddexp(0, logit) - second * logit, (expit(logit) - second)[:, None]
-        log_chances = log_softmax(logits, axis=1)
-        return -(self._truth * log_chances).sum(axis=1), np.exp(log_chances) - self._truth

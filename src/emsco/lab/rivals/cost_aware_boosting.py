@@ -94,7 +94,17 @@ class CostAwareBoosting(LightRival):
         return self._with_fewer_trees(_STAGES)
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
-        settings = self._settings(len(rows))
+        penalty = check_choice("penalty", self.penalty, _PENALTIES)
+        # LightGBM takes a penalty for each input and knows nothing of fees, so a feature's penalty
+        # is what it costs alone; a fee of several features cannot be paid once. Costs are relative
+        # to their mean, so strengths have no unit.
+        charges = self.costs_.alone / self.costs_.alone.mean()
+        charges = charges[self.encoding_.input_feature] * (len(rows) if penalty == "coupled" else 1)
+        settings = {
+            **self._light_settings(draw_seed(self.random_state)),
+            "cegb_tradeoff": check_number("strength", self.strength, 0, np.inf, "[)"),
+            f"cegb_penalty_feature_{penalty}": charges.tolist(),
+        }
         self.booster_ = train_light(rows, labels, weights, settings, self.n_trees)
         self._paths = [  # bits, since there are many trees and features
             np.packbits(
@@ -123,19 +133,6 @@ class CostAwareBoosting(LightRival):
 
     def _unpacked(self, bits: Any) -> BoolArray:
         return np.unpackbits(bits, axis=1, count=len(self.costs_.names)).astype(np.bool_)
-
-    def _settings(self, n_rows: int) -> dict[str, Any]:
-        """Parameters of LightGBM; costs are relative to their mean, so strengths have no unit."""
-        penalty = check_choice("penalty", self.penalty, _PENALTIES)
-        # LightGBM takes a penalty for each input and knows nothing of fees, so a feature's penalty
-        # is what it costs alone; a fee of several features cannot be paid once.
-        charges = self.costs_.alone / self.costs_.alone.mean()
-        charges = charges[self.encoding_.input_feature] * (n_rows if penalty == "coupled" else 1)
-        return {
-            **self._light_settings(draw_seed(self.random_state)),
-            "cegb_tradeoff": check_number("strength", self.strength, 0, np.inf, "[)"),
-            f"cegb_penalty_feature_{penalty}": charges.tolist(),
-        }
 
 
 def _paths(tree: dict[str, Any], n_inputs: int) -> BoolArray:

@@ -14,7 +14,7 @@ from emsco._base.checks import check_number
 from emsco._base.typing import BoolArray, FloatArray, LabelArray
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.random_states import random_of
-from emsco.lab.rivals.light import LightRival, chances, dealt, light_settings, train_light
+from emsco.lab.rivals.light import LightRival, chances, dealt, train_light
 from emsco.lab.rivals.set_costs import SetCosts
 
 Number = TypeVar("Number", int, float)
@@ -27,6 +27,7 @@ _LEAVES = (4, 16)  # sizes of trees that tuning tries
 _MOST_ROWS = 6000  # that score subsets
 _FOLDS = 3
 _SCORING_TREES = (2, 5, 10, 20)
+_SCORING = {"learning_rate": 0.2, "num_leaves": 8, "min_data_in_leaf": 10, "num_threads": 1}
 
 
 @dataclass(eq=False, repr=False)
@@ -104,7 +105,18 @@ class FixedSubset(LightRival):
         check_number("budget", self.budget, 0, 1)
         rng = random_of(self.random_state)
         settings = self._light_settings(int(rng.randint(2**31 - 1)))
-        chooser = _Chooser.from_rows(rows, labels, weights, settings, self._brings(), rng)
+        brings = self._features_of(np.eye(self.encoding_.n_inputs, dtype=np.bool_)).T
+        # Some rows, in folds, score subsets with small models.
+        some = dealt(labels, -(-len(rows) // _MOST_ROWS), rng) == 0
+        fold = dealt(labels[some], _FOLDS, rng)
+        chooser = _Chooser(
+            rows[some],
+            labels[some],
+            np.ones(some.sum()) if weights is None else weights[some],
+            tuple(fold == k for k in range(min(_FOLDS, len(fold)))),
+            brings,
+            {**settings, **_SCORING},
+        )
         trained: dict[tuple[Subset, int], Any] = {}
         self._boosters: dict[tuple[float, int], tuple[BoolArray, Any]] = {}
         for budget, leaves in product(
@@ -124,10 +136,6 @@ class FixedSubset(LightRival):
         read = _columns(rows, self.used_[self.encoding_.input_feature])
         cost = np.full(len(rows), float(self._prices.of(self.used_)))
         return chances(self.booster_, read, self.n_trees), cost
-
-    def _brings(self) -> BoolArray:
-        """Whether a feature brings an input, (n_features, n_inputs)."""
-        return self._features_of(np.eye(self.encoding_.n_inputs, dtype=np.bool_)).T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,31 +162,6 @@ class _Chooser:
     settings: dict[str, Any]
     losses: dict[Subset, float] = field(default_factory=dict)
 
-    @classmethod
-    def from_rows(
-        cls,
-        rows: FloatArray,
-        labels: LabelArray,
-        weights: FloatArray | None,
-        settings: dict[str, Any],
-        brings: BoolArray,
-        rng: np.random.RandomState,
-    ) -> Self:
-        """Draw the rows that take part, and their folds."""
-        some = dealt(labels, -(-len(rows) // _MOST_ROWS), rng) == 0
-        counts = np.ones(len(rows)) if weights is None else weights
-        fold = dealt(labels[some], _FOLDS, rng)
-        folds = tuple(fold == k for k in range(min(_FOLDS, len(fold))))
-        quick = light_settings(
-            n_classes=settings.get("num_class", 2),
-            learning_rate=0.2,
-            max_leaves=8,
-            min_rows=10,
-            n_jobs=1,
-            seed=settings["seed"],
-        )
-        return cls(rows[some], labels[some], counts[some], folds, brings, quick)
-
     def choose(self, prices: SetCosts, budget: float) -> Subset:
         """The better of two greedy subsets that cost at most a share of everything."""
         if budget >= 1:
@@ -191,8 +174,21 @@ class _Chooser:
         """Mean log loss on the held-out rows."""
         if subset not in self.losses:
             read = _columns(self.rows, np.any(self.brings[list(subset)], axis=0))
-            by_trees = np.mean([self._fold_losses(read, out) for out in self.folds], axis=0)
-            self.losses[subset] = float(by_trees.min())
+            losses = np.zeros((len(self.folds), len(_SCORING_TREES)))
+            for fold, out in enumerate(self.folds):
+                fitted = train_light(
+                    read[~out],
+                    self.labels[~out],
+                    self.weights[~out],
+                    self.settings,
+                    _SCORING_TREES[-1],
+                )
+                truth, weights = self.labels[out], self.weights[out]
+                for i, n_trees in enumerate(_SCORING_TREES):
+                    chance = chances(fitted, read[out], n_trees)[np.arange(len(truth)), truth]
+                    logs = np.log(np.maximum(chance, 1e-15))
+                    losses[fold, i] = -np.average(logs, weights=weights)
+            self.losses[subset] = float(losses.mean(axis=0).min())
         return self.losses[subset]
 
     def _greedy(self, prices: SetCosts, most: float, per_cost: bool) -> Subset:
@@ -201,7 +197,8 @@ class _Chooser:
         gains = np.full(len(prices.features), np.inf)
         while True:
             new = prices.after(_mask(prices, taken)).alone  # fees that are paid count no more
-            per = _divisors(new, prices) if per_cost else np.ones(len(new))
+            # Features that cost nothing come first.
+            per = np.maximum(new, 1e-6 * prices.alone.max()) if per_cost else np.ones(len(new))
             left = most - _cost(prices, taken)
             may = [f for f in range(len(new)) if f not in taken and new[f] <= left]
             measured: set[int] = set()
@@ -213,18 +210,6 @@ class _Chooser:
             if not may or gains[best] <= 0:
                 return taken
             taken |= {best}
-
-    def _fold_losses(self, read: FloatArray, out: BoolArray) -> list[float]:
-        """Loss on held-out rows for each number of trees."""
-        fitted = train_light(
-            read[~out], self.labels[~out], self.weights[~out], self.settings, _SCORING_TREES[-1]
-        )
-        truth, weights = self.labels[out], self.weights[out]
-        losses = []
-        for n_trees in _SCORING_TREES:
-            chance = chances(fitted, read[out], n_trees)[np.arange(len(truth)), truth]
-            losses.append(float(-np.average(np.log(np.maximum(chance, 1e-15)), weights=weights)))
-        return losses
 
 
 def _up_to(last: Number, values: tuple[Number, ...]) -> list[Number]:
@@ -248,9 +233,3 @@ def _mask(prices: SetCosts, subset: Subset) -> BoolArray:
 def _cost(prices: SetCosts, subset: Subset) -> float:
     fees = prices.fees.of_subsets(_mask(prices, subset))
     return float(prices.features[list(subset)].sum() + fees)
-
-
-def _divisors(costs: FloatArray, prices: SetCosts) -> FloatArray:
-    """Costs to divide gains by; features that cost nothing come first."""
-    divisors: FloatArray = np.maximum(costs, 1e-6 * float(prices.alone.max()))
-    return divisors

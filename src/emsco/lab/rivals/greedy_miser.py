@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -122,13 +122,16 @@ class GreedyMiser(CostedClassifier):
         depth = check_whole("depth", self.depth, 1, _DEEPEST)
         check_choice("loss", self.loss, _LOSSES)
         feature_of, n_features = self._features
-        targets = _targets(labels, len(self.classes_))
+        # +1 for rows of a class and -1 for others, a line per class; of two, only the second.
+        classes = np.arange(len(self.classes_))[1 if len(self.classes_) == 2 else 0 :]
+        targets = np.where(labels == classes[:, None], 1.0, -1.0)
         counts = np.ones(len(rows)) if weights is None else weights
         order = np.argsort(rows.T, axis=1, kind="stable")  # once for all trees
         order_32, ordered = order.astype(np.int32), np.take_along_axis(rows.T, order, axis=1)
         rows = np.ascontiguousarray(rows)
         leaf, work = np.empty(len(rows), dtype=np.int32), np.empty((3, 3, 2**depth))
-        trees = BoostedTrees.empty(n_trees, len(targets), depth)
+        shape = n_trees, len(targets), 2 ** (depth + 1) - 1  # room for full trees
+        trees = BoostedTrees(np.full(shape, -1, dtype=np.int32), np.zeros(shape), np.zeros(shape))
         scores = np.zeros_like(targets)
         used, prices = np.zeros(n_features, dtype=np.bool_), self._prices
         for t in range(n_trees):
@@ -151,7 +154,9 @@ class GreedyMiser(CostedClassifier):
                 trees.values[t, s] *= rate
                 scores[s] += trees.values[t, s, leaf]
                 used[feature_of[columns[columns >= 0]]] = True
-        self.trees_ = trees.locked()
+        for array in (trees.columns, trees.cuts, trees.values):
+            array.setflags(write=False)
+        self.trees_ = trees
         self.used_ = used
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -178,18 +183,6 @@ class BoostedTrees:
     columns: SmallIntArray
     cuts: FloatArray
     values: FloatArray
-
-    @classmethod
-    def empty(cls, n_rounds: int, n_scores: int, depth: int) -> Self:
-        """Room for trees of `depth` layers of splits."""
-        shape = n_rounds, n_scores, 2 ** (depth + 1) - 1
-        return cls(np.full(shape, -1, dtype=np.int32), np.zeros(shape), np.zeros(shape))
-
-    def locked(self) -> Self:
-        """Lock the arrays, and return the trees."""
-        for field in fields(self):
-            getattr(self, field.name).setflags(write=False)
-        return self
 
     def first(self, n_rounds: int) -> Self:
         """The trees of the first rounds, without a copy."""
@@ -221,12 +214,6 @@ class BoostedTrees:
 
         by_parts(len(rows), walk)
         return scores, met
-
-
-def _targets(labels: LabelArray, n_classes: int) -> FloatArray:
-    """+1 for rows of a class and -1 for others, a line per class; of two, only the second."""
-    classes = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
-    return np.where(labels == classes[:, None], 1.0, -1.0)
 
 
 def _residuals(loss: str, targets: FloatArray, scores: FloatArray) -> FloatArray:

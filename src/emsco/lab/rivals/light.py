@@ -28,30 +28,6 @@ def dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntAr
     return hands
 
 
-def light_settings(
-    n_classes: int,
-    learning_rate: float,
-    max_leaves: int,
-    min_rows: int,
-    n_jobs: int | None,
-    seed: int,
-) -> dict[str, Any]:
-    """Parameters of LightGBM that give the same trees on any number of threads, after checks."""
-    several = {"objective": "multiclass", "num_class": n_classes}
-    return {
-        **({"objective": "binary"} if n_classes == 2 else several),
-        "learning_rate": check_number("learning_rate", learning_rate, 0, np.inf, "()"),
-        "num_leaves": check_whole("max_leaves", max_leaves, 2, 131_072),
-        "min_data_in_leaf": check_whole("min_rows", min_rows, 1),
-        "num_threads": effective_n_jobs(n_jobs),
-        "seed": seed,
-        "deterministic": True,
-        "force_col_wise": True,  # else LightGBM picks the faster way, and sums in another order
-        "feature_pre_filter": False,
-        "verbosity": -1,
-    }
-
-
 class LightRival(CostedClassifier):
     """A rival whose models are trees of LightGBM, with parameters of their own."""
 
@@ -62,15 +38,21 @@ class LightRival(CostedClassifier):
     n_jobs: int | None
 
     def _light_settings(self, seed: int) -> dict[str, Any]:
-        """Parameters of LightGBM, after checks."""
-        return light_settings(
-            n_classes=len(self.classes_),
-            learning_rate=self.learning_rate,
-            max_leaves=self.max_leaves,
-            min_rows=self.min_rows,
-            n_jobs=self.n_jobs,
-            seed=seed,
-        )
+        """Parameters that give the same trees on any number of threads, after checks."""
+        n_classes = len(self.classes_)
+        several = {"objective": "multiclass", "num_class": n_classes}
+        return {
+            **({"objective": "binary"} if n_classes == 2 else several),
+            "learning_rate": check_number("learning_rate", self.learning_rate, 0, np.inf, "()"),
+            "num_leaves": check_whole("max_leaves", self.max_leaves, 2, 131_072),
+            "min_data_in_leaf": check_whole("min_rows", self.min_rows, 1),
+            "num_threads": effective_n_jobs(self.n_jobs),
+            "seed": seed,
+            "deterministic": True,
+            "force_col_wise": True,  # else LightGBM picks the faster way, and sums in another order
+            "feature_pre_filter": False,
+            "verbosity": -1,
+        }
 
 
 def train_light(

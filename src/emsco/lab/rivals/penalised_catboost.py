@@ -96,11 +96,36 @@ class PenalisedCatBoost(CostedClassifier):
         return self._with_fewer_trees(_STAGES)
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
-        catboost = _catboost()
+        try:
+            import catboost
+        except ImportError:
+            raise not_installed("catboost") from None
         if (rows == rows[0]).all():
             raise DataError("X must have a column that is not constant: CatBoost needs one.")
+        penalty = check_choice("penalty", self.penalty, tuple(_PENALTIES))
+        policy = check_choice("policy", self.policy, tuple(_POLICIES))
+        strength = check_number("strength", self.strength, 0, np.inf, "[)")
+        # CatBoost's penalties, too, are one for each input: a feature's is what it costs alone.
+        charges = self.costs_.alone / self.costs_.alone.mean()
+        # Costs are relative to their mean, so strengths have no unit.
+        settings = {
+            "loss_function": "Logloss" if len(self.classes_) == 2 else "MultiClass",
+            "grow_policy": _POLICIES[policy],
+            _PENALTIES[penalty]: charges[self.encoding_.input_feature].tolist(),
+            "penalties_coefficient": strength
+            * len(rows) ** (0.5 if penalty == "first_use" else -0.5),
+            "iterations": check_whole("n_trees", self.n_trees, 1),
+            "learning_rate": check_number("learning_rate", self.learning_rate, 0, 1, "(]"),
+            "depth": check_whole("depth", self.depth, 1, _DEEPEST),
+            "thread_count": effective_n_jobs(self.n_jobs),
+            "random_seed": draw_seed(self.random_state),
+            "random_strength": 0.0,  # noise in scores would split on features of little use
+            "bootstrap_type": "No",
+            "allow_writing_files": False,
+            "logging_level": "Silent",
+        }
         data = catboost.Pool(rows, labels.astype(np.int64), weight=weights)
-        self.booster_ = catboost.CatBoost(self._settings(len(rows))).fit(data)
+        self.booster_ = catboost.CatBoost(settings).fit(data)
         self._trees = _trees(self.booster_)
         self.used_ = self._used()
 
@@ -119,29 +144,6 @@ class PenalisedCatBoost(CostedClassifier):
         for tree in self._trees[: self.n_trees]:
             reads[list(_inputs(tree))] = True
         return self._features_of(reads)
-
-    def _settings(self, n_rows: int) -> dict[str, Any]:
-        """Parameters of CatBoost; costs are relative to their mean, so strengths have no unit."""
-        penalty = check_choice("penalty", self.penalty, tuple(_PENALTIES))
-        policy = check_choice("policy", self.policy, tuple(_POLICIES))
-        strength = check_number("strength", self.strength, 0, np.inf, "[)")
-        # CatBoost's penalties, too, are one for each input: a feature's is what it costs alone.
-        charges = self.costs_.alone / self.costs_.alone.mean()
-        return {
-            "loss_function": "Logloss" if len(self.classes_) == 2 else "MultiClass",
-            "grow_policy": _POLICIES[policy],
-            _PENALTIES[penalty]: charges[self.encoding_.input_feature].tolist(),
-            "penalties_coefficient": strength * n_rows ** (0.5 if penalty == "first_use" else -0.5),
-            "iterations": check_whole("n_trees", self.n_trees, 1),
-            "learning_rate": check_number("learning_rate", self.learning_rate, 0, 1, "(]"),
-            "depth": check_whole("depth", self.depth, 1, _DEEPEST),
-            "thread_count": effective_n_jobs(self.n_jobs),
-            "random_seed": draw_seed(self.random_state),
-            "random_strength": 0.0,  # noise in scores would split on features of little use
-            "bootstrap_type": "No",
-            "allow_writing_files": False,
-            "logging_level": "Silent",
-        }
 
 
 def _trees(booster: Any) -> list[dict[str, Any]]:
@@ -180,11 +182,3 @@ def _walk(node: dict[str, Any], rows: AnyArray, here: IntArray, reads: BoolArray
         above = rows[here, column] > np.float32(node["split"]["border"])
         _walk(node["left"], rows, here[~above], reads)
         _walk(node["right"], rows, here[above], reads)
-
-
-def _catboost() -> Any:
-    try:
-        import catboost
-    except ImportError:
-        raise not_installed("catboost") from None
-    return catboost

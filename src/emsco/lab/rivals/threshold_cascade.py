@@ -116,7 +116,11 @@ class ThresholdCascade(LightRival):
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         n_groups = check_whole("n_groups", self.n_groups, 1, _MAX_GROUPS)
-        self.groups_ = _grouped(buying_order(self.costs_), n_groups)
+        # The cheapest features are group 0; sizes are as equal as equal steps allow.
+        order = buying_order(self.costs_)
+        sizes = np.bincount(order)
+        cuts = _cuts(sizes, min(n_groups, len(sizes)))
+        self.groups_ = np.searchsorted(np.array(cuts), order, side="right").astype(np.int64)
         self.used_ = np.ones(len(self.groups_), dtype=np.bool_)
         thresholds = self._thresholds()
         seed = draw_seed(self.random_state)
@@ -191,14 +195,6 @@ class _Light(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
     def predict_proba(self, X: FloatArray) -> FloatArray:
         """Class probabilities, (n_rows, n_classes)."""
         return chances(self.booster_, X, self.n_trees)
-
-
-def _grouped(order: IntArray, n_groups: int) -> IntArray:
-    """Group of each feature, the cheapest in group 0: sizes as equal as equal steps allow."""
-    sizes = np.bincount(order)
-    cuts = _cuts(sizes, min(n_groups, len(sizes)))
-    groups: IntArray = np.searchsorted(np.array(cuts), order, side="right").astype(np.int64)
-    return groups
 
 
 def _cuts(sizes: IntArray, n_groups: int) -> list[int]:

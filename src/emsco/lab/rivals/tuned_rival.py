@@ -100,7 +100,11 @@ def tune(
     >>> len(tuned.trials), tuned.rival.used_.tolist()
     (101, [True, False, False])
     """
-    settings = list(_default_grid(rival, train) if grid is None else grid)
+    if grid is None:
+        named = clone(rival)
+        named._check_table(*train[:2])
+        grid = rival.grid(FeatureCosts.resolve(named.costs, named._names), len(train[1]))
+    settings = list(grid)
     if not settings:
         raise refused("grid", "have a setting or more", grid, got="none")
     jobs = Parallel(
@@ -134,25 +138,11 @@ def _try_setting(
 ) -> tuple[list[Trial], Trial, CostedClassifier]:
     """Fit one setting; return all its trials, the best of them, and that rival."""
     fitted = clone(rival).set_params(**setting).fit(*train)
-    stages = [
-        (_trial({**setting, **differs}, stage, val, test), stage)
-        for differs, stage in fitted.staged()
-    ]
+    stages = []
+    for differs, stage in fitted.staged():
+        one, total = stage.evaluate(*val), stage.costs_.total
+        score = float(balanced_length(one.coverage, one.accuracy, one.cost, total))
+        seen = None if test is None else stage.evaluate(*test)
+        stages.append((Trial({**setting, **differs}, one, score, seen), stage))
     leader, stage = max(stages, key=lambda one: one[0].score)
     return [trial for trial, _ in stages], leader, stage
-
-
-def _trial(
-    settings: dict[str, Any], fitted: CostedClassifier, val: Rows, test: Rows | None
-) -> Trial:
-    evaluation = fitted.evaluate(*val)
-    total = fitted.costs_.total
-    score = float(balanced_length(evaluation.coverage, evaluation.accuracy, evaluation.cost, total))
-    return Trial(settings, evaluation, score, None if test is None else fitted.evaluate(*test))
-
-
-def _default_grid(rival: CostedClassifier, train: Rows) -> list[dict[str, Any]]:
-    named = clone(rival)
-    named._check_table(*train[:2])
-    costs = FeatureCosts.resolve(named.costs, named._names)
-    return rival.grid(costs, len(train[1]))
