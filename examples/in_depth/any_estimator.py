@@ -49,6 +49,11 @@ with tempfile.TemporaryDirectory() as cache:
     for min_confidence in (0.9, 0.8):
         started = perf_counter()
         clf = EMSCOClassifier(
-            costs, min_confidence, estimator=GaussianNB(), cache=cache, cv=1 / 3, random_state=0
+            costs,
+            min_confidence=min_confidence,
+            estimator=GaussianNB(),
+            cache=cache,
+            cv=1 / 3,
+            random_state=0,
         ).fit(X_train, y_train)
         print(f"sure at {min_confidence}: {clf.point_} in {perf_counter() - started:.2f} s")

@@ -49,7 +49,7 @@ def test_false_alarms_are_rare_for_all_promises_together():
 
 
 def test_a_fair_game_with_restarts_makes_no_money_on_average(monkeypatch):
-    monkeypatch.setattr("monitoring.ROWS_BETWEEN_STARTS", 6)
+    monkeypatch.setattr("trust.ROWS_BETWEEN_STARTS", 6)
     hits = np.stack(np.meshgrid(*[np.arange(7)] * 4), axis=-1).reshape(-1, 4)  # all that can come
     gamblers = Gamblers(Kind("", (0, 1), (0.2, 0.8)), 0.8, len(hits))
     for look in hits.T:
