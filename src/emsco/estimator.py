@@ -11,7 +11,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, refused
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike, FeatureCosts
@@ -29,7 +29,7 @@ from emsco.front import ParetoPoint
 from emsco.front.certificate import Certificate
 from emsco.front.doubts import doubts_about
 from emsco.front.history import Generation
-from emsco.front.rules import given_error_costs, label_costs_of, one_choice, rule_of
+from emsco.front.rules import given_error_costs, rule_of
 from emsco.search.settings import PaperSearch, with_paper_search
 from emsco.stats.reliability import Reliability, RiskCoverage
 
@@ -316,10 +316,16 @@ class EMSCOClassifier(TableClassifier):
         self
         """
         started = perf_counter()
-        data = self._check_data(X, y, in_memory(sample_weight, client), client)
+        check_choice("gaps", self.gaps, GAPS)
+        table, targets = self._check_any_table(X, y, client)
+        costs = FeatureCosts.resolve(self.costs, self._names, self.evaluation_cost, self.delays)
+        weights = in_memory(sample_weight, client)
+        data = TrainingData.from_table(table, targets, weights, costs, self.gaps)
+        self.classes_ = data.classes
         settings = FitSettings.from_parameters(self.get_params(deep=False), data)
         fitted = fit_rows(data, settings, in_memory(groups, client), started)
-        self._undeploy()
+        for name in ("point_", "design_", "cascade_"):
+            self.__dict__.pop(name, None)  # of an earlier fit: they do not belong to the new front
         self.front_ = replace(fitted.front, searched=RowPrints.from_rows(data.rows))
         self.history_, self.stop_reason_ = fitted.history, fitted.stop_reason
         self.data_issues_, self.n_splits_ = fitted.data_issues, fitted.n_splits
@@ -353,8 +359,18 @@ class EMSCOClassifier(TableClassifier):
         -------
         self
         """
-        wanted = one_choice(which, limits)
-        label_costs = label_costs_of(wanted, self.prefer) if cheapest_label else None
+        if which is not None and limits:
+            name = next(iter(limits))
+            raise refused(name, "be left out where a point or a rule is given", limits[name])
+        if which is None and not limits:
+            raise refused("which", "be a point, its position or a rule", None)
+        wanted = limits if which is None else which
+        label_costs = None
+        if cheapest_label:
+            costs = given_error_costs(wanted) or given_error_costs(self.prefer)
+            if not costs:
+                raise refused("cheapest_label", "be False where errors have no cost", value=True)
+            label_costs = costs.get("error_cost")
         return self._deploy(wanted, stacklevel=3, label_costs=label_costs)
 
     def decide(self, X: ArrayLike, prices: GivenPrices = None) -> Decisions:
@@ -462,20 +478,7 @@ class EMSCOClassifier(TableClassifier):
             warnings.warn(doubt, stacklevel=stacklevel)
         return self
 
-    def _undeploy(self) -> None:
-        """Forget the cascade of an earlier fit: it does not belong to the new front."""
-        for name in ("point_", "design_", "cascade_"):
-            self.__dict__.pop(name, None)
-
     @property
     def _fitted_cascade(self) -> Cascade:
         check_is_fitted(self, "cascade_")
         return self.cascade_
-
-    def _check_data(self, X: Any, y: Any, weights: Any, client: Any) -> TrainingData:
-        check_choice("gaps", self.gaps, GAPS)
-        table, targets = self._check_any_table(X, y, client)
-        costs = FeatureCosts.resolve(self.costs, self._names, self.evaluation_cost, self.delays)
-        data = TrainingData.from_table(table, targets, weights, costs, self.gaps)
-        self.classes_ = data.classes
-        return data

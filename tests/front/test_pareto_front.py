@@ -13,7 +13,7 @@ from support.handmade import make_assessed_front, make_balanced_front, make_fron
 from emsco import Design, FeatureCosts, NoSuchDesign, ParameterError, ParetoFront
 from emsco.app.cli.tables import front_table
 from emsco.app.cli.terminal import cascade_drawing
-from emsco.front.ties import NamedDesigns, NamedTies
+from emsco.front.point import NamedDesigns, NamedTies
 from emsco.scoring.scores import Scores
 
 COSTS = FeatureCosts.from_mapping({"age": 1, "scan": 9})

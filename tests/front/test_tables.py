@@ -12,7 +12,7 @@ from support.settings import PLAIN
 from emsco import EMSCOClassifier
 from emsco.designs.chromosomes import with_levels
 from emsco.designs.thresholds import ThresholdGrid
-from emsco.front.ties import NamedDesigns, NamedTies
+from emsco.front.point import NamedDesigns, NamedTies
 
 
 @pytest.fixture(scope="module")

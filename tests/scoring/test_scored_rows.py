@@ -18,7 +18,7 @@ from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting import Workbench
 from emsco.front import ParetoFront
-from emsco.front.ties import NamedDesigns
+from emsco.front.point import NamedDesigns
 from emsco.models.recipe import StageRecipe
 from emsco.scoring import scored_rows
 from emsco.scoring.scored_rows import ScoredRows

@@ -23,7 +23,6 @@ from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
 from emsco.costs.prices import GivenPrices
 from emsco.data.answers import answer_rows
-from emsco.data.encoding import Encoding
 from emsco.data.rows import LARGEST, what_is_wrong
 from emsco.errors import CostsError, DataError, ParameterError
 
@@ -46,15 +45,6 @@ class Bought:
 
     values: Any
     spent: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SourceLimits:
-    """The most that a row may cost, the most rows of a call, and the prices that are known."""
-
-    budget: float | None = None
-    batch_size: int | None = None
-    prices: GivenPrices = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +72,11 @@ class Retries:
 
 
 def run(
-    stages: Stages,
-    ids: Sequence[Any],
-    acquire: Acquire,
-    limits: SourceLimits,
-    retries: Retries,
-    report: Report | None,
+    batches: Sequence[Batch], acquire: Acquire, retries: Retries, report: Report | None
 ) -> Decisions:
     """Decide many rows with a plain `acquire`; see `Cascade.run`."""
     if inspect.iscoroutinefunction(acquire):
         raise _not_plain(acquire)
-    batches = _batches(stages, ids, acquire, limits)
     try:
         for done, batch in enumerate(batches, start=1):
             while batch.needs:
@@ -101,16 +85,17 @@ def run(
                 report(done, len(batches))
         return _joined(batches)
     except KeyboardInterrupt:
-        decisions = _kept(batches)
+        while True:  # pressing Ctrl-C again does not lose the decisions
+            with suppress(KeyboardInterrupt):
+                decisions = _stopped(batches, "interrupted")
+                break
         warnings.warn("Interrupted; the decisions so far are kept.", stacklevel=3)
         return decisions
 
 
 async def run_async(
-    stages: Stages,
-    ids: Sequence[Any],
+    batches: Sequence[Batch],
     acquire: AsyncAcquire,
-    limits: SourceLimits,
     concurrency: int,
     timeout: float | None,
     retries: Retries,
@@ -120,7 +105,6 @@ async def run_async(
     check_whole("concurrency", concurrency, 1)
     if timeout is not None:
         check_number("timeout", timeout, 0, np.inf, "(]")
-    batches = _batches(stages, ids, acquire, limits)
     waiting, done, stopping = iter(batches), count(1), asyncio.Event()
 
     async def work() -> None:
@@ -196,7 +180,14 @@ async def _ask_async(
         else:
             if stopping.is_set():  # `acquire` caught its cancellation and returned a table
                 raise asyncio.CancelledError
-            _check_async(answer)
+            if not inspect.isawaitable(answer):
+                raise refused(
+                    "acquire",
+                    "be an async function here",
+                    answer,
+                    got=f"one that returns {brief(answer)}",
+                    hint="a plain one goes with run()",
+                )
             _hand_over(batch, table)
             return
 
@@ -204,17 +195,6 @@ async def _ask_async(
 def _not_plain(acquire: Acquire) -> ParameterError:
     rule = "be a plain function"
     return refused("acquire", rule, acquire, got="an async one", hint="await arun()")
-
-
-def _check_async(answer: Any) -> None:
-    if not inspect.isawaitable(answer):
-        raise refused(
-            "acquire",
-            "be an async function here",
-            answer,
-            got=f"one that returns {brief(answer)}",
-            hint="a plain one goes with run()",
-        )
 
 
 def _hand_over(batch: Batch, table: Any) -> None:
@@ -232,34 +212,29 @@ def _failure(error: BaseException, words: str | None = None) -> str:
     return f"could not be acquired: {words}"
 
 
-def _batches(
-    stages: Stages, ids: Sequence[Any], acquire: object, limits: SourceLimits
+def batches_of(
+    stages: Stages,
+    ids: Sequence[Any],
+    acquire: object,
+    budget: float | None,
+    batch_size: int | None,
+    prices: GivenPrices,
 ) -> list[Batch]:
-    """Check the arguments and split the rows into batches."""
+    """Check the arguments of `Cascade.run` and split the rows into batches."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise refused("ids", "be a sequence, one id per row", ids, got=brief(ids))
     if not callable(acquire):
         raise refused("acquire", "be a function of names and ids", acquire, got=brief(acquire))
     # Database drivers accept plain numbers, not those of NumPy.
     rows = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
-    limit = check_budget(limits.budget)
-    size = len(rows) or 1
-    if limits.batch_size is not None:
-        size = check_whole("batch_size", limits.batch_size, 1)
-    prices = stages.prices.of_ids("prices", limits.prices, len(rows), rows)
+    limit, size = check_budget(budget), len(rows) or 1
+    if batch_size is not None:
+        size = check_whole("batch_size", batch_size, 1)
+    known = stages.prices.of_ids("prices", prices, len(rows), rows)
     return [
-        Batch(stages, rows[at : at + size], limit, prices[at : at + size])
+        Batch(stages, rows[at : at + size], limit, known[at : at + size])
         for at in range(0, max(len(rows), 1), size)
     ]
-
-
-def _kept(batches: Sequence[Batch]) -> Decisions:
-    """Return the decisions so far after Ctrl-C; pressing it again does not lose them."""
-    while True:
-        try:
-            return _stopped(batches, "interrupted")
-        except KeyboardInterrupt:
-            continue
 
 
 def _stopped(batches: Sequence[Batch], reason: str) -> Decisions:
@@ -286,18 +261,12 @@ def _joined(batches: Sequence[Batch]) -> Decisions:
 def _concatenated(batches: Sequence[Batch]) -> Decisions:
     decisions = Decisions.concatenate([batch.decisions() for batch in batches])
     ids = [one for batch in batches for one in batch.all_ids]
-    return replace(decisions, ids=_id_array(ids))
-
-
-def _id_array(ids: list[Any]) -> AnyArray:
-    """Put ids into an array: integers and text keep their types, all others become objects."""
-    kinds = {type(one) for one in ids}
+    # Integers and text keep their types, all other ids become objects.
+    kinds, array = {type(one) for one in ids}, np.fromiter(ids, dtype=object, count=len(ids))
     with suppress(OverflowError):
-        if kinds == {int}:
-            return np.array(ids, dtype=np.int64)
-        if kinds == {str} and not any(one.endswith("\0") for one in ids):
-            return np.array(ids)
-    return np.fromiter(ids, dtype=object, count=len(ids))
+        if kinds == {int} or (kinds == {str} and not any(one.endswith("\0") for one in ids)):
+            array = np.array(ids, dtype=np.int64 if kinds == {int} else np.str_)
+    return replace(decisions, ids=array)
 
 
 class Batch:
@@ -355,7 +324,11 @@ class Batch:
         the cascade refuses these. The other rows go on. `spent` has what rows paid for features
         with prices by row, if that was not known before.
         """
-        self._pay(spent)
+        prices, asked = self._stages.prices, self._now.undecided
+        if spent is not None:
+            paid = prices.of_ids("spent", spent, len(asked))
+            self._prices[asked] = np.where(np.isnan(paid), self._prices[asked], paid)
+        prices.check_paid(self._now.passed, self._prices[asked])
         now = self._now.copy()
         encoding = self._stages.encoding.only(self._stages.buys[now.passed])
         values = answer_rows(encoding, table, len(now.undecided))
@@ -363,12 +336,24 @@ class Batch:
         if encoding.gaps != "refuse":
             refused &= ~np.isnan(values)
         for i in np.flatnonzero(refused.any(axis=1)):
-            now.failures.append(_lacking(encoding, now.passed, values[i], refused[i]))
+            first = int(np.argmax(refused[i]))
+            value, column = float(values[i, first]), encoding.input_columns[first]
+            kind = "value" if encoding.kinds[column] == "category" else "number"
+            got = f"no {kind}" if np.isnan(value) else what_is_wrong(value)[1]
+            now.failures.append(f"stage {now.passed + 1} got {got} for {column!r}")
             now.reasons[now.undecided[i]] = now.failures[-1]
         usable = ~refused.any(axis=1)
         rows = now.undecided[usable]
         self._rows[rows[:, None], self._stages.inputs[now.passed]] = values[usable]
-        self._now = self._judge(now, rows)
+        stage = now.passed
+        left, now.winner[rows], now.confidence[rows] = self._stages.label(
+            self._rows[rows], stage, stage + 1
+        )
+        now.stage[rows] = stage + 1
+        sure = left == stage
+        now.accepted[rows[sure]] = True
+        now.undecided, now.passed = rows[~sure], stage + 1
+        self._now = self._check_next(now)
 
     def reject(self, reason: str) -> None:
         """Reject all undecided rows."""
@@ -391,32 +376,12 @@ class Batch:
             delay=delays[now.stage] if self._stages.delays else None,
         )
 
-    def _pay(self, spent: Mapping[str, Any] | None) -> None:
-        """Note what the undecided rows paid; the price of what they bought must be known."""
-        prices, rows = self._stages.prices, self._now.undecided
-        if spent is not None:
-            paid = prices.of_ids("spent", spent, len(rows))
-            self._prices[rows] = np.where(np.isnan(paid), self._prices[rows], paid)
-        prices.check_paid(self._now.passed, self._prices[rows])
-
     def _costs(self, prices: FloatArray) -> FloatArray:
         """Cost of each row before the first stage, and after each."""
         free = np.zeros((len(prices), 1))
         if not len(self._stages.prices):
             return np.hstack([free, np.tile(self._stages.costs, (len(prices), 1))])
         return np.hstack([free, self._stages.prices.costs(prices)])
-
-    def _judge(self, now: _Progress, rows: AnyArray) -> _Progress:
-        """Send rows through their next stage."""
-        stage = now.passed
-        left, now.winner[rows], now.confidence[rows] = self._stages.label(
-            self._rows[rows], stage, stage + 1
-        )
-        now.stage[rows] = stage + 1
-        sure = left == stage
-        now.accepted[rows[sure]] = True
-        now.undecided, now.passed = rows[~sure], stage + 1
-        return self._check_next(now)
 
     def _check_next(self, now: _Progress) -> _Progress:
         """Reject undecided rows if no stage is left, or if the next would exceed the budget."""
@@ -471,11 +436,3 @@ class _Progress:
         """Reject all undecided rows."""
         self.reasons[self.undecided] = reason
         self.undecided = self.undecided[:0]
-
-
-def _lacking(encoding: Encoding, passed: int, values: FloatArray, refused: BoolArray) -> str:
-    first = int(np.argmax(refused))
-    value, column = float(values[first]), encoding.input_columns[first]
-    kind = "value" if encoding.kinds[column] == "category" else "number"
-    got = f"no {kind}" if np.isnan(value) else what_is_wrong(value)[1]
-    return f"stage {passed + 1} got {got} for {column!r}"

@@ -17,14 +17,14 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco._base.workers import by_parts
 from emsco.cascade import acquisition
 from emsco.cascade import format as formats
-from emsco.cascade.acquisition import Acquire, AsyncAcquire, Retries, SourceLimits
+from emsco.cascade.acquisition import Acquire, AsyncAcquire, Retries, batches_of
 from emsco.cascade.case import Case
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.evaluation import Evaluation
 from emsco.cascade.stages import Stages
 from emsco.cascade.tally import Tally
 from emsco.costs import FeatureCosts
-from emsco.costs.prices import GivenPrices
+from emsco.costs.prices import GivenPrices, StagePrices
 from emsco.data.encoding import Encoding
 from emsco.data.frames import shell_of
 from emsco.data.keys import Keys
@@ -41,7 +41,7 @@ from emsco.designs.thresholds import (
     leaving_in_words,
     rule_in_words,
 )
-from emsco.errors import DataError
+from emsco.errors import DataError, ParameterError
 from emsco.models.stage_models import StageModels, parts_of
 from emsco.plotting.notebook import MOST_NAMES, boxes, fragment, note
 from emsco.stats.error_costs import ErrorCosts, check_label_costs
@@ -132,14 +132,30 @@ class Cascade:
     @cached_property
     def stages(self) -> Stages:
         """The stages in the form that decides rows."""
-        return Stages.from_design(
-            self.design,
-            self.costs,
-            self.classes,
-            self.min_confidence,
-            self.encoding,
-            self.models,
-            self.label_costs,
+        design, costs, encoding = self.design, self.costs, self.encoding
+        subsets = design.subsets()
+        waits = costs.waits_after_stages(subsets) if costs.has_delays else np.zeros(0)
+        return Stages(
+            buys=design.buys,
+            columns=tuple(
+                tuple(column for name in bought for column in encoding.needs(name))
+                for bought in design.buys
+            ),
+            inputs=tuple(tuple(encoding.places(bought)) for bought in design.buys),
+            costs=tuple(costs.after_stages(subsets).tolist()),
+            classes=self.classes,
+            labels=tuple(self.classes.tolist()),
+            thresholds=design.thresholds_of_stages(self.min_confidence, self.classes),
+            encoding=encoding,
+            models=self.models,
+            prices=StagePrices.from_stages(
+                costs.prices,
+                usual=dict(zip(costs.names, costs.costs.tolist(), strict=True)),
+                buys=design.buys,
+                fixed=costs.fixed().after_stages(subsets),
+            ),
+            delays=tuple(waits.tolist()),
+            label_costs=self.label_costs,
         )
 
     @property
@@ -427,8 +443,8 @@ class Cascade:
             With `ids` and `reasons`. Ctrl-C warns, rejects all undecided rows and returns early.
         """
         attempts = Retries(retries, pause)
-        limits = SourceLimits(budget, batch_size, prices)
-        return acquisition.run(self.stages, ids, acquire, limits, attempts, report)
+        batches = batches_of(self.stages, ids, acquire, budget, batch_size, prices)
+        return acquisition.run(batches, acquire, attempts, report)
 
     async def arun(
         self,
@@ -464,10 +480,8 @@ class Cascade:
             decisions so far in its attribute `decisions`.
         """
         attempts = Retries(retries, pause)
-        limits = SourceLimits(budget, batch_size, prices)
-        return await acquisition.run_async(
-            self.stages, ids, acquire, limits, concurrency, timeout, attempts, report
-        )
+        batches = batches_of(self.stages, ids, acquire, budget, batch_size, prices)
+        return await acquisition.run_async(batches, acquire, concurrency, timeout, attempts, report)
 
     def save(self, path: PathLike) -> None:
         """Write the cascade to a JSON file; a failure leaves no partial file."""
@@ -498,6 +512,12 @@ class Cascade:
         fields = read_document(path, "cascade", formats.FORMAT, formats.FORMAT)
         shared = formats.Shared.from_dict(fields, trusted)
         design, models = formats.stages_from_dicts(fields, shared)
+        label_costs = None
+        if fields.values.get("label_costs") is not None:
+            try:
+                label_costs = check_label_costs(fields.items("label_costs"), shared.classes)
+            except ParameterError as error:
+                fields.refuse("label_costs", "costs that can be used", str(error))
         return cls(
             design=design,
             costs=shared.costs,
@@ -505,7 +525,7 @@ class Cascade:
             min_confidence=shared.min_confidence,
             encoding=shared.encoding,
             models=models,
-            label_costs=formats.label_costs_from(fields, shared.classes),
+            label_costs=label_costs,
         )
 
     @property

@@ -151,7 +151,11 @@ class Case:
         stages, stage = self._stages, self._passed
         numbers = stages.encoding.row(values, stages.buys[stage])
         if self._prices or spent is not None:
-            self._pay(spent)
+            # The price of everything that the row buys now must be known.
+            paid = zip(self._prices, stages.prices.of_case("spent", spent), strict=True)
+            known = [before if math.isnan(now) else now for before, now in paid]
+            stages.prices.check_paid(stage, np.array([known]))
+            self._prices = known
         for i, number in zip(stages.inputs[stage], numbers, strict=True):
             self._row[i] = number
         self._given.update(values)
@@ -254,16 +258,6 @@ class Case:
         if not passed or not self._prices:
             return self._stages.costs[passed - 1] if passed else 0.0
         return self._stages.prices.cost_of_case(self._prices, passed)
-
-    def _pay(self, spent: Mapping[str, float] | None) -> None:
-        """Note what the row paid; the price of everything that it buys now must be known."""
-        prices = self._stages.prices
-        known = [
-            before if math.isnan(paid) else paid
-            for before, paid in zip(self._prices, prices.of_case("spent", spent), strict=True)
-        ]
-        prices.check_paid(self._passed, np.array([known]))
-        self._prices = known
 
 
 def check_budget(budget: float | None) -> float | None:

@@ -13,12 +13,11 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.documents import Fields
-from emsco._base.objectives import LEVEL, Interval, Objectives
+from emsco._base.objectives import LEVEL, Interval
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.cascade.decisions import Decisions
 from emsco.data.labels import positions_of
-from emsco.stats.by_class import ByClass
-from emsco.stats.intervals import cost_interval, effective_rows, normal_interval, share_intervals
+from emsco.stats.intervals import effective_rows
 
 _SINGLE = ("coverage", "accuracy", "cost")
 _MANY = ("exits", "recall", "precision")
@@ -279,46 +278,8 @@ class Intervals:
     recall: tuple[Interval, ...]
     precision: tuple[Interval, ...]
 
-    @classmethod
-    def from_counts(
-        cls,
-        figures: Objectives,
-        rows: EffectiveRows,
-        exit_accuracy: Sequence[float],
-        by_class: ByClass,
-        costs: Sequence[tuple[float, float]],
-        cost_deviation: float | None,
-    ) -> Self:
-        """Compute the intervals of figures, given the effective number of rows behind each.
-
-        `costs` has the cost and the share of the rows of each exit. If rows of one exit differ in
-        cost, `cost_deviation` is the standard deviation over all rows.
-        """
-        coverage, accuracy = share_intervals(
-            np.array([figures.coverage, figures.accuracy]) * [rows.coverage, rows.accuracy],
-            [rows.coverage, rows.accuracy],
-        )
-        if cost_deviation is None:
-            paid, shares = np.array(costs).T
-            cost = cost_interval(paid, shares * rows.cost)
-        else:
-            cost = normal_interval(figures.cost, cost_deviation, rows.cost)
-        return cls(
-            rows.kind,
-            coverage,
-            accuracy,
-            cost,
-            exits=_shares(exit_accuracy, rows.exits),
-            recall=_shares(by_class.recall, rows.recall),
-            precision=_shares(by_class.precision, rows.precision),
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         single = {name: list(getattr(self, name)) for name in _SINGLE}
         many = {name: [list(one) for one in getattr(self, name)] for name in _MANY}
         return {"level": LEVEL, "kind": self.kind, **single, **many}
-
-
-def _shares(shares: Any, rows: Sequence[float]) -> tuple[Interval, ...]:
-    return share_intervals(np.asarray(shares) * np.asarray(rows), rows) if len(rows) else ()

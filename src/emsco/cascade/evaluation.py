@@ -28,7 +28,7 @@ from emsco._base.text import (
     shorten,
     whole,
 )
-from emsco._base.typing import AnyArray, FloatArray, IntArray
+from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade.certainty import EffectiveRows, Intervals, Outcomes
 from emsco.cascade.decisions import Decisions
 from emsco.data.frames import Columns, Tabular
@@ -39,6 +39,7 @@ from emsco.plotting.flow import Flow
 from emsco.plotting.notebook import MOST_NAMES, fragment, note, table
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, Total
+from emsco.stats.intervals import cost_interval, normal_interval, share_intervals
 from emsco.stats.promises import PromiseReport, SeenTotal
 from emsco.stats.tests import ALPHA, p_values_below
 
@@ -218,12 +219,28 @@ class Evaluation(Objectives):
         total, accepted = counts.sum().item(), counts[out.accepted].sum().item()
         cost = (decisions.cost @ counts).item() / (total or 1)
         spread = ((decisions.cost - cost) ** 2 @ counts).item() / (total or 1)
+        exits = []  # at each stage, then the rejected rows
+        for i, (stage, features) in enumerate([*enumerate(buys, start=1), (None, ())]):
+            here, last = out.exit == i, min(i, len(buys) - 1)
+            n_rows = counts[here].sum().item()
+            mean_cost = (decisions.cost[here] @ counts[here]).item() / (n_rows or 1)
+            confidence = (decisions.confidence[here] @ counts[here]).item() / (n_rows or 1)
+            report = ExitReport(
+                stage=stage,
+                features=features,
+                cost=mean_cost if costs is None else costs[last],
+                n_rows=n_rows,
+                n_correct=min(n_rows, counts[here & out.correct].sum().item()),
+                confidence=min(1.0, confidence),
+                delay=delays[last] if delays else 0.0,
+            )
+            exits.append(report)
         return cls(
             n_rows=total,
             coverage=min(1.0, accepted / (total or 1)),  # rounded sums of weights may exceed it
             accuracy=min(1.0, counts[out.correct].sum().item() / (accepted or 1)),
             cost=cost,
-            exits=_exits(decisions, out, counts, buys, costs, delays),
+            exits=tuple(exits),
             by_class=ByClass.from_labels(classes.tolist(), out.true, out.given, weights),
             effective=None if weights is None else EffectiveRows.from_weights(out, weights),
             cost_deviation=math.sqrt(spread) if costs is None else None,
@@ -248,6 +265,13 @@ class Evaluation(Objectives):
             )
         accepted = sum(report.n_rows for report in exits if report.stage is not None)
         cost = sum(part.cost * part.n_rows for part in parts) / (total or 1)
+        deviation = None  # of the cost over all rows, around their mean
+        if all(part.cost_deviation is not None for part in parts):
+            spreads = (
+                (part.cost_deviation or 0.0) ** 2 + (part.cost - cost) ** 2 for part in parts
+            )
+            squares = sum(part.n_rows * one for part, one in zip(parts, spreads, strict=True))
+            deviation = math.sqrt(squares / (total or 1))
         return cls(
             n_rows=total,
             coverage=min(1.0, accepted / (total or 1)),
@@ -256,7 +280,7 @@ class Evaluation(Objectives):
             exits=exits,
             by_class=ByClass.joined([part.by_class for part in parts]),
             effective=effective,
-            cost_deviation=_joined_deviation(parts, cost),
+            cost_deviation=deviation,
         )
 
     @property
@@ -296,15 +320,28 @@ class Evaluation(Objectives):
     @property
     def intervals(self) -> Intervals:
         """95 % intervals of all figures: exact, unless rows have weights or belong to groups."""
-        stages = [report for report in self.exits if report.stage is not None]
-        total = sum(report.n_rows for report in self.exits) or 1
-        return Intervals.from_counts(
-            self,
-            self.rows,
-            [report.accuracy for report in stages],
-            self.by_class,
-            [(report.cost, report.n_rows / total) for report in self.exits],
-            self.cost_deviation,
+        rows, by_class = self.rows, self.by_class
+
+        def shares(figures: Any, n_rows: Sequence[float]) -> tuple[Interval, ...]:
+            hits = np.asarray(figures) * np.asarray(n_rows)
+            return share_intervals(hits, n_rows) if len(n_rows) else ()
+
+        coverage, accuracy = shares([self.coverage, self.accuracy], [rows.coverage, rows.accuracy])
+        if self.cost_deviation is None:
+            paid = np.array([report.cost for report in self.exits])
+            left = np.array([report.n_rows for report in self.exits])
+            cost = cost_interval(paid, left / (sum(left.tolist()) or 1) * rows.cost)
+        else:
+            cost = normal_interval(self.cost, self.cost_deviation, rows.cost)
+        stages = [report.accuracy for report in self.exits if report.stage is not None]
+        return Intervals(
+            rows.kind,
+            coverage,
+            accuracy,
+            cost,
+            exits=shares(stages, rows.exits),
+            recall=shares(by_class.recall, rows.recall),
+            precision=shares(by_class.precision, rows.precision),
         )
 
     def against(
@@ -348,19 +385,14 @@ class Evaluation(Objectives):
         if costs is None:
             return self
         n_rows = max(1.0, min(self.rows.cost, self.rows.coverage))
+        deviation = self.cost_deviation
+        if deviation is None:
+            squares = (report.n_rows * (report.cost - self.cost) ** 2 for report in self.exits)
+            deviation = math.sqrt(sum(squares) / (self.n_rows or 1))
         # The deviation of a sum is at most the sum of the deviations.
-        spread = self._cost_spread + costs.deviation(self.by_class)
-        error = spread / math.sqrt(n_rows)
+        error = (deviation + costs.deviation(self.by_class)) / math.sqrt(n_rows)
         seen = costs.total(self, self.by_class, basis="seen", standard_error=error)
         return replace(self, total=SeenTotal(seen, costs, promised))
-
-    @property
-    def _cost_spread(self) -> float:
-        """Standard deviation of the cost of a row."""
-        if self.cost_deviation is not None:
-            return self.cost_deviation
-        squares = (report.n_rows * (report.cost - self.cost) ** 2 for report in self.exits)
-        return math.sqrt(sum(squares) / (self.n_rows or 1))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nested as the attributes are, with all intervals and verdicts."""
@@ -453,41 +485,36 @@ class Evaluation(Objectives):
 
     def _repr_html_(self) -> str:
         """Show the figures, a line per exit, per class and per subgroup, for notebooks."""
-        flow, at = self.flow(), self.intervals
+        flow, at, exits = self.flow(), self.intervals, self.exits
         reached = [*(stage.reached for stage in flow.stages), flow.rejected]
-        costs = aligned([report.cost for report in self.exits], digits=6)
-        within = (*at.exits, Interval(0.0, 1.0))
-        lines = [
-            (
-                report.place,
-                listed(report.features, MOST_NAMES),
-                cost,
-                whole(n_reached),
-                whole(report.n_rows),
-                f"{flow.share(report.n_rows):.1%}",
-                percent_with(report.accuracy, *limits) if report.gives_labels else "",
-                f"{report.confidence:.1%}" if report.gives_labels else "",
-            )
-            for report, n_reached, cost, limits in zip(
-                self.exits, reached, costs, within, strict=False
-            )
+        correct = [
+            percent_with(one.accuracy, *limits) if one.gives_labels else ""
+            for one, limits in zip(exits, (*at.exits, Interval(0.0, 1.0)), strict=True)
         ]
-        headings = ("", "buys", "cost so far", "reached", "left", "share", "correct", "confidence")
+        columns = {
+            "": [one.place for one in exits],
+            "buys": [listed(one.features, MOST_NAMES) for one in exits],
+            "cost so far": aligned([one.cost for one in exits], digits=6),
+            "reached": [*map(whole, reached)],
+            "left": [whole(one.n_rows) for one in exits],
+            "share": [f"{flow.share(one.n_rows):.1%}" for one in exits],
+            "correct": correct,
+            "confidence": [f"{one.confidence:.1%}" if one.gives_labels else "" for one in exits],
+        }
         title = f"Evaluation on {counted(self.n_rows, 'row')}: {in_short(self)}"
+        n_shown, basis = (4, self.promise.basis) if self.promise else (2, "")
+        figures = [*self.figure_lines(), *([] if self.total is None else self.total.lines())]
         return fragment(
             title,
-            self._figures_html(),
-            table(headings, lines, ("", "buys")),
+            table(
+                ("", self.kind_of_intervals, basis, "verdict")[:n_shown],
+                [line[:n_shown] for line in figures],
+                ("",),
+            ),
+            table(tuple(columns), list(zip(*columns.values(), strict=True)), ("", "buys")),
             class_html(self.by_class, at),
             "" if self.by is None else self.by.html(),
         )
-
-    def _figures_html(self) -> str:
-        n_shown = 4 if self.promise else 2
-        basis = self.promise.basis if self.promise else ""
-        headings = ("", self.kind_of_intervals, basis, "verdict")[:n_shown]
-        lines = [*self.figure_lines(), *([] if self.total is None else self.total.lines())]
-        return table(headings, [line[:n_shown] for line in lines], ("",))
 
     def __repr__(self) -> str:
         """Show the figures, then a line per exit, per class and per subgroup."""
@@ -514,48 +541,6 @@ class Evaluation(Objectives):
         lines += class_notes(self.by_class)
         lines += [] if self.by is None else self.by.text(_TEXT_WIDTH)
         return "\n".join(lines)
-
-
-def _exits(
-    decisions: Decisions,
-    outcomes: Outcomes,
-    weights: FloatArray | IntArray,
-    buys: Sequence[tuple[str, ...]],
-    costs: Sequence[float] | None,
-    delays: Sequence[float],
-) -> tuple[ExitReport, ...]:
-    """Report the rows that leave at each stage, then the rejected rows."""
-    waits = [*delays, delays[-1]] if delays else [0.0] * (len(buys) + 1)
-    fixed = None if costs is None else [*costs, costs[-1]]
-    reports = []
-    for i, (stage, features) in enumerate([*enumerate(buys, start=1), (None, ())]):
-        here = outcomes.exit == i
-        n_rows = weights[here].sum().item()
-        mean_cost = (decisions.cost[here] @ weights[here]).item() / (n_rows or 1)
-        confidence = (decisions.confidence[here] @ weights[here]).item() / (n_rows or 1)
-        reports.append(
-            ExitReport(
-                stage=stage,
-                features=features,
-                cost=mean_cost if fixed is None else fixed[i],
-                n_rows=n_rows,
-                n_correct=min(n_rows, weights[here & outcomes.correct].sum().item()),
-                confidence=min(1.0, confidence),
-                delay=waits[i],
-            )
-        )
-    return tuple(reports)
-
-
-def _joined_deviation(parts: Sequence[Evaluation], cost: float) -> float | None:
-    """Standard deviation of the cost over the rows of several parts, around their mean."""
-    if any(part.cost_deviation is None for part in parts):
-        return None
-    squares = (
-        part.n_rows * ((part.cost_deviation or 0.0) ** 2 + (part.cost - cost) ** 2)
-        for part in parts
-    )
-    return math.sqrt(sum(squares) / (sum(part.n_rows for part in parts) or 1))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -612,7 +597,7 @@ class Subgroups(Tabular, Mapping[Any, "Evaluation"]):
         """Name the subgroups whose accuracy is below the others' beyond chance, or say: none."""
         if len(self) < 2:
             return f"All rows are of one subgroup by {self.column}."
-        below = [_named(group) for group in self.below]
+        below = ["missing" if group is None else brief(group, 30) for group in self.below]
         if not below:
             return f"By {self.column}, no subgroup is less accurate than the others beyond chance."
         are = "are" if len(below) > 1 else "is"
@@ -676,7 +661,8 @@ class Subgroups(Tabular, Mapping[Any, "Evaluation"]):
             if "cost" in with_intervals:
                 decimals = len(cost.partition(".")[2])
                 cost = f"{cost} ({at.cost.low:.{decimals}f} to {at.cost.high:.{decimals}f})"
-            lines.append((_cell(group), f"{one.n_rows:,.6g}", *shares, cost))
+            name = "missing" if group is None else " ".join(str(group).split())
+            lines.append((shorten(name, _LONGEST), f"{one.n_rows:,.6g}", *shares, cost))
         return ClassTable((shorten(self.column, _LONGEST), "rows", *_FIGURES), tuple(lines))
 
     def notes(self, all_in: str = "by.to_pandas()") -> list[str]:
@@ -705,15 +691,6 @@ class Subgroups(Tabular, Mapping[Any, "Evaluation"]):
     @property
     def _title(self) -> str:
         return f"{counted(len(self), 'subgroup')} by {self.column}, with 95 % intervals"
-
-
-def _named(group: Any) -> str:
-    return "missing" if group is None else brief(group, 30)
-
-
-def _cell(group: Any) -> str:
-    text = "missing" if group is None else str(group)
-    return shorten(" ".join(text.split()), _LONGEST)
 
 
 def _plain(group: Any) -> Any:

@@ -39,7 +39,6 @@ from emsco.models.estimator_files import (
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels, averaged, parts_of
-from emsco.stats.error_costs import check_label_costs
 
 FORMAT = 7
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
@@ -84,12 +83,24 @@ class Shared:
             raise FileError(
                 "a front must have models of one fit to be saved, got averages of several sizes."
             )
-        parts = tuple(map(_part_of_models, zip(*split_up, strict=True)))
-        return cls(costs, classes, min_confidence, encoding, parts)
+        parts = []
+        for of_split in zip(*split_up, strict=True):
+            kinds = {_PART_OF[type(models)] for models in of_split}
+            if len(kinds) > 1:
+                raise FileError(
+                    "a front must have models of one fit to be saved, got several families."
+                )
+            parts.append(kinds.pop().from_models(of_split))
+        return cls(costs, classes, min_confidence, encoding, tuple(parts))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         labels, threshold = self.classes.tolist(), self.min_confidence
+        class_type = str(self.classes.dtype.newbyteorder("="))
+        if not _are_plain(labels) or not re.fullmatch(_LABEL_TYPES, class_type):
+            raise FileError(
+                f"classes must be numbers, text or truth values to be saved, got {labels!r}."
+            )
         if isinstance(threshold, Mapping):
             min_confidence: Any = [threshold[label] for label in labels]
         else:
@@ -103,7 +114,7 @@ class Shared:
             "prices": [{"feature": one.feature, "column": one.column} for one in self.costs.prices],
             "encoding": self.encoding.to_dict(),
             "classes": labels,
-            "class_type": _label_type(self.classes),
+            "class_type": class_type,
             "min_confidence": min_confidence,
             "parts": [part.to_dict() for part in self.parts],
         }
@@ -143,7 +154,7 @@ class Shared:
             {
                 "buys": list(bought),
                 "thresholds": by_class[j] if isinstance(threshold, Mapping) else threshold,
-                "models": [part.number_of(fitted, j) for part, fitted in of_parts],
+                "models": [part.places[part.entry(fitted, j)[0]] for part, fitted in of_parts],
             }
             for j, (bought, threshold) in enumerate(zip(design.buys, thresholds, strict=True))
         ]
@@ -200,7 +211,14 @@ def design_from_dicts(
             if bought not in position or chromosome[position[bought]] >= 0:
                 stage.refuse("buys", "features, each bought once", bought)
             chromosome[position[bought]] = j
-    design = Design(chromosome, names, _read_thresholds(stages, shared.classes))
+    thresholds: StageThresholds | None = None  # of all stages, or none if the first has none
+    if stages[0].get("thresholds") is not None:
+        thresholds = tuple(_read_threshold(one, "thresholds", shared.classes) for one in stages)
+    else:
+        for stage in stages:
+            if (threshold := stage.get("thresholds")) is not None:
+                stage.refuse("thresholds", "null, as at the first stage", threshold)
+    design = Design(chromosome, names, thresholds)
     numbers = tuple(tuple(stage.wholes("models", len(shared.parts))) for stage in stages)
     for stage, of_stage, bought in zip(stages, numbers, design.subsets(), strict=True):
         inputs = np.flatnonzero(bought[shared.encoding.input_feature])
@@ -252,37 +270,6 @@ def _read_threshold(fields: Fields, name: str, classes: AnyArray) -> MinConfiden
     return fields.number(name, 0, 1)
 
 
-def _read_thresholds(stages: list[Fields], classes: AnyArray) -> StageThresholds | None:
-    """Read the thresholds of all stages, or none if the first stage has none."""
-    if stages[0].get("thresholds") is not None:
-        return tuple(_read_threshold(stage, "thresholds", classes) for stage in stages)
-    for stage in stages:
-        if (threshold := stage.get("thresholds")) is not None:
-            stage.refuse("thresholds", "null, as at the first stage", threshold)
-    return None
-
-
-def label_costs_from(fields: Fields, classes: AnyArray) -> FloatArray | None:
-    """Read the cost of each label for a row of each class; None if labels are the likeliest."""
-    if fields.values.get("label_costs") is None:
-        return None
-    given = fields.items("label_costs")
-    try:
-        return check_label_costs(given, classes)
-    except ParameterError as error:
-        fields.refuse("label_costs", "costs that can be used", str(error))
-
-
-def _label_type(classes: AnyArray) -> str:
-    """Name the type of the labels, if a file can hold it."""
-    name = str(classes.dtype.newbyteorder("="))
-    if not _are_plain(classes.tolist()) or not re.fullmatch(_LABEL_TYPES, name):
-        raise FileError(
-            f"classes must be numbers, text or truth values to be saved, got {classes.tolist()!r}."
-        )
-    return name
-
-
 def _are_plain(labels: list[Any]) -> bool:
     finite = all(math.isfinite(label) for label in labels if isinstance(label, float))
     return finite and all(isinstance(label, (str, int, float, bool)) for label in labels)
@@ -324,8 +311,8 @@ class ModelPart(ABC):
         distinct: dict[Any, Any] = {}
         for models in fitted:
             for stage in range(len(models)):
-                if (key := cls.key(models, stage)) not in distinct:
-                    distinct[key] = cls.model(models, stage)
+                key, model = cls.entry(models, stage)
+                distinct.setdefault(key, model)
         places = {key: i for i, key in enumerate(distinct)}
         return cls(tuple(distinct.values()), places, **cls.shared(fitted))
 
@@ -348,21 +335,12 @@ class ModelPart(ABC):
 
     @staticmethod
     @abstractmethod
-    def key(models: Any, stage: int) -> Any:
-        """Tell the models of one split apart."""
-
-    @staticmethod
-    @abstractmethod
-    def model(models: Any, stage: int) -> Any:
-        """Return the model of a stage."""
+    def entry(models: Any, stage: int) -> tuple[Any, Any]:
+        """Return what tells the model of a stage apart from others of its split, and the model."""
 
     @abstractmethod
     def stage_models(self, numbers: Sequence[int]) -> StageModels:
         """Put together the models with these numbers, one per stage."""
-
-    def number_of(self, models: Any, stage: int) -> int:
-        """Return the number of a stage's model."""
-        return self.places[self.key(models, stage)]
 
     def does_read(self, number: int, inputs: IntArray) -> bool:
         """Whether there is a model with this number, and it reads just these inputs."""
@@ -381,12 +359,6 @@ class _Weights:
     inputs: IntArray
     coefs: FloatArray
     calibrator: Calibrator | None
-
-    def columns(self, basis: SplineBasis | None) -> IntArray:
-        """Positions of the columns that it reads."""
-        if basis is None:
-            return self.inputs
-        return np.flatnonzero(np.isin(basis.of_column, self.inputs))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -429,19 +401,14 @@ class LinearPart(ModelPart):
         return {"scaling": first.scaling, "basis": first.basis}
 
     @staticmethod
-    def key(models: LinearModels, stage: int) -> tuple[object, ...]:
-        """Tell the models of one split apart."""
-        maps = models.calibrators
-        calibrator = maps and id(maps[stage])
-        return models.reads[stage].tobytes(), models.coefs[stage].tobytes(), calibrator
-
-    @staticmethod
-    def model(models: LinearModels, stage: int) -> _Weights:
-        """Return the model of a stage."""
-        columns, maps, basis = np.flatnonzero(models.reads[stage]), models.calibrators, models.basis
+    def entry(models: LinearModels, stage: int) -> tuple[object, _Weights]:
+        """Return what tells the model of a stage apart from others of its split, and the model."""
+        reads, coefs, basis = models.reads[stage], models.coefs[stage], models.basis
+        calibrator = models.calibrators[stage] if models.calibrators else None
+        columns = np.flatnonzero(reads)
         inputs = columns if basis is None else np.unique(basis.of_column[columns])
-        coefs = models.coefs[stage][:, np.append(0, 1 + columns)]
-        return _Weights(inputs, coefs, maps[stage] if maps else None)
+        model = _Weights(inputs, coefs[:, np.append(0, 1 + columns)], calibrator)
+        return (reads.tobytes(), coefs.tobytes(), id(calibrator)), model
 
     @classmethod
     def from_dict(
@@ -477,7 +444,9 @@ class LinearPart(ModelPart):
         reads = np.zeros((len(models), n_columns), dtype=np.bool_)
         coefs = np.zeros((len(models), len(models[0].coefs), n_columns + 1))
         for stage, model in enumerate(models):
-            columns = model.columns(self.basis)
+            columns = model.inputs
+            if self.basis is not None:
+                columns = np.flatnonzero(np.isin(self.basis.of_column, columns))
             reads[stage, columns] = True
             coefs[stage, :, 0] = model.coefs[:, 0]
             coefs[stage, :, 1 + columns] = model.coefs[:, 1:].T
@@ -499,15 +468,10 @@ class TreesPart(ModelPart):
     """Boosted trees, each ensemble with its calibration, if any."""
 
     @staticmethod
-    def key(models: BoostedModels, stage: int) -> int:
-        """Tell the models of one split apart."""
-        return id(models.ensembles[stage])
-
-    @staticmethod
-    def model(models: BoostedModels, stage: int) -> tuple[TreeEnsemble, Calibrator | None]:
-        """Return the model of a stage."""
-        maps = models.calibrators
-        return models.ensembles[stage], maps[stage] if maps else None
+    def entry(models: BoostedModels, stage: int) -> tuple[int, tuple[TreeEnsemble, Any]]:
+        """Return what tells the model of a stage apart from others of its split, and the model."""
+        ensemble, maps = models.ensembles[stage], models.calibrators
+        return id(ensemble), (ensemble, maps[stage] if maps else None)
 
     @classmethod
     def from_dict(
@@ -548,14 +512,9 @@ class EstimatorPart(ModelPart):
     """Fitted classifiers of the user's."""
 
     @staticmethod
-    def key(models: EstimatorModels, stage: int) -> int:
-        """Tell the models of one split apart."""
-        return id(models.models[stage])
-
-    @staticmethod
-    def model(models: EstimatorModels, stage: int) -> EstimatorModel:
-        """Return the model of a stage."""
-        return models.models[stage]
+    def entry(models: EstimatorModels, stage: int) -> tuple[int, EstimatorModel]:
+        """Return what tells the model of a stage apart from others of its split, and the model."""
+        return id(models.models[stage]), models.models[stage]
 
     @classmethod
     def from_dict(
@@ -601,11 +560,3 @@ _PART_OF: dict[type, type[ModelPart]] = {
     BoostedModels: TreesPart,
     EstimatorModels: EstimatorPart,
 }
-
-
-def _part_of_models(fitted: Sequence[StageModels]) -> ModelPart:
-    """Collect the distinct models of one split."""
-    kinds = {_PART_OF[type(models)] for models in fitted}
-    if len(kinds) > 1:
-        raise FileError("a front must have models of one fit to be saved, got several families.")
-    return kinds.pop().from_models(fitted)

@@ -93,13 +93,6 @@ class Alarm:
     n_rows: int
     figure: float
 
-    @classmethod
-    def from_dict(cls, fields: Fields, n_rows: int) -> Self:
-        """Read an alarm from the file of a monitor that has seen `n_rows` rows."""
-        row = fields.whole("row", 0, n_rows)
-        since = fields.whole("since", 0, row)
-        return cls(row, since, fields.whole("n_rows", 1), fields.number("figure", 0))
-
 
 @dataclass(frozen=True, slots=True)
 class MonitoredPromise:
@@ -294,13 +287,25 @@ class MonitoredPromise:
         if sum(counts) > n_rows:
             fields.refuse("counts", f"of at most {n_rows:,} rows together", counts)
         starts = fields.items("starts")
-        if not 1 <= len(starts) <= MOST_STARTS or not all(_is_start(s, counts) for s in starts):
+        # A start has a number, a row, and counts that are not above those now.
+        are_starts = all(
+            _are_counts(start)
+            and len(start) == 2 + n_values
+            and all(then <= now for then, now in zip(start[2:], counts, strict=True))
+            for start in starts
+        )
+        if not are_starts or not 1 <= len(starts) <= MOST_STARTS:
             numbers = f"{n_values + 2} whole numbers, none above the counts"
             fields.refuse("starts", f"1 to {MOST_STARTS} starts of {numbers}", starts)
         order = [start[0] for start in starts]
         if any(starts[0]) or order != sorted(set(order)):
             fields.refuse("starts", "the beginning, then later ones in order", order)
-        alarm = fields.get("alarm") and Alarm.from_dict(fields.fields("alarm"), n_rows)
+        alarm = None
+        if fields.get("alarm"):
+            given = fields.fields("alarm")
+            row = given.whole("row", 0, n_rows)
+            since = given.whole("since", 0, row)
+            alarm = Alarm(row, since, given.whole("n_rows", 1), given.number("figure", 0))
         evidence = fields.number("log_evidence", 0)
         return replace(
             self,
@@ -316,13 +321,6 @@ class MonitoredPromise:
 def _are_counts(value: Any) -> bool:
     """Tell whether a value of a file is a list of whole numbers from 0."""
     return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
-
-
-def _is_start(value: Any, counts: list[int]) -> bool:
-    """Tell whether a value is a start: number, row and counts that are not above those now."""
-    if not _are_counts(value) or len(value) != 2 + len(counts):
-        return False
-    return all(then <= now for then, now in zip(value[2:], counts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,17 +377,6 @@ class Source:
     rows: str  # digest of the features
     labels: str  # digest of the labels, empty if no row had one
     late: bool = False  # whether only its labels were counted
-
-    @classmethod
-    def from_dict(cls, fields: Fields) -> Self:
-        """Read a source from the file of a monitor."""
-        return cls(
-            name=fields.text("name"),
-            n_rows=fields.whole("n_rows", 0),
-            rows=fields.text("rows"),
-            labels=fields.text("labels"),
-            late=fields.flag("late"),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,6 +452,16 @@ class MonitorState:
         files = fields.many_fields("files") if fields.items("files") else []
         if len(files) > MOST_SOURCES:
             fields.refuse("files", f"at most {MOST_SOURCES} files", f"{len(files):,}")
+        sources = tuple(
+            Source(
+                name=one.text("name"),
+                n_rows=one.whole("n_rows", 0),
+                rows=one.text("rows"),
+                labels=one.text("labels"),
+                late=one.flag("late"),
+            )
+            for one in files
+        )
         return replace(
             self,
             promises=promises,
@@ -472,7 +469,7 @@ class MonitorState:
             n_answered=fields.whole("n_answered", 0, n_rows),
             n_labelled=fields.whole("n_labelled", 0, n_rows),
             looks=known,
-            sources=tuple(map(Source.from_dict, files)),
+            sources=sources,
         )
 
 
@@ -620,8 +617,17 @@ class Monitor:
         """
         if not isinstance(decisions, Decisions):
             raise refused("decisions", "be Decisions of a cascade", decisions)
-        self._check(decisions)
         n_rows, classes = len(decisions), self.cascade.classes
+        # Refuse decisions that this cascade cannot have made.
+        rule = "decisions must be of the cascade that is monitored"
+        if unknown := unknown_labels(decisions.guesses[decisions.accepted], classes):
+            known = classes.tolist()
+            raise DataError(f"{rule}, whose classes are {known}, got the label {unknown[0]!r}.")
+        exits = self.exit_costs
+        far = np.abs(decisions.cost[:, None] - exits).min(axis=1) > _SAME_COST * exits[-1]
+        if far.any() and not len(self.cascade.stages.prices):  # with prices, any cost may be
+            cost, costs = decisions.cost[far][0], ", ".join(f"{one:g}" for one in exits)
+            raise DataError(f"{rule}, where rows cost {costs}, got a cost of {cost:g}.")
         truth = np.full(n_rows, -1) if y is None else known_truth(y, classes, n_rows)
         return self.look(self.count(decisions, truth, late=late))
 
@@ -656,20 +662,6 @@ class Monitor:
             got = f"{n_labelled:,} labels of {counted(n_rows, 'row')}"
             raise DataError(f"late labels must be of rows that were counted before, got {got}.")
         return replace(self, state=self.state.add(counts))
-
-    def _check(self, decisions: Decisions) -> None:
-        """Refuse decisions that this cascade cannot have made."""
-        rule, classes = "decisions must be of the cascade that is monitored", self.cascade.classes
-        if unknown := unknown_labels(decisions.guesses[decisions.accepted], classes):
-            known = classes.tolist()
-            raise DataError(f"{rule}, whose classes are {known}, got the label {unknown[0]!r}.")
-        if len(self.cascade.stages.prices):
-            return  # rows may cost any amount
-        exits = self.exit_costs
-        far = np.abs(decisions.cost[:, None] - exits).min(axis=1) > _SAME_COST * exits[-1]
-        if far.any():
-            cost, costs = decisions.cost[far][0], ", ".join(f"{one:g}" for one in exits)
-            raise DataError(f"{rule}, where rows cost {costs}, got a cost of {cost:g}.")
 
     def save(self, path: PathLike) -> None:
         """Write the monitor to a JSON file; a failure leaves the file as it was."""

@@ -11,11 +11,8 @@ import numpy as np
 from emsco._base.arrays import locked_copy
 from emsco._base.digests import fingerprint
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco.costs import FeatureCosts
 from emsco.costs.prices import StagePrices
 from emsco.data.encoding import Encoding
-from emsco.designs.design import Design
-from emsco.designs.thresholds import MinConfidence
 from emsco.models.stage_models import Judgement, StageModels
 
 
@@ -60,42 +57,6 @@ class Stages:
     prices: StagePrices
     delays: tuple[float, ...] = ()
     label_costs: FloatArray | None = None
-
-    @classmethod
-    def from_design(
-        cls,
-        design: Design,
-        costs: FeatureCosts,
-        classes: AnyArray,
-        min_confidence: MinConfidence,
-        encoding: Encoding,
-        models: StageModels,
-        label_costs: FloatArray | None = None,
-    ) -> Stages:
-        """Prepare the stages of a design and their models."""
-        waits = costs.waits_after_stages(design.subsets()) if costs.has_delays else np.zeros(0)
-        return cls(
-            buys=design.buys,
-            columns=tuple(
-                tuple(column for name in bought for column in encoding.needs(name))
-                for bought in design.buys
-            ),
-            inputs=tuple(tuple(encoding.places(bought)) for bought in design.buys),
-            costs=tuple(costs.after_stages(design.subsets()).tolist()),
-            classes=classes,
-            labels=tuple(classes.tolist()),
-            thresholds=design.thresholds_of_stages(min_confidence, classes),
-            encoding=encoding,
-            models=models,
-            prices=StagePrices.from_stages(
-                costs.prices,
-                usual=dict(zip(costs.names, costs.costs.tolist(), strict=True)),
-                buys=design.buys,
-                fixed=costs.fixed().after_stages(design.subsets()),
-            ),
-            delays=tuple(waits.tolist()),
-            label_costs=label_costs,
-        )
 
     def __len__(self) -> int:
         """Number of stages."""

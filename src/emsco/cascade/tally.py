@@ -81,12 +81,16 @@ class Tally:
         by: Keys | None = None,
     ) -> None:
         """Add a part of the rows."""
-        numbers = None if groups is None else self._numbers(groups)
+        numbers = None  # of each row's group, the same in all parts
+        if groups is not None:
+            known = [self._groups.setdefault(one, len(self._groups)) for one in groups.values]
+            numbers = np.array(known, dtype=np.int64)[groups.codes]
         self._add(self._whole, decisions, truth, weights, numbers)
         if by is None:
             return
         self._column = by.name or _UNNAMED
-        self._check(list(dict.fromkeys([*self._by, *by.values])))
+        what = "by" if self._column == _UNNAMED else f"column {self._column!r}"
+        check_by(self._values(list(dict.fromkeys([*self._by, *by.values]))), what)
         order = np.argsort(by.codes, kind="stable")
         ends = np.cumsum(np.bincount(by.codes, minlength=len(by.values)))
         for value, which in zip(by.values, np.split(order, ends[:-1]), strict=True):
@@ -116,16 +120,6 @@ class Tally:
 
     def _values(self, read: list[Any]) -> list[Any]:
         return without_text(read) if self.by_text else read
-
-    def _check(self, read: list[Any]) -> None:
-        what = "by" if self._column == _UNNAMED else f"column {self._column!r}"
-        check_by(self._values(read), what)
-
-    def _numbers(self, groups: Keys) -> IntArray:
-        """Return the number of each row's group, the same in all parts."""
-        known = self._groups
-        numbers = [known.setdefault(value, len(known)) for value in groups.values]
-        return np.array(numbers, dtype=np.int64)[groups.codes]
 
     def _add(
         self,

@@ -37,7 +37,7 @@ from emsco.front.assessment import Assessor
 from emsco.front.economical import Simplifier, economical_of
 from emsco.front.expected import OptimismCorrection
 from emsco.front.history import Generation, history_of
-from emsco.front.ties import NamedDesigns
+from emsco.front.point import NamedDesigns
 from emsco.models.backends import CPU
 from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe

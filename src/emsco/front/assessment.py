@@ -12,14 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from emsco._base.typing import AnyArray, FloatArray, Report, StageArray
+from emsco._base.typing import AnyArray, Report, StageArray
 from emsco._base.workers import batched
 from emsco.costs import FeatureCosts
 from emsco.designs.constraints import Blocks
 from emsco.designs.design import Design
-from emsco.front.point import ParetoPoint
+from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.front.references import Reference, references_of
-from emsco.front.ties import NamedDesigns
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scored_rows import RowOutcomes, ScoredRows
 from emsco.stats.by_class import CHANCE, ByClass
@@ -104,6 +103,7 @@ class Assessor:
         """
         assessed: list[ParetoPoint] = []
         listed: list[Figures] = []
+        margins = _MARGINS * (1.0, 1.0, self.costs.total)
         measured = zip(points, designs, self.rows.outcomes(designs), strict=True)
         _ = self.everything  # once, before threads ask for it
 
@@ -117,7 +117,7 @@ class Assessor:
         workers = self.rows.workers
         for few in batched(measured, 2 * workers.n_jobs):
             for point, figures in workers.map(measure, few):
-                is_new = self._is_new(figures, listed)
+                is_new = all(figures.beats(one, CHANCE, margins) for one in reversed(listed))
                 if is_new:
                     listed.append(figures)
                 assessed.append(replace(point, shortlisted=is_new))
@@ -134,31 +134,19 @@ class Assessor:
             return
         scores = self.evaluator.score(designs)
         for i, outcomes in enumerate(self.rows.outcomes(designs)):
-            if scores.feasible[i] and self._is_steady(outcomes, int(scores.correct[i])):
-                design = self._design(designs[i])
-                point = ParetoPoint.from_scores(design, scores, i, per_row=self.evaluator.per_row)
-                figures = self._figures(designs[i], outcomes)
-                yield JudgedDesign(
-                    self._with_results(point, outcomes, figures),
-                    designs[i],
-                    figures.minus(start).shortfall,
-                )
+            # A bank that refuses the threshold of a stage has not counted all correct rows.
+            n_correct = int(self.rows.units @ (outcomes.given == self.rows.truth))
+            if not scores.feasible[i] or n_correct != int(scores.correct[i]):
+                continue
+            design = self._design(designs[i])
+            point = ParetoPoint.from_scores(design, scores, i, per_row=self.evaluator.per_row)
+            figures = self._figures(designs[i], outcomes)
+            point = self._with_results(point, outcomes, figures)
+            yield JudgedDesign(point, designs[i], figures.minus(start).shortfall)
 
     def figures_of(self, design: StageArray) -> Figures:
         """Measure the figures of one design over blocks, row by row."""
         return self._figures(design, next(self.rows.outcomes(design[None])))
-
-    @property
-    def can_buy_everything(self) -> bool:
-        """Whether the limits allow to buy everything at once."""
-        return bool(self.evaluator.score(self.all_at_once[None]).feasible[0])
-
-    def _is_steady(self, outcomes: RowOutcomes, correct: int) -> bool:
-        """Whether the bank has counted the correct rows that there are.
-
-        If not, it has refused the threshold of a stage.
-        """
-        return int(self.rows.units @ (outcomes.given == self.rows.truth)) == correct
 
     def _with_results(
         self, point: ParetoPoint, outcomes: RowOutcomes, figures: Figures
@@ -184,30 +172,16 @@ class Assessor:
             shortlisted=True,
         )
 
-    def _is_new(self, figures: Figures, listed: list[Figures]) -> bool:
-        """Whether a design is better than each that is listed in something, beyond noise."""
-        margins = _MARGINS * (1.0, 1.0, self.costs.total)
-        return all(figures.beats(one, CHANCE, margins) for one in reversed(listed))
-
     def _figures(self, design: StageArray, outcomes: RowOutcomes) -> Figures:
-        rows = self.rows
+        rows, given = self.rows, outcomes.given
+        # Cost of a row after each stage, without what it pays by its own prices.
+        paid = self.costs.fixed().after_stages(self._design(design).subsets())
         if rows.are_alike:
             return CodedFigures.measure(
-                rows.truth,
-                outcomes.given,
-                outcomes.stage,
-                outcomes.confidence,
-                self._paid(design),
-                rows.n_classes,
+                rows.truth, given, outcomes.stage, outcomes.confidence, paid, rows.n_classes
             )
-        cost = rows.costs(design, outcomes, self._paid(design))
-        return RowFigures.measure(
-            rows.truth, outcomes.given, cost, rows.weights, rows.rows, rows.n_classes
-        )
-
-    def _paid(self, design: StageArray) -> FloatArray:
-        """Cost of a row after each stage, without what it pays by its own prices."""
-        return self.costs.fixed().after_stages(self._design(design).subsets())
+        cost = rows.costs(design, outcomes, paid)
+        return RowFigures.measure(rows.truth, given, cost, rows.weights, rows.rows, rows.n_classes)
 
     @cached_property
     def _everything_outcomes(self) -> RowOutcomes:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from emsco._base.text import whole
-from emsco.errors import DeploymentWarning, Hint, Part, Remedy
+from emsco.errors import DeploymentWarning, Hint, Remedy
 from emsco.front.economical import is_good_enough
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
+from emsco.stats.by_class import ByClass
 
 _MOST = 0.5  # of a class
 _NEXT_TO_NONE = 0.05  # of the rows
@@ -36,35 +39,61 @@ def doubts_about(
     weighted : bool
         Whether stage models were fitted with class weights, which shift confidence on purpose.
     """
-    references = front.references
-    if point.by_class is None or not references:
+    by_class, references = point.by_class, front.references
+    if by_class is None or not references:
         return ()
     if point.coverage < _NEXT_TO_NONE:
-        # If no design labels a row, the search has said so already.
-        return (_silent(point, name),) if any(one.coverage for one in front.points) else ()
+        if not any(one.coverage for one in front.points):
+            return ()  # the search has said so already
+        answered = whole(sum(point.exits) / point.times_scored)
+        n_rows = whole(point.n_rows / point.times_scored)
+        return (
+            DeploymentWarning(
+                f"{name} labels {answered} of the {n_rows} scored rows, at a cost of "
+                f"{point.cost:.4g} a row. At this confidence its models hardly tell the classes "
+                "apart: add rows or features, or try another model."
+            ),
+        )
     if not point.is_informative:
-        return (_uninformative(point, references, name),)
-    doubts = [_rarely_found(point, references, name, weighted=weighted)]
-    if not weighted:
-        doubts.append(_overconfident(point))
-    return tuple(one for one in doubts if one is not None)
-
-
-def _silent(point: ParetoPoint, name: str) -> DeploymentWarning:
-    answered = sum(point.exits) / point.times_scored
-    few = f"{whole(answered)} of the {whole(point.n_rows / point.times_scored)} scored rows"
-    return DeploymentWarning(
-        f"{name} labels {few}, at a cost of {point.cost:.4g} a row. At this confidence its models "
-        "hardly tell the classes apart: add rows or features, or try another model."
-    )
+        return (_uninformative(point, by_class, references, name),)
+    doubts = []
+    # Name the class of which the smallest share is found, if that is less than half.
+    rows, recall = by_class.rows, by_class.recall
+    worst = min(np.flatnonzero(rows > 0).tolist(), key=lambda i: float(recall[i]))
+    if recall[worst] < _MOST:
+        best = max(float(one.by_class.recall[worst]) for one in references[1:])
+        is_rare = not weighted and worst != int(rows.argmax())
+        doubts.append(
+            DeploymentWarning(
+                f"{name} finds {recall[worst]:.0%} of the {whole(rows[worst])} scored rows of "
+                f"class {by_class.labels[worst]!r}, mislabels "
+                f"{float(by_class.coverage[worst] - recall[worst]):.0%} and rejects "
+                f"{1 - by_class.coverage[worst]:.0%}. Buying every feature for every row finds "
+                f"{best:.0%}.",
+                *((" ", Hint(Remedy.RARE_CLASS), ".") if is_rare else ()),
+            )
+        )
+    stages, confidence = point.overconfident, point.exit_confidence
+    if stages and confidence and not weighted:
+        j = stages[0] - 1
+        accuracy = point.correct_exits[j] / point.exits[j]
+        doubts.append(
+            DeploymentWarning(
+                f"stage {stages[0]} is on average {confidence[j]:.1%} sure of its labels, but "
+                f"{accuracy:.1%} of them are correct; ",
+                Hint(Remedy.CALIBRATE),
+                ".",
+            )
+        )
+    return tuple(doubts)
 
 
 def _uninformative(
-    point: ParetoPoint, references: Sequence[Reference], name: str
+    point: ParetoPoint, by_class: ByClass, references: Sequence[Reference], name: str
 ) -> DeploymentWarning:
     commonest, *everything = references
     # The accuracy of the point may be the balanced one, which no share of rows compares with.
-    accuracy = 0.0 if point.by_class is None else point.by_class.accuracy
+    accuracy = by_class.accuracy
     # Of few labels, more may be correct by chance.
     than = "which may be no better" if accuracy > commonest.accuracy else "no better"
     said = (
@@ -74,52 +103,8 @@ def _uninformative(
     is_possible = any(one.by_class.beats_commonest for one in everything)
     if is_possible and not (point.is_simplified or is_good_enough(point)):
         return DeploymentWarning(said, Hint(Remedy.ECONOMICAL), ".")
-    either = (
-        "hardly better, so these features and models hardly"
-        if is_possible
-        else ("no better either, so these features and models cannot")
-    )
+    either, can = ("hardly better", "hardly") if is_possible else ("no better either", "cannot")
     return DeploymentWarning(
-        said,
-        f"buying everything is {either} tell the classes apart. Add rows or features, or try "
-        "another model.",
-    )
-
-
-def _rarely_found(
-    point: ParetoPoint, references: Sequence[Reference], name: str, *, weighted: bool
-) -> DeploymentWarning | None:
-    """Name the class of which the smallest share is found, if that is less than half."""
-    by_class = point.by_class
-    if by_class is None:
-        raise AssertionError("the caller has checked that")
-    rows, recall = by_class.rows, by_class.recall
-    there = [i for i in range(len(rows)) if rows[i] > 0]
-    worst = min(there, key=lambda i: float(recall[i]))
-    if recall[worst] >= _MOST:
-        return None
-    best = max(float(one.by_class.recall[worst]) for one in references[1:])
-    others: tuple[Part, ...] = (f"Buying every feature for every row finds {best:.0%}.",)
-    if not weighted and worst != int(rows.argmax()):
-        others = (*others, " ", Hint(Remedy.RARE_CLASS), ".")
-    mislabelled = float(by_class.coverage[worst] - recall[worst])
-    return DeploymentWarning(
-        f"{name} finds {recall[worst]:.0%} of the {whole(rows[worst])} scored rows of "
-        f"class {by_class.labels[worst]!r}, mislabels {mislabelled:.0%} and rejects "
-        f"{1 - by_class.coverage[worst]:.0%}. ",
-        *others,
-    )
-
-
-def _overconfident(point: ParetoPoint) -> DeploymentWarning | None:
-    stages = point.overconfident
-    if not stages or point.exit_confidence is None:
-        return None
-    j = stages[0] - 1
-    accuracy = point.correct_exits[j] / point.exits[j]
-    return DeploymentWarning(
-        f"stage {stages[0]} is on average {point.exit_confidence[j]:.1%} sure of its labels, but "
-        f"{accuracy:.1%} of them are correct; ",
-        Hint(Remedy.CALIBRATE),
-        ".",
+        f"{said}buying everything is {either}, so these features and models {can} tell the classes "
+        "apart. Add rows or features, or try another model."
     )

@@ -131,9 +131,10 @@ class Simplifier:
         place = economical_of(points, self.assessor.costs.total)
         starts = [designs[place]]
         if not is_good_enough(points[place]):
-            if not self.assessor.can_buy_everything:
+            at_once = self.assessor.all_at_once
+            if not self.assessor.evaluator.score(at_once[None]).feasible[0]:
                 return None  # within the limits, nothing may be lost on top
-            starts = [self.assessor.all_at_once]
+            starts = [at_once]
             if not self.is_over() and (like := self._like_everything(scored)) is not None:
                 starts.append(like)
         simpler = [one for start in starts if (one := self._simpler(start)) is not None]
@@ -185,32 +186,12 @@ class Simplifier:
         judges designs spread evenly over the costs, and the next look those below the cheapest
         that is as good.
         """
-        near = self._near_everything(scored)
-        n_rows = len(self.assessor.rows.truth)
-        n_judged = int(np.clip(_JUDGED_CELLS // n_rows, _FEWEST_JUDGED, _MOST_JUDGED))
-        best = None
-        for _ in range(_LOOKS):
-            if not len(near):
-                break
-            places = np.unique(np.linspace(0, len(near) - 1, n_judged).astype(np.int64))
-            judged = self.assessor.judged(near[places], self.assessor.everything)
-            cheapest = next((one.genes for one in judged if _is_as_good(one.point)), None)
-            if cheapest is None:
-                break
-            best = cheapest
-            near = near[: int(np.flatnonzero((near == best).all(axis=1))[0])]
-        return best
-
-    def _near_everything(self, scored: StageArray) -> StageArray:
-        """Designs near buying everything in coverage and accuracy, the cheapest first.
-
-        Their stages are those of designs that a search has `scored`; all stages before the last
-        have one threshold, and the last has that of buying everything.
-        """
         evaluator, grid = self.assessor.evaluator, self.assessor.evaluator.grid
+        n_rows = len(self.assessor.rows.truth)
+        # Designs near buying everything in coverage and accuracy, the cheapest first. All stages
+        # before the last have one threshold, and the last has that of buying everything.
         everything = evaluator.score(self.assessor.all_at_once[None])
         stages = np.unique(stages_of(scored), axis=0)
-        n_rows = len(self.assessor.rows.truth)
         n_tried = int(np.clip(_SCORED_CELLS // n_rows, _FEWEST_SCORED, _MOST_SCORED))
         stages = np.random.default_rng(0).permutation(stages)[:n_tried]
         tried = np.concatenate([grid.complete(stages, early) for early in grid.early])
@@ -219,17 +200,21 @@ class Simplifier:
         is_near = scores.feasible & (scores.cost < everything.cost[0])
         is_near &= scores.errors_behind(everything) <= 1  # a cheap sieve before rows are judged
         near: StageArray = tried[is_near][np.argsort(scores.cost[is_near], kind="stable")]
-        return near
 
-
-def _is_as_good(point: ParetoPoint) -> bool:
-    """Whether a point falls behind buying everything in nothing.
-
-    Of so many designs that are tried, one is half a standard error better by luck: the tolerance of
-    `is_good_enough` would let it pass.
-    """
-    versus = point.versus_everything
-    return versus is not None and versus.shortfall <= 0 and point.is_informative
+        n_judged = int(np.clip(_JUDGED_CELLS // n_rows, _FEWEST_JUDGED, _MOST_JUDGED))
+        best = None
+        for _ in range(_LOOKS):
+            if not len(near):
+                break
+            places = np.unique(np.linspace(0, len(near) - 1, n_judged).astype(np.int64))
+            judged = self.assessor.judged(near[places], self.assessor.everything)
+            # Of so many designs, one is half a standard error better by luck, so none is tolerated.
+            good = (one for one in judged if one.shortfall <= 0 and one.point.is_informative)
+            if (cheapest := next(good, None)) is None:
+                break
+            best = cheapest.genes
+            near = near[: int(np.flatnonzero((near == best).all(axis=1))[0])]
+        return best
 
 
 def _variants(

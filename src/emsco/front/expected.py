@@ -213,9 +213,25 @@ class ChoiceRules:
         `prefer` deploys by a rule that cannot be followed is left out. Costs of errors are
         followed by `cheapest`.
         """
+        from moocore import is_nondominated
+
+        # The simplest design whose score is at most a standard error below the best. The error is
+        # that of the best expected point of the front.
+        expected = [point.expected for point in front if point.expected is not None]
+        balanced = [one.balanced(self.total_cost or 1.0) for one in expected]
+        _, error = max(balanced, key=lambda score: score[0])
+        near = self._scores >= self._scores.max(axis=1, keepdims=True) - error
+        simple: IntArray = np.where(near, self.sizes, len(self.sizes)).argmin(axis=1)
+        # The knee of the designs that no other beats.
+        knees = []
+        for coverage, accuracy, cost in zip(*self._inside, strict=True):
+            objectives = np.column_stack([coverage, accuracy, -cost])
+            unbeaten = np.flatnonzero(is_nondominated(objectives, maximise=True))
+            knee = knee_of(coverage[unbeaten], accuracy[unbeaten], cost[unbeaten])
+            knees.append(unbeaten[knee])
         choices = {
-            front.position(front.one_standard_error()): self._simple(front),
-            front.position(front.knee()): self._knees(),
+            front.position(front.one_standard_error()): simple,
+            front.position(front.knee()): np.array(knees),
             front.position(front.balanced()): self._balanced({}),
         }
         if prefer is None or prefer in _NAMED or given_error_costs(prefer):
@@ -254,7 +270,7 @@ class ChoiceRules:
         coverage, accuracy, cost = (one[0].astype(np.float64) for one in figures)
         return coverage, accuracy, cost
 
-    @property
+    @cached_property
     def _scores(self) -> FloatArray:
         scores: FloatArray = balanced_length(*self._inside, self.total_cost or 1.0)
         return scores
@@ -276,31 +292,6 @@ class ChoiceRules:
             / (self.total_cost or 1.0)
         )
         return beyond
-
-    def _simple(self, front: ParetoFront) -> IntArray:
-        """Choose the simplest design whose score is at most a standard error below the best.
-
-        The error is that of the best expected point of the front.
-        """
-        expected = [point.expected for point in front if point.expected is not None]
-        _, error = max(
-            (one.balanced(self.total_cost or 1.0) for one in expected), key=lambda score: score[0]
-        )
-        scores = self._scores
-        near = scores >= scores.max(axis=1, keepdims=True) - error
-        chosen: IntArray = np.where(near, self.sizes, len(self.sizes)).argmin(axis=1)
-        return chosen
-
-    def _knees(self) -> IntArray:
-        """Choose the knee of the designs that no other beats."""
-        from moocore import is_nondominated
-
-        knees = []
-        for coverage, accuracy, cost in zip(*self._inside, strict=True):
-            objectives = np.column_stack([coverage, accuracy, -cost])
-            front = np.flatnonzero(is_nondominated(objectives, maximise=True))
-            knees.append(front[knee_of(coverage[front], accuracy[front], cost[front])])
-        return np.array(knees)
 
 
 def sizes_of(designs: StageArray) -> IntArray:
@@ -373,7 +364,8 @@ class OptimismCorrection:
         is_over : callable, optional
             Tells when the time is over: then no more of the others are tried.
         """
-        tried = np.concatenate([designs, others[: self._n_others]])
+        n_others = max(_FEWEST_DESIGNS, int(_WORK / (self._bags.n_bags * self._n_rows)))
+        tried = np.concatenate([designs, others[:n_others]])
         figures, errors, n_tried = self._bagged(tried, len(front), report, is_over)
 
         def correct(front: ParetoFront, choices: Mapping[int, IntArray]) -> ParetoFront:
@@ -391,8 +383,15 @@ class OptimismCorrection:
 
         # Of costs of errors, the luck of the lowest total is taken off the point that has it. Then
         # another point may have the lowest total, so this is repeated until it has been corrected.
-        choice, done = _cheapest_choice(front, prefer, rules), set[int]()
-        while choice is not None and (i := front.position(front.find(prefer))) not in done:
+        parts = [point.by_class for point in front if point.by_class is not None]
+        if not isinstance(prefer, dict) or not parts:
+            return front
+        limits = limits_in(prefer)
+        costs = error_costs_of(prefer, parts[0].labels, may_reject=False)
+        if costs is None or _UNFOLLOWED & limits.keys() or not front.within(**limits):
+            return front
+        choice, done = rules.cheapest(costs, limits, ByClass.joined(parts)), set[int]()
+        while (i := front.position(front.find(prefer))) not in done:
             done.add(i)
             front = correct(front, {i: choice})
         return front
@@ -409,7 +408,7 @@ class OptimismCorrection:
         When the time is over, designs beyond the points are left out.
         """
         figures, errors = BagFigures(self._bags, self.evaluator.metric != "accuracy"), []
-        places = np.argsort(self._bags.order)[self._unit]
+        places, weights = np.argsort(self._bags.order)[self._unit], self._weights[self._bags.order]
         at_once = int(np.clip(_CELLS / len(self.rows.truth), 1, _AT_ONCE))
         for part in slices(len(tried), at_once):
             if part.start >= n_points and is_over is not None and is_over():
@@ -418,9 +417,8 @@ class OptimismCorrection:
             paid = self.evaluator.costs_after(tried[part])
             answered, correct, spent = self.rows.shares(tried[part], paid, places)
             figures.add(answered, correct, spent)
-            _ = self._sorted_weights  # once, before threads ask for it
             points = range(max(0, min(n_points - part.start, len(spent))))
-            measure = partial(self._errors, answered, correct, spent)
+            measure = partial(self._errors, weights, answered, correct, spent)
             errors += self.rows.workers.map(measure, points)
             if report:
                 report(min(part.stop, len(tried)), len(tried))
@@ -463,27 +461,23 @@ class OptimismCorrection:
         return weights
 
     @cached_property
-    def _sorted_weights(self) -> FloatArray:
-        """Weight of each unit, in the order of the bags."""
-        weights: FloatArray = self._weights[self._bags.order]
-        return weights
-
-    @cached_property
     def _bags(self) -> Bags:
         n_bags = int(np.clip(_BAGGED_ROWS // self._n_rows, _FEWEST_BAGS, self.max_bags))
         rng = np.random.default_rng(self._n_rows)
         return Bags.draw(self._truth, self._weights, self.groups, n_bags, self.rows.n_classes, rng)
 
-    @property
-    def _n_others(self) -> int:
-        work = self._bags.n_bags * self._n_rows
-        return max(_FEWEST_DESIGNS, int(_WORK / work))
-
     def _errors(
-        self, answered: SingleArray, correct: SingleArray, spent: SingleArray, i: int
+        self,
+        weights: FloatArray,
+        answered: SingleArray,
+        correct: SingleArray,
+        spent: SingleArray,
+        i: int,
     ) -> FloatArray:
-        """Standard errors of coverage, accuracy and cost of one design, as `BagFigures.add`."""
-        weights = self._sorted_weights
+        """Standard errors of coverage, accuracy and cost of one design, as `BagFigures.add`.
+
+        Weights are those of the units, in the order of the bags.
+        """
         n_answered, n_correct = answered[i] * weights, correct[i] * weights
         coverage = self._error(n_answered, weights)
         cost = self._error(spent[i] * weights, weights)
@@ -504,19 +498,6 @@ class OptimismCorrection:
         of_part = float(part @ part)
         squares = of_part - 2 * ratio * float(part @ whole) + ratio**2 * float(whole @ whole)
         return float(np.sqrt(squares)) / total if squares > _ROUNDING * of_part else 0.0
-
-
-def _cheapest_choice(
-    front: ParetoFront, prefer: Preference | None, rules: ChoiceRules
-) -> IntArray | None:
-    """Return the design with the lowest total in each bag; None if `prefer` has no costs."""
-    parts = [point.by_class for point in front if point.by_class is not None]
-    if not isinstance(prefer, dict) or not parts:
-        return None
-    costs, limits = error_costs_of(prefer, parts[0].labels, may_reject=False), limits_in(prefer)
-    if costs is None or _UNFOLLOWED & limits.keys() or not front.within(**limits):
-        return None
-    return rules.cheapest(costs, limits, ByClass.joined(parts))
 
 
 def _expected(point: ParetoPoint, luck: FloatArray, errors: FloatArray, n_rows: int) -> Expected:

@@ -20,7 +20,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
 from emsco.front.point import ParetoPoint
-from emsco.front.references import Reference, references_from_dicts
+from emsco.front.references import KINDS, Reference
 from emsco.models.stage_models import StageModels
 
 if TYPE_CHECKING:
@@ -81,11 +81,16 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
             evaluations.append(Evaluation.from_dict(seen, design.buys, shared.classes))
             _check_seen(seen, evaluations[-1], paid)
     _check_points(fields, points, evaluations)
+    everything: StageModels | None = None  # the model that sees every feature, if there is one
+    if fields.items("everything"):
+        design, everything = stages_from_dicts(fields, shared, "everything")
+        if design != Design.everything(shared.costs.names):
+            fields.refuse("everything", "one stage that buys all features", str(design))
     models = FrontModels(
         shared.classes,
         shared.encoding,
         StoredModels(shared, tuple(model_numbers)),
-        _everything(fields, shared),
+        everything,
     )
     has_searched = fields.values.get("searched") is not None  # older files have none
     return {
@@ -101,25 +106,29 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _everything(fields: Fields, shared: Shared) -> StageModels | None:
-    """Read the model that sees every feature, if there is one."""
-    if not fields.items("everything"):
-        return None
-    design, models = stages_from_dicts(fields, shared, "everything")
-    if design != Design.everything(shared.costs.names):
-        fields.refuse("everything", "one stage that buys all features", str(design))
-    return models
-
-
 def _references(
     fields: Fields, labels: Sequence[object], costs: FeatureCosts
 ) -> dict[str, tuple[Reference, ...]]:
     """Read the references on scored and on test rows, which need the model of everything."""
-    names = ("references", "seen_references")
-    references = {name: references_from_dicts(fields, name, labels) for name in names}
-    for name, known in references.items():
-        for one, written in zip(known, fields.many_fields(name) if known else (), strict=True):
-            _check_reference(written, one, costs)
+    references: dict[str, tuple[Reference, ...]] = {}
+    paid = _paid_after_stages(Design.everything(costs.names), costs)
+    for name in ("references", "seen_references"):
+        written = fields.many_fields(name) if fields.items(name) else []
+        if len(written) not in (0, len(KINDS)):
+            fields.refuse(name, f"{len(KINDS)} references or none", f"{len(written)}")
+        known = []
+        for one, kind in zip(written, KINDS, strict=False):
+            reference = Reference.from_dict(one, kind, labels)
+            by_class = reference.by_class
+            n_rows, answered = float(by_class.rows.sum()), float(by_class.answered.sum())
+            _check(one, "coverage", reference.coverage, answered / (n_rows or 1))
+            _check(one, "accuracy", reference.accuracy, by_class.accuracy)
+            if kind == "commonest":
+                _check(one, "cost", reference.cost, 0.0)
+            elif paid is not None:
+                _check(one, "cost", reference.cost, float(paid[-1]))
+            known.append(reference)
+        references[name] = tuple(known)
     if any(references.values()) and not fields.items("everything"):
         fields.refuse("everything", "a stage, since there are references", [])
     if references["seen_references"] and not references["references"]:
@@ -193,19 +202,6 @@ def _check_seen(fields: Fields, seen: Evaluation, paid: FloatArray | None) -> No
                 fields.refuse("exits", f"at the costs of the design, {cost:g} here", report.cost)
         spent = math.fsum(report.n_rows * report.cost for report in seen.exits)
         _check(fields, "cost", seen.cost, spent / (seen.n_rows or 1))
-
-
-def _check_reference(fields: Fields, reference: Reference, costs: FeatureCosts) -> None:
-    """Check the figures of a reference against its counts by class."""
-    by_class = reference.by_class
-    n_rows, answered = float(by_class.rows.sum()), float(by_class.answered.sum())
-    _check(fields, "coverage", reference.coverage, answered / (n_rows or 1))
-    _check(fields, "accuracy", reference.accuracy, by_class.accuracy)
-    paid = _paid_after_stages(Design.everything(costs.names), costs)
-    if reference.kind == "commonest":
-        _check(fields, "cost", reference.cost, 0.0)
-    elif paid is not None:
-        _check(fields, "cost", reference.cost, float(paid[-1]))
 
 
 def _paid_after_stages(design: Design, costs: FeatureCosts) -> FloatArray | None:

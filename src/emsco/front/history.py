@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from emsco.designs.constraints import Blocks
 from emsco.front import ParetoPoint
-from emsco.front.ties import NamedDesigns
+from emsco.front.point import NamedDesigns
 from emsco.plotting.convergence import Convergence
 from emsco.search.loop import SearchResult
 

@@ -26,17 +26,15 @@ from emsco.errors import FileError, NoSuchDesign, ParameterError
 from emsco.front.certificate import Certificate, CertificatePlan, certify, plan_certificate
 from emsco.front.format import front_from_dict, front_to_dict
 from emsco.front.pictures import cascade_picture, flow_of, front_picture
-from emsco.front.point import ParetoPoint
+from emsco.front.point import NamedDesigns, NamedTies, ParetoPoint
 from emsco.front.references import Reference, measure_references
 from emsco.front.rules import (
     PointLimits,
-    cheapest_of,
     check_preference,
     check_rule,
     choose,
 )
 from emsco.front.tables import front_columns, front_html, front_text
-from emsco.front.ties import NamedDesigns, NamedTies
 from emsco.models.stage_models import StageModels
 from emsco.plotting.figures import COLUMN
 from emsco.plotting.flow import Flow
@@ -112,11 +110,12 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     def __post_init__(self) -> None:
         """Tell the points how long a row has waited after each of their stages."""
         if self.costs.has_delays:
-            object.__setattr__(self, "points", tuple(map(self._with_delays, self.points)))
-
-    def _with_delays(self, point: ParetoPoint) -> ParetoPoint:
-        delays = tuple(self.costs.waits_after_stages(point.design.subsets()).tolist())
-        return point if point.stage_delays == delays else replace(point, stage_delays=delays)
+            points = []
+            for point in self.points:
+                delays = tuple(self.costs.waits_after_stages(point.design.subsets()).tolist())
+                is_told = point.stage_delays == delays
+                points.append(point if is_told else replace(point, stage_delays=delays))
+            object.__setattr__(self, "points", tuple(points))
 
     @classmethod
     def from_scores(
@@ -308,7 +307,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         costs = self.error_costs(error_cost, reject_cost)
         rule = check_rule(rule, has_error_costs=costs is not None)
         if costs is not None:
-            return self[within[cheapest_of([self[i] for i in within], costs)]]
+            points = [self[i] for i in within]
+            return min(points, key=lambda point: (point.total_with(costs).value, point.size))
         if rule == "balanced":
             return self[self.best_first(within)[0]]
         return self[self.choose_among(rule, within)]

@@ -1,8 +1,8 @@
-"""A point of a front: one design and its scored figures."""
+"""A point of a front, one design and its scored figures, and the designs that tie with it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import mul
 from typing import Any, Self
@@ -10,10 +10,12 @@ from typing import Any, Self
 from emsco._base.documents import Fields
 from emsco._base.objectives import Expected, Interval, Objectives, objectives_from_dict
 from emsco._base.text import counted
-from emsco._base.typing import IntArray
+from emsco._base.typing import AnyArray, IntArray, StageArray
 from emsco.cascade import Evaluation
+from emsco.designs.chromosomes import stages_of
 from emsco.designs.design import Design
-from emsco.designs.thresholds import plain
+from emsco.designs.thresholds import ThresholdGrid, plain
+from emsco.scoring.pareto import TieSource
 from emsco.scoring.scores import Scores
 from emsco.stats.by_class import ByClass, is_beyond
 from emsco.stats.differences import Comparison
@@ -128,6 +130,19 @@ class ParetoPoint(Objectives):
             for correct_exits, exits in zip(counts["correct_exits"], counts["exits"], strict=True)
         ):
             figures.refuse("correct_exits", "at most the exits", list(counts["correct_exits"]))
+        assessment: dict[
+            str, Any
+        ] = {}  # what row-by-row assessment added to the point, if anything
+        if figures.get("by_class") is not None:
+            versus = figures.fields("versus_everything")
+            confidence = figures.numbers("exit_confidence", design.n_stages, 0, 1)
+            assessment = {
+                "versus_everything": Comparison.from_dict(versus, len(labels)),
+                "exit_confidence": tuple(confidence.tolist()),
+                "by_class": ByClass.from_dict(figures, "by_class", labels),
+            }
+            if figures.values.get("expected") is not None:
+                assessment["expected"] = Expected.from_dict(figures.fields("expected"))
         return cls(
             design=design,
             **asdict(objectives_from_dict(figures)),
@@ -136,7 +151,7 @@ class ParetoPoint(Objectives):
             exits=counts["exits"],
             correct_exits=counts["correct_exits"],
             metric=metric,
-            **_assessment(figures, design.n_stages, labels),
+            **assessment,
             shortlisted=figures.flag("shortlisted"),
             is_simplified=figures.flag("is_simplified"),
         )
@@ -304,18 +319,15 @@ class ParetoPoint(Objectives):
 
     def figures(self) -> dict[str, Any]:
         """Return all fields except the design for a reader: results by class have labels."""
+        delays = ("mean_delay", "worst_delay", "stage_delays") if self.stage_delays else ()
         return {
             **self.scores_to_dict(),
             "by_class": self.by_class and self.by_class.to_dict(),
             "expected": self.expected and self.expected.to_dict(),
             "is_informative": self.is_informative,
             "overconfident": list(self.overconfident),
-            **self._delays(),
+            **{name: getattr(self, name) for name in delays},
         }
-
-    def _delays(self) -> dict[str, Any]:
-        names = ("mean_delay", "worst_delay", "stage_delays") if self.stage_delays else ()
-        return {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the objectives, then features and counts of each stage.
@@ -343,21 +355,37 @@ class ParetoPoint(Objectives):
         )
 
 
-def _assessment(figures: Fields, n_stages: int, labels: Sequence[object]) -> dict[str, Any]:
-    """Read what row-by-row assessment added to a point, if anything."""
-    if figures.get("by_class") is None:
-        return {}
-    versus = Comparison.from_dict(figures.fields("versus_everything"), len(labels))
-    confidence = figures.numbers("exit_confidence", n_stages, 0, 1)
-    return {
-        "exit_confidence": tuple(confidence.tolist()),
-        "by_class": ByClass.from_dict(figures, "by_class", labels),
-        "versus_everything": versus,
-        "expected": _expected(figures),
-    }
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedDesigns:
+    """Turns the chromosomes of a search into designs over named features.
+
+    Attributes
+    ----------
+    names : tuple of str
+    grid : ThresholdGrid or None
+        Thresholds of the stages; None if all have the same.
+    classes : ndarray of shape (n_classes,) or None
+    """
+
+    names: tuple[str, ...]
+    grid: ThresholdGrid | None = None
+    classes: AnyArray | None = None
+
+    def __call__(self, genes: StageArray) -> Design:
+        """Return the design of one chromosome."""
+        if self.grid is None or self.grid.is_single or self.classes is None:
+            return Design(genes, self.names)
+        thresholds = self.grid.of_design(genes, self.classes)
+        return Design(stages_of(genes), self.names, thresholds)
 
 
-def _expected(figures: Fields) -> Expected | None:
-    if "expected" not in figures.values or figures.get("expected") is None:
-        return None
-    return Expected.from_dict(figures.fields("expected"))
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedTies:
+    """Lists the designs that tie with the point at a position."""
+
+    source: TieSource
+    named: NamedDesigns
+
+    def __call__(self, position: int) -> Iterator[Design]:
+        """Iterate over the designs, the simplest first."""
+        return map(self.named, self.source(position))

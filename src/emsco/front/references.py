@@ -20,7 +20,7 @@ from emsco.data.weights import check_weights
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, Total
 
-_KINDS = ("commonest", "everything", "answered")
+KINDS = ("commonest", "everything", "answered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,22 +137,18 @@ def references_from_decisions(
 ) -> tuple[Reference, ...]:
     """Measure all references on rows that the cascade that buys everything has decided."""
     labels = everything.classes.tolist()
+    cost = everything.stages.costs[-1]
+    if len(everything.stages.prices) and len(decisions):  # rows have prices of their own
+        cost = float(np.average(decisions.cost, weights=weights))
     return references_of(
         labels,
         positions_of(truth, everything.classes),
         positions_of(decisions.guesses, everything.classes),
         decisions.accepted,
         labels.index(commonest),
-        _mean_cost(everything, decisions, weights),
+        cost,
         weights,
     )
-
-
-def _mean_cost(everything: Cascade, decisions: Decisions, weights: FloatArray | None) -> float:
-    """Return what a row pays for everything; on average, if rows have prices of their own."""
-    if not len(everything.stages.prices) or not len(decisions):
-        return everything.stages.costs[-1]
-    return float(np.average(decisions.cost, weights=weights))
 
 
 def references_of(
@@ -192,14 +188,3 @@ def references_of(
         )
         for kind, said in given.items()
     )
-
-
-def references_from_dicts(
-    fields: Fields, name: str, labels: Sequence[object]
-) -> tuple[Reference, ...]:
-    """Read all references from a file, or none."""
-    known = fields.many_fields(name) if fields.items(name) else []
-    if len(known) not in (0, len(_KINDS)):
-        fields.refuse(name, f"{len(_KINDS)} references or none", f"{len(known)}")
-    pairs = zip(known, _KINDS, strict=False)
-    return tuple(Reference.from_dict(one, kind, labels) for one, kind in pairs)

@@ -85,12 +85,6 @@ def _one_standard_error(points: Sequence[ParetoPoint], total_cost: float) -> int
     return min(informative or near, key=lambda i: points[i].size)
 
 
-def cheapest_of(points: Sequence[ParetoPoint], costs: ErrorCosts) -> int:
-    """Return the position of the point with the lowest total; if equal, the simplest."""
-    totals = [point.total_with(costs).value for point in points]
-    return min(range(len(points)), key=lambda i: (totals[i], points[i].size))
-
-
 @dataclass(frozen=True, slots=True)
 class PointLimits:
     """Limits on the scored figures of a point; None sets no limit.
@@ -190,8 +184,12 @@ class PointLimits:
             rule = "be left out for a front without results by class"
             raise refused("min_recall", rule, self.min_recall)
         labels = points[0].by_class.labels
+
+        def recall(place: int, point: ParetoPoint) -> float:
+            return 0.0 if point.by_class is None else float(point.by_class.recall[place])
+
         return criteria + [
-            _Criterion(f"recall of {labels[place]!r}", limit, partial(_recall, place))
+            _Criterion(f"recall of {labels[place]!r}", limit, partial(recall, place))
             for place, limit in self.places(labels)
         ]
 
@@ -240,12 +238,6 @@ class _Criterion(NamedTuple):
         return f"{self.title} at least {self.limit:g} (the best: {max(figures):.4g})"
 
 
-def _recall(place: int, point: ParetoPoint) -> float:
-    if point.by_class is None:
-        raise AssertionError("all points have results by class, or none")
-    return float(point.by_class.recall[place])
-
-
 def check_preference(
     rule: object, classes: Sequence[object] | None = None, *, may_reject: bool = True
 ) -> None:
@@ -292,24 +284,6 @@ def error_costs_of(
     )
 
 
-def label_costs_of(*rules: object) -> Any:
-    """Return the cost of an error that the first of some preferences with costs has."""
-    for rule in rules:
-        if given := given_error_costs(rule):
-            return given.get("error_cost")
-    raise refused("cheapest_label", "be False where errors have no cost", value=True)
-
-
-def one_choice(which: Any, limits: dict[str, Any]) -> Any:
-    """Return a point, its position or a rule, or else limits; refuse both and neither."""
-    if which is not None and limits:
-        name = next(iter(limits))
-        raise refused(name, "be left out where a point or a rule is given", limits[name])
-    if which is None and not limits:
-        raise refused("which", "be a point, its position or a rule", None)
-    return limits if which is None else which
-
-
 def rule_of(preference: Any) -> Any:
     """Return the rule of a preference, without its limits and its costs."""
     return preference.get("rule") or "balanced" if isinstance(preference, dict) else preference
@@ -332,13 +306,6 @@ def plain_preference(rule: Preference) -> Preference:
     return {name: plain_costs(one) for name, one in rule.items()}
 
 
-def _in_words(given: Mapping[str, Any], point: ParetoPoint) -> str:
-    labels = None if point.by_class is None else point.by_class.labels
-    if labels is None and not all(map(is_number, given.values())):
-        return "your costs of errors"  # nobody has counted the classes
-    return str(error_costs_of(given, labels, may_reject=False))
-
-
 def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> str:
     """Say why a rule or limits chose a point.
 
@@ -353,7 +320,11 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     """
     if (given := given_error_costs(rule)) and not isinstance(rule, str):
         within = " within your limits" if limits_in(rule) else ""
-        return f"the lowest {point.promised[0]} total{within} with {_in_words(given, point)}"
+        labels = None if point.by_class is None else point.by_class.labels
+        costs = "your costs of errors"  # where nobody has counted the classes
+        if labels is not None or all(map(is_number, given.values())):
+            costs = str(error_costs_of(given, labels, may_reject=False))
+        return f"the lowest {point.promised[0]} total{within} with {costs}"
     if not isinstance(rule, str) and limits_in(rule):
         name = rule_of(rule)
         return f"{_WHY[name]} within your limits ({name})"

@@ -112,18 +112,26 @@ def front_columns(front: ParetoFront) -> Columns:
 def front_html(front: ParetoFront) -> str:
     """Show the shortlist and the references as a table, and all points as a picture."""
     points, seen, metric = front.points, front.seen, metric_name(front.metric)
-    columns = _html_columns(front, front.shortlist()[:_HTML_LINES])
+    shortlist = front.shortlist()
+    shown, notes = shortlist[:_HTML_LINES], []
+    columns = _html_columns(front, shown)
     lines = list(zip(*columns.values(), strict=True))
     dots = [
         Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point, metric)}")
         for i, point in enumerate(points)
     ]
+    if len(shortlist) < len(points):
+        notes.append(f"{len(shortlist):,} of {len(points):,} designs differ beyond noise.")
+    if len(points) > len(shown):
+        notes.append(f"{len(points) - len(shown):,} more; to_pandas() has all.")
+    if not all(points[i].is_informative for i in shown):
+        notes.append(f"{no_better(front.references)}.")
     on_tests = f", seen on {whole(seen[0].n_rows)}" if seen else ""
     proof = "; proven" if front.proven else ""
     return fragment(
         f"Front of {counted(len(points), 'design')}: scored on {points[0].rows_in_words}"
         f"{on_tests}{proof}",
-        f"<div>{table(tuple(columns), lines, ('buys first',))}{_html_notes(front)}</div>",
+        f"<div>{table(tuple(columns), lines, ('buys first',))}{''.join(map(note, notes))}</div>",
         scatter(dots, "cost", metric, "coverage"),
     )
 
@@ -148,7 +156,10 @@ def _html_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequenc
         on_tests += [("", "", "")] * (len(scored) - len(on_tests))
         for name, cells in zip(_OBJECTIVES, zip(*on_tests, strict=True), strict=True):
             columns[f"seen {name}"] = cells
-    columns["buys first"] = [_buys(point) for point in points] + [one.title for one in references]
+    columns["buys first"] = [
+        f"{listed(one.design.features(0), _MOST_NAMES)} {one.design.threshold_in_words(0)}".rstrip()
+        for one in points
+    ] + [one.title for one in references]
     columns["stages"] = [str(point.n_stages) for point in points] + blanks
     return columns
 
@@ -157,20 +168,3 @@ def delay_cells(front: ParetoFront, shown: Sequence[int]) -> list[str]:
     """Mean delay of some points, and of the references below them, as text."""
     points = [front.points[i].mean_delay for i in shown]
     return aligned([*points, *(one.delay(front.costs) for one in front.references)])
-
-
-def _html_notes(front: ParetoFront) -> str:
-    n_all, shortlist = len(front.points), front.shortlist()
-    shown, notes = shortlist[:_HTML_LINES], []
-    if len(shortlist) < n_all:
-        notes.append(f"{len(shortlist):,} of {n_all:,} designs differ beyond noise.")
-    if n_all > len(shown):
-        notes.append(f"{n_all - len(shown):,} more; to_pandas() has all.")
-    if not all(front.points[i].is_informative for i in shown):
-        notes.append(f"{no_better(front.references)}.")
-    return "".join(map(note, notes))
-
-
-def _buys(point: ParetoPoint) -> str:
-    buys = listed(point.design.features(0), _MOST_NAMES)
-    return f"{buys} {point.design.threshold_in_words(0)}".rstrip()

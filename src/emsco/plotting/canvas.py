@@ -69,7 +69,10 @@ def wrap_items(
     """
     lines: list[str] = []
     line = ""
-    for item in _ended(list(items), between.rstrip()):
+    given = list(items)
+    for i, item in enumerate(given):
+        if i + 1 < len(given):
+            item += between.rstrip()
         together = f"{line} {item}" if line else item
         if text_size(together, size, weight)[0] <= width:
             line = together
@@ -79,10 +82,6 @@ def wrap_items(
         *full, line = _broken(item, width, size, weight)
         lines += full
     return [*lines, line] if line else lines
-
-
-def _ended(items: Sequence[str], mark: str) -> list[str]:
-    return [f"{item}{mark}" for item in items[:-1]] + list(items[-1:])
 
 
 def _broken(item: str, width: float, size: float, weight: str) -> list[str]:

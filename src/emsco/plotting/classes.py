@@ -69,7 +69,22 @@ def class_tables(
     is room, otherwise as a second table. `intervals` stand beside the shares.
     """
     names = [_name(label) for label in by_class.labels[:MOST_LINES]]
-    shares = ClassTable(_SHARES, _share_lines(by_class, names, intervals))
+    recall, precision = by_class.recall.tolist(), by_class.precision.tolist()
+    recalls = _cells(recall, None if intervals is None else intervals.recall)
+    precisions = _cells(precision, None if intervals is None else intervals.precision)
+    columns = (by_class.rows, by_class.coverage, by_class.given)
+    values = zip(*(column.tolist()[: len(names)] for column in columns), strict=True)
+    cells = tuple(
+        (
+            name,
+            whole(rows),
+            f"{labelled:.1%}" if rows else "",
+            recalls[i] if rows else "",
+            precisions[i] if given else "",
+        )
+        for i, (name, (rows, labelled, given)) in enumerate(zip(names, values, strict=True))
+    )
+    shares = ClassTable(_SHARES, cells)
     if len(names) > MOST_LABELS:
         return [shares]
     counts = [tuple(map(whole, line)) for line in by_class.counts]
@@ -114,28 +129,6 @@ def class_notes(
     if not by_class.beats_commonest:
         lines.append("The labels given are no better than that.")
     return lines
-
-
-def _share_lines(
-    by_class: ByClass, names: Sequence[str], intervals: _Intervals | None
-) -> tuple[tuple[str, ...], ...]:
-    """Return the cells of each class: rows, coverage, recall and precision."""
-    recall = _cells(by_class.recall.tolist(), None if intervals is None else intervals.recall)
-    precision = _cells(
-        by_class.precision.tolist(), None if intervals is None else intervals.precision
-    )
-    columns = (by_class.rows, by_class.coverage, by_class.given)
-    values = zip(*(column.tolist()[: len(names)] for column in columns), strict=True)
-    return tuple(
-        (
-            name,
-            whole(rows),
-            f"{labelled:.1%}" if rows else "",
-            recall[i] if rows else "",
-            precision[i] if given else "",
-        )
-        for i, (name, (rows, labelled, given)) in enumerate(zip(names, values, strict=True))
-    )
 
 
 def _cells(shares: Sequence[float], intervals: Sequence[Interval] | None) -> list[str]:

@@ -129,18 +129,14 @@ def draw_convergence(record: Convergence, width: float = COLUMN, ax: Axes | None
     scored = {"designs": record.n_designs, "subsets": record.n_subsets}
     _draw_panel(counts, record, "scored so far", scored)
     for panel, lines in ((sizes, [record.n_front]), (counts, list(scored.values()))):
-        if any(map(_jumps, lines)):
-            panel.set_yscale("log")  # a proof counts all designs at once, in its last step
+        # A proof counts all designs at once, in its last step, which would flatten all others.
+        if any(one.min() > 0 and one[-1] >= _JUMP * one[:-1].max() for one in lines):
+            panel.set_yscale("log")
         else:
             panel.set_ylim(bottom=0)
         panel.yaxis.set_major_formatter("{x:,.0f}")
     _name_generations(counts, record)
     return figure
-
-
-def _jumps(values: FloatArray) -> bool:
-    """Tell whether the last value would flatten all others."""
-    return bool(values.min() > 0 and values[-1] >= _JUMP * values[:-1].max())
 
 
 def _draw_panel(

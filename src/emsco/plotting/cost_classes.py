@@ -96,7 +96,8 @@ class CostClasses:
             (heading, *(", ".join(names) for names in cells))
             for heading, cells in zip(self.lines, self.cells, strict=True)
         ]
-        first, *others = (f"| {' | '.join(map(_escaped, line))} |" for line in (head, *body))
+        escaped = ([text.replace("|", "\\|") for text in line] for line in (head, *body))
+        first, *others = (f"| {' | '.join(line)} |" for line in escaped)
         return "\n".join([first, "|---" * len(head) + "|", *others])
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,10 +112,6 @@ class CostClasses:
 
 def _names(costs: FeatureCosts, which: Iterable[bool]) -> tuple[str, ...]:
     return tuple(name for name, wanted in zip(costs.names, which, strict=True) if wanted)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def draw_cost_classes(record: CostClasses, width: float = COLUMN, ax: Axes | None = None) -> Figure:
@@ -165,12 +162,6 @@ def _lay_out(record: CostClasses, width: float) -> Canvas:
     return canvas
 
 
-def _unbreakable(names: list[str]) -> list[str]:
-    """List the texts that stay on one line: every word, and a short heading."""
-    heading = names[:1] if len(names[0]) <= _SHORT else []
-    return [*heading, *(f"{word}," for name in names for word in name.split(" "))]
-
-
 def _height(cells: list[list[str]]) -> float:
     return lines_height(max(1, *map(len, cells)), _SIZE) + 2 * _PAD
 
@@ -181,10 +172,13 @@ def _widths(record: CostClasses, room: float) -> list[float]:
         [record.columns[i], *(name for cells in record.cells for name in cells[i])]
         for i in range(len(record.columns))
     ]
-    words = [
-        max(text_size(word, _SIZE, "bold")[0] for word in _unbreakable(names)) for names in columns
-    ]
-    narrowest = [_PAD + min(width, _LONGEST) for width in words]
+    narrowest = []
+    for names in columns:
+        # Every word stays on one line, and so does a short heading.
+        words = [f"{word}," for name in names for word in name.split(" ")]
+        words += names[:1] if len(names[0]) <= _SHORT else []
+        widest = max(text_size(word, _SIZE, "bold")[0] for word in words)
+        narrowest.append(_PAD + min(widest, _LONGEST))
     amounts = [sum(len(name) + 2 for name in names) for names in columns]
     spare = max(0.0, room - sum(narrowest))
     return [

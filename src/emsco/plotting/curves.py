@@ -56,7 +56,20 @@ def draw_reliability(
     if not records:
         raise refused("records", "be of at least one stage", records, got="none")
     if ax is not None:
-        return _draw_one(check_axes(ax), records)
+        panel = check_axes(ax)
+        if len(records) > 1:
+            raise refused(
+                "ax",
+                "be left out for several stages",
+                ax,
+                got=f"{len(records)} records beside it",
+                hint="draw them one by one, as in records[:1]",
+            )
+        _draw_accuracy(panel, records[0], 1)
+        panel.set_xlabel(_CONFIDENCE, fontsize=8)
+        panel.set_ylabel(_ACCURACY, fontsize=8)
+        panel.legend(loc="upper left", fontsize=7, framealpha=0.85)
+        return figure_of(panel)
     width = 2.3 * len(records) + 0.5 if width is None else check_width(width)
     n_columns = max(1, min(len(records), int((width - 0.4) // 1.45)))
     n_lines = -(-len(records) // n_columns)
@@ -68,37 +81,15 @@ def draw_reliability(
     for i, record in enumerate(records):
         line, column = divmod(i, n_columns)
         above, below = panels[2 * line][column], panels[2 * line + 1][column]
-        _draw_stage(above, below, record, i + 1)
+        _draw_accuracy(above, record, i + 1)
+        _draw_bars(below, record.edges, record.rows, color="0.55")
+        below.set_xlabel(_CONFIDENCE, fontsize=8)
+        above.tick_params(labelbottom=False)
         if not column:
             above.set_ylabel(_ACCURACY, fontsize=8)
             below.set_ylabel("rows", fontsize=8)
     name_marks(figure, panels[0], columns=3, columnspacing=1.2)
     return figure
-
-
-def _draw_one(ax: Any, records: Sequence[Reliability]) -> Figure:
-    """Draw one stage into existing axes."""
-    if len(records) > 1:
-        raise refused(
-            "ax",
-            "be left out for several stages",
-            ax,
-            got=f"{len(records)} records beside it",
-            hint="draw them one by one, as in records[:1]",
-        )
-    _draw_accuracy(ax, records[0], 1)
-    ax.set_xlabel(_CONFIDENCE, fontsize=8)
-    ax.set_ylabel(_ACCURACY, fontsize=8)
-    ax.legend(loc="upper left", fontsize=7, framealpha=0.85)
-    return figure_of(ax)
-
-
-def _draw_stage(above: Any, below: Any, record: Reliability, number: int) -> None:
-    """Draw the two panels of one stage."""
-    _draw_accuracy(above, record, number)
-    _draw_bars(below, record.edges, record.rows, color="0.55")
-    below.set_xlabel(_CONFIDENCE, fontsize=8)
-    above.tick_params(labelbottom=False)
 
 
 def _draw_accuracy(panel: Any, record: Reliability, number: int) -> None:
@@ -185,7 +176,10 @@ def draw_risk_coverage(
 
 def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: float | None) -> None:
     """Draw risk or cost against coverage, for each stage alone and for the cascade."""
-    alone = _few([record for record in records if record.stage is not None])
+    alone = [record for record in records if record.stage is not None]
+    if len(alone) > _MOST_ALONE:  # the first, the last and those evenly between
+        places = np.linspace(0, len(alone) - 1, _MOST_ALONE).round().astype(int)
+        alone = [alone[place] for place in places]
     for i, record in enumerate(alone, start=1):  # look 0 belongs to the cascade
         look: dict[str, Any] = line_look(i) | {"linewidth": 1.0}
         label = f"stage {record.stage} alone"
@@ -194,23 +188,12 @@ def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: flo
         if record.stage is None:
             values = getattr(record, name)
             panel.plot(record.coverage, values, linewidth=1.8, label="cascade", **STYLES[0])
-            _mark(panel, record, values, at)
+            if at is not None:
+                is_above = record.threshold >= at
+                i = int(is_above.argmax()) if is_above.any() else -1
+                mark: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "zorder": 5}
+                label = f"threshold {at:g}"
+                panel.plot(record.coverage[i], values[i], "o", label=label, color=DARK, **mark)
     panel.set_ylabel(_CURVES[name], fontsize=8)
     panel.set_ylim(bottom=0)
     soften(panel)
-
-
-def _few(records: Sequence[RiskCoverage]) -> list[RiskCoverage]:
-    """Choose a few of many stages: the first, the last and those evenly between."""
-    if len(records) <= _MOST_ALONE:
-        return list(records)
-    places = np.linspace(0, len(records) - 1, _MOST_ALONE).round().astype(int)
-    return [records[place] for place in places]
-
-
-def _mark(panel: Any, record: RiskCoverage, values: Any, at: float | None) -> None:
-    if at is None:
-        return
-    i = int((record.threshold >= at).argmax()) if (record.threshold >= at).any() else -1
-    look: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "color": DARK}
-    panel.plot(record.coverage[i], values[i], "o", label=f"threshold {at:g}", zorder=5, **look)

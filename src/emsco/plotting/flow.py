@@ -203,37 +203,24 @@ class Flow:
 
     def _repr_html_(self) -> str:
         """Show a line per stage and one for the rejected rows, for notebooks."""
-        costs = aligned([stage.cost for stage in self.stages], digits=6)
-        so_far = aligned([stage.cost_so_far for stage in self.stages], digits=6)
-        headings = ["", "buys", "leaves at", "cost", "cost so far", "delay so far"]
-        headings += ["reached", "left", "share", "correct"]
-        lines = [
-            [
-                f"stage {stage.number}",
-                listed(stage.features, MOST_NAMES),
-                self.rule(stage),
-                cost,
-                paid,
-                f"{stage.delay_so_far:g}",
-                whole(stage.reached),
-                whole(stage.left),
-                f"{self.share(stage.left):.1%}",
-                f"{stage.accuracy:.1%}" if stage.left else "",
-            ]
-            for stage, cost, paid in zip(self.stages, costs, so_far, strict=True)
-        ]
-        rejected, share = whole(self.rejected), f"{self.share(self.rejected):.1%}"
-        waited = f"{self.worst_delay:g}"
-        lines.append(["rejected", "", "", "", so_far[-1], waited, rejected, rejected, share, ""])
-        hidden = set() if self.rule(self.stages[0]) else {"leaves at"}
-        hidden |= set() if self.worst_delay else {"delay so far"}
-        shown = [k for k, heading in enumerate(headings) if heading not in hidden]
+        stages, rejected = self.stages, whole(self.rejected)
+        so_far = aligned([one.cost_so_far for one in stages], digits=6)
+        columns = {
+            "": [*(f"stage {one.number}" for one in stages), "rejected"],
+            "buys": [*(listed(one.features, MOST_NAMES) for one in stages), ""],
+            "leaves at": [*map(self.rule, stages), ""],
+            "cost": [*aligned([one.cost for one in stages], digits=6), ""],
+            "cost so far": [*so_far, so_far[-1]],
+            "delay so far": [f"{one.delay_so_far:g}" for one in (*stages, stages[-1])],
+            "reached": [*(whole(one.reached) for one in stages), rejected],
+            "left": [*(whole(one.left) for one in stages), rejected],
+            "share": [f"{self.share(n):.1%}" for n in (*(s.left for s in stages), self.rejected)],
+            "correct": [*(f"{one.accuracy:.1%}" if one.left else "" for one in stages), ""],
+        }
+        if not self.rule(stages[0]):
+            del columns["leaves at"]
+        if not self.worst_delay:
+            del columns["delay so far"]
+        lines = list(zip(*columns.values(), strict=True))
         title = f"Flow of {counted(self.n_rows, 'row')}: {in_short(self)}"
-        return fragment(
-            title,
-            table(
-                [headings[k] for k in shown],
-                [[line[k] for k in shown] for line in lines],
-                ("", "buys", "leaves at"),
-            ),
-        )
+        return fragment(title, table(tuple(columns), lines, ("", "buys", "leaves at")))

@@ -90,7 +90,8 @@ def scatter(dots: Sequence[Dot], x: str, y: str, shade: str) -> str:
     step = max(1.0, len(by_x) / _MOST_DOTS)
     shown = [by_x[int(i * step)] for i in range(min(len(by_x), _MOST_DOTS))]
     (x_low, x_high), (y_low, y_high), (low, high) = (
-        _range([getattr(dot, name) for dot in dots]) for name in ("x", "y", "shade")
+        (min(values, default=0.0), max(values, default=0.0))
+        for values in ([getattr(dot, name) for dot in dots] for name in ("x", "y", "shade"))
     )
     marks = []
     for dot in shown:
@@ -143,10 +144,6 @@ def _legend(low: str, high: str) -> str:
 
 def _text(x: float, y: float, anchor: str, words: str) -> str:
     return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(words)}</text>'
-
-
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    return (min(values), max(values)) if values else (0.0, 0.0)
 
 
 def _share(value: float, low: float, high: float) -> float:

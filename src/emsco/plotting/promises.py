@@ -92,24 +92,20 @@ def draw_monitor(
         panels = [check_axes(ax)]
         figure = figure_of(ax)
     for panel, track in zip(panels, tracks, strict=True):
-        _draw_track(panel, track)
+        # Without rows so far, only the limit is drawn.
+        few: dict[str, Any] = {"marker": "o", "markersize": 2.5} if len(track.rows) <= _FEW else {}
+        panel.fill_between(track.rows, track.low, track.high, color="0.85", linewidth=0)
+        panel.plot(track.rows, track.figure, linewidth=1.2, **STYLES[0], **few)
+        panel.axhline(track.limit, color=DARK, linestyle=":", linewidth=1.0)
+        title = track.title
+        if track.alarm is not None:
+            panel.axvline(track.alarm, color=_ALARM, linestyle="--", linewidth=1.0)
+            title += f"; alarm at row {track.alarm:,}"
+            if track.stretch is not None:
+                since, seen = track.stretch
+                panel.plot([since, track.alarm], [seen, seen], color=_ALARM, linewidth=1.6)
+        panel.set_title(title, fontsize=7.5, loc="left", pad=3, parse_math=False)
+        panel.xaxis.set_major_formatter("{x:,.0f}")
+        soften(panel)
     panels[-1].set_xlabel("rows", fontsize=8)
     return figure
-
-
-def _draw_track(panel: Any, track: PromiseTrack) -> None:
-    """Draw the panel of one promise; only its limit if there are no rows yet."""
-    few: dict[str, Any] = {"marker": "o", "markersize": 2.5} if len(track.rows) <= _FEW else {}
-    panel.fill_between(track.rows, track.low, track.high, color="0.85", linewidth=0)
-    panel.plot(track.rows, track.figure, linewidth=1.2, **STYLES[0], **few)
-    panel.axhline(track.limit, color=DARK, linestyle=":", linewidth=1.0)
-    title = track.title
-    if track.alarm is not None:
-        panel.axvline(track.alarm, color=_ALARM, linestyle="--", linewidth=1.0)
-        title += f"; alarm at row {track.alarm:,}"
-        if track.stretch is not None:
-            since, figure = track.stretch
-            panel.plot([since, track.alarm], [figure, figure], color=_ALARM, linewidth=1.6)
-    panel.set_title(title, fontsize=7.5, loc="left", pad=3, parse_math=False)
-    panel.xaxis.set_major_formatter("{x:,.0f}")
-    soften(panel)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, product
 from typing import TYPE_CHECKING, Any, Self
@@ -24,17 +24,18 @@ from emsco.plotting.figures import (
     add_scale,
     check_axes,
     check_currency,
+    check_matplotlib,
     check_width,
     figure_of,
     new_figure,
     soften,
-    stacked_panels,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+KINDS = ("2d", "3d", "pairs")
 _PAIRS = (("cost", "accuracy"), ("cost", "coverage"), ("coverage", "accuracy"))
 _AXES = {
     "cost": "mean cost of a row",
@@ -212,65 +213,72 @@ def draw_front(
     ax : Axes, optional
         Existing axes to draw into; "3d" needs axes with that projection, "pairs" accepts none.
     """
-    check_choice("kind", kind, tuple(KINDS))
-    if ax is None:
-        return KINDS[kind](picture, check_width(width))
-    if kind == "pairs":
-        raise ParameterError(
-            Parameter("ax"), ' must be left out for kind "pairs", which has three panels.', value=ax
-        )
-    return _draw_into(check_axes(ax, "3d" if kind == "3d" else "rectilinear"), picture)
+    check_choice("kind", kind, KINDS)
+    check_matplotlib()
+    look = {"handles": _keys(picture), "title": _title(picture), **_LEGEND}
+    if ax is not None:
+        if kind == "pairs":
+            said = ' must be left out for kind "pairs", which has three panels.'
+            raise ParameterError(Parameter("ax"), said, value=ax)
+        panel = check_axes(ax, "3d" if kind == "3d" else "rectilinear")
+        if kind == "3d":
+            _fill_space(panel, picture)
+        else:
+            _scatter(panel, picture, *_PAIRS[0])
+        add_scale(panel.figure, panel, "coverage", picture.coverage_range, aspect=30)
+        _plain(panel.legend(framealpha=0.85, **look))
+        return figure_of(panel)
 
+    # The legend stands below the panels, in as many columns as there is room for.
+    width = check_width(width)
+    longest = max(text_size(key.get_label(), _LEGEND["fontsize"])[0] for key in look["handles"])
+    columns = max(1, int(width / (longest + 0.2)))
+    n_lines = -(-len(look["handles"]) // columns) + len((look["title"] or "").split("\n"))
+    below = 0.16 * n_lines
+    look |= {"ncols": columns, "frameon": False}
+    if kind == "3d":
+        height, below = 0.8 * min(width, 7.0), below + 0.1
+        figure = new_figure(width, height + below)
+        from matplotlib import rc_context
 
-def _draw_into(ax: Any, picture: FrontPicture) -> Figure:
-    """Draw into axes, with the colour scale beside them and the legend inside."""
-    if ax.name == "3d":
-        _fill_space(ax, picture)
+        share = height / (height + below)
+        with rc_context({"grid.color": "0.9", "grid.linewidth": 0.5}):
+            panels: Any = [figure.add_axes((0.04, 1 - share, 0.8, share), projection="3d")]
+        _fill_space(panels[0], picture)
+        scale = figure.add_axes((0.815, 1 - 0.8 * share, 0.025, 0.55 * share))
+        add_scale(figure, panels, "coverage", picture.coverage_range, cax=scale)
+        _plain(figure.legend(loc="lower center", **look))
+        return figure
+    beside = kind == "pairs" and width >= _SIDE_BY_SIDE
+    if kind == "2d":
+        height = max(0.72 * min(width, 7.0), _LEAST)
     else:
-        _scatter(ax, picture, *_PAIRS[0])
-    add_scale(ax.figure, ax, "coverage", picture.coverage_range, aspect=30)
-    _plain(ax.legend(handles=_keys(picture), title=_title(picture), framealpha=0.85, **_LEGEND))
-    return figure_of(ax)
-
-
-def _draw_plane(picture: FrontPicture, width: float) -> Figure:
-    height = 0.35 + max(0.72 * min(width, 7.0), _LEAST) + _legend_height(picture, width)
-    figure, panels = stacked_panels(width, height)
-    _scatter(panels[0], picture, *_PAIRS[0])
-    _finish(figure, panels, picture, width)
-    return figure
-
-
-def _draw_pairs(picture: FrontPicture, width: float) -> Figure:
-    beside = width >= _SIDE_BY_SIDE
-    height = 0.34 * width if beside else 3 * max(0.62 * width, _LEAST)
-    figure = new_figure(width, 0.35 + height + _legend_height(picture, width))
+        height = 0.34 * width if beside else 3 * max(0.62 * width, _LEAST)
+    pairs = _PAIRS if kind == "pairs" else _PAIRS[:1]
+    figure = new_figure(width, 0.35 + height + below)
     figure.set_layout_engine("constrained")
-    panels = figure.subplots(*((1, 3) if beside else (3, 1)), squeeze=False).ravel()
-    for panel, (across, up) in zip(panels, _PAIRS, strict=True):
+    shape = (1, len(pairs)) if beside else (len(pairs), 1)
+    panels = figure.subplots(*shape, squeeze=False).ravel()
+    for panel, (across, up) in zip(panels, pairs, strict=True):
         _scatter(panel, picture, across, up)
-    _finish(figure, panels, picture, width)
-    return figure
-
-
-def _draw_space(picture: FrontPicture, width: float) -> Figure:
-    height = 0.8 * min(width, 7.0)
-    below = _legend_height(picture, width) + 0.1
-    figure = new_figure(width, height + below)
-    from matplotlib import rc_context
-
-    share = height / (height + below)
-    with rc_context({"grid.color": "0.9", "grid.linewidth": 0.5}):
-        panel: Any = figure.add_axes((0.04, 1 - share, 0.8, share), projection="3d")
-    _fill_space(panel, picture)
-    scale = figure.add_axes((0.815, 1 - 0.8 * share, 0.025, 0.55 * share))
-    _finish(figure, [panel], picture, width, scale)
+    add_scale(figure, panels, "coverage", picture.coverage_range, aspect=30)
+    _plain(figure.legend(loc="outside lower center", **look))
     return figure
 
 
 def _fill_space(panel: Any, picture: FrontPicture) -> None:
     """Draw the points in three dimensions, each on a stem."""
-    _name_objectives(panel, picture)
+    panel.computed_zorder = False  # stems stand behind the points
+    panel.set_box_aspect((1, 1, 0.8), zoom=0.94)
+    panel.set_xlabel(_axis(picture, "cost"), fontsize=7, labelpad=-6)
+    panel.set_ylabel(_AXES["coverage"], fontsize=7, labelpad=-6)
+    panel.zaxis.set_rotate_label(False)
+    accuracy = "accuracy" if picture.is_plain else metric_brief(picture.metric)
+    panel.set_zlabel(accuracy, fontsize=7, labelpad=-5, rotation=90)
+    panel.tick_params(labelsize=6, pad=-3)
+    for name in "xyz":
+        panel.locator_params(name, nbins=5)
+    panel.view_init(elev=22, azim=-128)
     marks = [mark.accuracy for one in picture.series for mark in one.references]
     if picture.expected is not None:
         marks.append(picture.expected.accuracy.low)
@@ -285,34 +293,14 @@ def _fill_space(panel: Any, picture: FrontPicture) -> None:
     panel.set_zlim(bottom=floor)
 
 
-def _name_objectives(panel: Any, picture: FrontPicture) -> None:
-    """Label the axes of cost, coverage and accuracy, and set the view."""
-    panel.computed_zorder = False  # stems stand behind the points
-    panel.set_box_aspect((1, 1, 0.8), zoom=0.94)
-    panel.set_xlabel(_axis(picture, "cost"), fontsize=7, labelpad=-6)
-    panel.set_ylabel(_AXES["coverage"], fontsize=7, labelpad=-6)
-    panel.zaxis.set_rotate_label(False)
-    accuracy = "accuracy" if picture.is_plain else metric_brief(picture.metric)
-    panel.set_zlabel(accuracy, fontsize=7, labelpad=-5, rotation=90)
-    panel.tick_params(labelsize=6, pad=-3)
-    for name in "xyz":
-        panel.locator_params(name, nbins=5)
-    panel.view_init(elev=22, azim=-128)
-
-
-KINDS: dict[str, Callable[[FrontPicture, float], Figure]] = {
-    "2d": _draw_plane,
-    "3d": _draw_space,
-    "pairs": _draw_pairs,
-}
-
-
 def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
     """Draw all points of all series in one panel, over two or three objectives."""
+    from matplotlib import colormaps
+
     low, high = picture.coverage_range
     size = 9 if len(picture.n_stages) > _MANY else 20
     for one in picture.series:
-        colours = _colours(one.coverage, low, high)
+        colours = colormaps[COLOURS]((one.coverage - low) / (high - low))
         places = [getattr(one, name) for name in objectives]
         for k, is_informative in product(np.unique(picture.n_stages), (False, True)):
             which = (picture.n_stages == k) & (one.informative == is_informative)
@@ -333,7 +321,15 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
             ring = {"s": 110, "facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
             panel.scatter(*at, marker="o", zorder=4, **ring)
     if picture.expected is not None:
-        _draw_expected(panel, picture, picture.expected, objectives)
+        # Expected figures, a line from the scored ones, and an interval of the last objective.
+        scored = [getattr(picture.series[0], name)[picture.marked] for name in objectives]
+        *ground, up = (getattr(picture.expected, name) for name in objectives)
+        at = [estimate.value for estimate in ground]
+        line = {"color": "black", "linewidth": 0.6, "zorder": 2.9}  # behind the points
+        panel.plot(*zip(scored, [*at, up.value], strict=True), **line)
+        ends = {"color": "black", "linewidth": 0.7, "marker": "_", "markersize": 4, "zorder": 4.1}
+        panel.plot(*((value, value) for value in at), (up.low, up.high), **ends)
+        panel.plot(*([value] for value in at), [up.value], **_EXPECTED, zorder=4.2)
     if picture.has_references:
         _draw_references(panel, picture, objectives)
     if len(objectives) == 2:
@@ -341,20 +337,6 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
         panel.set_xlabel(_axis(picture, objectives[0]), fontsize=8)
         panel.set_ylabel(_axis(picture, objectives[1]), fontsize=8)
         soften(panel)
-
-
-def _draw_expected(
-    panel: Any, picture: FrontPicture, expected: Expected, objectives: Sequence[str]
-) -> None:
-    """Draw expected figures, a line from the scored ones, and an interval of the last objective."""
-    scored = [getattr(picture.series[0], name)[picture.marked] for name in objectives]
-    *ground, up = (getattr(expected, name) for name in objectives)
-    places = [one.value for one in ground]
-    line = {"color": "black", "linewidth": 0.6, "zorder": 2.9}  # behind the points
-    panel.plot(*zip(scored, [*places, up.value], strict=True), **line)
-    ends = {"color": "black", "linewidth": 0.7, "marker": "_", "markersize": 4, "zorder": 4.1}
-    panel.plot(*((one, one) for one in places), (up.low, up.high), **ends)
-    panel.plot(*([one] for one in places), [up.value], **_EXPECTED, zorder=4.2)
 
 
 def _draw_references(panel: Any, picture: FrontPicture, objectives: Sequence[str]) -> None:
@@ -444,18 +426,6 @@ def _axis(picture: FrontPicture, objective: str) -> str:
     return f"scored {metric_brief(picture.metric)}, seen accuracy"
 
 
-def _finish(
-    figure: Figure, panels: Any, picture: FrontPicture, width: float, scale: Any = None
-) -> None:
-    """Add a scale of coverage at the right and a legend of the markers below."""
-    look = {"aspect": 30} if scale is None else {"cax": scale}
-    add_scale(figure, panels, "coverage", picture.coverage_range, **look)
-    place = "outside lower center" if scale is None else "lower center"
-    columns = _legend_columns(picture, width)
-    look = {"title": _title(picture), "loc": place, "ncols": columns, "frameon": False}
-    _plain(figure.legend(handles=_keys(picture), **_LEGEND, **look))
-
-
 def _plain(legend: Any) -> None:
     """Show the names in a legend as they are: a "$" does not start a formula."""
     for text in legend.get_texts():
@@ -496,22 +466,6 @@ def _keys(picture: FrontPicture) -> list[Any]:
     if picture.expected is not None:
         keys.append(Line2D([], [], label="expected", **_EXPECTED))
     return keys
-
-
-def _legend_columns(picture: FrontPicture, width: float) -> int:
-    longest = max(text_size(key.get_label(), _LEGEND["fontsize"])[0] for key in _keys(picture))
-    return max(1, int(width / (longest + 0.2)))
-
-
-def _legend_height(picture: FrontPicture, width: float) -> float:
-    n_lines = -(-len(_keys(picture)) // _legend_columns(picture, width))
-    return 0.16 * (n_lines + len((_title(picture) or "").split("\n")))
-
-
-def _colours(coverage: FloatArray, low: float, high: float) -> Any:
-    from matplotlib import colormaps
-
-    return colormaps[COLOURS]((coverage - low) / (high - low))
 
 
 def _marker(n_stages: int) -> str:

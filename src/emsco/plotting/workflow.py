@@ -161,20 +161,20 @@ def draw_cascade(picture: CascadePicture, width: float = COLUMN, ax: Axes | None
     ax : Axes, optional
         Existing axes to draw into; the text shrinks until it fits.
     """
-    return draw_canvas(lambda inches: _lay_out(picture, inches), width, ax)
 
+    def lay_out(inches: float) -> Canvas:
+        """Put the stages side by side if the box of each has room for its heading."""
+        stages = picture.flow.stages
+        # A row of stages has the number of rows before it, and the rejected rows after it.
+        lead = 0.28 + _widest(picture.start().split(" ", 1), _HEAD, "bold")
+        tail = 0.16 + _widest(picture.rejected(), _SIZE)
+        side = (inches - 2 * _MARGIN - lead - tail) / len(stages)
+        heading = _widest([picture.heading(stage) for stage in stages], _HEAD, "bold")
+        if side - _BESIDE_BOX >= max(_LEAST_BOX, heading + 0.16):
+            return _lay_beside(picture, inches, lead, side)
+        return _lay_below(picture, inches)
 
-def _lay_out(picture: CascadePicture, width: float) -> Canvas:
-    """Put the stages side by side if the box of each has room for its heading."""
-    stages = picture.flow.stages
-    # A row of stages has the number of rows before it, and the rejected rows after it.
-    lead = 0.28 + _widest(picture.start().split(" ", 1), _HEAD, "bold")
-    tail = 0.16 + _widest(picture.rejected(), _SIZE)
-    side = (width - 2 * _MARGIN - lead - tail) / len(stages)
-    heading = _widest([picture.heading(stage) for stage in stages], _HEAD, "bold")
-    if side - _BESIDE_BOX >= max(_LEAST_BOX, heading + 0.16):
-        return _lay_beside(picture, width, lead, side)
-    return _lay_below(picture, width)
+    return draw_canvas(lay_out, width, ax)
 
 
 def _widest(lines: Sequence[str], size: float, weight: str = "normal") -> float:

@@ -74,7 +74,10 @@ class ByClass(Tabular):
         if len(lines) != n:
             fields.refuse(name, rule, lines)
         for line in lines:
-            if not isinstance(line, list) or len(line) != n + 1 or not all(map(_is_count, line)):
+            is_line = isinstance(line, list) and len(line) == n + 1
+            if not is_line or not all(
+                type(value) in (int, float) and 0 <= value <= _LARGEST for value in line
+            ):
                 fields.refuse(name, rule, line)
         return cls(tuple(labels), tuple(map(tuple, lines)))
 
@@ -165,13 +168,9 @@ class ByClass(Tabular):
         class are better even if the commonest class alone would be correct more often. The
         difference must be larger than chance explains, see `is_beyond`.
         """
-        answered = float(self.answered.sum())
-        return is_beyond(self.commonest_share, self.accuracy, answered) or self._tells_classes
-
-    @property
-    def _tells_classes(self) -> bool:
-        """Whether the mean of correct shares over the classes is above that of one fixed answer."""
         answered = self.answered
+        if is_beyond(self.commonest_share, self.accuracy, float(answered.sum())):
+            return True
         there = answered > 0
         n = int(there.sum())
         if n < 2:
@@ -226,7 +225,3 @@ def is_beyond(share: float, accuracy: float, n_rows: float) -> bool:
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
     shares: FloatArray = part / np.where(whole > 0, whole, 1.0)
     return shares
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value <= _LARGEST

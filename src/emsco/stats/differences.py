@@ -180,18 +180,19 @@ class RowFigures:
         answered = (given < n_classes) * weights
         right = (given == truth) * weights
         total, n_answered, n_right, spent = map(sums, (weights, answered, right, cost * weights))
-        ratios = [(n_answered, total), (n_right, n_answered), (spent, total)]
-        figures, influence = zip(*(_ratio(*pair) for pair in ratios), strict=True)
-        parts = (n_right, n_answered - n_right)
-        shares, influence_by_class = zip(
-            *(_ratio_by_class(part, total, of_row, n_classes) for part in parts), strict=True
-        )
-        return cls(
-            np.array(figures),
-            np.array(shares),
-            np.array([*influence, *influence_by_class]),
-            of_row,
-        )
+        figures, shares, influence = [], [], []
+        for part, whole in ((n_answered, total), (n_right, n_answered), (spent, total)):
+            base = float(whole.sum())
+            ratio = float(part.sum()) / base if base else 0.0
+            figures.append(ratio)
+            influence.append((part - ratio * whole) / base if base else np.zeros(n))
+        totals = np.bincount(of_row, total, n_classes)
+        totals = np.where(totals > 0, totals, 1.0)
+        for part in (n_right, n_answered - n_right):
+            ratios = np.bincount(of_row, part, n_classes) / totals
+            shares.append(ratios)
+            influence.append((part - ratios[of_row] * total) / totals[of_row])
+        return cls(np.array(figures), np.array(shares), np.array(influence), of_row)
 
     def beats(self, other: RowFigures, errors: float, margins: FloatArray) -> bool:
         """Whether coverage, accuracy or cost is better by more than noise.
@@ -302,22 +303,3 @@ class CodedFigures:
         apart = self.influence[:, :, None] - other.influence[:, None]
         squares: FloatArray = (apart**2 * counts).sum(axis=(1, 2))
         return squares
-
-
-def _ratio(part: FloatArray, whole: FloatArray) -> tuple[float, FloatArray]:
-    """Ratio of two sums, 0 if the lower is 0, and the influence of each row on it."""
-    total = float(whole.sum())
-    if total == 0:
-        return 0.0, np.zeros(len(part))
-    ratio = float(part.sum()) / total
-    return ratio, (part - ratio * whole) / total
-
-
-def _ratio_by_class(
-    part: FloatArray, whole: FloatArray, truth: IntArray, n_classes: int
-) -> tuple[FloatArray, FloatArray]:
-    """Ratio of two sums within each class, and the influence of each row on that of its own."""
-    totals = np.bincount(truth, whole, n_classes)
-    totals = np.where(totals > 0, totals, 1.0)
-    ratios: FloatArray = np.bincount(truth, part, n_classes) / totals
-    return ratios, (part - ratios[truth] * whole) / totals[truth]

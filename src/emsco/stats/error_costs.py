@@ -154,7 +154,15 @@ class ErrorCosts:
                     raise refused(name, rule, given)
         known = tuple(_EITHER if labels is None else labels)
         errors = _matrix(error_cost, known)
-        rejections = _of_classes(_REJECT, 0.0 if reject_cost is None else reject_cost, known)
+        by_class = 0.0 if reject_cost is None else reject_cost
+        if not isinstance(by_class, Mapping):
+            if not is_number(by_class):
+                raise refused(_REJECT, "be a number, or a number for each label", by_class)
+            by_class = dict.fromkeys(known, check_number(_REJECT, by_class, 0, math.inf, "[)"))
+        rejections = [
+            check_number(_REJECT, cost, 0, math.inf, "[)", of=f"class {label!r}")
+            for label, cost in _lines(_REJECT, by_class, known)
+        ]
         return cls(known, locked_copy(np.column_stack([errors, rejections])))
 
     @classmethod
@@ -321,57 +329,35 @@ def _matrix(given: Any, labels: tuple[object, ...]) -> FloatArray:
         costs = np.full((n, n), check_number(_ERROR, given, 0, math.inf, "[)"))
         np.fill_diagonal(costs, 0.0)
     elif isinstance(given, Mapping):
-        costs = _from_mapping(given, labels)
+        costs = np.zeros((n, n))
+        for i, (label, line) in enumerate(_lines(_ERROR, given, labels)):
+            if not isinstance(line, Mapping):
+                costs[i] = check_number(_ERROR, line, 0, math.inf, "[)", of=f"class {label!r}")
+                costs[i, i] = 0.0
+                continue
+            by_label = {label: 0.0, **of_labels(line, labels)}
+            for j, (other, cost) in enumerate(_lines(_ERROR, by_label, labels, f"class {label!r}")):
+                of = f"class {label!r} given the label {other!r}"
+                costs[i, j] = check_number(_ERROR, cost, 0, math.inf, "[)", of=of)
     else:
-        costs = _from_lines(given, labels)
+        rule = (
+            f"be a number, a number for each label, or {n} lines of {n} numbers: true labels down, "
+            "labels given across"
+        )
+        try:
+            costs = np.array(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise refused(_ERROR, rule, given) from None
+        if costs.shape != (n, n):
+            raise refused(_ERROR, rule, given, got=f"the shape {costs.shape}")
+        for i, j in np.ndindex(n, n):
+            of = f"class {labels[i]!r} given the label {labels[j]!r}"
+            check_number(_ERROR, float(costs[i, j]), 0, math.inf, "[)", of=of)
     for i, j in np.argwhere(costs < np.diagonal(costs)[:, None]).tolist():
         rule = f"make the correct label of class {labels[i]!r} cost no more than a wrong one"
         got = f"{costs[i, i]:g} for it and {costs[i, j]:g} for {labels[j]!r}"
         raise refused(_ERROR, rule, given, got=got)
     return costs
-
-
-def _from_mapping(given: Mapping[Any, Any], labels: tuple[object, ...]) -> FloatArray:
-    costs = np.zeros((len(labels), len(labels)))
-    for i, (label, line) in enumerate(_lines(_ERROR, given, labels)):
-        if not isinstance(line, Mapping):
-            costs[i] = check_number(_ERROR, line, 0, math.inf, "[)", of=f"class {label!r}")
-            costs[i, i] = 0.0
-            continue
-        by_label = {label: 0.0, **of_labels(line, labels)}
-        for j, (other, cost) in enumerate(_lines(_ERROR, by_label, labels, f"class {label!r}")):
-            of = f"class {label!r} given the label {other!r}"
-            costs[i, j] = check_number(_ERROR, cost, 0, math.inf, "[)", of=of)
-    return costs
-
-
-def _from_lines(given: Any, labels: tuple[object, ...]) -> FloatArray:
-    n = len(labels)
-    rule = (
-        f"be a number, a number for each label, or {n} lines of {n} numbers: true labels down, "
-        "labels given across"
-    )
-    try:
-        costs = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise refused(_ERROR, rule, given) from None
-    if costs.shape != (n, n):
-        raise refused(_ERROR, rule, given, got=f"the shape {costs.shape}")
-    for i, j in np.ndindex(n, n):
-        of = f"class {labels[i]!r} given the label {labels[j]!r}"
-        check_number(_ERROR, float(costs[i, j]), 0, math.inf, "[)", of=of)
-    return costs
-
-
-def _of_classes(name: str, given: Any, labels: tuple[object, ...]) -> list[float]:
-    if not isinstance(given, Mapping):
-        if not is_number(given):
-            raise refused(name, "be a number, or a number for each label", given)
-        return [check_number(name, given, 0, math.inf, "[)")] * len(labels)
-    return [
-        check_number(name, cost, 0, math.inf, "[)", of=f"class {label!r}")
-        for label, cost in _lines(name, given, labels)
-    ]
 
 
 def _lines(

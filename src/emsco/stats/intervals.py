@@ -185,23 +185,19 @@ def _quantile(share: float, costs: FloatArray, rows: FloatArray, more: float) ->
     edge = 1e-9 * (last - first)
 
     def missing(cost: float) -> float:
-        return _share_below(cost, values, sizes) - share
+        """How much the chance that a mean with Dirichlet weights is below a cost exceeds `share`.
+
+        Such weights are gamma variables over their sum, so the chance is that of a sum of gamma
+        variables below 0. Gil-Pelaez's formula gets it from their characteristic functions.
+        """
+        apart = values - cost
+        steps = _STEPS if total < _FEW else _FEWER_STEPS
+        turns = np.outer(apart, steps / math.sqrt(float(sizes @ apart**2)))
+        length, angle = sizes @ np.log1p(turns**2) / 2, sizes @ np.arctan(turns)
+        return float(0.5 - np.exp(-length) @ np.sin(angle) * _STEP / math.pi) - share
 
     if missing(first + edge) >= 0:  # of hardly more than one row
         return float(first)
     if missing(last - edge) <= 0:
         return float(last)
     return float(brentq(missing, first + edge, last - edge, xtol=1e-7 * (last - first)))
-
-
-def _share_below(cost: float, values: FloatArray, sizes: FloatArray) -> float:
-    """Chance that a mean with Dirichlet weights is below a cost.
-
-    Such weights are gamma variables over their sum, so the chance is that of a sum of gamma
-    variables below 0. Gil-Pelaez's formula gets it from their characteristic functions.
-    """
-    apart = values - cost
-    steps = _STEPS if sizes.sum() < _FEW else _FEWER_STEPS
-    turns = np.outer(apart, steps / math.sqrt(float(sizes @ apart**2)))
-    length, angle = sizes @ np.log1p(turns**2) / 2, sizes @ np.arctan(turns)
-    return float(0.5 - np.exp(-length) @ np.sin(angle) * _STEP / math.pi)

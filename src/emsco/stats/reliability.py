@@ -113,21 +113,6 @@ def reliability_of(
     check_whole("n_bins", n_bins, 1)
     check_number("lowest", lowest, 0, 1, "[)")
     counts = np.ones(len(confidence)) if weights is None else weights
-    _check(confidence, correct, counts, lowest)
-    edges = np.linspace(lowest, 1.0, n_bins + 1)
-    place = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, n_bins - 1)
-    rows: FloatArray = np.bincount(place, counts, n_bins).astype(np.float64)
-    with np.errstate(invalid="ignore"):  # 0 / 0 in empty bins gives the NaN we want
-        means = np.bincount(place, counts * confidence, n_bins) / rows
-        shares = np.bincount(place, counts * correct, n_bins) / rows
-    errors = np.abs(shares - means)[rows > 0]
-    error = float((errors * rows[rows > 0]).sum() / rows.sum()) if errors.size else 0.0
-    for array in (edges, rows, means, shares):
-        array.setflags(write=False)
-    return Reliability(edges, rows, means, shares, error, float(errors.max(initial=0.0)), stage)
-
-
-def _check(confidence: FloatArray, correct: BoolArray, counts: FloatArray, lowest: float) -> None:
     if not confidence.shape == correct.shape == counts.shape or confidence.ndim != 1:
         raise DataError(
             "confidence, correct and weights must have one value a row, got shapes "
@@ -142,6 +127,17 @@ def _check(confidence: FloatArray, correct: BoolArray, counts: FloatArray, lowes
     if not (counts >= 0).all():
         row = int(np.argmin(counts >= 0))
         raise DataError(f"weights must be at least 0, got {counts[row]:g} in row {row}.")
+    edges = np.linspace(lowest, 1.0, n_bins + 1)
+    place = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, n_bins - 1)
+    rows: FloatArray = np.bincount(place, counts, n_bins).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # 0 / 0 in empty bins gives the NaN we want
+        means = np.bincount(place, counts * confidence, n_bins) / rows
+        shares = np.bincount(place, counts * correct, n_bins) / rows
+    errors = np.abs(shares - means)[rows > 0]
+    error = float((errors * rows[rows > 0]).sum() / rows.sum()) if errors.size else 0.0
+    for array in (edges, rows, means, shares):
+        array.setflags(write=False)
+    return Reliability(edges, rows, means, shares, error, float(errors.max(initial=0.0)), stage)
 
 
 def _masked(values: FloatArray, empty: BoolArray) -> AnyArray:

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray
-from emsco.cascade import Cascade
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.row_prints import RowPrints, digest_of_rows
 from emsco.data.weights import check_weights
@@ -58,11 +57,26 @@ def certify(
     """
     cascade = front.cascade(0)  # refuses a front without models
     delta, rule = check_delta(delta), check_choice("prefer", prefer, RULES)
-    rows = _read(cascade, X, y, groups, sample_weight, max_weight, random_state, first_row)
+    inputs = cascade.encoding.rows(X)
+    truth = positions_of(check_truth(y, cascade.classes, len(inputs)), cascade.classes)
+    if not len(inputs):
+        raise DataError("X must have rows, got none.")
+    weights, max_weight = _check_weights(sample_weight, max_weight, len(inputs), first_row)
+    seed = check_whole("random_state", random_state, 0)
+    drawn = _draw(groups, len(inputs), np.random.default_rng(seed), first_row)
+    digest = digest_of_rows(inputs, truth, *([] if weights is None else [weights]))
+    about = TestedRows(len(inputs), len(drawn), digest, seed, groups is not None, max_weight)
+    of_drawn = None if weights is None else weights[drawn]
+    rows = _Rows(inputs[drawn], truth[drawn], of_drawn, about)
     if front.searched is not None:
-        _refuse_seen(front.searched, rows.all_inputs, what, first_row)
-        if groups is None:
-            _refuse_repeated(front.searched, rows.all_inputs, what, first_row)
+        _refuse_seen(front.searched, inputs, what, first_row)
+        again = front.searched.repeated(inputs)
+        if groups is None and again.size:  # they would count as twice the evidence
+            raise DataError(
+                f"{what} must hold every row once, got {counted(len(again), 'row')} again (",
+                *_some_rows(first_row + again),
+                "); drop them, or name groups of rows.",
+            )
     numbers = wanted_order(front, order) or order_of(front, promises)
     _refuse_too_few(front, promises, rows, delta, numbers, what)
 
@@ -73,6 +87,11 @@ def certify(
         if test.p_value > delta:
             break
     passed = [test.number for test in tests if test.p_value <= delta]
+
+    best_first = front.best_first(passed)
+    if passed and rule != "balanced":
+        best = front.choose_among(rule, best_first)
+        best_first = [best, *(i for i in best_first if i != best)]
 
     nearest, rows_needed = None, None
     if not passed:  # the rows are spent, so the others may be looked at, but not certified
@@ -87,7 +106,7 @@ def certify(
         tuple(cascade.classes.tolist()),
         numbers,
         tuple(tests),
-        _best_first(front, passed, rule),
+        tuple(best_first),
         rows.about,
         date.today().isoformat(),
         nearest,
@@ -103,33 +122,6 @@ class _Rows:
     truth: IntArray
     weights: FloatArray | None
     about: TestedRows
-    all_inputs: FloatArray  # also of rows that were not drawn, as they came
-
-
-def _read(
-    cascade: Cascade,
-    X: ArrayLike,
-    y: ArrayLike,
-    groups: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    max_weight: float | None,
-    random_state: int,
-    first_row: int,
-) -> _Rows:
-    """Check rows, draw one from each group, and put them in a drawn order."""
-    inputs = cascade.encoding.rows(X)
-    truth = positions_of(check_truth(y, cascade.classes, len(inputs)), cascade.classes)
-    if not len(inputs):
-        raise DataError("X must have rows, got none.")
-    weights, max_weight = _check_weights(sample_weight, max_weight, len(inputs), first_row)
-    seed = check_whole("random_state", random_state, 0)
-    rng = np.random.default_rng(seed)
-    drawn = _draw(groups, len(inputs), rng, first_row)
-    digest = digest_of_rows(inputs, truth, *([] if weights is None else [weights]))
-    about = TestedRows(len(inputs), len(drawn), digest, seed, groups is not None, max_weight)
-    return _Rows(
-        inputs[drawn], truth[drawn], None if weights is None else weights[drawn], about, inputs
-    )
 
 
 def _check_weights(
@@ -184,17 +176,6 @@ def _some_rows(rows: IntArray) -> tuple[Part, ...]:
     for row in rows[:_FEW].tolist():
         shown += [", ", Row(row)] if shown else [Row(row)]
     return (*shown, f" and {len(rows) - _FEW:,} more") if len(rows) > _FEW else tuple(shown)
-
-
-def _refuse_repeated(searched: RowPrints, inputs: FloatArray, what: str, first_row: int) -> None:
-    """Refuse rows that come twice: they would count as twice the evidence."""
-    again = searched.repeated(inputs)
-    if again.size:
-        raise DataError(
-            f"{what} must hold every row once, got {counted(len(again), 'row')} again (",
-            *_some_rows(first_row + again),
-            "); drop them, or name groups of rows.",
-        )
 
 
 def _draw(
@@ -269,12 +250,3 @@ def _tests(
         max_weight = rows.about.max_weight or 1.0
         checks = check_promises(promises, results, delta, rows.weights, max_weight)
         yield DesignTest(number, cascade.stages.identity, front[number], checks)
-
-
-def _best_first(front: ParetoFront, passed: list[int], rule: str) -> tuple[int, ...]:
-    """Sort positions: the one that the rule prefers, then by the balanced score."""
-    order = front.best_first(passed)
-    if passed and rule != "balanced":
-        best = front.choose_among(rule, order)
-        order = [best, *(i for i in order if i != best)]
-    return tuple(order)

@@ -103,17 +103,15 @@ def order_of(front: ParetoFront, promises: Sequence[Promise]) -> tuple[int, ...]
     """
     keys: dict[tuple[bytes, str], tuple[float, float, int, int, int]] = {}
     for i, point in enumerate(front.points):
-        largest = max(_scored_p_value(front, point, promise) for promise in promises)
+        largest = 0.0
+        for promise in promises:
+            if not _is_certain(front, point, promise):
+                scored = counted_of(front, point, promise)
+                largest = max(largest, scored_p_value(promise, scored, _worst_cost(front, point)))
         n_stages, n_features, _ = point.size
         design = point.design.stages.tobytes(), repr(point.design.thresholds)
         keys.setdefault(design, (largest, point.cost, n_stages, n_features, i))
     return tuple(key[-1] for key in sorted(keys.values()))
-
-
-def _scored_p_value(front: ParetoFront, point: ParetoPoint, promise: Promise) -> float:
-    if _is_certain(front, point, promise):
-        return 0.0
-    return scored_p_value(promise, counted_of(front, point, promise), _worst_cost(front, point))
 
 
 def scored_p_value(promise: Promise, counted: Counted, worst_cost: float) -> float:
@@ -472,7 +470,16 @@ def rows_for_nearest(
         expected = _prospect(front, point, check.promise)
         scored = counted_of(front, point, check.promise)
         if check.promise.is_ceiling:
-            figure = _drawn_back_cost(expected, scored.n_rows, check, n_rows)
+            # The mean cost of scored and tested rows, plus half a standard error.
+            costs, paying = (
+                np.array(expected.costs) * expected.worst_cost,
+                np.array(expected.paying),
+            )
+            mean = float(costs @ paying / paying.sum())
+            variance = float(((costs - mean) ** 2) @ paying / paying.sum())
+            total = scored.n_rows + n_rows
+            pooled = (scored.n_rows * mean + n_rows * check.seen) / total
+            figure = pooled + 0.5 * math.sqrt(variance / total)
             prospects.append(replace(expected, figure=figure, is_certain=check.is_certain))
         elif check.n_kept is not None:
             n_members = check.n_rows + scored.n_rows
@@ -482,15 +489,3 @@ def rows_for_nearest(
             share = n_members / (n_rows + n_scored)
             prospects.append(Prospect(check.promise, figure, share, is_certain=check.is_certain))
     return rows_for_chances(prospects, delta, (_CHANCES[0],))[0]
-
-
-def _drawn_back_cost(
-    expected: Prospect, n_scored: float, check: CheckedPromise, n_rows: int
-) -> float:
-    """Return the mean cost of scored and tested rows, plus half a standard error."""
-    values, paying = np.array(expected.costs) * expected.worst_cost, np.array(expected.paying)
-    mean = float(values @ paying / paying.sum())
-    variance = float(((values - mean) ** 2) @ paying / paying.sum())
-    total = n_scored + n_rows
-    pooled = (n_scored * mean + n_rows * check.seen) / total
-    return pooled + 0.5 * math.sqrt(variance / total)
