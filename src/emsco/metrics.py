@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,13 +21,6 @@ __all__ = [
     "mean_cost_score",
     "selective_accuracy_score",
 ]
-
-
-class SelectiveScorer(Protocol):
-    """Scorer that `make_selective_scorer` returns; a larger score is better."""
-
-    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
-        """Score a fitted estimator that has `decide`."""
 
 
 def coverage_score(y_true: ArrayLike, decisions: Decisions) -> float:
@@ -149,7 +142,7 @@ def make_selective_scorer(
     True
     """
     if not isinstance(metric, str):
-        return _Scorer(metric, 1.0 if greater_is_better is not False else -1.0)
+        return SelectiveScorer(metric, 1.0 if greater_is_better is not False else -1.0)
     if metric not in _NAMED:
         listed = ", ".join(f'"{name}"' for name in _NAMED)
         raise refused("metric", f"be one of {listed} or a callable", metric)
@@ -157,7 +150,7 @@ def make_selective_scorer(
     if greater_is_better not in (None, is_greater_better):
         rule = f"be left out for metric {metric!r}"
         raise refused("greater_is_better", rule, greater_is_better)
-    return _Scorer(_NAMED[metric], 1.0 if is_greater_better else -1.0)
+    return SelectiveScorer(_NAMED[metric], 1.0 if is_greater_better else -1.0)
 
 
 _NAMED: dict[str, Callable[..., float]] = {
@@ -168,13 +161,17 @@ _NAMED: dict[str, Callable[..., float]] = {
 }
 
 
-class _Scorer:
-    """A scorer; a class, so that it can be pickled."""
+class SelectiveScorer:
+    """Scorer that `make_selective_scorer` returns, a class so that it can be pickled.
+
+    A larger score is better.
+    """
 
     def __init__(self, metric: Callable[..., float], sign: float) -> None:
         self._metric, self._sign = metric, sign
 
     def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+        """Score a fitted estimator that has `decide`."""
         if isinstance(estimator, Pipeline):
             X, estimator = estimator[:-1].transform(X), estimator[-1]
         decisions = estimator.decide(X)

@@ -62,27 +62,18 @@ def choose(
         designs = np.array([point.design.stages for point in points])
         return fittest_of(designs, coverage, accuracy, cost, costs.smallest)
     if rule == "one_standard_error":
-        return _one_standard_error(points, costs.total or 1.0)
+        # The simplest within a standard error of the best balanced score, of expected figures or
+        # of scored ones if a point has no others.
+        total = costs.total or 1.0
+        scores = [
+            (one.balanced(total), 0.0) if one.expected is None else one.expected.balanced(total)
+            for one in points
+        ]
+        best, error = max(scores)
+        near = [i for i, (score, _) in enumerate(scores) if score >= best - error]
+        informative = [i for i in near if points[i].is_informative]
+        return min(informative or near, key=lambda i: points[i].size)
     return knee_of(coverage, accuracy, cost)  # also if nobody has compared them with everything
-
-
-def _one_standard_error(points: Sequence[ParetoPoint], total_cost: float) -> int:
-    """Return the position of the simplest point within one standard error of the best.
-
-    The best has the largest balanced score of expected figures, or of scored ones if a point has
-    no others. Of points that are as simple, the cheapest is returned.
-    """
-
-    def score(point: ParetoPoint) -> tuple[float, float]:
-        if point.expected is not None:
-            return point.expected.balanced(total_cost)
-        return point.balanced(total_cost), 0.0
-
-    scores = [score(point) for point in points]
-    best, error = max(scores)
-    near = [i for i, (one, _) in enumerate(scores) if one >= best - error]
-    informative = [i for i in near if points[i].is_informative]
-    return min(informative or near, key=lambda i: points[i].size)
 
 
 @dataclass(frozen=True, slots=True)

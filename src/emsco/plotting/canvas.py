@@ -184,30 +184,27 @@ def draw_canvas(lay_out: Callable[[float], Canvas], width: float, ax: Axes | Non
     """
     check_matplotlib()
     if ax is not None:
-        return _draw_into(check_axes(ax), lay_out)
+        panel = check_axes(ax)
+        figure = figure_of(panel)
+        panel.set_axis_off()
+        whole: Any = figure.canvas.figure  # `figure` may be a subfigure
+        if whole.get_layout_engine() is not None:
+            whole.draw_without_rendering()  # the layout engine places axes only when it draws
+        size = panel.get_window_extent()
+        width, height = size.width / figure.dpi, size.height / figure.dpi
+        scale = min(1.0, width / NARROWEST)
+        canvas = lay_out(width / scale)
+        while scale > _TINIEST and (
+            scale * canvas.height > height or scale * canvas.width > width * 1.001
+        ):
+            scale *= _SHRINK
+            canvas = lay_out(width / scale)
+        canvas.draw(panel, width / scale, height / scale, scale)
+        return figure
     canvas, scale = lay_out(check_width(width)), 1.0
     while scale * canvas.height > _PAGE and scale * _SHRINK >= _READABLE:
         scale *= _SHRINK
         canvas = lay_out(width / scale)
     figure = new_figure(scale * canvas.width, scale * canvas.height)
     canvas.draw(figure.add_axes((0, 0, 1, 1)), canvas.width, canvas.height, scale)
-    return figure
-
-
-def _draw_into(ax: Any, lay_out: Callable[[float], Canvas]) -> Figure:
-    figure = figure_of(ax)
-    ax.set_axis_off()
-    whole: Any = figure.canvas.figure  # `figure` may be a subfigure
-    if whole.get_layout_engine() is not None:
-        whole.draw_without_rendering()  # the layout engine places axes only when it draws
-    size = ax.get_window_extent()
-    width, height = size.width / figure.dpi, size.height / figure.dpi
-    scale = min(1.0, width / NARROWEST)
-    canvas = lay_out(width / scale)
-    while scale > _TINIEST and (
-        scale * canvas.height > height or scale * canvas.width > width * 1.001
-    ):
-        scale *= _SHRINK
-        canvas = lay_out(width / scale)
-    canvas.draw(ax, width / scale, height / scale, scale)
     return figure

@@ -117,37 +117,6 @@ class DesignTest:
             "checks": [check.to_dict() for check in self.checks],
         }
 
-    @classmethod
-    def from_dict(
-        cls,
-        fields: Fields,
-        promises: Sequence[Promise],
-        labels: Sequence[object],
-        names: tuple[str, ...],
-        metric: str,
-        *,
-        is_counted: bool,
-    ) -> DesignTest:
-        """Read the values of `to_dict`; with `is_counted`, p-values must be those of the counts.
-
-        `names` are the features, and `metric` is what the accuracy of the point is.
-        """
-        checks = fields.many_fields("checks")
-        if len(checks) != len(promises):
-            fields.refuse("checks", f"one for each of {len(promises)} promises", f"{len(checks)}")
-        design, scored = _read_design(fields, labels, names), fields.fields("scored")
-        point = ParetoPoint.from_dict(scored, design, labels, metric)
-        check_point(scored, point)
-        return cls(
-            fields.whole("number", 0),
-            _digest(fields, "cascade"),
-            point,
-            tuple(
-                CheckedPromise.from_dict(one, promise, is_counted=is_counted)
-                for one, promise in zip(checks, promises, strict=True)
-            ),
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certificate:
@@ -310,8 +279,18 @@ class Certificate:
             fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
 
         def read(one: Fields) -> DesignTest:
-            is_counted = rows.max_weight is None
-            return DesignTest.from_dict(one, promises, labels, names, metric, is_counted=is_counted)
+            written = one.many_fields("checks")
+            if len(written) != len(promises):
+                one.refuse("checks", f"one for each of {len(promises)} promises", f"{len(written)}")
+            design, scored = _read_design(one, labels, names), one.fields("scored")
+            point = ParetoPoint.from_dict(scored, design, labels, metric)
+            check_point(scored, point)
+            is_counted = rows.max_weight is None  # then p-values must be those of the counts
+            checks = tuple(
+                CheckedPromise.from_dict(check, promise, is_counted=is_counted)
+                for check, promise in zip(written, promises, strict=True)
+            )
+            return DesignTest(one.whole("number", 0), _digest(one, "cascade"), point, checks)
 
         tests = tuple(map(read, fields.many_fields("tests")))
         order = tuple(fields.wholes("order", len(fields.items("order"))))

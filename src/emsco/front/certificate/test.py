@@ -146,37 +146,35 @@ def check_promises(
     (87, 90, 0.017)
     """
     shares = None if weights is None else weights / max_weight
-    return tuple(_check(promise, results, delta, shares) for promise in promises)
-
-
-def _check(
-    promise: Promise, results: RowResults, delta: float, weights: FloatArray | None
-) -> CheckedPromise:
-    members, kept = promise.rows(results.labels, results.truth, results.given)
-    if promise.is_ceiling:
-        worst = results.worst_cost or 1.0
-        loss, limit = np.minimum(results.cost / worst, 1.0), promise.limit / worst
-    else:
-        loss, limit = (~kept).astype(np.float64), 1 - promise.limit
-    n_rows, n_missed = int(members.sum()), float(loss[members].sum())
-    total = n_rows if weights is None else float(weights[members].sum())
-    missed = n_missed if weights is None else float(weights[members] @ loss[members])
-    mean = min(1.0, missed / total) if total else 1.0
-    if promise.is_ceiling:
-        n_kept, seen = None, mean * (results.worst_cost or 1.0)
-    else:
-        n_kept, seen = n_rows - int(n_missed), 1 - mean
-    if results.is_certain(promise):
-        return CheckedPromise(promise, n_rows, n_kept, seen, 0.0, is_certain=True)
-    if weights is None and n_kept is not None:
-        return CheckedPromise(
-            promise, n_rows, n_kept, seen, share_p_value(n_kept, n_rows, promise.limit)
-        )
-    # Bets are on values whose mean is at least `limit` if the promise is broken. A row of the
-    # largest weight has its loss; one that weighs nothing, or that is no member, has `limit`.
-    share = members.astype(np.float64) if weights is None else members * weights
-    values = np.clip(limit - share * (limit - loss), 0.0, 1.0)
-    return CheckedPromise(promise, n_rows, n_kept, seen, mean_p_value(values, limit, delta))
+    checks = []
+    for promise in promises:
+        members, kept = promise.rows(results.labels, results.truth, results.given)
+        if promise.is_ceiling:
+            worst = results.worst_cost or 1.0
+            loss, limit = np.minimum(results.cost / worst, 1.0), promise.limit / worst
+        else:
+            loss, limit = (~kept).astype(np.float64), 1 - promise.limit
+        n_rows, n_missed = int(members.sum()), float(loss[members].sum())
+        total = n_rows if shares is None else float(shares[members].sum())
+        missed = n_missed if shares is None else float(shares[members] @ loss[members])
+        mean = min(1.0, missed / total) if total else 1.0
+        if promise.is_ceiling:
+            n_kept, seen = None, mean * (results.worst_cost or 1.0)
+        else:
+            n_kept, seen = n_rows - int(n_missed), 1 - mean
+        is_certain = results.is_certain(promise)
+        if is_certain:
+            p_value = 0.0
+        elif shares is None and n_kept is not None:
+            p_value = share_p_value(n_kept, n_rows, promise.limit)
+        else:
+            # Bets are on values whose mean is at least `limit` if the promise is broken. A row of
+            # the largest weight has its loss; one that weighs nothing, or is no member, `limit`.
+            share = members.astype(np.float64) if shares is None else members * shares
+            values = np.clip(limit - share * (limit - loss), 0.0, 1.0)
+            p_value = mean_p_value(values, limit, delta)
+        checks.append(CheckedPromise(promise, n_rows, n_kept, seen, p_value, is_certain))
+    return tuple(checks)
 
 
 def n_passing(p_values: Iterable[float], delta: float) -> int:
