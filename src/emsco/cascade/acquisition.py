@@ -119,22 +119,16 @@ async def run_async(
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         for task in ended:
             task.result()  # errors of `acquire` became reasons; raise any other error
-    except asyncio.CancelledError as cancelled:
-        await _cancel(tasks, stopping)
-        # An exception class of our own would not do: asyncio.timeout() looks for this one.
-        cancelled.__dict__["decisions"] = _stopped(batches, "cancelled")
-        raise
-    except BaseException:
-        await _cancel(tasks, stopping)
+    except BaseException as error:
+        stopping.set()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if isinstance(error, asyncio.CancelledError):
+            # An exception class of our own would not do: asyncio.timeout() looks for this one.
+            error.__dict__["decisions"] = _stopped(batches, "cancelled")
         raise
     return _joined(batches)
-
-
-async def _cancel(tasks: Sequence[asyncio.Task[None]], stopping: asyncio.Event) -> None:
-    stopping.set()
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _ask(batch: Batch, acquire: Acquire, retries: Retries) -> None:

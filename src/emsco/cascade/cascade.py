@@ -442,9 +442,8 @@ class Cascade:
         Decisions
             With `ids` and `reasons`. Ctrl-C warns, rejects all undecided rows and returns early.
         """
-        attempts = Retries(retries, pause)
         batches = batches_of(self.stages, ids, acquire, budget, batch_size, prices)
-        return acquisition.run(batches, acquire, attempts, report)
+        return acquisition.run(batches, acquire, Retries(retries, pause), report)
 
     async def arun(
         self,
@@ -479,9 +478,10 @@ class Cascade:
             As for `run`. If the task is cancelled, the `asyncio.CancelledError` carries the
             decisions so far in its attribute `decisions`.
         """
-        attempts = Retries(retries, pause)
         batches = batches_of(self.stages, ids, acquire, budget, batch_size, prices)
-        return await acquisition.run_async(batches, acquire, concurrency, timeout, attempts, report)
+        return await acquisition.run_async(
+            batches, acquire, concurrency, timeout, Retries(retries, pause), report
+        )
 
     def save(self, path: PathLike) -> None:
         """Write the cascade to a JSON file; a failure leaves no partial file."""
