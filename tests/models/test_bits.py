@@ -15,7 +15,7 @@ from emsco.models.bits import Layout, bits_of_margins, margins_of, pack
 @given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**20)), max_size=200))
 def test_every_row_counts_what_it_weighs(counts):
     counts = np.array(counts, dtype=np.int64)
-    layout = Layout.from_counts(len(counts), counts)
+    layout = Layout.from_rows(np.zeros(len(counts), np.int64), 1, counts)
     weight = np.repeat(layout.weights, 64)[: len(layout.rows)]
     found = np.zeros(len(counts), dtype=np.int64)
     used = layout.rows >= 0
@@ -27,10 +27,10 @@ def test_every_row_counts_what_it_weighs(counts):
 
 @pytest.mark.parametrize("n_rows", [0, 1, 63, 64, 65, 200])
 def test_without_weights_every_row_has_one_bit_in_order(n_rows):
-    layout = Layout.from_counts(n_rows)
+    layout = Layout.from_rows(np.zeros(n_rows, np.int64), 1)
     assert layout.rows.tolist() == list(range(n_rows))
     assert layout.total == n_rows
-    assert layout.is_plain
+    assert (layout.weights == 1).all()
 
 
 @given(
@@ -40,7 +40,7 @@ def test_without_weights_every_row_has_one_bit_in_order(n_rows):
 def test_each_word_has_rows_of_one_class_and_each_row_counts_what_it_weighs(drawn, weighted):
     labels, counts = np.array(drawn, dtype=np.int64).reshape(-1, 2).T
     counts = counts if weighted else np.ones(len(labels), dtype=np.int64)
-    layout = Layout.from_classes(labels, 4, counts if weighted else None)
+    layout = Layout.from_rows(labels, 4, counts if weighted else None, by_class=True)
     weight, used = np.repeat(layout.weights, 64), layout.rows >= 0
     found = np.zeros(len(counts), dtype=np.int64)
     np.add.at(found, layout.rows[used], weight[used])
@@ -55,7 +55,7 @@ def test_each_word_has_rows_of_one_class_and_each_row_counts_what_it_weighs(draw
 
 def test_few_different_weights_take_few_words():
     counts = np.repeat([7, 9], 64)  # by binary digits there would be 7 words
-    assert len(Layout.from_counts(128, counts).weights) == 2
+    assert len(Layout.from_rows(np.zeros(128, np.int64), 1, counts).weights) == 2
 
 
 def test_packed_bits_are_in_order_of_the_rows():

@@ -227,7 +227,11 @@ class SubsetBank:
             return is_refused
         for part in slices(len(designs), max(1, self.capacity // most)):
             chains = self._chains(designs[part], most, grid, levels[part])
-            worthless = self._judged.are_worthless(chains.reshape(-1)).reshape(chains.shape)
+            worthless = np.ones(chains.shape, dtype=np.bool_)
+            for bits in self.engine.bits:  # it accepts every row, and none of them correctly
+                accepted, correct = bits.get(chains.reshape(-1))
+                accepts_all = np.all(accepted == bits.valid, axis=1)
+                worthless &= (accepts_all & ~np.any(correct, axis=1)).reshape(chains.shape)
             is_stage = np.arange(most) < n_stages[part, None]
             is_refused[part] = np.any(worthless & is_stage, axis=1)
         return is_refused
@@ -265,7 +269,14 @@ class SubsetBank:
         copied = np.empty((2, len(words), n_words), dtype=np.uint64)
         for part in slices(len(words), self.capacity):
             slots = self._judged.slots_of(words[part], grid, np.full(len(words[part]), level))
-            copied[:, part] = self._judged.bits_of(slots, places)
+            copies, first = [], 0
+            for bits in self.engine.bits:  # places count the words of all, one after the other
+                end, here = first + bits.n_words, None
+                if places is not None:
+                    here = places[(places >= first) & (places < end)] - first
+                copies.append(bits.get(slots, here))
+                first = end
+            copied[:, part] = np.concatenate(copies, axis=2)
         return copied
 
     def sampled_words(self, most: int) -> tuple[IntArray, int]:
@@ -348,10 +359,7 @@ class _FittedSubsets:
         self._slots = Slots(n_bytes // self.bytes_per_subset, self.n_key_words)
         self._numbers: FloatArray = np.zeros((0, engine.kept))
         self._reports: list[Report] = []
-
-    @property
-    def capacity(self) -> int:
-        return self._slots.capacity
+        self.capacity = self._slots.capacity
 
     def inputs(self, subsets: BoolArray) -> BoolArray:
         """Inputs of each subset of the features, (n_subsets, n_inputs)."""
@@ -423,10 +431,7 @@ class _JudgedSubsets:
         self.bytes_per_slot += sum(bits.bytes_per_slot for bits in self._engine.bits)
         self._slots = Slots(n_bytes // self.bytes_per_slot, n_key_words)
         self._numbers: dict[tuple[bytes, bool], int] = {}  # of thresholds, and whether searched
-
-    @property
-    def capacity(self) -> int:
-        return self._slots.capacity
+        self.capacity = self._slots.capacity
 
     def slots_of(self, words: WordArray, grid: ThresholdGrid, levels: IntArray) -> IntArray:
         """Slots of the bits of subsets, each at a level of a grid; new ones are judged."""
@@ -441,36 +446,25 @@ class _JudgedSubsets:
         )
         keys = np.insert(words, 0, numbers[levels], axis=1)
         with self._slots.claim(keys) as claim:
-            if claim.new_slots.size:
-                order = np.argsort(numbers)
-                new_levels = order[np.searchsorted(numbers[order], claim.new_keys[:, 0])]
-                self._judge(
-                    claim.new_keys[:, 1:], claim.new_slots, grid.thresholds, new_levels, is_searched
-                )
+            slots, new_words = claim.new_slots, claim.new_keys[:, 1:]
+            if not slots.size:
+                return claim.slots
+            order = np.argsort(numbers)
+            new_levels = order[np.searchsorted(numbers[order], claim.new_keys[:, 0])]
+            engine, models = self._engine, self._fitted.numbers_of(new_words)
+            reads = self._fitted.inputs(subsets_of_words(new_words, self._fitted.n_features))
+            for bits in engine.bits:
+                bits.reserve(_room(self._slots.n_used, self._slots.capacity))
+            if engine.judges_levels:
+                engine.judge(reads, models, slots, grid.thresholds[new_levels])
+            for level in np.unique(new_levels).tolist():
+                here = np.flatnonzero(new_levels == level)
+                if not engine.judges_levels:
+                    engine.judge(reads[here], models[here], slots[here], grid.thresholds[level])
+                if is_searched[level]:
+                    # The full feature set is exempt: it has no other subset to turn to.
+                    self._spoil_unsteady(slots[here[~reads[here].all(axis=1)]])
         return claim.slots
-
-    def _judge(
-        self,
-        words: WordArray,
-        slots: IntArray,
-        thresholds: FloatArray,
-        levels: IntArray,
-        is_searched: Sequence[bool],
-    ) -> None:
-        """Put the bits of subsets, each at one of the thresholds, into slots."""
-        engine, numbers = self._engine, self._fitted.numbers_of(words)
-        reads = self._fitted.inputs(subsets_of_words(words, self._fitted.n_features))
-        for bits in engine.bits:
-            bits.reserve(_room(self._slots.n_used, self._slots.capacity))
-        if engine.judges_levels:
-            engine.judge(reads, numbers, slots, thresholds[levels])
-        for level in np.unique(levels).tolist():
-            here = np.flatnonzero(levels == level)
-            if not engine.judges_levels:
-                engine.judge(reads[here], numbers[here], slots[here], thresholds[level])
-            if is_searched[level]:
-                # The full feature set is exempt: it has no other subset to turn to.
-                self._spoil_unsteady(slots[here[~reads[here].all(axis=1)]])
 
     def _spoil_unsteady(self, slots: IntArray) -> None:
         """Let all answers count as wrong where the models of the splits disagree."""
@@ -484,25 +478,6 @@ class _JudgedSubsets:
         worthless = slots[unsteady(accepted / every[:, None], every**2 / squared)]  # Kish's size
         for one in parts:
             one.put(worthless, one.valid, np.zeros_like(one.valid))
-
-    def are_worthless(self, slots: IntArray) -> BoolArray:
-        """Tell which slots accept every row, and none of them correctly."""
-        worthless = np.ones(len(slots), dtype=np.bool_)
-        for bits in self._engine.bits:
-            accepted, correct = bits.get(slots)
-            worthless &= np.all(accepted == bits.valid, axis=1) & ~np.any(correct, axis=1)
-        return worthless
-
-    def bits_of(self, slots: IntArray, places: IntArray | None) -> WordArray:
-        """Copy all bits of slots, or the words at some places: (2, n_slots, n_words)."""
-        copies, first = [], 0
-        for bits in self._engine.bits:  # places count the words of all parts, one after the other
-            end, here = first + bits.n_words, None
-            if places is not None:
-                here = places[(places >= first) & (places < end)] - first
-            copies.append(bits.get(slots, here))
-            first = end
-        return np.concatenate(copies, axis=2)
 
 
 def unsteady(shares: FloatArray, sizes: FloatArray) -> BoolArray:

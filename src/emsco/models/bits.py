@@ -52,38 +52,33 @@ class Layout:
     n_rows: int = 0
 
     @classmethod
-    def from_counts(cls, n_rows: int, counts: IntArray | None = None) -> Self:
-        """Lay out rows of weights `counts`; None: 1 each."""
-        if counts is None:
-            rows = np.arange(n_rows)
-            weights = np.ones(-(-n_rows // WORD), dtype=np.int64)
+    def from_rows(
+        cls,
+        labels: LabelArray,
+        n_classes: int,
+        counts: IntArray | None = None,
+        by_class: bool = False,
+    ) -> Self:
+        """Lay out rows of weights `counts`, 1 each if None.
+
+        With `by_class` they come class after class, each from a new word.
+        """
+        n_rows, ends = len(labels), None
+        if by_class:
+            counts = np.ones(n_rows, dtype=np.int64) if counts is None else counts
+            places, word_weights = [], []
+            for label in range(n_classes):
+                of_class = np.flatnonzero(labels == label)
+                bits, of_words = _bits_by_weight(counts[of_class])
+                places.append(np.where(bits < 0, -1, of_class[bits]))
+                word_weights.append(of_words)
+            rows, weights = np.concatenate(places), np.concatenate(word_weights)
+            ends = np.cumsum([0, *map(len, word_weights)])
+        elif counts is None:
+            rows, weights = np.arange(n_rows), np.ones(-(-n_rows // WORD), dtype=np.int64)
         else:
             rows, weights = _bits_by_weight(counts)
-        return cls(rows, pack(rows >= 0), weights, n_rows=n_rows)
-
-    @classmethod
-    def from_classes(
-        cls, labels: LabelArray, n_classes: int, counts: IntArray | None = None
-    ) -> Self:
-        """Lay out rows class after class, each from a new word; weights as in `from_counts`."""
-        counts = np.ones(len(labels), dtype=np.int64) if counts is None else counts
-        rows, weights = [], []
-        for label in range(n_classes):
-            of_class = np.flatnonzero(labels == label)
-            places, word_weights = _bits_by_weight(counts[of_class])
-            rows.append(np.where(places < 0, -1, of_class[places]))
-            weights.append(word_weights)
-        every, ends = np.concatenate(rows), np.cumsum([0, *map(len, weights)])
-        return cls(every, pack(every >= 0), np.concatenate(weights), ends, len(labels))
-
-    @classmethod
-    def from_rows(
-        cls, labels: LabelArray, n_classes: int, counts: IntArray | None, by_class: bool
-    ) -> Self:
-        """Lay out rows class after class if `by_class`, else all together."""
-        if by_class:
-            return cls.from_classes(labels, n_classes, counts)
-        return cls.from_counts(len(labels), counts)
+        return cls(rows, pack(rows >= 0), weights, ends, n_rows)
 
     @property
     def total(self) -> int:
@@ -96,11 +91,6 @@ class Layout:
         there = np.flatnonzero(self.rows >= 0)
         bits[..., there] = values[..., self.rows[there]] * self.weights[there // WORD]
         return bits
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether every row has weight 1."""
-        return bool((self.weights == 1).all())
 
 
 def _bits_by_weight(counts: IntArray) -> tuple[IntArray, IntArray]:
@@ -173,7 +163,7 @@ class BitBank:
         self.missing: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
         if missing is not None:
             self.missing = pack(missing[:, layout.rows]) & layout.valid
-        self._is_plain = missing is None and layout.is_plain
+        self._is_plain = missing is None and bool((layout.weights == 1).all())
         self.accepted: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
         self.correct: WordArray = self.accepted
 

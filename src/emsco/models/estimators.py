@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -286,45 +286,27 @@ class EstimatorFitter(OutcomeFitter):
     def outcomes(self, subsets: BoolArray, report: Report | None = None) -> Outcomes:
         """Fit each subset; return the answers of its model for the scored rows.
 
-        Subsets may repeat; each is fitted once. The likeliest class is the first of equals.
+        The likeliest class is the first of equals.
         """
-        distinct, places = _distinct(subsets, self.n_inputs)
-        shape = (len(distinct), self.n_scored)
-        known = np.zeros(len(distinct), dtype=np.bool_)
+        shape = (len(subsets), self.n_scored)
+        known = np.zeros(len(subsets), dtype=np.bool_)
         outcomes = Outcomes(np.zeros(shape, dtype=np.uint8), np.zeros(shape))
         if self.cache is not None:
-            known, outcomes = self.cache.find(distinct)
+            known, outcomes = self.cache.find(subsets)
         new = np.flatnonzero(~known)
-        jobs = in_processes(self._job.outcome, list(distinct[new]), self._n_jobs, report)
+        jobs = in_processes(self._job.outcome, list(subsets[new]), self._n_jobs, report)
         with closing(jobs) as fitted:
             for i, (winner, confidence) in zip(new, fitted, strict=True):
                 outcomes.winner[i], outcomes.confidence[i] = winner, confidence
                 if self.cache is not None:
-                    self.cache.add(distinct[i], winner, confidence)
-        return Outcomes(outcomes.winner[places], outcomes.confidence[places])
+                    self.cache.add(subsets[i], winner, confidence)
+        return outcomes
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[EstimatorModel]:
         """Fit each subset; return the same models whose outcomes `outcomes` returns."""
-        distinct, places = _distinct(subsets, self.n_inputs)
-        fitted = list(in_processes(self._job.model, list(distinct), self._n_jobs, report))
-        return [fitted[place] for place in places]
+        return list(in_processes(self._job.model, list(subsets), self._n_jobs, report))
 
     def close(self) -> None:
         """Write new outcomes to the cache on disk."""
         if self.cache is not None:
             self.cache.flush()
-
-
-def _distinct(subsets: BoolArray, n_inputs: int) -> tuple[BoolArray, Sequence[int]]:
-    """Distinct subsets in order of first appearance, and the position of each given one."""
-    if subsets.ndim != 2 or subsets.shape[1] != n_inputs or not subsets.any(axis=1).all():
-        raise refused(
-            "subsets",
-            f"be rows of {n_inputs} truth values, at least one of them true",
-            subsets,
-            got=f"shape {subsets.shape}",
-        )
-    numbers: dict[bytes, int] = {}
-    places = [numbers.setdefault(subset.tobytes(), len(numbers)) for subset in subsets]
-    first = np.unique(np.array(places, dtype=np.int64), return_index=True)[1]
-    return subsets[first], places

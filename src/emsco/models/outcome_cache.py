@@ -6,7 +6,7 @@ import hashlib
 from collections import OrderedDict
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class OutcomeCache:
     ) -> None:
         self._fingerprint = fingerprint
         self._width, self._n_rows, self._n_classes = -(-n_inputs // 8), n_rows, n_classes
+        self._row_type = np.dtype([("winner", "u1", (n_rows,)), ("confidence", "<f8", (n_rows,))])
         name = hashlib.sha256(fingerprint.encode()).hexdigest()[:32]
         self.path = Path(folder) / f"{name}.sqlite"
         self._new: dict[bytes, tuple[LabelArray, FloatArray]] = {}
@@ -70,14 +71,6 @@ class OutcomeCache:
             elif about != {"fingerprint": fingerprint}:
                 raise self._place.damaged("is of another problem")
             self._learn(store)
-
-    def __enter__(self) -> Self:
-        """Open a block that writes new outcomes to disk at its end, even after an error."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Write new outcomes to disk."""
-        self.flush()
 
     def __len__(self) -> int:
         """Number of known subsets."""
@@ -121,11 +114,6 @@ class OutcomeCache:
                 self._learn(store)
             self._new = {}
         self._last_write = monotonic()
-
-    @property
-    def _row_type(self) -> np.dtype[np.void]:
-        n_rows = (self._n_rows,)
-        return np.dtype([("winner", "u1", n_rows), ("confidence", "<f8", n_rows)])
 
     def _store(self) -> Store:
         """Open the file. Close it soon: other processes may use it too."""

@@ -18,7 +18,7 @@ from emsco.models.batches import Models
 from emsco.models.bits import margins_of, pack
 from emsco.models.calibration import Calibrator, calibration_split
 from emsco.models.engine import Answers, Engine, SplitRows
-from emsco.models.scaling import Scaling, mean_of_known
+from emsco.models.scaling import mean_of_known
 from emsco.models.shard import SplitData
 
 _AT_ONCE = 256  # calibrated models that are fitted together
@@ -157,25 +157,15 @@ class CalibratedFitter(OutcomeFitter):
         fitting, calibrating = calibration_split(data.train, labels, seed=seed, classes=classes)
         self.n_train, self.n_scored = len(data.train), len(data.scored)
         self._kind = calibration
-        only_fitted = SplitData(
-            X,
-            labels,
-            fitting,
-            fitting[:0],
-            data.n_classes,
-            weights=weights,
-            class_weights=data.class_weights,
+        only_fitted = replace(
+            data, train=fitting, scored=fitting[:0], counts=None, missing=None, by_class=False
         )
-        self._split = SplitRows.cut(only_fitted, penalty)
+        split = SplitRows.cut(only_fitted, penalty)
+        self._fitter, self.scaling = split.fitter, split.scaling
         self._calibrating = self.scaling.filled(X[calibrating])
         self._truth = labels[calibrating]
         self._weights = None if weights is None else weights[calibrating]
         self._scored = self.scaling.filled(X[data.scored])
-
-    @property
-    def scaling(self) -> Scaling:
-        """Mean and deviation of the inputs."""
-        return self._split.scaling
 
     def outcomes(
         self, subsets: BoolArray, report: Report | None = None
@@ -188,7 +178,7 @@ class CalibratedFitter(OutcomeFitter):
         confidence = np.empty(winner.shape)
         for start in range(0, len(subsets), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            models = self._split.fitter.fit(subsets[part])
+            models = self._fitter.fit(subsets[part])
             for m in range(len(models.sizes)):
                 calibrator = self._calibrator(models, m)
                 shares = calibrator.apply(self._probabilities(models, m, self._scored))
@@ -203,7 +193,7 @@ class CalibratedFitter(OutcomeFitter):
     ) -> list[tuple[FloatArray, Calibrator]]:
         """Fit each subset; return its weights, (n_outputs, n_inputs + 1), and its calibrator."""
         del report  # these fits take only a moment
-        models = self._split.fitter.fit(subsets)
+        models = self._fitter.fit(subsets)
         spread = models.spread(subsets.shape[1]).reshape(len(subsets), -1, subsets.shape[1] + 1)
         return [(coefs, self._calibrator(models, m)) for m, coefs in enumerate(spread)]
 
@@ -222,13 +212,6 @@ class FilledRows:
     X: FloatArray
     labels: IntArray
     weights: FloatArray | None
-
-    def weighted(self, by_class: FloatArray | None) -> FilledRows:
-        """Multiply the weights of the rows by the weight of their class."""
-        if by_class is None:
-            return self
-        weights = np.ones(len(self.labels)) if self.weights is None else self.weights
-        return replace(self, weights=weights * by_class[self.labels])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -286,7 +269,7 @@ class OutcomeRows:
         means = mean_of_known(X[train], of_train, **block)
         fill = np.where(np.isnan(means), 0.0, means)
 
-        def filled(numbers: IntArray) -> FilledRows:
+        def filled(numbers: IntArray, weights: FloatArray | None) -> FilledRows:
             rows = np.ascontiguousarray(X[numbers])
             return FilledRows(
                 np.where(np.isnan(rows), fill, rows),
@@ -298,12 +281,12 @@ class OutcomeRows:
         if calibration is not None:
             names = range(data.n_classes) if classes is None else classes
             train, rest = calibration_split(train, labels, seed=seed, classes=names)
-            calibrating = filled(rest)
+            calibrating = filled(rest, weights)
         return cls(
-            fitting=filled(train).weighted(data.class_weights),
+            fitting=filled(train, data.with_fit_weights().weights),
             calibrating=calibrating,
             calibration=calibration,
-            scored=filled(data.scored).X,
+            scored=filled(data.scored, None).X,
             fill=fill,
             n_classes=data.n_classes,
             seed=seed,

@@ -180,28 +180,20 @@ class StageRecipe:
     ) -> tuple[StageRecipe, ModelChoice]:
         """Replace "auto" by one of the families; ``report(done, total)`` is called."""
 
-        def losses(family: str, few: list[Split], subsets: BoolArray) -> FloatArray:
-            return self.of_family(family)._row_losses(data, few, subsets)
+        def losses_of(family: str, few: list[Split], subsets: BoolArray) -> FloatArray:
+            recipe = self.of_family(family).prepared(data, few)
+            reads, losses = subsets[:, data.encoding.input_feature], []
+            for split in few:
+                (models,) = recipe.stage_models(recipe.open_bank(data, [split]), [reads])
+                rows, labels = models.filled(data.rows[split[1]]), data.labels[split[1]]
+                losses.append(
+                    [log_losses(models.probabilities(rows, j), labels) for j in range(len(subsets))]
+                )
+            return np.concatenate(losses, axis=1)
 
         weights = self._class_weights(data, np.arange(len(data.labels)))
-        choice = choose_family(families, data, splits, losses, weights, self.seed, report)
+        choice = choose_family(families, data, splits, losses_of, weights, self.seed, report)
         return self.of_family(choice.family), choice
-
-    def _row_losses(
-        self, data: TrainingData, splits: list[Split], subsets: BoolArray
-    ) -> FloatArray:
-        """Log loss of each scored row by the model of each subset, (n_subsets, n_rows)."""
-        recipe = self.prepared(data, splits)
-        reads = subsets[:, data.encoding.input_feature]
-        losses = []
-        for split in splits:
-            _, scored = split
-            (models,) = recipe.stage_models(recipe.open_bank(data, [split]), [reads])
-            rows, labels = models.filled(data.rows[scored]), data.labels[scored]
-            losses.append(
-                [log_losses(models.probabilities(rows, j), labels) for j in range(len(subsets))]
-            )
-        return np.concatenate(losses, axis=1)
 
     def prepared(self, data: TrainingData, splits: list[Split]) -> StageRecipe:
         """Learn what all stage models share: the knots of splines and their penalty.
@@ -248,64 +240,47 @@ class StageRecipe:
         if members is not None:
             brings = members @ brings
             missing = None if missing is None else missing @ members.T
-        is_plain = self.is_linear and self.calibration is None
-        open_engine = self._logistic_engine if is_plain else self._outcome_engine
-        engine: Engine = open_engine(data, splits, missing, by_class)
+        columns = data.rows if self.basis is None else self.basis.expand(np.asarray(data.rows))
+        engine: Engine
+        if self.is_linear and self.calibration is None:
+            backend = Backend.of(data.rows, self.device, self.n_jobs)
+            parts = self._split_data(data, columns, splits, missing, by_class)
+            cut_parts = [backend.cut(part, self.penalty) for part in parts]
+            n_classes = len(data.classes)
+            engine = backend.engine(cut_parts, columns.shape[1], n_classes, basis=self.basis)
+        else:
+            if data.weights is not None:  # rows of weight 0 do not count as training rows
+                splits = [(train[data.weights[train] > 0], scored) for train, scored in splits]
+            parts = self._split_data(data, np.asarray(columns), splits, missing, by_class)
+            fitters = self._outcome_fitters(data, parts)
+            shared = [one for one in fitters if isinstance(one, SharedBoosting)]
+            prepare = partial(train_together, shared, self.n_jobs) if shared else None
+            engine = OutcomeEngine(fitters, parts, prepare)
         n_jobs = 1 if self.uses_device else self.n_jobs
         return SubsetBank(engine, brings, self.memory_limit, n_jobs)
-
-    def _logistic_engine(
-        self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
-    ) -> LogisticEngine:
-        columns = self._columns(data.rows)
-        backend = Backend.of(data.rows, self.device, self.n_jobs)
-        parts = self._split_data(data, columns, splits, missing, by_class)
-        cut_parts = [backend.cut(part, self.penalty) for part in parts]
-        n_classes = len(data.classes)
-        return backend.engine(cut_parts, columns.shape[1], n_classes, basis=self.basis)
-
-    def _outcome_engine(
-        self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
-    ) -> OutcomeEngine:
-        columns = np.asarray(self._columns(data.rows))
-        if data.weights is not None:  # rows of weight 0 do not count as training rows
-            splits = [(train[data.weights[train] > 0], scored) for train, scored in splits]
-        parts = self._split_data(data, columns, splits, missing, by_class)
-        fitters = self._outcome_fitters(data, parts)
-        shared = [one for one in fitters if isinstance(one, SharedBoosting)]
-        prepare = partial(train_together, shared, self.n_jobs) if shared else None
-        return OutcomeEngine(fitters, parts, prepare)
 
     def _outcome_fitters(
         self, data: TrainingData, parts: Sequence[SplitData]
     ) -> Sequence[OutcomeFitter]:
-        classes = data.classes.tolist()
-        seeds = [
-            int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
-            for number in range(len(parts))
-        ]
-        seeded = list(zip(parts, seeds, strict=True))
-        calibration = self.calibration
-        if self.is_linear and calibration is not None:
-            return [
-                CalibratedFitter(part, calibration, classes, seed, self.penalty)
-                for part, seed in seeded
-            ]
+        """Open a fitter for each split, each with a seed of its own."""
+        classes, calibration = data.classes.tolist(), self.calibration
         is_boosted = self.estimator == "boosting"
-        rows = [
-            OutcomeRows.from_split(part, calibration, classes, seed, in_blocks=is_boosted)
-            for part, seed in seeded
-        ]
-        if not is_boosted:
-            return [EstimatorFitter(self.estimator, one, self.n_jobs, self.cache) for one in rows]
-        jobs = [BoostingJob(one, data.encoding.input_feature) for one in rows]
-        size = SizeChoice(jobs[0])  # for all splits
-        kind = SharedBoosting if self.shared else OwnBoosting
-        return [kind(job, size, self.n_jobs) for job in jobs]
-
-    def _columns(self, rows: Any) -> Any:
-        """Columns that linear models read."""
-        return rows if self.basis is None else self.basis.expand(np.asarray(rows))
+        size: SizeChoice | None = None
+        fitters: list[OutcomeFitter] = []
+        for number, part in enumerate(parts):
+            seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
+            if self.is_linear and calibration is not None:
+                fitters.append(CalibratedFitter(part, calibration, classes, seed, self.penalty))
+                continue
+            rows = OutcomeRows.from_split(part, calibration, classes, seed, in_blocks=is_boosted)
+            if is_boosted:
+                job = BoostingJob(rows, data.encoding.input_feature)
+                size = size or SizeChoice(job)  # the first split chooses for all
+                kind = SharedBoosting if self.shared else OwnBoosting
+                fitters.append(kind(job, size, self.n_jobs))
+            else:
+                fitters.append(EstimatorFitter(self.estimator, rows, self.n_jobs, self.cache))
+        return fitters
 
     def _split_data(
         self,
@@ -347,32 +322,26 @@ class StageRecipe:
         engine = bank.engine
         if self.basis is not None:
             designs = [self.basis.reads(reads) for reads in designs]
-        if isinstance(engine, LogisticEngine):
-            parts = self._logistic_models(bank, engine, designs, average)
+        parts: list[list[StageModels]] = []
+        if isinstance(engine, LogisticEngine):  # the bank has most of the models
+            ends = np.cumsum([len(reads) for reads in designs])[:-1]
+            of_splits = engine.coefs(bank.kept_of_inputs(np.concatenate(designs)))
+            splits = engine.splits if average else engine.splits[:1]
+            for split, coefs in zip(splits, of_splits, strict=False):
+                parts.append(
+                    [
+                        LinearModels(split.scaling, reads, weights, basis=self.basis)
+                        for reads, weights in zip(designs, np.split(coefs, ends), strict=True)
+                    ]
+                )
         elif isinstance(engine, OutcomeEngine):
             fitters = engine.fitters if average else engine.fitters[:1]
-            parts = [
-                self._outcome_models(fitter, designs, report and _share(report, i, len(fitters)))
-                for i, fitter in enumerate(fitters)
-            ]
+            for i, fitter in enumerate(fitters):
+                share = None if report is None else partial(_report_share, report, i, len(fitters))
+                parts.append(self._outcome_models(fitter, designs, share))
         else:
             raise AssertionError("there is no other engine")
         return tuple(averaged(models) for models in zip(*parts, strict=True))
-
-    def _logistic_models(
-        self, bank: SubsetBank, engine: LogisticEngine, designs: list[BoolArray], average: bool
-    ) -> list[list[StageModels]]:
-        """Models of all designs on the first split, or on each; the bank has most of them."""
-        ends = np.cumsum([len(reads) for reads in designs])[:-1]
-        of_splits = engine.coefs(bank.kept_of_inputs(np.concatenate(designs)))
-        splits = engine.splits if average else engine.splits[:1]
-        return [
-            [
-                LinearModels(split.scaling, reads, weights, basis=self.basis)
-                for reads, weights in zip(designs, np.split(coefs, ends), strict=True)
-            ]
-            for split, coefs in zip(splits, of_splits, strict=False)
-        ]
 
     def _outcome_models(
         self, fitter: Any, designs: list[BoolArray], report: Report | None
@@ -417,9 +386,9 @@ class StageRecipe:
         return balanced
 
 
-def _share(report: Report, number: int, n_jobs: int) -> Report:
+def _report_share(report: Report, number: int, n_jobs: int, done: int, total: int) -> None:
     """Report the progress of one of several equal jobs as progress of all."""
-    return lambda done, total: report(number * total + done, n_jobs * total)
+    report(number * total + done, n_jobs * total)
 
 
 def _check_class_weight(given: Any, classes: AnyArray) -> None:

@@ -128,7 +128,7 @@ class LinearModels(StageModels):
         Two classes use the kernel's operations in the kernel's order, so the result is the same
         to the last bit. For a single row, plain Python is faster than a call of the kernel.
         """
-        if not self._is_plain:
+        if self._terms is None:
             return super().judge_one(row, stage)
         intercept, terms = self._terms[stage]
         logit = intercept
@@ -154,11 +154,6 @@ class LinearModels(StageModels):
         """Columns that the models read, without missing values if they are splines."""
         return rows if self.basis is None else self.scaling.filled(self.basis.expand(rows))
 
-    @cached_property
-    def _is_plain(self) -> bool:
-        """Whether a stage is a single logit of the inputs without calibration."""
-        return self.coefs.shape[1] == 1 and not self.calibrators and self.basis is None
-
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
         """Everything that affects judgements, for a digest."""
@@ -176,8 +171,13 @@ class LinearModels(StageModels):
         return self.scaling.inverse
 
     @cached_property
-    def _terms(self) -> list[tuple[float, list[tuple[int, float, float, float]]]]:
-        """Intercept of each stage; position, weight, mean and inverse deviation of its inputs."""
+    def _terms(self) -> list[tuple[float, list[tuple[int, float, float, float]]]] | None:
+        """Intercept of each stage; position, weight, mean and inverse deviation of its inputs.
+
+        None unless a stage is a single logit of the inputs without calibration.
+        """
+        if self.coefs.shape[1] > 1 or self.calibrators or self.basis is not None:
+            return None
         mean, inverse = self.scaling.mean.tolist(), self._inverse.tolist()
         terms = []
         for reads, (coefs,) in zip(self.reads, self.coefs.tolist(), strict=True):
