@@ -84,7 +84,11 @@ def tally_of(landscape: SingleThresholdSpace, per_one: int = 1, n_jobs: int = 1)
         Threads; the result does not depend on their number.
     """
     n_rows, full = landscape.n_rows, 2**landscape.n_features - 1
-    firsts = np.arange(1, full, dtype=np.int64) if landscape.max_stages > 1 else np.zeros(0, int)
+    firsts = (
+        np.arange(1, full, dtype=np.int64)
+        if landscape.design_space.max_stages > 1
+        else np.zeros(0, int)
+    )
     # Small subsets start the longest chains, so every part gets some of each size.
     parts = [part for i in range(_PARTS) if (part := firsts[i::_PARTS]).size]
     with ThreadPoolExecutor(n_jobs) as threads:
@@ -118,7 +122,7 @@ def tally_of(landscape: SingleThresholdSpace, per_one: int = 1, n_jobs: int = 1)
 def _tally_part(
     landscape: SingleThresholdSpace, firsts: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    most = landscape.max_stages - 1
+    most = landscape.design_space.max_stages - 1
     # The kernel walks depth first: line j holds the rows that are left after j stages, as bits.
     rows = np.zeros((most + 1, landscape.accepts.shape[1]), dtype=np.uint64)
     rows[0] = pack(np.ones(landscape.n_rows, dtype=np.bool_))
