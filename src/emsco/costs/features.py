@@ -22,12 +22,11 @@ from emsco.costs.fees import (
     Fee,
     Fees,
     check_amount,
-    check_fees,
     check_known,
     fees_paid,
 )
 from emsco.costs.files import parse_costs
-from emsco.costs.prices import RowPrice, check_prices, split_prices, without_prices
+from emsco.costs.prices import RowPrice, split_prices, without_prices
 from emsco.errors import CostsError, Hint, Parameter, Remedy
 
 
@@ -112,8 +111,18 @@ class FeatureCosts:
         object.__setattr__(self, "table", tuple(self.table or together))
         object.__setattr__(self, "fees", fees)
         object.__setattr__(self, "delays", delays)
-        check_fees(fees, self.names, self.groups)
-        check_prices(self.prices, self.names)
+        called = [fee.name for fee in fees]
+        if twice := [name for name in called if called.count(name) > 1]:
+            raise CostsError(f"fees must have different names, got {twice[0]!r} twice.")
+        for fee in fees:
+            check_known(f"the fee {fee.name!r}", fee.features, self.names, self.groups)
+        check_known("prices", [price.feature for price in self.prices], self.names)
+        if len({price.feature for price in self.prices}) < len(self.prices):
+            raise CostsError("prices must be given once for each feature, got two for one.")
+        if empty := [price.feature for price in self.prices if price.column == ""]:
+            raise _costs_must(
+                f"be a number or the name of a column with prices, got '' for {empty[0]!r}."
+            )
 
     @classmethod
     def from_array(cls, costs: ArrayLike, names: Sequence[str] | None = None) -> Self:

@@ -145,17 +145,6 @@ def fees_paid(
     )
 
 
-def check_fees(
-    fees: tuple[Fee, ...], names: tuple[str, ...], groups: Mapping[str, Sequence[str]]
-) -> None:
-    """Refuse fees with equal names or of unknown features."""
-    called = [fee.name for fee in fees]
-    if twice := [name for name in called if called.count(name) > 1]:
-        raise CostsError(f"fees must have different names, got {twice[0]!r} twice.")
-    for fee in fees:
-        check_known(f"the fee {fee.name!r}", fee.features, names, groups)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Fees:
     """Fees as numbers, for sums over many subsets and designs.

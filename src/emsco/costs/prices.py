@@ -18,8 +18,8 @@ from emsco._base.arrays import whole_units
 from emsco._base.checks import is_number
 from emsco._base.text import brief, first_line, some, what_was_meant
 from emsco._base.typing import FloatArray, IntArray, StageArray
-from emsco.costs.fees import LARGEST_COST, CostUnits, Fees, check_known
-from emsco.errors import CostsError, DataError, Parameter, Row
+from emsco.costs.fees import LARGEST_COST, CostUnits, Fees
+from emsco.errors import CostsError, DataError, Row
 
 GivenPrices: TypeAlias = Mapping[str, Any] | None  # by feature, in any form that a cost may have
 _FINEST = 12  # decimals of a price that is rounded
@@ -104,20 +104,6 @@ def without_prices(
             )
     only = {price.column for price in prices} - set(others)
     return tuple(name for name in names if name not in only)
-
-
-def check_prices(prices: Sequence[RowPrice], names: Sequence[str]) -> None:
-    """Refuse prices of unknown features, two for one feature, or an empty column name."""
-    check_known("prices", [price.feature for price in prices], names)
-    if len({price.feature for price in prices}) < len(prices):
-        raise CostsError("prices must be given once for each feature, got two for one.")
-    for price in prices:
-        if price.column == "":
-            raise CostsError(
-                Parameter("costs"),
-                f" must be a number or the name of a column with prices, got {brief(price.column)} "
-                f"for {price.feature!r}.",
-            )
 
 
 def prices_of_rows(

@@ -261,8 +261,13 @@ def run_search(
                 if reason is None and timing.is_over():
                     reason = timing.reason
     except _TimeIsUp:
-        if not records:
-            return timing.first_result(evaluator)
+        if not records:  # the best of the first designs that were scored
+            designs = timing.first[: timing.n_first]
+            archive = Archive(designs.shape[1], evaluator.costs.total)
+            archive.add(designs, evaluator.score(designs))
+            seconds = perf_counter() - timing.started
+            record = SearchRecord.from_front(0, *archive.front(), evaluator, seconds)
+            return SearchResult.from_archive(archive, (record,), timing.reason)
         reason = search.stop_reason or timing.reason
         records[-1] = _record(search, evaluator, timing.started)  # it may have found chains since
     except KeyboardInterrupt:
@@ -328,15 +333,6 @@ class _Timing:
         scores = evaluator.score(designs)
         self.n_first, self.may_cut = 0, True
         return scores
-
-    def first_result(self, evaluator: Evaluator) -> SearchResult:
-        """Return the best of the first designs that were scored."""
-        designs = self.first[: self.n_first]
-        archive = Archive(designs.shape[1], evaluator.costs.total)
-        archive.add(designs, evaluator.score(designs))
-        seconds = perf_counter() - self.started
-        record = SearchRecord.from_front(0, *archive.front(), evaluator, seconds)
-        return SearchResult.from_archive(archive, (record,), self.reason)
 
 
 def _record(search: Search, evaluator: Evaluator, started: float) -> SearchRecord:

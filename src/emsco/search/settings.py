@@ -78,18 +78,6 @@ def search_kind(search: str | PaperSearch) -> str:
     return "paper" if isinstance(search, PaperSearch) else check_choice("search", search, KINDS)
 
 
-def _checked(paper: PaperSearch) -> PaperSearch:
-    rate = paper.mutation_rate
-    return PaperSearch(
-        mutation_rate=None if rate is None else check_number("mutation_rate", rate, 0, 1),
-        crossover_rate=check_number("crossover_rate", paper.crossover_rate, 0, 1),
-        elite_fraction=check_number("elite_fraction", paper.elite_fraction, 0, 1),
-        stage_bias=check_number("stage_bias", paper.stage_bias, 0, 1000, "(]"),
-        epsilon=check_number("epsilon", paper.epsilon, 0, np.inf, "()"),
-        growth=check_whole("growth", paper.growth, 0),
-    )
-
-
 def with_paper_search(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Move parameters of the paper's loop from `settings` into a `PaperSearch`, as `search`."""
     names = {field.name for field in fields(PaperSearch)}
@@ -148,9 +136,19 @@ class SearchRequest:
         """
         if not isinstance(allow_exclusion, (bool, np.bool_)):
             raise refused("allow_exclusion", "be True or False", allow_exclusion)
+        kind = search_kind(search)
+        paper = search if isinstance(search, PaperSearch) else PaperSearch()
+        rate = paper.mutation_rate
         return cls(
-            kind=search_kind(search),
-            paper=_checked(search) if isinstance(search, PaperSearch) else PaperSearch(),
+            kind=kind,
+            paper=PaperSearch(
+                mutation_rate=None if rate is None else check_number("mutation_rate", rate, 0, 1),
+                crossover_rate=check_number("crossover_rate", paper.crossover_rate, 0, 1),
+                elite_fraction=check_number("elite_fraction", paper.elite_fraction, 0, 1),
+                stage_bias=check_number("stage_bias", paper.stage_bias, 0, 1000, "(]"),
+                epsilon=check_number("epsilon", paper.epsilon, 0, np.inf, "()"),
+                growth=check_whole("growth", paper.growth, 0),
+            ),
             max_stages=None if max_stages is None else check_whole("max_stages", max_stages, 1),
             population_size=check_whole("population_size", population_size, 2),
             generations=check_whole("generations", generations, 0),

@@ -218,7 +218,7 @@ class TestIndifference:
 
     @pytest.mark.parametrize("n_known", [1, 30, 1000])
     def test_designs_known_before_save_work_and_change_nothing(self, hard, plain, n_known):
-        every = every_design(6, hard.design_space.max_stages)
+        every = every_design(6, hard.max_stages)
         picked = np.random.default_rng(0).permutation(len(every))[:n_known]
         known = hard.scores([every[i] for i in picked])
         alone = find_front(hard.landscape())
@@ -266,7 +266,7 @@ class TestIndifference:
         coarse = find_front(hard.landscape(), known=hard.scores(list(plain)))
         assert chains.ChainPool(hard.landscape(), 1000).rules.shift > 0
         assert found_ones(coarse) == plain
-        assert coarse.n_settled == count_designs(6, hard.design_space.max_stages)
+        assert coarse.n_settled == count_designs(6, hard.max_stages)
 
 
 class StopAfter:
@@ -283,7 +283,7 @@ class StopAfter:
 
 def assert_part(found, instance):
     """Check that the designs are a front of the space, without repeats or too many ties."""
-    every = set(every_design(instance.n_features, instance.design_space.max_stages))
+    every = set(every_design(instance.n_features, instance.max_stages))
     ones = found_ones(found)
     assert ones.keys() <= every
     vectors = {instance.score(design): n_tied for design, n_tied in ones.items()}
