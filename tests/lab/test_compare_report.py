@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from support.comparisons import NOISE, made_answers, made_comparison, over_splits, two_methods
 
-from emsco.app.cli.study_tables import accuracy_table, seconds_line
+from emsco.app.cli.studies import accuracy_table, seconds_line
 from emsco.lab.compare import MOST, TASKS
 from emsco.lab.compare_figure import draw_comparison
 from emsco.lab.compare_report import ComparisonReport, broken_limits

@@ -21,7 +21,7 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco.app.cli.folders import claim_folder
 from emsco.app.cli.parsers import parse_range
-from emsco.app.cli.study_tables import sweep_table
+from emsco.app.cli.studies import sweep_table
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.studies import read_parts
 from emsco.costs import FeatureCosts

@@ -25,7 +25,7 @@ from emsco._base.objectives import Objectives
 from emsco._base.text import visible
 from emsco._base.typing import AnyArray
 from emsco.app.cli.inspect import show
-from emsco.app.cli.output import print_deployed, print_details, print_front
+from emsco.app.cli.output import print_deployed, print_design, print_front
 from emsco.app.files.reading import Reading
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.certify import certify_run
@@ -427,7 +427,7 @@ def _use_run(folder: Path) -> str:
     said = StringIO()
     with redirect_stdout(said):
         print_front(run)
-        print_details(run, run.chosen)
+        print_design(run, run.chosen)
         print_deployed(run)
     table, y, weights = run.labelled(folder / ROWS)
     facts = [said.getvalue(), run.figures(), run.references(), run.is_weighted, run.about]

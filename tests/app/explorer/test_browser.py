@@ -22,7 +22,7 @@ from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier, FeatureCosts, ParetoFront
 from emsco.app.explorer import page_of
-from emsco.app.explorer.contents import front_contents
+from emsco.app.explorer.page import front_contents
 from emsco.scoring.scores import Scores
 from emsco.stats.by_class import ByClass
 

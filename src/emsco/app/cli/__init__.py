@@ -1,4 +1,4 @@
-"""The command line: one module per command; no other package knows a flag's name."""
+"""The command line: a module has one command or a few alike; no other package knows a flag."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -10,23 +10,19 @@ from typing import Annotated, Any
 import typer
 
 from emsco.app.cli.certify import certify
-from emsco.app.cli.choose import choose
 from emsco.app.cli.commands import Commands
-from emsco.app.cli.compare import compare
 from emsco.app.cli.decide import decide
 from emsco.app.cli.demo import demo
+from emsco.app.cli.designs import choose, front, show
 from emsco.app.cli.endings import say
 from emsco.app.cli.evaluate import evaluate
-from emsco.app.cli.explore import explore
 from emsco.app.cli.fit import fit
-from emsco.app.cli.front import front
 from emsco.app.cli.inspect import inspect
 from emsco.app.cli.monitor import monitor
-from emsco.app.cli.plot import plot
 from emsco.app.cli.reproduce import reproduce
 from emsco.app.cli.serve import serve
-from emsco.app.cli.show import show
-from emsco.app.cli.sweep import sweep
+from emsco.app.cli.studies import compare, sweep
+from emsco.app.cli.views import explore, plot
 from emsco.app.cli.warm import warm
 from emsco.app.cli.words import warning_in_words
 from emsco.errors import EMSCOError
@@ -77,13 +73,13 @@ def _options(
     pass
 
 
-def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
-    say(f"warning: {warning_in_words(message)}")
-
-
 def run() -> None:
     """Run the command that was typed; an `EMSCOError` is one line and exit code 1."""
-    warnings.showwarning = _show_warning
+
+    def show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
+        say(f"warning: {warning_in_words(message)}")
+
+    warnings.showwarning = show_warning
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a log in ASCII gets ? for a bar, not an error

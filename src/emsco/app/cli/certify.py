@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,10 +11,6 @@ from emsco.app.cli.endings import NOT_CERTIFIED, interruptible
 from emsco.app.cli.options import AsJSON, HowToRead, Promises, RunFolder, Seed, Trusted
 from emsco.app.cli.output import echo, print_json
 from emsco.errors import Parameter, ParameterError
-
-if TYPE_CHECKING:
-    from emsco.app.runs.run import Run
-    from emsco.front import Certificate
 
 
 def certify(
@@ -24,9 +20,7 @@ def certify(
     data: Annotated[
         Path | None,
         typer.Argument(
-            metavar="DATA",
-            help="CSV or Parquet file with labelled rows that the fit has not seen.",
-            show_default=False,
+            metavar="DATA", help="CSV or Parquet file with labelled rows that the fit has not seen."
         ),
     ] = None,
     delta: Annotated[float, typer.Option(help="Highest chance of a false certificate.")] = 0.05,
@@ -60,10 +54,7 @@ def certify(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="JSON file for the certificate; by default certificate.json in RUN.",
-            show_default=False,
-        ),
+        typer.Option(help="JSON file for the certificate; by default certificate.json in RUN."),
     ] = None,
     seed: Seed = 0,
     trusted: Trusted = None,
@@ -84,7 +75,7 @@ def certify(
     """
     from emsco.app.runs.certify import certify_run
     from emsco.app.runs.decide import check_other_file
-    from emsco.app.runs.run import Run
+    from emsco.app.runs.run import CERTIFICATE, Run
 
     opened = Run.open(run, trusted or ())
     limits = promises.limits()
@@ -110,36 +101,26 @@ def certify(
             reading=read.reading(),
             **limits,
         )
-    _end(opened, certificate, out, deploy, as_json)
-
-
-def _end(run: Run, certificate: Certificate, out: Path | None, deploy: bool, as_json: bool) -> None:
-    """Write the certificate, see that a certified design is deployed if asked to, and say so."""
-    from emsco.app.runs.run import CERTIFICATE
-
-    path = run.folder / CERTIFICATE if out is None else out
+    path = run / CERTIFICATE if out is None else out
     best = certificate.best_first[0] if certificate.best_first else None
     if best is not None:
         certificate.save(path)
-        if deploy and not certificate.covers(run.cascade):
-            run = run.choose(best)
+        if deploy and not certificate.covers(opened.cascade):
+            opened = opened.choose(best)
     if as_json:
-        print_json({"run": str(run.folder), **certificate.to_dict()})
+        print_json({"run": str(run), **certificate.to_dict()})
     else:
         echo(repr(certificate))
     if best is None:
         raise SystemExit(NOT_CERTIFIED)
-    if not as_json:
-        echo(f"Written to {path}.")
-        echo(_deployed(run, certificate, best))
-
-
-def _deployed(run: Run, certificate: Certificate, best: int) -> str:
-    """Say which design the run deploys, and whether it is certified."""
-    if certificate.covers(run.cascade):
-        other = f", too. The best is design {best}" if run.chosen != best else ""
-        return f"{run.folder} deploys design {run.chosen}, which is certified{other}."
-    return (
-        f"{run.folder} still deploys design {run.chosen}, which is not certified; "
-        f"emsco choose {run.folder} {best} deploys the certified one."
-    )
+    if as_json:
+        return
+    echo(f"Written to {path}.")
+    if certificate.covers(opened.cascade):
+        other = f", too. The best is design {best}" if opened.chosen != best else ""
+        echo(f"{run} deploys design {opened.chosen}, which is certified{other}.")
+    else:
+        echo(
+            f"{run} still deploys design {opened.chosen}, which is not certified; "
+            f"emsco choose {run} {best} deploys the certified one."
+        )

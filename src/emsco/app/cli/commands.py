@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.models import OptionInfo
 
 from emsco.app.cli.endings import ending_quietly
 from emsco.app.cli.parsers import refuse_percent
@@ -19,7 +20,24 @@ from emsco.app.cli.words import speaking
 _Body = TypeVar("_Body", bound=Callable[..., Any])
 
 
-class _Command(TyperCommand):
+class _Help:
+    """Help without types of flags; a closed pipe is left to `ending_quietly`."""
+
+    def get_params(self, ctx: Any) -> Any:
+        parameters = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):  # --help is one, too
+                parameter.metavar = ""
+        return parameters
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        try:
+            super().format_help(ctx, formatter)  # type: ignore[misc]
+        except SystemExit:  # how Rich ends when the pipe is closed
+            raise BrokenPipeError from None
+
+
+class _Command(_Help, TyperCommand):
     numbers: frozenset[str] = frozenset()  # options that take a number
 
     def make_context(self, info_name: Any, args: Any, *more: Any, **settings: Any) -> Any:
@@ -27,24 +45,12 @@ class _Command(TyperCommand):
             refuse_percent(args, self.numbers)
         return super().make_context(info_name, args, *more, **settings)
 
-    def get_params(self, ctx: Any) -> Any:
-        return _bare_flags(super().get_params(ctx))
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        _unless_closed(super().format_help, ctx, formatter)
-
     def invoke(self, ctx: Any) -> Any:
         with speaking(self):
             return super().invoke(ctx)
 
 
-class _Group(TyperGroup):
-    def get_params(self, ctx: Any) -> Any:
-        return _bare_flags(super().get_params(ctx))
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        _unless_closed(super().format_help, ctx, formatter)
-
+class _Group(_Help, TyperGroup):
     def make_context(self, *args: Any, **settings: Any) -> Any:
         with ending_quietly():  # before Typer gives Ctrl-C and closed pipes endings of its own
             return super().make_context(*args, **settings)
@@ -52,22 +58,6 @@ class _Group(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with ending_quietly():
             return super().invoke(ctx)
-
-
-def _unless_closed(show: Callable[[Any, Any], None], ctx: Any, formatter: Any) -> None:
-    """Show help; raise `BrokenPipeError` where Rich would exit because the pipe is closed."""
-    try:
-        show(ctx, formatter)
-    except SystemExit:
-        raise BrokenPipeError from None
-
-
-def _bare_flags(parameters: Any) -> Any:
-    """Return the parameters, with no type shown in help for flags, --help included."""
-    for parameter in parameters:
-        if getattr(parameter, "is_flag", False):
-            parameter.metavar = ""
-    return parameters
 
 
 class Commands(typer.Typer):
@@ -81,8 +71,13 @@ class Commands(typer.Typer):
 
         def register(body: _Body) -> _Body:
             command = with_options(body)
+            numbers = [
+                name
+                for name, kind in command.__annotations__.items()
+                if float in (get_args(kind)[0], *get_args(get_args(kind)[0]))
+            ]
             # Typer makes the command from a class, so what it must know is an attribute of one.
-            with_numbers: Any = type("_Numbered", (_Command,), {"numbers": _numbers(command)})
+            with_numbers: Any = type("_Numbered", (_Command,), {"numbers": frozenset(numbers)})
             super(Commands, self).command(name, cls=with_numbers, **settings)(command)
             return body
 
@@ -100,10 +95,25 @@ def with_options(body: Callable[..., None]) -> Callable[..., None]:
     parameters: list[Parameter] = []
     for name, parameter in signature(body).parameters.items():
         if name in groups:
-            parameters += _options(groups[name])
+            group = groups[name]
+            options = get_type_hints(group, include_extras=True)
+            for field in fields(group):
+                value, info = get_args(options[field.name])
+                info = copy(info)
+                if hasattr(group, "PANEL") and isinstance(info, OptionInfo):
+                    info.rich_help_panel = group.PANEL
+                default = Parameter.empty if field.default is MISSING else field.default
+                parameters.append(
+                    Parameter(
+                        field.name,
+                        Parameter.KEYWORD_ONLY,
+                        default=default,
+                        annotation=Annotated[value, info],
+                    )
+                )
         else:
-            kind, typed = Parameter.KEYWORD_ONLY, kinds[name]
-            parameters.append(parameter.replace(kind=kind, annotation=typed))
+            typed = parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kinds[name])
+            parameters.append(typed)
 
     @wraps(body)
     def command(**given: Any) -> None:
@@ -115,36 +125,3 @@ def with_options(body: Callable[..., None]) -> Callable[..., None]:
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     return command
-
-
-def _options(group: Any) -> Iterator[Parameter]:
-    """Yield the fields of a dataclass as parameters of a command."""
-    kinds = get_type_hints(group, include_extras=True)
-    for field in fields(group):
-        kind = _in_panel(kinds[field.name], getattr(group, "PANEL", None))
-        yield Parameter(
-            field.name, Parameter.KEYWORD_ONLY, default=_default(field), annotation=kind
-        )
-
-
-def _numbers(command: Callable[..., None]) -> frozenset[str]:
-    """Return the names of the options that take a number."""
-    kinds = command.__annotations__.items()
-    return frozenset(name for name, kind in kinds if float in _types_of(get_args(kind)[0]))
-
-
-def _types_of(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) or (kind,)
-
-
-def _default(field: Field[Any]) -> Any:
-    return Parameter.empty if field.default is MISSING else field.default
-
-
-def _in_panel(kind: Any, panel: str | None) -> Any:
-    """Return the annotation with a help panel set; arguments keep their own panel."""
-    value, info = get_args(kind)
-    info = copy(info)
-    if panel is not None and isinstance(info, type(typer.Option())):
-        info.rich_help_panel = panel
-    return Annotated[value, info]

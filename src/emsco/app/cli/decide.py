@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from emsco.app.cli.endings import interruptible
 from emsco.app.cli.options import AsJSON, HowToRead, Trusted
 from emsco.app.cli.output import console, echo, print_json
 from emsco.errors import FileError
-
-if TYPE_CHECKING:
-    from emsco.app.files.reading import Reading
 
 
 def decide(
@@ -39,10 +36,7 @@ def decide(
         ),
     ] = False,
     certificate: Annotated[
-        Path | None,
-        typer.Option(
-            help="Refuse a cascade that this certificate does not cover.", show_default=False
-        ),
+        Path | None, typer.Option(help="Refuse a cascade that this certificate does not cover.")
     ] = None,
     *,
     read: HowToRead,
@@ -56,6 +50,7 @@ def decide(
     """
     from emsco._base.progress import RowProgress
     from emsco.app.runs.decide import decide_file
+    from emsco.app.runs.run import RUN, read_about, reading_of
     from emsco.cascade import Cascade
 
     cascade = Cascade.load(cascade_file(run), trusted or ())
@@ -63,7 +58,9 @@ def decide(
         from emsco.app.runs.certify import require_certificate as check
 
         check(cascade, run, certificate)
-    reading = read.reading().over(_reading_of(run))
+    reading = read.reading()
+    if (run / RUN).exists():  # a cascade file alone does not know how files were read
+        reading = reading.over(reading_of(read_about(run / RUN)))
     with interruptible(f"{out} is as it was"), RowProgress() as progress:
         counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows, reading)
     if as_json:
@@ -73,15 +70,6 @@ def decide(
 
     console().print(counts_table(cascade, counts))
     echo(f"Written to {out}.")
-
-
-def _reading_of(run: Path) -> Reading:
-    """Return how the files of a run were read; a cascade file alone does not know."""
-    from emsco.app.files.reading import Reading
-    from emsco.app.runs.run import RUN, read_about, reading_of
-
-    path = run / RUN
-    return reading_of(read_about(path)) if path.exists() else Reading()
 
 
 def cascade_file(run: Path) -> Path:

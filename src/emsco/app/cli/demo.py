@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from emsco._base.checks import LARGEST_SEED
 from emsco.app.cli.endings import INTERRUPTED
-from emsco.app.cli.options import AsJSON
+from emsco.app.cli.options import AsJSON, Seed
 from emsco.app.cli.output import console, print_json
 
 
 def demo(
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=LARGEST_SEED,
-            help="Random seed of the split and the search; the same seed gives the same results.",
-        ),
-    ] = 0,
+    seed: Seed = 0,
     as_json: AsJSON = False,
 ) -> None:
     """Run a complete example on data that comes with scikit-learn, in seconds.
@@ -32,8 +22,12 @@ def demo(
     import numpy as np
     from sklearn.model_selection import train_test_split
 
-    from emsco.app.cli.tables import front_table
-    from emsco.app.cli.terminal import cascade_drawing, comparison_table, than_everything
+    from emsco.app.cli.terminal import (
+        cascade_drawing,
+        comparison_table,
+        front_table,
+        than_everything,
+    )
     from emsco.estimator import EMSCOClassifier
     from emsco.lab.datasets import load, threshold_of
 

@@ -45,13 +45,9 @@ def ending_quietly() -> Iterator[None]:
         say("interrupted.")
         raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:
-        _write_nowhere()
+        # Discard pending output, so that Python does not complain about it at exit.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # a stream that is no file needs nothing
+                os.dup2(nowhere, stream.fileno())
         raise SystemExit(PIPE_CLOSED) from None
-
-
-def _write_nowhere() -> None:
-    """Discard pending output, so that Python does not complain about it at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # a stream that is no file needs nothing
-            os.dup2(nowhere, stream.fileno())

@@ -25,7 +25,6 @@ from emsco.app.cli.output import console, echo
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from emsco.app.runs.evaluate import RunEvaluation
     from emsco.cascade import Evaluation
 
 
@@ -35,17 +34,13 @@ def evaluate(
         Path, typer.Argument(metavar="DATA", help="CSV or Parquet file with labelled rows.")
     ],
     target: Annotated[
-        str | None,
-        typer.Option(
-            help="Column with the labels; by default the one of the run.", show_default=False
-        ),
+        str | None, typer.Option(help="Column with the labels; by default the one of the run.")
     ] = None,
     point: Point = None,
     by: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN",
-            help="Column whose values make subgroups; shows the figures of each.",
+            metavar="COLUMN", help="Column whose values make subgroups; shows the figures of each."
         ),
     ] = None,
     groups: Annotated[
@@ -106,28 +101,23 @@ def evaluate(
     if as_json:
         typer.echo(text)
         return
-    _print(result)
-    if out is not None:
-        echo(f"Written to {out}.")
-
-
-def _print(result: RunEvaluation) -> None:
-    """Draw a design with its figures on new rows too; then promises, references and classes."""
     from rich.text import Text
 
-    from emsco.app.cli.tables import new_table
-    from emsco.app.cli.terminal import EDGES, cascade_drawing, class_drawing, text_table
+    from emsco.app.cli.terminal import EDGES, cascade_drawing, class_drawing, new_table, text_table
 
-    out, new = console(), result.new
-    out.print(cascade_drawing(result.run.front, result.number, new=new))
-    out.print(_promises(new))
+    shown, new = console(), result.new
+    shown.print(cascade_drawing(opened.front, result.number, new=new))
+    shown.print(_promises(new))
     if result.references:
-        out.print(new_table(result.number, new, result.references))
+        shown.print(new_table(result.number, new, result.references))
     if new.total is not None:
-        out.print(f"Totals: with {new.total.costs}.", highlight=False, markup=False)
-    out.print(class_drawing(new.by_class, out.width, intervals=new.intervals))
+        shown.print(f"Totals: with {new.total.costs}.", highlight=False, markup=False)
+    shown.print(class_drawing(new.by_class, shown.width, intervals=new.intervals))
     if new.by is not None:
-        out.print(text_table(new.by.table(out.width - EDGES)), *map(Text, new.by.notes("--json")))
+        subgroups = text_table(new.by.table(shown.width - EDGES))
+        shown.print(subgroups, *map(Text, new.by.notes("--json")))
+    if out is not None:
+        echo(f"Written to {out}.")
 
 
 def _promises(new: Evaluation) -> Group:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -22,17 +22,14 @@ from emsco.app.cli.options import (
 )
 from emsco.app.cli.output import doubts_of, echo, print_deployed, print_front, print_json
 from emsco.app.cli.parsers import (
+    parse_by_class,
     parse_class_weight,
     parse_cv,
     parse_delays,
     parse_estimator,
     parse_min_confidence,
-    parse_reject_below,
     parse_screen_rows,
 )
-
-if TYPE_CHECKING:
-    from emsco.app.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +41,6 @@ class FitData(DataFiles):
         typer.Argument(
             metavar="DATA",
             help="CSV or Parquet file with features and labels, or a folder of Parquet files.",
-            show_default=False,
         ),
     ] = None
     cv: Annotated[
@@ -183,16 +179,18 @@ class StageOptions:
         str | None, typer.Option(help="Calibrate confidence: sigmoid or isotonic.")
     ] = None
     class_weight: Annotated[
-        str | None,
-        typer.Option(help="Weight of each class: balanced, or as in ill=5,well=1."),
+        str | None, typer.Option(help="Weight of each class: balanced, or as in ill=5,well=1.")
     ] = None
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
+        reject_below: Any = self.reject_below
+        if reject_below is not None:
+            reject_below = parse_by_class("reject_below", reject_below)
         return {
             **asdict(self),
             "min_confidence": parse_min_confidence(self.min_confidence),
-            "reject_below": parse_reject_below(self.reject_below),
+            "reject_below": reject_below,
             "estimator": parse_estimator(self.estimator),
             "class_weight": parse_class_weight(self.class_weight),
         }
@@ -340,7 +338,11 @@ def fit(
     else:
         print_front(run)
         print_deployed(run)
-        echo(f"Written to {out}. Next: {_next_steps(run)}")
+        trust = "".join(f" --trust {name}" for name in run.cascade.untrusted_types)
+        echo(
+            f"Written to {out}. Next: emsco show {out}{trust}, emsco explore {out}{trust}, "
+            f"emsco decide {out} NEW.csv{trust}"
+        )
     if run.interrupted:
         say(f"interrupted; {_left(out)}.")
         raise typer.Exit(INTERRUPTED)
@@ -353,9 +355,3 @@ def _left(out: Path) -> str:
     if can_resume(out):
         return f"--resume goes on with {out}"
     return "nothing was found yet, and nothing is written"
-
-
-def _next_steps(run: Run) -> str:
-    trust = "".join(f" --trust {name}" for name in run.cascade.untrusted_types)
-    steps = [f"{name} {run.folder}{trust}" for name in ("emsco show", "emsco explore")]
-    return ", ".join([*steps, f"emsco decide {run.folder} NEW.csv{trust}"])

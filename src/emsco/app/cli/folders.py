@@ -46,25 +46,20 @@ def claim_folder(path: Path, name: str, of: Mapping[str, Any]) -> None:
 
     `of` holds the data and settings as plain values.
     """
-    there = path / f"{name}.json"
-    if there.exists() and (differ := _differences(there, of)):
-        got = f"{str(path)!r}, whose {there.name} differs in {', '.join(differ)}"
-        rule = f"be a new folder or one of the same {name}"
-        raise refused("out", rule, path, got=got, hint="name another")
-    make_folder(path)
-
-
-def _differences(file: Path, of: Mapping[str, Any]) -> list[str]:
-    """Return the settings that differ in existing results; all, if the file does not say."""
     from emsco._base.documents import parse_json
 
-    known: Any = None
-    with suppress(AttributeError, OSError, ValueError):
-        known = parse_json(file.read_bytes()).get("of")
-    if not isinstance(known, dict):
-        return list(of)
-    wanted = json.loads(json.dumps(of))
-    return [name for name in wanted if name not in known or known[name] != wanted[name]]
+    there = path / f"{name}.json"
+    if there.exists():
+        known: Any = None
+        with suppress(AttributeError, OSError, ValueError):
+            known = parse_json(there.read_bytes()).get("of")
+        known = known if isinstance(known, dict) else {}
+        wanted = json.loads(json.dumps(of))
+        if differ := [one for one in wanted if one not in known or known[one] != wanted[one]]:
+            got = f"{str(path)!r}, whose {there.name} differs in {', '.join(differ)}"
+            rule = f"be a new folder or one of the same {name}"
+            raise refused("out", rule, path, got=got, hint="name another")
+    make_folder(path)
 
 
 @contextmanager

@@ -15,8 +15,6 @@ from emsco.app.cli.output import console, echo, print_json
 from emsco.app.cli.words import in_words, repeated
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from emsco.app.runs.inspect import Inspection
 
 _MAX_CLASSES = 8  # in the title
@@ -87,33 +85,21 @@ def inspect(
         return
     show(inspection)
     if write_costs is not None:
-        echo(_written(inspection, write_costs))
-
-
-def _written(inspection: Inspection, path: Path) -> str:
-    """Say which columns the costs file has not, and how to fit with it."""
-    if not (inspection.to_drop and inspection.to_buy):
-        return f"Written to {path}: set the costs, then emsco fit … --costs {path}."
-    drops = repeated("--drop", inspection.to_drop)
-    return (
-        f"Written to {path}, without {some(inspection.to_drop)}: set the costs, then emsco fit … "
-        f"{drops} --costs {path}."
-    )
+        without, drops = "", ""
+        if inspection.to_drop and inspection.to_buy:
+            without = f", without {some(inspection.to_drop)}"
+            drops = f"{repeated('--drop', inspection.to_drop)} "
+        echo(
+            f"Written to {write_costs}{without}: set the costs, then emsco fit … "
+            f"{drops}--costs {write_costs}."
+        )
 
 
 def show(inspection: Inspection) -> None:
-    """Print what is in a file."""
-    out = console()
-    out.print(_column_table(inspection))
-    for line in (*_odd_lines(inspection), *fit_lines(inspection)):
-        out.print(line, highlight=False, markup=False)
-
-
-def _column_table(inspection: Inspection) -> Table:
-    """Return a table with a line for each column, under the shares of the classes."""
+    """Print a table with a line for each column, then what looks wrong and what a fit would do."""
     from rich.text import Text
 
-    from emsco.app.cli.tables import plain_table
+    from emsco.app.cli.terminal import plain_table
 
     shares = [f"{label} {n / inspection.n_rows:.1%}" for label, n in inspection.classes]
     rows = counted(inspection.n_rows, "row")
@@ -130,22 +116,19 @@ def _column_table(inspection: Inspection) -> Table:
         alone = inspection.alone.get(one.name)
         missing = f"{one.n_missing / inspection.n_rows:.1%}" if one.n_missing else ""
         told = "" if not alone else f"{alone:.0%}"
-        line = (one.name, one.kind, f"{one.n_different:,}", missing, told, one.values)
-        table.add_row(*(Text(visible(cell)) for cell in line))
-    return table
-
-
-def _odd_lines(inspection: Inspection) -> Iterator[str]:
-    """Yield sentences about what looks wrong, and what a fit would refuse."""
-    told = [issue.parts for issue in inspection.data_issues]
-    for parts in (*told, *inspection.notes):
-        line = visible(in_words(parts))
-        yield f"- {line[0].upper()}{line[1:]}"
+        cells = (one.name, one.kind, f"{one.n_different:,}", missing, told, one.values)
+        table.add_row(*(Text(visible(cell)) for cell in cells))
+    lines = []
+    for parts in (*(issue.parts for issue in inspection.data_issues), *inspection.notes):
+        said = visible(in_words(parts))
+        lines.append(f"- {said[0].upper()}{said[1:]}")
     if inspection.n_repeated:
         again = "row has" if inspection.n_repeated == 1 else "rows have"
-        yield f"- {inspection.n_repeated:,} {again} the values of an earlier one."
-    if not (told or inspection.notes or inspection.n_repeated):
-        yield "- Nothing looks wrong."
+        lines.append(f"- {inspection.n_repeated:,} {again} the values of an earlier one.")
+    out = console()
+    out.print(table)
+    for line in (*(lines or ["- Nothing looks wrong."]), *fit_lines(inspection)):
+        out.print(line, highlight=False, markup=False)
 
 
 def fit_lines(inspection: Inspection) -> Iterator[str]:

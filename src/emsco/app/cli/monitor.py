@@ -25,31 +25,25 @@ def monitor(
         typer.Argument(
             metavar="DATA",
             help="CSV or Parquet file with new rows; without it, show how things stand.",
-            show_default=False,
         ),
     ] = None,
     delta: Annotated[
         float | None,
         typer.Option(
             help="Chance of a false alarm, ever, for all promises together; by default that of the "
-            "certificate, or 0.05.",
-            show_default=False,
+            "certificate, or 0.05."
         ),
     ] = None,
     target: Annotated[
         str | None,
         typer.Option(
             help="Column with the true labels, empty where one is not known; by default the one "
-            "of the run, if DATA has it.",
-            show_default=False,
+            "of the run, if DATA has it."
         ),
     ] = None,
     state: Annotated[
         Path | None,
-        typer.Option(
-            help="File that keeps what was counted; by default RUN/monitor.json.",
-            show_default=False,
-        ),
+        typer.Option(help="File that keeps what was counted; by default RUN/monitor.json."),
     ] = None,
     late: Annotated[
         bool, typer.Option("--late", help="DATA was counted without labels: count these alone.")
@@ -126,7 +120,7 @@ def _print(monitor: Monitor) -> None:
     """Print a table with a line for every promise, and a sentence for each that is broken."""
     from rich.text import Text
 
-    from emsco.app.cli.tables import plain_table
+    from emsco.app.cli.terminal import plain_table
 
     share = monitor.promises[0].delta
     rows = f"{counted(monitor.n_rows, 'row')}, {monitor.state.n_labelled:,} with a true label"

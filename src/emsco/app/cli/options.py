@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from emsco.app.files.reading import Reading
     from emsco.app.files.sources import FitFiles
 
-_LIMITS = (
-    "min_accuracy",
-    "min_coverage",
-    "min_recall",
-    "max_cost",
-    "max_mean_delay",
-    "max_worst_delay",
-)
-
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Currency = Annotated[
     str | None,
@@ -31,7 +22,6 @@ Currency = Annotated[
         metavar="UNIT",
         help="Unit of all costs, shown beside them, as in '€', CHF or minutes; by default costs "
         "are plain numbers.",
-        show_default=False,
     ),
 ]
 Point = Annotated[
@@ -112,7 +102,6 @@ class HowToRead:
             help="Text that means a missing value, as in '?' or -999; repeatable. By default ?, NA "
             "and the like do, and in columns of numbers also - and a few more; a line says so. "
             "--na '' keeps all texts.",
-            show_default=False,
         ),
     ] = None
     separator: Annotated[
@@ -120,16 +109,11 @@ class HowToRead:
         typer.Option(
             metavar="CHARACTER",
             help="What stands between two columns, as in ';' or tab; noticed by default.",
-            show_default=False,
         ),
     ] = None
     decimal: Annotated[
         str | None,
-        typer.Option(
-            metavar="MARK",
-            help="Decimal mark: . or , as in 3,14; noticed by default.",
-            show_default=False,
-        ),
+        typer.Option(metavar="MARK", help="Decimal mark: . or , as in 3,14; noticed by default."),
     ] = None
     header: Annotated[
         bool | None,
@@ -137,7 +121,6 @@ class HowToRead:
             "--header/--no-header",
             help="Whether the first line has the names of the columns. Without, they are called "
             "column1, column2 and so on.",
-            show_default=False,
         ),
     ] = None
     dates: Annotated[
@@ -146,7 +129,6 @@ class HowToRead:
             metavar="HOW",
             help="Turn dates into days since 1970-01-01: days, or day-first or month-first for "
             "dates such as 03/04/2026. By default a column of dates is refused.",
-            show_default=False,
         ),
     ] = None
 
@@ -166,9 +148,7 @@ class DataFiles:
 
     data: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="DATA", help="CSV or Parquet file with features and labels.", show_default=False
-        ),
+        typer.Argument(metavar="DATA", help="CSV or Parquet file with features and labels."),
     ] = None
     target: Annotated[str, typer.Option(help="Column with the labels; all others are features.")]
     costs: Annotated[
@@ -235,18 +215,25 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _limits(options: Any, **parsed: Any) -> dict[str, Any]:
-    """Return the limits that were given, by parameter; `parsed` ones stand for their texts."""
-    values = {name: getattr(options, name, None) for name in _LIMITS}
-    values["min_recall"] = parse_shares("min_recall", options.min_recall)
-    return _given({**values, **parsed})
+def _limits(options: Choice | Promises, min_accuracy: Any) -> dict[str, Any]:
+    """Return the limits that were given, by parameter."""
+    return _given(
+        {
+            "min_accuracy": min_accuracy,
+            "min_coverage": options.min_coverage,
+            "min_recall": parse_shares("min_recall", options.min_recall),
+            "max_cost": options.max_cost,
+            "max_mean_delay": getattr(options, "max_mean_delay", None),
+            "max_worst_delay": getattr(options, "max_worst_delay", None),
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LimitOptions:
-    """Options for limits on the scored figures of a design."""
+class Choice:
+    """Options for limits on the scored figures of a design, and for what errors cost."""
 
-    PANEL: ClassVar[str] = "Limits"
+    PANEL: ClassVar[str] = "Limits, and what errors cost"
 
     max_cost: MaxCost = None
     min_accuracy: Annotated[
@@ -257,20 +244,12 @@ class LimitOptions:
     ] = None
     min_coverage: MinCoverage = None
     min_recall: MinRecall = None
+    error_cost: ErrorCost = None
+    reject_cost: RejectCost = None
 
     def limits(self) -> dict[str, Any]:
         """Return the limits that were given, by parameter."""
-        return _limits(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice(LimitOptions):
-    """Options for limits, and for the costs of errors and rejections."""
-
-    PANEL: ClassVar[str] = "Limits, and what errors cost"
-
-    error_cost: ErrorCost = None
-    reject_cost: RejectCost = None
+        return _limits(self, min_accuracy=self.min_accuracy)
 
     def error_costs(self) -> dict[str, Any]:
         """Return the costs of errors and rejections that were given, by parameter."""
@@ -327,8 +306,8 @@ class Promises:
 
     def limits(self) -> dict[str, Any]:
         """Return the promises that were given, by parameter."""
-        shares = parse_shares("min_accuracy", self.min_accuracy, of_all=True)
-        return _limits(self, min_accuracy=shares)
+        accuracies = parse_shares("min_accuracy", self.min_accuracy, of_all=True)
+        return _limits(self, min_accuracy=accuracies)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from emsco.app.runs.run import Run
-    from emsco.front import ParetoFront, ParetoPoint
+    from emsco.front import ParetoPoint
     from emsco.stats.error_costs import ErrorCosts
 
 _LINES, _FEW_MORE = 25, 5
@@ -46,25 +46,18 @@ def print_json(values: Any) -> None:
     typer.echo(json.dumps(values, indent=2))
 
 
-def print_design(front: ParetoFront, number: int) -> None:
-    """Draw a design with its figures."""
-    from emsco.app.cli.terminal import cascade_drawing
-
-    console().print(cascade_drawing(front, number))
-
-
-def print_details(
+def print_design(
     run: Run, number: int, *, doubts: bool = True, costs: ErrorCosts | None = None
 ) -> None:
-    """Print results of a design by class, what there is without a cascade, and all doubts.
+    """Draw a design; print its results by class, the references, and all doubts.
 
     `costs` are those of errors and rejections, by default the run's.
     """
-    from emsco.app.cli.tables import reference_table
-    from emsco.app.cli.terminal import class_drawing
+    from emsco.app.cli.terminal import cascade_drawing, class_drawing, reference_table
 
     out, front = console(), run.front
     point = front[number]
+    out.print(cascade_drawing(front, number))
     out.print()
     if point.expected is not None:
         out.print(f"Expected on new rows: {point.expected}.", highlight=False)
@@ -117,12 +110,13 @@ def print_front(
 
     `costs` of errors are by default the run's.
     """
-    from emsco.app.cli.tables import front_table
-    from emsco.app.runs.run import models_in_words
+    from emsco.app.cli.terminal import front_table
 
-    out = console()
-    for line in (*models_in_words(run.about), f"Search ended: {run.about['stop_reason']}.\n"):
-        out.print(line, highlight=False)
+    out, about = console(), run.about
+    for title, name in (("Stage models", "model_choice"), ("Refinement", "finish")):
+        if about.get(name):
+            out.print(f"{title}: {about[name]['in_words']}.", highlight=False)
+    out.print(f"Search ended: {about['stop_reason']}.\n", highlight=False)
     table = front_table(
         run.front,
         run.point,
@@ -156,18 +150,12 @@ def print_deployed(run: Run) -> None:
         f"{_cheaper(run)}"
     )
     console().print(" ".join(said.split()), highlight=False)
-    if by_class := _found_by_class(run):
-        console().print(by_class, highlight=False, markup=False)
-
-
-def _found_by_class(run: Run) -> str:
-    """Say which share of each class gets its label: accuracy alone hides a rare class."""
     by_class = run.point.by_class
-    if by_class is None:
-        return ""
-    shares = zip(by_class.labels, by_class.recall.tolist(), by_class.rows.tolist(), strict=True)
-    named = [f"{label} {share:.1%}" for label, share, rows in shares if rows]
-    return f"Found of each class, as scored: {listed(named, _CLASSES)}. {_beaten(run)}".rstrip()
+    if by_class is not None:  # accuracy alone hides a rare class
+        shares = zip(by_class.labels, by_class.recall.tolist(), by_class.rows.tolist(), strict=True)
+        named = [f"{label} {share:.1%}" for label, share, rows in shares if rows]
+        found = f"Found of each class, as scored: {listed(named, _CLASSES)}. {_beaten(run)}"
+        console().print(found.rstrip(), highlight=False, markup=False)
 
 
 def _beaten(run: Run) -> str:

@@ -49,7 +49,9 @@ def refuse_percent(words: Sequence[str], numbers: Collection[str]) -> None:
             raise refused(name, rule, value, hint=meant_by(value) if is_share else "")
 
 
-def parse_by_class(name: str, text: str) -> float | dict[str, float]:
+def parse_by_class(
+    name: str, text: str, rule: str = "be a number or label=number pairs with commas between"
+) -> float | dict[str, float]:
     """Parse a number, or a number for each label, as in ``ill=0.9,well=0.99``.
 
     Examples
@@ -59,10 +61,6 @@ def parse_by_class(name: str, text: str) -> float | dict[str, float]:
     >>> parse_by_class("min_confidence", "ill=0.9,well=0.99")
     {'ill': 0.9, 'well': 0.99}
     """
-    return _by_class(name, text, "be a number or label=number pairs with commas between")
-
-
-def _by_class(name: str, text: str, rule: str) -> float | dict[str, float]:
     parts = [part.rpartition("=") for part in text.split(",")]
     try:
         numbers = [float(number) for _, _, number in parts]
@@ -79,12 +77,7 @@ def _by_class(name: str, text: str, rule: str) -> float | dict[str, float]:
 def parse_min_confidence(text: str) -> str | float | dict[str, float]:
     """Parse a number, or a number for each label; return "auto" unchanged."""
     rule = 'be "auto", a number or label=number pairs with commas between'
-    return text if text == "auto" else _by_class("min_confidence", text, rule)
-
-
-def parse_reject_below(text: str | None) -> float | dict[str, float] | None:
-    """Read a number, pairs of a label and a number, or nothing."""
-    return None if text is None else parse_by_class("reject_below", text)
+    return text if text == "auto" else parse_by_class("min_confidence", text, rule)
 
 
 def parse_cv(text: str) -> str | float | int:
@@ -130,7 +123,7 @@ def parse_shares(
     shares: dict[str | None, float] = {}
     rule = "be label=share pairs with commas between, as in ill=0.9"
     for text in texts or ():
-        one = _by_class(name, text, f"be a share or {rule[3:]}" if of_all else rule)
+        one = parse_by_class(name, text, f"be a share or {rule[3:]}" if of_all else rule)
         if not isinstance(one, dict) and not of_all:
             raise refused(name, rule, text)
         for label, share in one.items() if isinstance(one, dict) else [(None, one)]:
@@ -184,10 +177,10 @@ def parse_error_costs(name: str, texts: Sequence[str] | None, *, by_label: bool 
     rule = f"be a number, {pairs}, or true:given=number" if by_label else f"be a number or {pairs}"
     parts = [part for text in texts for part in text.split(",")]
     if len(parts) == 1 and "=" not in parts[0]:
-        return _by_class(name, parts[0], rule)
+        return parse_by_class(name, parts[0], rule)
     costs: dict[str, Any] = {}
     for part in parts:
-        one = _by_class(name, part, rule)
+        one = parse_by_class(name, part, rule)
         if not isinstance(one, dict):
             raise refused(name, rule, part)
         ((key, cost),) = one.items()
@@ -204,7 +197,7 @@ def parse_class_weight(text: str | None) -> str | dict[str, float] | None:
     if text is None or text == "balanced":
         return text
     rule = 'be "balanced" or label=number pairs with commas between'
-    if isinstance(weights := _by_class("class_weight", text, rule), float):
+    if isinstance(weights := parse_by_class("class_weight", text, rule), float):
         raise refused("class_weight", rule, text)
     return weights
 
@@ -269,7 +262,11 @@ def parse_estimator(text: str) -> Any:
 
     if text in (AUTO, *FAMILIES):
         return text
-    refuse, known = partial(refused, "estimator", rule, text), _estimators()
+    from sklearn.pipeline import make_pipeline
+    from sklearn.utils import all_estimators
+
+    known = {"make_pipeline": make_pipeline, **dict(all_estimators())}
+    refuse = partial(refused, "estimator", rule, text)
     try:
         made = _made(ast.parse(text.strip(), mode="eval").body, known)
     except (SyntaxError, ValueError):
@@ -282,13 +279,6 @@ def parse_estimator(text: str) -> Any:
     if not hasattr(made, "fit"):
         raise refuse()
     return made
-
-
-def _estimators() -> dict[str, Any]:
-    from sklearn.pipeline import make_pipeline
-    from sklearn.utils import all_estimators
-
-    return {"make_pipeline": make_pipeline, **dict(all_estimators())}
 
 
 def _made(node: ast.expr, known: dict[str, Any]) -> Any:

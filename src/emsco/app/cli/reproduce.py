@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from emsco._base.checks import LARGEST_SEED
 from emsco.app.cli.commands import Commands
 from emsco.app.cli.endings import interruptible
 from emsco.app.cli.folders import (
@@ -19,7 +18,7 @@ from emsco.app.cli.folders import (
     working,
     write_results,
 )
-from emsco.app.cli.options import Processes, Threads
+from emsco.app.cli.options import Processes, Seed, Threads
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,9 +35,6 @@ Sets = Annotated[
     ),
 ]
 
-SeedOfSets = Annotated[
-    int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of sets, splits and repeats.")
-]
 Out = Annotated[
     Path, typer.Option(help="Folder for the table (Markdown, JSON) and the figure (PNG, SVG).")
 ]
@@ -52,9 +48,7 @@ def reproduce_global(
     runs: Annotated[
         int, typer.Option(min=1, help="Repeats of each search on each landscape; the paper has 50.")
     ] = 50,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of the split and all repeats.")
-    ] = 0,
+    seed: Seed = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
@@ -124,7 +118,7 @@ def reproduce_comparison(
         bool,
         typer.Option("--known", help="Run nothing; report all results of this seed in the folder."),
     ] = False,
-    seed: SeedOfSets = 0,
+    seed: Seed = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
@@ -158,7 +152,7 @@ def reproduce_tuning(
         int, typer.Option(min=1, help="Try every N-th of the 960 settings, and the paper's.")
     ] = 1,
     sets: Sets = None,
-    seed: SeedOfSets = 0,
+    seed: Seed = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
@@ -187,10 +181,7 @@ def reproduce_sweep(
         str, typer.Option("--set", help="pima, credit, heart, synthetic50 or synthetic15.")
     ] = "synthetic15",
     runs: Annotated[int, typer.Option(min=1, help="Repeats at each threshold.")] = 10,
-    seed: Annotated[
-        int,
-        typer.Option(min=0, max=LARGEST_SEED, help="Random seed of the set, split and repeats."),
-    ] = 0,
+    seed: Seed = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
@@ -215,9 +206,7 @@ def reproduce_mutation(
     mutants: Annotated[
         int, typer.Option(min=1, help="Mutants to make at each point of a curve that is checked.")
     ] = 100_000,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of the mutants.")
-    ] = 0,
+    seed: Seed = 0,
     as_json: PrintJSON = False,
 ) -> None:
     """Check the paper's curves of the probability that a mutation adds a stage, for values of β.
@@ -238,9 +227,7 @@ def reproduce_landscape(
     out: Out = Path("reproduce-landscape"),
     name: Annotated[str, typer.Option("--set", help="credit, heart or pima.")] = "credit",
     max_stages: Annotated[int, typer.Option(min=1, max=4, help="Most stages of a design.")] = 4,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of the split.")
-    ] = 0,
+    seed: Seed = 0,
     jobs: Threads = -1,
     as_json: PrintJSON = False,
 ) -> None:

@@ -17,7 +17,6 @@ from emsco.app.cli.options import AsJSON, Trusted
 from emsco.app.cli.output import echo, print_json
 
 if TYPE_CHECKING:
-    from emsco.app.service import Settings
     from emsco.app.service.server import Started
 
 _LONGEST_TOKEN = 10_000
@@ -32,13 +31,11 @@ class Access:
     token_file: Annotated[
         Path | None,
         typer.Option(
-            help="File whose first line every request must carry: Authorization: Bearer ….",
-            show_default=False,
+            help="File whose first line every request must carry: Authorization: Bearer …."
         ),
     ] = None
     no_token: Annotated[
-        bool,
-        typer.Option("--no-token", help="Let other machines in although there is no token."),
+        bool, typer.Option("--no-token", help="Let other machines in although there is no token.")
     ] = False
     behind_proxy: Annotated[
         bool,
@@ -52,8 +49,7 @@ class Access:
     max_rows: Annotated[int, typer.Option(help="Most rows or cases of one request.")] = 10_000
     max_open: Annotated[int, typer.Option(help="Most cases that may be open.")] = 1_000_000
     retain: Annotated[
-        float,
-        typer.Option(help="Days after which a decided case is deleted; open ones are kept."),
+        float, typer.Option(help="Days after which a decided case is deleted; open ones are kept.")
     ] = 30
 
 
@@ -63,8 +59,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
     database: Annotated[
-        Path | None,
-        typer.Option(help="File of the cases; by default cases.sqlite in RUN.", show_default=False),
+        Path | None, typer.Option(help="File of the cases; by default cases.sqlite in RUN.")
     ] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
@@ -82,13 +77,21 @@ def serve(
 
         emsco serve heart-run --port 8000
     """
-    from emsco.app.service.settings import check_host, check_installed
+    from emsco.app.service.settings import Settings, check_host, check_installed
     from emsco.cascade import Cascade
 
     check_installed()
     from emsco.app.service.server import serve as serve_cascade
 
-    settings = _settings(access)
+    settings = Settings(
+        max_body=memory_bytes("max_body", access.max_body),
+        max_rows=access.max_rows,
+        rate=access.rate,
+        max_open=access.max_open,
+        retain=access.retain,
+        token=None if access.token_file is None else _read_token(access.token_file),
+        behind_proxy=access.behind_proxy,
+    )
     check_host(host, has_token=settings.token is not None, allowed=access.no_token)
     file = cascade_file(run)
     if database is None:
@@ -99,26 +102,16 @@ def serve(
         if as_json:
             print_json({"run": str(run), **asdict(started), "database": str(database)})
         else:
-            echo(_in_words(run, started))
+            cases = f"{counted(started.n_open, 'open case')} and {started.n_decided:,} decided"
+            echo(
+                f"Serving {run} at {started.url} (requests: {started.url}/docs).\n"
+                f"Cases are kept in {started.database}: {cases}. Ctrl-C ends."
+            )
         sys.stdout.flush()
 
     service = serve_cascade(cascade, database, settings, host, port, report)
     cases = f"{counted(service.n_open, 'open case')} and {service.n_decided:,} decided"
     say(f"ended; {cases} in {database}.")
-
-
-def _settings(access: Access) -> Settings:
-    from emsco.app.service import Settings
-
-    return Settings(
-        max_body=memory_bytes("max_body", access.max_body),
-        max_rows=access.max_rows,
-        rate=access.rate,
-        max_open=access.max_open,
-        retain=access.retain,
-        token=None if access.token_file is None else _read_token(access.token_file),
-        behind_proxy=access.behind_proxy,
-    )
 
 
 def _read_token(path: Path) -> str:
@@ -129,11 +122,3 @@ def _read_token(path: Path) -> str:
         why = getattr(error, "strerror", None) or "it is no text"
         got = f"{str(path)!r} ({why})"
         raise refused("token_file", "be a file that can be read", path, got=got) from None
-
-
-def _in_words(run: Path, started: Started) -> str:
-    cases = f"{counted(started.n_open, 'open case')} and {started.n_decided:,} decided"
-    return (
-        f"Serving {run} at {started.url} (requests: {started.url}/docs).\n"
-        f"Cases are kept in {started.database}: {cases}. Ctrl-C ends."
-    )

@@ -75,23 +75,6 @@ _HINTS: dict[Remedy, str] = {
 }
 
 
-def _hint(remedy: Remedy, names: tuple[str, ...]) -> str:
-    """Return what to do, with the names that it is about."""
-    match remedy:
-        case Remedy.DROP:
-            which = "it" if len(names) == 1 else "them"
-            return f"leave {which} out with {repeated('--drop', names)}"
-        case Remedy.NA:
-            return f"{repeated('--na', names)} says so"
-        case Remedy.NEAREST:
-            return f"Loosen a limit, or deploy that design with emsco choose RUN {names[0]}"
-        case Remedy.SEPARATOR:
-            return f"{repeated('--separator', names)} reads it"
-        case Remedy.TRUST:
-            return f"add {repeated('--trust', names)}"
-    return _HINTS[remedy]
-
-
 _COMMAND: ContextVar[Any] = ContextVar("command", default=None)
 
 
@@ -109,9 +92,23 @@ def option_of(command: Any, parameter: str) -> str:
 
 
 def _word(part: Parameter | Hint) -> str:
-    if isinstance(part, Hint):
-        return _hint(part.remedy, part.names)
-    return option_of(_COMMAND.get(), part.name)
+    """Return an option for a parameter, or what to do, with the names that it is about."""
+    if isinstance(part, Parameter):
+        return option_of(_COMMAND.get(), part.name)
+    names = part.names
+    match part.remedy:
+        case Remedy.DROP:
+            which = "it" if len(names) == 1 else "them"
+            return f"leave {which} out with {repeated('--drop', names)}"
+        case Remedy.NA:
+            return f"{repeated('--na', names)} says so"
+        case Remedy.NEAREST:
+            return f"Loosen a limit, or deploy that design with emsco choose RUN {names[0]}"
+        case Remedy.SEPARATOR:
+            return f"{repeated('--separator', names)} reads it"
+        case Remedy.TRUST:
+            return f"add {repeated('--trust', names)}"
+    return _HINTS[part.remedy]
 
 
 def in_words(parts: tuple[Part, ...]) -> str:

@@ -1,6 +1,7 @@
-"""Assemble the page: markup, style, scripts, the drawing library and the data, in one file.
+"""The explorer page: a front as plain values, with markup, style, scripts and Vega, in one file.
 
-The library is Vega, from vl-convert: `pip install 'emsco[explore]'`.
+Vega, the drawing library, comes from vl-convert: `pip install 'emsco[explore]'`. Designs are
+columns, one list per figure, to keep files of many thousand designs short.
 """
 
 from __future__ import annotations
@@ -10,13 +11,284 @@ import html
 import json
 import re
 from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from emsco.app.explorer.contents import front_contents
+import numpy as np
+
+from emsco._base.checks import check_whole, refused
+from emsco._base.objectives import Objectives, metric_name
+from emsco.designs.thresholds import MinConfidence
 from emsco.errors import not_installed
-from emsco.front import ParetoFront
+from emsco.front import Certificate, ParetoFront
+from emsco.front.references import Reference
+from emsco.plotting.classes import MOST_LABELS, MOST_LINES
+from emsco.plotting.figures import check_currency
+from emsco.plotting.flow import Flow
+from emsco.stats.by_class import ByClass
+from emsco.stats.error_costs import ErrorCosts
+
+_NUMBER = "{number}"
+_OBJECTIVES = ("coverage", "accuracy", "cost")
+_DIGITS = 10  # finer than any limit of a reader, and half as long as full precision
+_EXPECTED_DIGITS = 6  # expected figures are no more certain than their first two
+_MOST_NUMBERS = 100_000  # about 0.4 MB; pages with more have the classes of the shortlist alone
+
+
+def front_contents(
+    front: ParetoFront,
+    *,
+    title: str,
+    deploy: str,
+    deployed: int | None = None,
+    facts: Mapping[str, str] | None = None,
+    error_costs: ErrorCosts | None = None,
+    currency: str | None = None,
+    certificate: Certificate | None = None,
+) -> dict[str, Any]:
+    """Return the contents of the page of a front.
+
+    Parameters
+    ----------
+    front : ParetoFront
+    title : str
+    deploy : str
+        Command or line of Python that deploys a design. The number of the design replaces the
+        last ``{number}`` in it.
+    deployed : int, optional
+        Number of the deployed design.
+    facts : mapping, optional
+        Further facts for the reader, such as the name of the data, each with a heading.
+    error_costs : ErrorCosts, optional
+        What errors and rejections cost, if the page shall begin with totals.
+    currency : str, optional
+        Unit of all costs, as in "€" or "minutes".
+    certificate : Certificate, optional
+    """
+    if _NUMBER not in deploy:
+        raise refused("deploy", f"have {_NUMBER} in it", deploy)
+    if deployed is not None:
+        check_whole("deployed", deployed, 0, len(front) - 1)
+    costs, place = front.costs, {name: i for i, name in enumerate(front.costs.names)}
+    flows, seen = [front.flow(i) for i in range(len(front))], None
+    if front.seen is not None:
+        pairs = zip(front, front.seen, strict=True)
+        seen = [rows.flow(point.design.thresholds) for point, rows in pairs]
+    own_thresholds = [
+        point.design.thresholds and [*map(_thresholds, point.design.thresholds)] for point in front
+    ]
+    return {
+        "title": title,
+        "deploy": deploy,
+        "deployed": deployed,
+        "facts": [list(fact) for fact in (facts or {}).items()],
+        "metric": metric_name(front.metric),
+        "proven": front.proven,
+        "thresholds": _thresholds(front.min_confidence),
+        "own_thresholds": own_thresholds if any(own_thresholds) else None,
+        "features": list(costs.names),
+        "columns": [list(members) for members in costs.columns],
+        "costs": rounded(costs.costs.tolist()),
+        "evaluation": costs.evaluation,
+        "fees": [fee.to_dict() for fee in costs.fees],
+        "total": costs.total,
+        "best_first": front.best_first(),
+        "tied": [point.n_tied for point in front],
+        "stages": [[[place[name] for name in s.features] for s in f.stages] for f in flows],
+        "paid": [rounded(stage.cost_so_far for stage in flow.stages) for flow in flows],
+        "waits": [rounded(stage.delay_so_far for stage in flow.stages) for flow in flows]
+        if costs.has_delays
+        else None,
+        "scored": _figures(front) | _counts(flows),
+        "seen": None if seen is None else _figures(seen) | _counts(seen),
+        "expected": _expected(front),
+        "error_costs": None if error_costs is None else _error_costs(front, error_costs),
+        "currency": check_currency(currency) or None,
+        "certificate": None if certificate is None else _certified(front, certificate),
+        **_assessed(front, deployed),
+    }
+
+
+def rounded(numbers: Iterable[float], digits: int = _DIGITS) -> list[float]:
+    """Write whole numbers as integers and round the others.
+
+    Examples
+    --------
+    >>> rounded([2.0, 1 / 3])
+    [2, 0.3333333333]
+    """
+    short = (float(f"{number:.{digits}g}") for number in numbers)
+    return [int(number) if number.is_integer() else number for number in short]
+
+
+def _figures(figures: Iterable[Objectives | Flow]) -> dict[str, list[float]]:
+    """Return a list for each objective."""
+    known = list(figures)
+    return {name: rounded(getattr(one, name) for one in known) for name in _OBJECTIVES}
+
+
+def _counts(flows: Sequence[Flow]) -> dict[str, Any]:
+    """Return the rows of each flow, and its exits and correct exits at each stage."""
+    return {
+        "rows": rounded(flow.n_rows for flow in flows),
+        "left": [rounded(stage.left for stage in flow.stages) for flow in flows],
+        "correct": [rounded(stage.correct for stage in flow.stages) for flow in flows],
+    }
+
+
+def _expected(front: ParetoFront) -> dict[str, Any] | None:
+    """Return a list for each expected objective, then for the ends of its interval.
+
+    None unless every design has expected figures.
+    """
+    expected = [point.expected for point in front if point.expected is not None]
+    if len(expected) < len(front):
+        return None
+
+    def columns(end: str) -> dict[str, list[float]]:
+        return {
+            name: rounded((getattr(getattr(one, name), end) for one in expected), _EXPECTED_DIGITS)
+            for name in _OBJECTIVES
+        }
+
+    return {**columns("value"), "low": columns("low"), "high": columns("high")}
+
+
+def _thresholds(min_confidence: MinConfidence) -> float | list[list[Any]]:
+    """Return one threshold for all classes, or pairs of a label and its threshold."""
+    if isinstance(min_confidence, Mapping):
+        return [[str(label), float(threshold)] for label, threshold in min_confidence.items()]
+    return float(min_confidence)
+
+
+def _assessed(front: ParetoFront, deployed: int | None) -> dict[str, Any]:
+    """Return what row-by-row assessment knows of the designs; numbers of designs as lists."""
+    shortlist = front.shortlist()
+    wanted = [point.shortlisted or i == deployed for i, point in enumerate(front)]
+    commonest = front[0].by_class and front[0].by_class.commonest
+    seen = [None] * len(front) if front.seen is None else [one.by_class for one in front.seen]
+    return {
+        "shortlist": shortlist if 0 < len(shortlist) < len(front) else None,
+        "uninformative": [i for i, point in enumerate(front) if not point.is_informative],
+        "simplified": [i for i, point in enumerate(front) if point.is_simplified],
+        "commonest": repr(commonest),
+        "references": {
+            "scored": _marks(front.references, front.metric),
+            "seen": _marks(front.seen_references, "accuracy"),
+        },
+        "classes": classes_of([point.by_class for point in front], seen, wanted),
+    }
+
+
+def _marks(references: Sequence[Reference], metric: str) -> list[dict[str, Any]]:
+    """Return a dict for each reference, with the accuracy that `metric` names."""
+    return [
+        {"title": one.title, **asdict(one.scored_by(metric)), "correct": one.accuracy}
+        for one in references
+    ]
+
+
+def classes_of(
+    scored: Sequence[ByClass | None],
+    seen: Sequence[ByClass | None],
+    wanted: Sequence[bool],
+) -> dict[str, Any] | None:
+    """Return the results by class of each design, or None if nobody has counted them.
+
+    Parameters
+    ----------
+    scored, seen : sequence of ByClass or None
+        One entry per design.
+    wanted : sequence of bool
+        The designs to keep if all of them would make a long file.
+    """
+    known = [one for one in scored if one is not None]
+    if not known or len(known) < len(scored):
+        return None
+    labels = known[0].labels[:MOST_LINES]
+    has_counts = len(labels) <= MOST_LABELS
+    per_design = len(labels) * (len(labels) if has_counts else 3)
+    kinds = {"scored": scored} | ({} if None in seen else {"seen": seen})
+    if len(scored) * per_design * len(kinds) <= _MOST_NUMBERS:
+        wanted = [True] * len(scored)
+    return {
+        "labels": [str(label) for label in labels],
+        "more": len(known[0].labels) - len(labels),
+        "has_counts": has_counts,
+        **{kind: _columns(by_class, wanted, has_counts) for kind, by_class in kinds.items()},
+    }
+
+
+def _columns(
+    by_class: Sequence[ByClass | None], wanted: Sequence[bool], has_counts: bool
+) -> dict[str, Any]:
+    """Return the rows of each class, and the counts of each design.
+
+    With `has_counts`, these are the rows of each class that got each label, one class after the
+    other. Otherwise they are the correct rows, the labelled rows and the given labels by class.
+    """
+
+    def numbers(one: ByClass) -> list[float]:
+        if has_counts:
+            return rounded(count for line in one.counts for count in line[:-1])
+        columns = (one.correct, one.answered, one.given)
+        return rounded(np.concatenate([column[:MOST_LINES] for column in columns]).tolist())
+
+    rows = by_class[0].rows.tolist()[:MOST_LINES] if by_class[0] is not None else []
+    counts = [
+        numbers(one) if keep and one is not None else None
+        for one, keep in zip(by_class, wanted, strict=True)
+    ]
+    return {"rows": rounded(rows), "counts": counts}
+
+
+def _error_costs(front: ParetoFront, costs: ErrorCosts) -> dict[str, Any]:
+    """Return the numbers at which the sliders begin, and factors if costs differ by class.
+
+    The sliders then begin at the mean over the rows of all designs. The factors of a design say
+    how much more its own wrong and rejected rows cost, and what its correct ones do, as shares of
+    the sliders.
+    """
+    designs = [point.by_class for point in front]
+    counted = [one for one in designs if one is not None]
+    _, error, reject = costs.mean_costs(ByClass.joined(counted) if counted else None)
+
+    def factors(by_class: Sequence[ByClass | None]) -> dict[str, list[float]] | None:
+        if costs.is_uniform or not counted:
+            return None
+        means = [costs.mean_costs(one, promised=True) for one in by_class]
+        return {
+            "correct": rounded(correct / (error or 1.0) for correct, _, _ in means),
+            "wrong": rounded(wrong / (error or 1.0) for _, wrong, _ in means),
+            "rejected": rounded(rejected / (reject or 1.0) for _, _, rejected in means),
+        }
+
+    return {
+        "error": error,
+        "reject": reject,
+        "designs": factors(designs),
+        "references": factors([one.by_class for one in front.references]),
+    }
+
+
+def _certified(front: ParetoFront, certificate: Certificate) -> dict[str, Any]:
+    """Return what a certificate says of the designs of a front; refuse one of another front."""
+    for test in certificate.tests:
+        is_of_front = test.number < len(front)
+        if not is_of_front or front.cascade(test.number).stages.identity != test.cascade:
+            got = f"one for a design {test.number} that differs"
+            raise refused("certificate", "be for designs of this front", certificate, got=got)
+    return {
+        "designs": list(certificate.best_first),
+        "promises": [promise.sentence for promise in certificate.promises],
+        "delta": certificate.delta,
+        "rows": certificate.rows.n_tested,
+        "date": certificate.date,
+    }
+
 
 _SCRIPTS = (
     "words.js",
@@ -44,12 +316,14 @@ def page_of(contents: dict[str, Any]) -> str:
     """Return the page with these contents as HTML."""
     theme, library, script, style = _text("theme.js"), _library(), _script(), _text("page.css")
     specs = {name: json.loads(_text(f"{name}.json")) for name in _SPECS}
+    # Escaped below, so that an HTML parser takes no name of a feature for markup.
+    data = json.dumps({**contents, "specs": specs}, separators=(",", ":"), allow_nan=False)
     parts = {
         "policy": _policy(theme, library, script, style=style),
-        "title": _markup(contents["title"]),
+        "title": html.escape(contents["title"]).encode("ascii", "xmlcharrefreplace").decode(),
         "theme": theme,
         "style": style,
-        "data": _data({**contents, "specs": specs}),
+        "data": data.replace("<", "\\u003c"),
         "library": library,
         "script": script,
     }
@@ -88,16 +362,6 @@ def _text(name: str) -> str:
 def _closed(script: str) -> str:
     """Escape a script so that it cannot close its own element; JavaScript reads it unchanged."""
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _data(values: dict[str, Any]) -> str:
-    """Return JSON that an HTML parser never takes for markup, whatever names features have."""
-    text = json.dumps(values, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c")
-
-
-def _markup(text: str) -> str:
-    return html.escape(text).encode("ascii", "xmlcharrefreplace").decode()
 
 
 def _policy(*scripts: str, style: str) -> str:

@@ -16,9 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from io import StringIO, TextIOWrapper
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import compute
+from pyarrow import csv as arrow_csv
 
 from emsco._base.documents import PathLike
 from emsco._base.text import brief, counted, some
@@ -26,9 +29,6 @@ from emsco._base.typing import Kind
 from emsco.app.files.reading import Reading
 from emsco.data.dates import are_dates, date_order, days_of, is_date
 from emsco.errors import DataError, Hint, Part, ReadingWarning, Remedy
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _BLOCK = 2**22  # bytes to read at a time; no row may be longer
 _LOOK = 1_000  # rows that show the form
@@ -157,7 +157,15 @@ class CsvFile:
             cells = {row[i] for row in rows if i < len(row)}.difference(self.among_numbers)
             has_points |= any(map(_POINT_NUMBER.fullmatch, cells))
             with_comma = next(filter(_COMMA_NUMBER.fullmatch, sorted(cells)), None)
-            if with_comma and not comma and all(map(_may_have_comma, cells)):
+            # A decimal comma must not contradict another number of the column.
+            if (
+                with_comma
+                and not comma
+                and all(
+                    "." not in cell and (_COMMA_NUMBER.fullmatch(cell) or NUMBER.fullmatch(cell))
+                    for cell in cells
+                )
+            ):
                 comma = f"{with_comma!r} in column {name!r}"
         if not comma:
             return self
@@ -197,8 +205,6 @@ class CsvFile:
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the line at which each row begins, and its cells; blank lines are no rows."""
-        import pyarrow as pa
-
         content = pa.input_stream(self.path, compression="detect")
         with (
             TextIOWrapper(content, "utf-8-sig", "replace", newline="") as text,
@@ -241,9 +247,6 @@ class CsvFile:
         from numbers if kinds are unknown. If they are known, only categories are text. Dates are
         text, too, unless they are unwanted.
         """
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
         with arrow_csv.open_csv(self.path, **self._options()) as reader:
             guessed = reader.schema
         types, dates = dict.fromkeys(columns, pa.string()), []
@@ -263,8 +266,6 @@ class CsvFile:
 
     def _begins_with_dates(self, name: str, begins: Any) -> bool:
         """Tell whether the first value of a column is a date."""
-        import pyarrow as pa
-
         if begins != pa.string():
             return bool(pa.types.is_temporal(begins))
         place = self.names.index(name)
@@ -276,14 +277,10 @@ class CsvFile:
 
     def read(self, columns: Sequence[str], types: Mapping[str, Any]) -> pa.Table:
         """Read some columns, each as its type; texts stay as they are."""
-        from pyarrow import csv as arrow_csv
-
         return arrow_csv.read_csv(self.path, **self._options(columns, types))
 
     def read_leniently(self, columns: Sequence[str]) -> pa.Table:
         """Read some columns; one that does not hold what its beginning says is text."""
-        import pyarrow as pa
-
         types, _ = self.types(columns, columns, None)
         while True:
             try:
@@ -297,9 +294,6 @@ class CsvFile:
 
     def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[pa.Table]:
         """Read some columns in batches of rows; the first batch is empty."""
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
         # Columns to keep must stay unchanged, so `with_missing` finds missing texts in the others.
         with arrow_csv.open_csv(self.path, **self._options(columns, types)) as reader:
             yield reader.schema.empty_table()
@@ -307,15 +301,11 @@ class CsvFile:
                 yield pa.Table.from_batches([batch])
 
     def _batches_of_text(self, names: Sequence[str]) -> Iterable[pa.Table]:
-        import pyarrow as pa
-
         return self.batches(names, dict.fromkeys(names, pa.string())) if names else ()
 
     def _options(
         self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        from pyarrow import csv as arrow_csv
-
         # PyArrow compares whole cells, so a space before or after a marker makes another one.
         markers = [text for one in self.among_numbers for text in (one, f" {one}", f"{one} ")]
         return {
@@ -341,8 +331,6 @@ class CsvFile:
         self, names: Sequence[str], target: str, kinds: Kinds | None
     ) -> pa.Table:
         """Read the features and the labels; find out what columns hold if kinds are unknown."""
-        import pyarrow as pa
-
         columns = [*names, target]
         types, dates = self.types(columns, names, kinds)
         table = self.read(columns, types)
@@ -376,9 +364,6 @@ class CsvFile:
 
     def with_missing(self, table: pa.Table, names: Iterable[str]) -> pa.Table:
         """Return the table with columns of text trimmed, and markers such as "NA" as missing."""
-        import pyarrow as pa
-        from pyarrow import compute
-
         missing = pa.array(self.in_text, pa.string())
         for name in names:
             column = compute.utf8_trim_whitespace(table.column(name))
@@ -393,8 +378,6 @@ class CsvFile:
 
         With `may_drop`, the column need not be read at all, and a refusal says so.
         """
-        import pyarrow as pa
-
         for name in names:
             coded = table.column(name).combine_chunks().dictionary_encode()
             texts = [(text or "").strip() for text in coded.dictionary.to_pylist()]
@@ -426,9 +409,6 @@ class CsvFile:
 
         Columns of nothing but dates become days, or are refused.
         """
-        import pyarrow as pa
-        from pyarrow import compute
-
         for name in table.column_names:
             column = table.column(name)
             if column.type != pa.string():
@@ -486,8 +466,6 @@ class CsvFile:
         names : sequence of str
             Columns to look at.
         """
-        import pyarrow as pa
-
         for note in self.notes:
             warnings.warn(ReadingWarning(*note), stacklevel=4)
         if not self.unusual:
@@ -517,8 +495,6 @@ def date_remedy(name: str, *, may_drop: bool) -> tuple[Part, ...]:
 
 def _head(path: PathLike) -> str:
     """Return the first block as text, without its last line if that may be cut."""
-    import pyarrow as pa
-
     with pa.input_stream(path, compression="detect") as stream:
         content: bytes = stream.read(_BLOCK)
     is_whole = len(content) < _BLOCK
@@ -576,11 +552,6 @@ def _is_value(cell: str) -> bool:
     return bool(is_number) or cell == "?" or is_date(cell)
 
 
-def _may_have_comma(cell: str) -> bool:
-    """Tell whether a cell is a number that a decimal comma does not contradict."""
-    return bool(_COMMA_NUMBER.fullmatch(cell) or NUMBER.fullmatch(cell)) and "." not in cell
-
-
 def _with_column(table: pa.Table, name: str, column: Any) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, column)
 
@@ -589,8 +560,6 @@ def _count(
     batches: Iterable[pa.Table], names: Sequence[str], markers: set[str]
 ) -> Counter[tuple[str, str]]:
     """Count how often each marker stands in each column."""
-    from pyarrow import compute
-
     counts = Counter[tuple[str, str]]()
     for batch in batches:
         for name in names:

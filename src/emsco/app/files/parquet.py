@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import compute
 
 from emsco._base.documents import PathLike
 from emsco._base.typing import Kind
 from emsco.app.files.csv import date_remedy
 from emsco.errors import DataError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ROWS = 2**17  # rows to read at a time
 _BUFFER = 2**16  # bytes of a column to read at a time; row groups may be far larger
@@ -37,8 +37,6 @@ class ParquetFile:
     @classmethod
     def open(cls, path: PathLike, dates: str | None = None) -> ParquetFile:
         """Read what the file says of its columns."""
-        import pyarrow.parquet as pq
-
         return cls(path, pq.read_schema(path), dates)
 
     @property
@@ -48,8 +46,6 @@ class ParquetFile:
 
     def read_leniently(self, columns: Sequence[str]) -> pa.Table:
         """Read some columns as they are."""
-        import pyarrow.parquet as pq
-
         with pq.ParquetFile(self.path) as file:
             return file.read(list(columns))
 
@@ -68,9 +64,6 @@ class ParquetFile:
         target: str | None,
     ) -> Iterator[tuple[pa.Table, pa.Table]]:
         """Yield rows as they are in the file, and the same with days; the first batch is empty."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         labels = [] if target is None else [target]
         wanted = list(dict.fromkeys([*columns, *keep, *labels]))
         with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=_BUFFER) as file:
@@ -82,16 +75,12 @@ class ParquetFile:
 
     def row_groups(self) -> list[tuple[int, int]]:
         """Return the number of each row group's first row, from 1, and of its rows."""
-        import pyarrow.parquet as pq
-
         about = pq.read_metadata(self.path)
         sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
         return [(1 + sum(sizes[:i]), size) for i, size in enumerate(sizes)]
 
     def read_group(self, group: int, columns: Sequence[str]) -> pa.Table:
         """Read some columns of a row group."""
-        import pyarrow.parquet as pq
-
         with pq.ParquetFile(self.path) as file:
             return self._with_days(file.read_row_group(group, list(columns)), columns)
 
@@ -99,9 +88,6 @@ class ParquetFile:
         self, table: pa.Table, names: Sequence[str], *, may_drop: bool = False
     ) -> pa.Table:
         """Return the table with dates as days since 1970-01-01, or refuse them."""
-        import pyarrow as pa
-        from pyarrow import compute
-
         for name in names:
             kind = table.column(name).type
             if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):

@@ -1,31 +1,163 @@
-"""Rows and costs of a search, read from one file that is split or from several files."""
+"""Rows and costs of a search: one file that is split, several files, or a folder of Parquet."""
 
 from __future__ import annotations
 
+import hashlib
 import warnings
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from itertools import groupby, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 
 from emsco._base.checks import refused
-from emsco._base.digests import fingerprint
+from emsco._base.digests import DIGEST, fingerprint
 from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray, Kind
-from emsco.app.files.folders import ParquetFolder
+from emsco.app.files.parquet import ParquetFile
 from emsco.app.files.reading import AS_FOUND, Reading
-from emsco.app.files.tables import by_line, joined, read_labelled, settled_reading
+from emsco.app.files.tables import by_line, joined, open_table, read_labelled, settled_reading
 from emsco.costs import FeatureCosts
 from emsco.costs.prices import prices_of_rows
-from emsco.data.encoding import Encoding
-from emsco.data.labels import as_classes
+from emsco.data.encoding import Encoding, PartedTable
+from emsco.data.labels import as_classes, labels_of
 from emsco.data.rows import check_named, column_weights
 from emsco.designs.thresholds import MOST_CLASSES
-from emsco.errors import DataError, Parameter, ParameterError, ReadingWarning
+from emsco.errors import DataError, FileError, Parameter, ParameterError, ReadingWarning
+from emsco.scale.disk import fits_into_memory, on_disk
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A row group of a file: the number of its first row in the file, from 1, and its rows."""
+
+    path: Path
+    group: int
+    first_row: int
+    n_rows: int
+
+
+class ParquetFolder(PartedTable):
+    """The Parquet files of a folder, in the order of their names.
+
+    Parameters
+    ----------
+    folder : path
+    reading : Reading, optional
+        Whether dates become numbers.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Columns, of which `only` takes some.
+    """
+
+    def __init__(self, folder: PathLike, reading: Reading = AS_FOUND) -> None:
+        files = sorted(
+            path
+            for path in Path(folder).iterdir()
+            if path.name.lower().endswith((".parquet", ".pq"))
+        )
+        if not files:
+            raise FileError(f"{folder} must be a folder of Parquet files, got none in it.")
+        self.folder, self.reading, self.files = Path(folder), reading, files
+        self.what = str(folder)
+        self._parts: list[_Part] = []
+        for path in files:
+            with open_table(path, reading) as opened:
+                file = cast(ParquetFile, opened)
+                if path == files[0]:
+                    self.names, self.shell = file.names, file.schema.empty_table()
+                rule = f"{path} must have the columns of {files[0].name}"
+                if missing := [name for name in self.names if name not in file.names]:
+                    raise DataError(f"{rule}, got no {missing[0]!r}.")
+                if more := [name for name in file.names if name not in self.names]:
+                    raise DataError(f"{rule}, got {more[0]!r} too.")
+                self._parts += [
+                    _Part(path, group, first, n_rows)
+                    for group, (first, n_rows) in enumerate(file.row_groups())
+                    if n_rows
+                ]
+        self.parts = [str(part.path) for part in self._parts]
+        self.places = [(part.first_row, str(part.path)) for part in self._parts]
+
+    def __len__(self) -> int:
+        return sum(part.n_rows for part in self._parts)
+
+    def only(self, names: Sequence[str]) -> ParquetFolder:
+        """Return the table of some columns."""
+        narrower = copy(self)
+        narrower.names, narrower.shell = tuple(names), self.shell.select(list(names))
+        return narrower
+
+    def run(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
+    ) -> list[Any]:
+        """Return ``function(part, *shared, *more)`` of each row group; `each` holds `more`."""
+        return [
+            function(self._read(part, self.names), *shared, *more)
+            for part, more in zip(self._parts, each or repeat(()), strict=False)
+        ]
+
+    def columns(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns of all rows as a table in memory."""
+        return joined(*(self._read(part, names) for part in self._parts))
+
+    def labels(self, target: str) -> AnyArray:
+        """Return the labels of all files, which must be of one type."""
+        of_files: dict[Path, AnyArray] = {}
+        for path, parts in groupby(self._parts, key=lambda part: part.path):
+            of_parts = [
+                labels_of(self._read(part, [target]).column(target), path, part.first_row)
+                for part in parts
+            ]
+            of_files[path] = np.concatenate(of_parts)
+        if not of_files:
+            raise DataError(f"{self.folder} must have rows, got none.")
+        first, first_labels = next(iter(of_files.items()))
+        for path, labels in of_files.items():
+            if (labels.dtype.kind == "U") != (first_labels.dtype.kind == "U"):
+                raise DataError(
+                    f"{self.folder} must have labels of one type in column {target!r}, got "
+                    f"{first_labels[0].item()!r} in {first.name} and {labels[0].item()!r} in "
+                    f"{path.name}."
+                )
+        return np.concatenate(list(of_files.values()))
+
+    def rows(self, encoding: Encoding) -> Any:
+        """Return the inputs of all rows: in memory if they fit, else on disk."""
+        shape = len(self), encoding.n_inputs
+        if not fits_into_memory(shape[0] * shape[1]):
+            said = f"{self.folder} is larger than memory, so its rows stay on disk"
+            warnings.warn(ReadingWarning(f"{said}; stages are logistic."), stacklevel=6)
+            return on_disk(self._encoded(encoding), *shape)
+        rows, first = np.empty(shape), 0
+        for block in self._encoded(encoding):
+            rows[first : first + len(block)] = block
+            first += len(block)
+        return rows
+
+    def fingerprint(self) -> str:
+        """Return a digest of the names and contents of all files."""
+        digest = hashlib.sha256()
+        for path in self.files:
+            digest.update(path.name.encode())
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        return DIGEST + digest.hexdigest()
+
+    def _encoded(self, encoding: Encoding) -> Iterator[FloatArray]:
+        for part in self._parts:
+            table = self._read(part, self.names)
+            yield encoding.rows(table, part.first_row, str(part.path))
+
+    def _read(self, part: _Part, names: Sequence[str]) -> pa.Table:
+        with open_table(part.path, self.reading) as file:
+            return cast(ParquetFile, file).read_group(part.group, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +231,25 @@ class FitFiles:
         settled = replace(self, reading=settled_reading(path, self.reading, self.drop))
         table, y, names = read_labelled(path, self.target, drop=self.drop, reading=settled.reading)
         with by_line(path, settled.reading):
-            return settled._read(path, table, y, names, cv, gaps)
+            table, weights = self._take_weights(table, path)
+            names = tuple(name for name in names if name != self.weights)
+            classes, costs = self._classes(y, path), self._costs(names)
+            encoding = Encoding.learn(table, costs, gaps, str(path), 1)
+            rows = [encoding.rows(table, 1, str(path))]
+            priced = costs.price_columns
+            if priced:
+                rows.append(prices_of_rows(costs.prices, table, len(y), first_row=1))
+            if self.val is not None:
+                more = settled.read_more(self.val, encoding, classes, priced)
+                rows.append(encoding.rows(more.table, 1, str(self.val)))
+                cv = [(np.arange(len(y)), np.arange(len(y), len(y) + len(more.y)))]
+                table, y = joined(table, more.table), np.concatenate([y, more.y])
+                weights = None if weights is None else np.concatenate([weights, more.weights])
+            test = None
+            if self.test is not None:
+                test = settled.read_more(self.test, encoding, classes, priced)
+            data, labelled = fingerprint(*rows, y), Labelled(table, y, weights)
+            return RowsOfFiles(labelled, cv, test, costs, data, settled.reading)
 
     def _read_folder(self, path: PathLike, cv: Any, gaps: str) -> RowsOfFiles:
         folder = ParquetFolder(path, self.reading)
@@ -121,43 +271,6 @@ class FitFiles:
     def _costs(self, names: tuple[str, ...]) -> FeatureCosts:
         costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names, self.drop)
         return FeatureCosts.resolve(costs, names)
-
-    def read_quietly(self, gaps: str = "refuse") -> Labelled:
-        """Read the rows of `data` alone, without warnings about how the file was read."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ReadingWarning)
-            return self.read("auto", gaps).rows
-
-    def _read(
-        self,
-        path: PathLike,
-        table: pa.Table,
-        y: AnyArray,
-        names: tuple[str, ...],
-        cv: Any,
-        gaps: str,
-    ) -> RowsOfFiles:
-        """Check the rows of a file, and read the other files."""
-        table, weights = self._take_weights(table, path)
-        names = tuple(name for name in names if name != self.weights)
-        classes = self._classes(y, path)
-        costs = self._costs(names)
-        encoding = Encoding.learn(table, costs, gaps, str(path), 1)
-        rows = [encoding.rows(table, 1, str(path))]
-        priced = costs.price_columns
-        if priced:
-            rows.append(prices_of_rows(costs.prices, table, len(y), first_row=1))
-        if self.val is not None:
-            more = self.read_more(self.val, encoding, classes, priced)
-            rows.append(encoding.rows(more.table, 1, str(self.val)))
-            cv = [(np.arange(len(y)), np.arange(len(y), len(y) + len(more.y)))]
-            table, y = joined(table, more.table), np.concatenate([y, more.y])
-            weights = None if weights is None else np.concatenate([weights, more.weights])
-        test = None
-        if self.test is not None:
-            test = self.read_more(self.test, encoding, classes, priced)
-        data = fingerprint(*rows, y)
-        return RowsOfFiles(Labelled(table, y, weights), cv, test, costs, data, self.reading)
 
     def read_more(
         self,

@@ -8,9 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv as arrow_csv
 
 from emsco._base.documents import PathLike, writing_atomically
 from emsco._base.text import first_line, some
@@ -21,9 +24,6 @@ from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.data.labels import labels_of
 from emsco.data.rows import check_named
 from emsco.errors import DataError, EMSCOError, FileError, Hint, Remedy
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _READ_ONLY = {".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".data": "csv"}
@@ -55,8 +55,6 @@ class Chunk:
 
     def with_gaps(self, name: str) -> Any:
         """Return a column that was kept, with missing values where CSV has a marker of one."""
-        import pyarrow as pa
-
         column = self.kept[name]
         if isinstance(self.file, ParquetFile) or column.type != pa.string():
             return column
@@ -174,8 +172,6 @@ def read_chunks(
 
 def joined(*tables: pa.Table) -> pa.Table:
     """Join the rows of tables with the same columns; their types may differ slightly."""
-    import pyarrow as pa
-
     return pa.concat_tables(tables, promote_options="permissive")
 
 
@@ -202,8 +198,6 @@ def by_line(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[None]:
 @contextmanager
 def open_table(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[CsvFile | ParquetFile]:
     """Yield a file to read from; turn every failure to read into one sentence."""
-    import pyarrow as pa
-
     file: CsvFile | ParquetFile | None = None
     try:
         kind = file_kind(path)
@@ -247,11 +241,10 @@ class TableWriter:
 
     def write(self, columns: Mapping[str, Any]) -> None:
         """Append rows; the first call fixes the names and types of columns."""
-        import pyarrow as pa
-
         batch = pa.table({name: _arrow(column) for name, column in columns.items()})
         if self._writer is None:
-            self._writer = self._open(batch.schema)
+            kind = pq.ParquetWriter if self._kind == "parquet" else arrow_csv.CSVWriter
+            self._writer = kind(self._file, batch.schema)
             self._schema = batch.schema
         self._writer.write_table(batch.cast(self._schema))
 
@@ -260,21 +253,10 @@ class TableWriter:
         if self._writer is not None:
             self._writer.close()
 
-    def _open(self, schema: pa.Schema) -> Any:
-        if self._kind == "parquet":
-            import pyarrow.parquet as pq
-
-            return pq.ParquetWriter(self._file, schema)
-        from pyarrow import csv as arrow_csv
-
-        return arrow_csv.CSVWriter(self._file, schema)
-
 
 @contextmanager
 def write_table(path: PathLike) -> Iterator[TableWriter]:
     """Open a writer for a CSV or Parquet file; if the block fails, the old file stays."""
-    import pyarrow as pa
-
     kind = file_kind(path, to_write=True)
     if Path(path).is_dir():
         raise FileError(f"{path} must be a file that can be written, got a folder.")
@@ -301,8 +283,6 @@ def _compressed(path: PathLike, file: IO[bytes]) -> AbstractContextManager[Any]:
 
 
 def _arrow(column: Any) -> Any:
-    import pyarrow as pa
-
     if np.ma.isMaskedArray(column):
         values = np.ma.getdata(column)
         return pa.array(values, mask=np.ma.getmaskarray(column))

@@ -15,7 +15,6 @@ from emsco._base.typing import FloatArray, IntArray
 from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.app.files.tables import by_line, read_chunks, write_table
 from emsco.cascade import Cascade
-from emsco.data.frames import Columns
 from emsco.errors import Parameter
 
 
@@ -105,22 +104,19 @@ def decide_file(
             rows = cascade.rows(chunk.table, chunk.first + 1, str(new))
             prices = cascade.row_prices(chunk.table, len(rows), first_row=chunk.first + 1)
             decisions = cascade.decide_rows(rows, prices)
-            table.write(_side_by_side(chunk.kept, decisions.columns()))
+            decided = decisions.columns()
+            if twice := [name for name in chunk.kept if name in decided]:
+                raise refused(
+                    "keep",
+                    f"name columns other than those of decisions ({', '.join(decided)})",
+                    tuple(chunk.kept),
+                    got=repr(twice[0]),
+                    hint="rename it",
+                )
+            table.write({**chunk.kept, **decided})
             left = np.where(decisions.accepted, decisions.stage - 1, cascade.n_stages)
             exits += np.bincount(left, minlength=len(exits))
             spent += np.bincount(left, decisions.cost, len(spent))
             if report:
                 report(int(exits.sum()))
     return DecisionCounts.from_exits(cascade, exits, spent)
-
-
-def _side_by_side(kept: Columns, decided: Columns) -> Columns:
-    if twice := [name for name in kept if name in decided]:
-        raise refused(
-            "keep",
-            f"name columns other than those of decisions ({', '.join(decided)})",
-            tuple(kept),
-            got=repr(twice[0]),
-            hint="rename it",
-        )
-    return {**kept, **decided}

@@ -11,7 +11,7 @@ from emsco._base.checks import refused
 from emsco._base.documents import PathLike
 from emsco._base.text import some, what_was_meant
 from emsco.app.files.reading import Reading
-from emsco.app.files.tables import Chunk, by_line, column_names, file_kind, read_chunks
+from emsco.app.files.tables import by_line, column_names, file_kind, read_chunks
 from emsco.app.runs.run import Run
 from emsco.cascade import Cascade, Evaluation
 from emsco.cascade.tally import Tally
@@ -123,7 +123,14 @@ def evaluate_run(
         table, first = chunk.table, chunk.first + 1
         if table.num_rows:
             with by_line(path, reading):
-                group_of_row = _groups(chunk, groups, path)
+                group_of_row = subgroup_of_row = None
+                if groups is not None:
+                    group_of_row = Keys.from_column(chunk.with_gaps(groups), groups)
+                    if (row := group_of_row.missing) is not None:
+                        rule = f"{path} must have a group in every row of column {groups!r}"
+                        raise DataError(f"{rule}, got none in ", Row(first + row), ".")
+                if by is not None:
+                    subgroup_of_row = Keys.from_column(chunk.with_gaps(by), by)
                 prices = cascade.row_prices(table, table.num_rows, first_row=first)
                 inputs = encoding.rows(table.select(encoding.columns), first, str(path))
                 prices_of_all = None
@@ -134,7 +141,6 @@ def evaluate_run(
                 row_weights = None
                 if weights is not None:
                     row_weights = column_weights(table, weights, str(path), first)
-                subgroup_of_row = _keys(chunk, by)
             decisions = cascade.decide_rows(inputs, prices)
             tally.add(decisions, truth, row_weights, group_of_row, subgroup_of_row)
             if everything is not None:
@@ -177,20 +183,3 @@ def _check_target(
             f"{path} must have the column {target!r} with the labels, got {some(there, 20)}",
             *(another if meant == "." else (meant,)),
         )
-
-
-def _keys(chunk: Chunk, name: str | None) -> Keys | None:
-    """Read a column of groups or subgroups; an empty cell of CSV is a missing value."""
-    return None if name is None else Keys.from_column(chunk.with_gaps(name), name)
-
-
-def _groups(chunk: Chunk, name: str | None, path: PathLike) -> Keys | None:
-    """Read the group of each row; refuse rows without one."""
-    keys = _keys(chunk, name)
-    if keys is not None and (row := keys.missing) is not None:
-        raise DataError(
-            f"{path} must have a group in every row of column {name!r}, got none in ",
-            Row(chunk.first + 1 + row),
-            ".",
-        )
-    return keys

@@ -34,7 +34,6 @@ from emsco.errors import (
     Row,
 )
 from emsco.estimator import EMSCOClassifier
-from emsco.front import ParetoFront
 from emsco.front.history import history_columns
 from emsco.front.rules import plain_preference
 from emsco.scoring.journal import remove_empty_checkpoint
@@ -87,9 +86,17 @@ def fit_files(
     with _usable(path):
         _check_place(path, resume)
     if groups is not None:
-        files = _without(files, groups, cv)
+        _check_groups(files, groups, cv)
+        if groups not in files.drop:
+            files = replace(files, drop=(*files.drop, groups))
     rows = files.read(cv, settings.get("gaps", "refuse"), folders=True)
-    of_rows = None if groups is None else _groups_of(files, groups)
+    of_rows = None
+    if groups is not None and files.data is not None:
+        of_rows = read_ids(files.data, groups, files.reading)
+        with by_line(files.data, files.reading):
+            if (missing := of_rows == None).any():  # noqa: E711 - an array
+                rule = f"{files.data} must have a group in column {groups!r} for every row"
+                raise DataError(f"{rule}, got none in ", Row(int(missing.argmax()) + 1), ".")
     labels = np.unique(rows.rows.y).tolist()
     for name in ("min_confidence", "reject_below", "class_weight"):
         if isinstance(given := settings.get(name), dict):
@@ -107,22 +114,34 @@ def fit_files(
         **{name: _plain(value) for name, value in settings.items()},
     )
     lacking = _fit(classifier, rows, of_rows, path, resume)
-    front = _with_seen(classifier.front_, rows, verbose)
+    front = classifier.front_
+    if rows.test is not None:
+        with JobProgress("tests of designs") if verbose else nullcontext() as progress:
+            test, report = rows.test, progress.job if progress else None
+            front = front.with_seen(test.table, test.y, test.weights, report=report)
     about = _about(files, rows, classifier, _plain(seed), cv)
     if groups is not None:
         about["groups"] = groups
-    run = Run(path, about, front, classifier.cascade_)
-    _write(run, classifier)
+    # The last file marks the run as complete.
+    for name in (FRONT, CASCADE, HISTORY, RUN):
+        for left in path.glob(f"{name}.*{UNFINISHED}"):  # left by a killed process
+            left.unlink()
+    front.save(path / FRONT)
+    classifier.cascade_.save(path / CASCADE)
+    with write_table(path / HISTORY) as table:
+        table.write(history_columns(classifier.history_))
+    write_document(path / RUN, "run", FORMAT, about)
     if not classifier.stop_reason_.is_interrupted:
-        _remove_checkpoint(path)
+        # Renamed before it is deleted, so that a partial one is never resumed.
+        shutil.rmtree((path / CHECKPOINT).rename(path / f"{CHECKPOINT}{UNFINISHED}"))
     if lacking:
         kept = f" {path} keeps all that was found, and deploys the economical design: "
         raise NoSuchDesign(*lacking.parts, kept, Hint(Remedy.CHOOSE), ".")
-    return run
+    return Run(path, about, front, classifier.cascade_)
 
 
-def _without(files: FitFiles, groups: str, cv: str | float) -> FitFiles:
-    """Return the files without a column of groups; refuse what cannot keep groups together."""
+def _check_groups(files: FitFiles, groups: str, cv: str | float) -> None:
+    """Refuse what cannot keep groups together."""
     if files.data is None:
         rule = ("be left out beside ", Parameter("train"))
         raise refused("groups", rule, groups, got=repr(groups))
@@ -130,27 +149,6 @@ def _without(files: FitFiles, groups: str, cv: str | float) -> FitFiles:
         raise refused("groups", ("be left out where ", Parameter("data"), " is a folder"), groups)
     if cv != "auto":
         raise refused("cv", ("be auto beside ", Parameter("groups")), cv)
-    return replace(files, drop=(*files.drop, groups)) if groups not in files.drop else files
-
-
-def _groups_of(files: FitFiles, name: str) -> AnyArray:
-    """Read the group of each row, as text; refuse rows without one."""
-    assert files.data is not None  # checked above
-    ids = read_ids(files.data, name, files.reading)
-    with by_line(files.data, files.reading):
-        if (missing := ids == None).any():  # noqa: E711 - an array
-            said = f"{files.data} must have a group in column {name!r} for every row, got none in "
-            raise DataError(said, Row(int(missing.argmax()) + 1), ".")
-    return ids
-
-
-def _with_seen(front: ParetoFront, rows: RowsOfFiles, verbose: int) -> ParetoFront:
-    """Evaluate every design on the test rows, if there are some."""
-    if rows.test is None:
-        return front
-    with JobProgress("tests of designs") if verbose else nullcontext() as progress:
-        test, report = rows.test, progress.job if progress else None
-        return front.with_seen(test.table, test.y, test.weights, report=report)
 
 
 def _fit(
@@ -219,12 +217,6 @@ def _check_place(folder: Path, resume: bool) -> None:
         )
 
 
-def _remove_checkpoint(folder: Path) -> None:
-    """Rename the checkpoint before deleting it, so that a partial one is never resumed."""
-    spent = (folder / CHECKPOINT).rename(folder / f"{CHECKPOINT}{UNFINISHED}")
-    shutil.rmtree(spent)
-
-
 def _about(
     files: FitFiles, rows: RowsOfFiles, classifier: EMSCOClassifier, seed: int, cv: str | float
 ) -> dict[str, Any]:
@@ -239,9 +231,13 @@ def _about(
     settings["prefer"] = plain_preference(settings["prefer"])
     if isinstance(search := settings["search"], PaperSearch):
         settings |= {"search": "paper", **search.get_params()}
+    plain_files: dict[str, Any] = {
+        name: list(given) if name == "drop" else given and str(given)
+        for name, given in asdict(files).items()
+    }
     choice, finish = classifier.model_choice_, classifier.refinement_
     return {
-        "files": {**_plain_files(files), "reading": rows.reading.to_dict()},
+        "files": {**plain_files, "reading": rows.reading.to_dict()},
         "data": rows.data,
         "n_rows": len(rows.rows.y),
         "features": list(rows.costs.names),
@@ -257,22 +253,3 @@ def _about(
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},
     }
-
-
-def _plain_files(files: FitFiles) -> dict[str, Any]:
-    return {
-        name: list(given) if name == "drop" else given and str(given)
-        for name, given in asdict(files).items()
-    }
-
-
-def _write(run: Run, classifier: EMSCOClassifier) -> None:
-    """Write all files of a run; the last one marks it as complete."""
-    for name in (FRONT, CASCADE, HISTORY, RUN):
-        for left in run.folder.glob(f"{name}.*{UNFINISHED}"):  # left by a killed process
-            left.unlink()
-    run.front.save(run.folder / FRONT)
-    run.cascade.save(run.folder / CASCADE)
-    with write_table(run.folder / HISTORY) as table:
-        table.write(history_columns(classifier.history_))
-    write_document(run.folder / RUN, "run", FORMAT, run.about)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -10,24 +12,132 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import compute
 
 from emsco._base.checks import refused
 from emsco._base.documents import PathLike, write_text
-from emsco._base.text import some
-from emsco._base.typing import FloatArray
-from emsco.app.files.profiles import ColumnProfile, profiles_of
-from emsco.app.files.sources import FitFiles, Labelled
-from emsco.app.files.tables import check_columns_there, column_names
+from emsco._base.text import counted, listed, shorten, some
+from emsco.app.files.csv import NUMBER, CsvFile, date_remedy
+from emsco.app.files.reading import AS_FOUND, Reading
+from emsco.app.files.sources import FitFiles
+from emsco.app.files.tables import check_columns_there, column_names, open_table
 from emsco.costs import FeatureCosts
+from emsco.data.columns import MOST_CATEGORIES
+from emsco.data.dates import are_dates, date_order, days_of
 from emsco.data.issues import DataIssue, accuracies_alone, data_issues_of, suspects
 from emsco.data.training import TrainingData
-from emsco.errors import DataError, Hint, Parameter, Part, Remedy
+from emsco.errors import DataError, Hint, Parameter, Part, ReadingWarning, Remedy
 from emsco.estimator import EMSCOClassifier
 from emsco.fitting import FitSettings
 from emsco.fitting.forecast import FitForecast, forecast_fit
 
+_COMMONEST, _WIDTH = 3, 14  # texts to show of a column, and letters of each
 _HEADING = ("feature", "cost", "group", "fee", "fee_cost")
 _SHORT = 4  # letters of a target's name that may be in another by chance
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProfile:
+    """What is in a column.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "truth", "text", "date", "mixed", "empty", "other"}
+    n_different, n_missing : int
+        Different values, and rows without one.
+    values : str
+        The range of numbers, or the commonest texts with their counts.
+    refusal : tuple of str, Parameter or Hint
+        Why a fit would refuse the column, and the way out; empty if it would not.
+    """
+
+    name: str
+    kind: str
+    n_different: int
+    n_missing: int
+    values: str
+    refusal: tuple[Part, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "different": self.n_different,
+            "missing": self.n_missing,
+            "values": self.values,
+            "refused": "".join(map(str, self.refusal)) or None,
+        }
+
+
+def profiles_of(
+    path: PathLike, names: Sequence[str], reading: Reading = AS_FOUND
+) -> tuple[int, tuple[ColumnProfile, ...]]:
+    """Return the number of rows of a file, and a profile of each of the columns `names`.
+
+    Nothing about a column is refused here, so that all columns can be looked at. A warning says
+    what was noticed about a CSV file.
+    """
+    with open_table(path, reading) as file:
+        table = file.read_leniently(names)
+        if isinstance(file, CsvFile):
+            file.warn_of_what_was_noticed(table, names)
+            texts = [name for name in names if _is_text(table.column(name).type)]
+            table = file.with_missing(table, texts)
+    told = reading.dates is not None
+    return table.num_rows, tuple(_profile(name, table.column(name), told) for name in names)
+
+
+def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
+    kind, n_missing = column.type, int(column.is_null(nan_is_null=True).to_numpy().sum())
+    if n_missing == len(column):
+        return ColumnProfile(name, "empty", 0, n_missing, "", _refusal("has no value", name))
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        known = column.cast(pa.float64()).drop_null()
+        ends = compute.min_max(known).as_py()
+        values = f"{ends['min']:.6g} to {ends['max']:.6g}"
+        n_different = int(compute.count_distinct(known).as_py())
+        return ColumnProfile(name, "number", n_different, n_missing, values)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        column = column.cast(pa.string())
+    elif not _is_text(kind) and not pa.types.is_boolean(kind):
+        why = _refusal(f"holds {kind}, neither numbers nor text", name)
+        return ColumnProfile(name, "other", 0, n_missing, "", why)
+    pairs = compute.value_counts(column.drop_null()).to_pylist()
+    counts = Counter({one["values"]: one["counts"] for one in pairs})
+    if pa.types.is_boolean(kind):
+        values = ", ".join(f"{str(value).lower()} {n:,}" for value, n in counts.most_common())
+        return ColumnProfile(name, "truth", len(counts), n_missing, values)
+    common = [f"{shorten(text, _WIDTH)} {n:,}" for text, n in counts.most_common(_COMMONEST)]
+    holds, values = "text", listed(common, _COMMONEST)
+    refusal: tuple[Part, ...] = ()
+    other = [text for text in counts if not NUMBER.fullmatch(text)]
+    if are_dates(counts):
+        order = date_order(counts) or "day-first"
+        day = {text: days_of(text, order) or 0.0 for text in counts}
+        values = f"{min(counts, key=day.__getitem__)} to {max(counts, key=day.__getitem__)}"
+        holds = "date"
+        if not dates_told:
+            refusal = (f"column {name!r} holds dates; ", *date_remedy(name, may_drop=True))
+    elif 0 < len(other) < len(counts):
+        holds = "mixed"
+        mixes = f"column {name!r} mixes numbers and text such as {other[0]!r}; "
+        refusal = (f"{mixes}if that means a missing value, ", Hint(Remedy.NA, (other[0],)), ".")
+    elif len(counts) > MOST_CATEGORIES:
+        refusal = _refusal(f"has {counted(len(counts), 'different text')}, too many", name)
+    return ColumnProfile(name, holds, len(counts), n_missing, values, refusal)
+
+
+def _refusal(why: str, name: str) -> tuple[Part, ...]:
+    return f"column {name!r} {why}; ", Hint(Remedy.DROP, (name,)), "."
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,8 +232,9 @@ def inspect_file(
     **settings
         Parameters of `EMSCOClassifier`, for the forecast.
     """
-    path, tell = _only_data(files), report or _say_nothing
-    total = 3 + forecast
+    path, tell, total = files.data, report or (lambda *_: None), 3 + forecast
+    if path is None:
+        raise refused("data", "be given", None, got="none")
     tell(0, total, "")
     there = column_names(path, files.reading)
     left_out = {files.target, *files.drop, files.weights}
@@ -138,11 +249,14 @@ def inspect_file(
     sizes = np.bincount(data.labels, minlength=len(data.classes))
     order = np.argsort(-sizes, kind="stable")
     data_issues = data_issues_of(data)
+    # Rows that have come before, compared as bytes; gaps are alike, and so are 0 and -0.
+    plain = np.ascontiguousarray(np.nan_to_num(data.rows, nan=np.pi * 1e80) + 0.0)
+    whole = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).ravel()
     inspection = Inspection(
         path,
         files.target,
         n_rows,
-        _n_repeated(data.rows),
+        len(whole) - len(np.unique(whole)),
         tuple((data.classes[i].item(), int(sizes[i])) for i in order),
         columns,
         accuracies_alone(data),
@@ -190,27 +304,23 @@ def check_new(path: PathLike, *, force: bool = False) -> None:
         raise refused("write_costs", rule, path, got=got, hint=hint)
 
 
-def _say_nothing(done: int, total: int, what: str) -> None:
-    pass
-
-
-def _only_data(files: FitFiles) -> PathLike:
-    if files.data is None:
-        raise refused("data", "be given", None, got="none")
-    return files.data
-
-
 def _training_data(files: FitFiles, columns: Sequence[ColumnProfile]) -> TrainingData:
     """Read the columns that a fit takes, dates too; missing values are allowed."""
     bad = [one.name for one in columns if one.refusal and one.kind != "date"]
-    reading = files.reading
-    if reading.dates is None and any(one.kind == "date" for one in columns):
+    if files.reading.dates is None:
         bad += [one.name for one in columns if one.kind == "date"]
     if len(bad) == len(columns):
         raise DataError(f"{files.data} must have a column that a fit can use, got none.")
     usable = replace(files, drop=(*files.drop, *bad), costs=None)
-    read = usable.read_quietly(gaps="impute")
-    return _data(read, files.costs, tuple(bad) + files.drop)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReadingWarning)  # the first look at the file has said it
+        rows = usable.read("auto", "impute").rows
+    names = tuple(rows.table.column_names)
+    given = None
+    if files.costs is not None:
+        given = FeatureCosts.from_file(files.costs, names, (*bad, *files.drop))
+    costs = FeatureCosts.resolve(given, names)
+    return TrainingData.from_table(rows.table, rows.y, rows.weights, costs, "impute")
 
 
 def _without_suspects(
@@ -228,20 +338,6 @@ def _without_suspects(
         return _training_data(replace(files, drop=(*files.drop, *sorted(odd))), rest)
     except DataError:
         return None
-
-
-def _data(rows: Labelled, costs: PathLike | None, drop: tuple[str, ...]) -> TrainingData:
-    names = tuple(rows.table.column_names)
-    given = None if costs is None else FeatureCosts.from_file(costs, names, drop)
-    feature_costs = FeatureCosts.resolve(given, names)
-    return TrainingData.from_table(rows.table, rows.y, rows.weights, feature_costs, "impute")
-
-
-def _n_repeated(rows: FloatArray) -> int:
-    """Return how many rows have come before."""
-    plain = np.ascontiguousarray(np.nan_to_num(rows, nan=np.pi * 1e80) + 0.0)
-    whole = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).ravel()
-    return len(whole) - len(np.unique(whole))
 
 
 def _notes(

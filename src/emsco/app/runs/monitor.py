@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import compute
 
 from emsco._base.digests import DIGEST
 from emsco._base.documents import PathLike
@@ -119,8 +121,6 @@ def _to_recognise(rows: FloatArray, chunk: Chunk, cascade: Cascade) -> FloatArra
 
     They tell rows apart that are decided alike. Columns may be missing, and no value is refused.
     """
-    import pyarrow as pa
-
     encoding, bought = cascade.encoding, set(cascade.columns)
     values = rows.copy()
     for code, places in zip(encoding.codes, pairwise(encoding.starts), strict=True):
@@ -140,33 +140,24 @@ def _to_recognise(rows: FloatArray, chunk: Chunk, cascade: Cascade) -> FloatArra
 
 def _numbers(column: Any, chunk: Chunk) -> FloatArray:
     """Return a column as numbers; values that are none have a number of their own."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     is_text = pa.types.is_string(column.type)
     if is_text and isinstance(chunk.file, CsvFile) and chunk.file.decimal != ".":
         column = compute.replace_substring(column, chunk.file.decimal, ".")
     try:
         numbers: FloatArray = column.cast(pa.float64()).to_numpy()
     except pa.ArrowException:
-        numbers = np.array(list(map(_number, column.to_pylist())))
+        numbers = np.empty(len(column))
+        for i, value in enumerate(column.to_pylist()):
+            text = "nan" if value is None else str(value).strip().lower()
+            text = {"true": "1", "false": "0"}.get(text, text)
+            try:
+                numbers[i] = float(text)
+            except ValueError:
+                numbers[i] = zlib.crc32(text.encode())
     return numbers
 
 
-def _number(value: Any) -> float:
-    text = "nan" if value is None else str(value).strip().lower()
-    if text in ("true", "false"):
-        return float(text == "true")
-    try:
-        return float(text)
-    except ValueError:
-        return float(zlib.crc32(text.encode()))
-
-
 def _truth(chunk: Chunk, target: str, cascade: Cascade, path: PathLike) -> IntArray:
-    import pyarrow as pa
-    from pyarrow import compute
-
     column: Any = chunk.with_gaps(target)
     missing: AnyArray = column.is_null(nan_is_null=True).to_numpy()
     truth = np.full(len(missing), -1)
@@ -198,15 +189,13 @@ class _Seen:
         end = self.n_rows + len(rows)
         inside = [n - self.n_rows for n in self._lengths if self.n_rows < n < end]
         for first, last in zip([0, *inside], [*inside, len(rows)], strict=True):
-            self._add(rows[first:last], truth[first:last])
+            part, labels = rows[first:last], truth[first:last]
+            plain = np.where(np.isnan(part), np.nan, part).astype("<f8")  # NaN has many patterns
+            self._rows.update(np.ascontiguousarray(plain).data)
+            self._labels.update(labels.astype("<i2").tobytes())
+            self._is_labelled |= bool((labels >= 0).any())
+            self.n_rows += len(part)
             self._earlier = self._earlier or self._same()
-
-    def _add(self, rows: FloatArray, truth: IntArray) -> None:
-        plain = np.where(np.isnan(rows), np.nan, rows).astype("<f8")  # a NaN has many bit patterns
-        self._rows.update(np.ascontiguousarray(plain).data)
-        self._labels.update(truth.astype("<i2").tobytes())
-        self._is_labelled |= bool((truth >= 0).any())
-        self.n_rows += len(rows)
 
     def source(self, name: str = "") -> Source:
         """Return what is remembered of the rows so far."""
@@ -263,7 +252,9 @@ def open_monitor(
         asked = Monitor(run.cascade, **{**(limits or known.limits), "delta": chance})
         if reset:
             return asked
-        if not _are_same(asked, known):
+        # The order of promises does not matter.
+        same = {one.promise for one in asked.promises} == {one.promise for one in known.promises}
+        if not same or asked.delta != known.delta:
             rule = f"promises must be those of {str(state)!r} ({_in_words(known)}), got "
             ways = (Hint(Remedy.NEW_MONITOR), ".")
             raise ParameterError(
@@ -275,12 +266,6 @@ def open_monitor(
         return Monitor(run.cascade, **limits, delta=0.05 if delta is None else delta)
     certified = Monitor.from_certificate(Certificate.load(signed), run.cascade)
     return certified if delta is None else Monitor(run.cascade, **certified.limits, delta=delta)
-
-
-def _are_same(one: Monitor, other: Monitor) -> bool:
-    """Tell whether two monitors watch the same promises; their order does not matter."""
-    first, second = ({each.promise for each in monitor.promises} for monitor in (one, other))
-    return first == second and one.delta == other.delta
 
 
 def _in_words(monitor: Monitor) -> str:

@@ -15,11 +15,8 @@ from emsco._base.documents import Fields, PathLike, is_number, read_document, wr
 from emsco._base.text import brief
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.app.files.reading import Reading
-from emsco.app.files.sources import FitFiles
-from emsco.app.files.tables import read_chunks
 from emsco.cascade import Cascade
 from emsco.data.rows import table_rows
-from emsco.designs.design import Design
 from emsco.designs.thresholds import plain
 from emsco.errors import FileError, Hint, Parameter, ParameterError, Remedy
 from emsco.front import ParetoFront, ParetoPoint
@@ -35,10 +32,6 @@ FORMAT = 3  # of run.json
 RUN, FRONT, CASCADE, HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
 CERTIFICATE, MONITOR, SPENT = "certificate.json", "monitor.json", "spent.json"
 CHECKPOINT = "checkpoint"
-
-
-_FILES = ("data", "train", "val", "test", "costs", "weights")
-_SENTENCES = ("model_choice", "finish")  # each with its words for people, or null
 
 
 def read_about(path: PathLike) -> dict[str, Any]:
@@ -57,7 +50,15 @@ def read_about(path: PathLike) -> dict[str, Any]:
     fields = read_document(path, "run", FORMAT, FORMAT)
     if "oddities" in fields.values:  # as data issues were called before version 0.3
         fields.values.setdefault("data_issues", fields.values.pop("oddities"))
-    _check_files(fields.fields("files"))
+    files = fields.fields("files")
+    files.text("target")
+    for name in ("data", "train", "val", "test", "costs", "weights"):
+        if files.get(name) is not None:
+            files.text(name)
+    if files.items("drop"):
+        files.texts("drop")
+    if files.values.get("reading") is not None:  # runs of earlier versions have none
+        Reading.from_dict(files.fields("reading"))
     _check_settings(fields.fields("settings"))
     for name in ("data", "stop_reason", "stopped_by"):
         fields.text(name)
@@ -69,7 +70,7 @@ def read_about(path: PathLike) -> dict[str, Any]:
         fields.refuse("cv", "a number, text or null", cv)
     if fields.values.get("groups") is not None:
         fields.text("groups")
-    for name in _SENTENCES:
+    for name in ("model_choice", "finish"):  # each with its words for people, or null
         if fields.get(name) is not None:
             fields.fields(name).text("in_words")
     for issue in fields.many_fields("data_issues") if fields.items("data_issues") else ():
@@ -84,17 +85,6 @@ def reading_of(about: Mapping[str, Any]) -> Reading:
     """Return how the files of a run were read; `about` is what `read_about` returns."""
     given = about["files"].get("reading")
     return Reading() if given is None else Reading.from_dict(Fields(given, "reading"))
-
-
-def _check_files(files: Fields) -> None:
-    files.text("target")
-    for name in _FILES:
-        if files.get(name) is not None:
-            files.text(name)
-    if files.items("drop"):
-        files.texts("drop")
-    if files.values.get("reading") is not None:  # runs of earlier versions have none
-        Reading.from_dict(files.fields("reading"))
 
 
 def _check_settings(settings: Fields) -> None:
@@ -153,7 +143,12 @@ class Run:
     @property
     def point(self) -> ParetoPoint:
         """The deployed point of the front."""
-        self._check_classes()
+        models, classes = self.front.models, self.cascade.classes
+        if models is not None and models.classes.tolist() != classes.tolist():
+            raise FileError(
+                f"{str(self.folder / CASCADE)!r} must have the classes of {FRONT}, got "
+                f"{brief(classes.tolist())}; choose a point anew."
+            )
         for point in self.front:
             if point.design == self.cascade.design:
                 return point
@@ -161,15 +156,6 @@ class Run:
             f"{str(self.folder / CASCADE)!r} must be of a design in {FRONT}, got "
             f"{self.cascade.design}; choose a point anew."
         )
-
-    def _check_classes(self) -> None:
-        """Refuse a cascade that gives other labels than those of the front."""
-        models, classes = self.front.models, self.cascade.classes
-        if models is not None and models.classes.tolist() != classes.tolist():
-            raise FileError(
-                f"{str(self.folder / CASCADE)!r} must have the classes of {FRONT}, got "
-                f"{brief(classes.tolist())}; choose a point anew."
-            )
 
     @property
     def chosen(self) -> int:
@@ -179,6 +165,8 @@ class Run:
     @property
     def convergence(self) -> Convergence:
         """Progress of the search, generation by generation."""
+        from emsco.app.files.tables import read_chunks
+
         path, names = self.folder / HISTORY, Convergence.columns()
         chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]
         columns = dict(zip(names, np.concatenate(chunks).T, strict=True))
@@ -196,6 +184,8 @@ class Run:
 
         `reading` says how, where that differs from the files of the run.
         """
+        from emsco.app.files.sources import FitFiles
+
         fitted = self.about["files"]
         files = FitFiles(
             fitted["target"],
@@ -226,8 +216,7 @@ class Run:
 
     def error_costs(self, given: Mapping[str, Any] | None = None) -> ErrorCosts | None:
         """Check costs of errors and rejections, by default those of the run; None without any."""
-        both = {"error_cost": None, **(given or self.given_error_costs)}
-        return self.front.error_costs(**both)
+        return self.front.error_costs(**{"error_cost": None, **(given or self.given_error_costs)})
 
     def figures(
         self, which: list[int] | None = None, costs: ErrorCosts | None = None
@@ -236,18 +225,20 @@ class Run:
 
         With costs of errors, each has its total.
         """
-        seen = self.front.seen
-        return [
-            {
+        figures = []
+        for i in range(len(self.front)) if which is None else which:
+            point, seen = self.front[i], self.front.seen
+            one: dict[str, Any] = {
                 "number": i,
-                "stages": [list(bought) for bought in self.front[i].design.buys],
-                **_thresholds(self.front[i].design),
-                "scored": self.front[i].figures(),
-                "seen": seen and seen[i].to_dict(),
-                **({} if costs is None else {"total": self.front[i].total_with(costs).to_dict()}),
+                "stages": [list(bought) for bought in point.design.buys],
             }
-            for i in (range(len(self.front)) if which is None else which)
-        ]
+            if point.design.thresholds is not None:
+                one["thresholds"] = [*map(plain, point.design.thresholds)]
+            one |= {"scored": point.figures(), "seen": seen and seen[i].to_dict()}
+            if costs is not None:
+                one["total"] = point.total_with(costs).to_dict()
+            figures.append(one)
+        return figures
 
     def references(self, costs: ErrorCosts | None = None) -> dict[str, list[dict[str, Any]]]:
         """Return what there is without a cascade as plain values, scored and seen figures apart.
@@ -294,16 +285,3 @@ class Run:
         for doubt in doubts_about(self.front, point, weighted=self.is_weighted):
             warnings.warn(doubt, stacklevel=2)
         return Run(self.folder, about, self.front, cascade)
-
-
-def _thresholds(design: Design) -> dict[str, Any]:
-    """Return the thresholds of the stages as plain values, if the design has its own."""
-    thresholds = design.thresholds
-    return {} if thresholds is None else {"thresholds": [*map(plain, thresholds)]}
-
-
-def models_in_words(about: Mapping[str, Any]) -> list[str]:
-    """Sentences about the stage models of a run: why they were chosen, how it was finished."""
-    choice, finish = about.get("model_choice"), about.get("finish")
-    lines = [f"Stage models: {choice['in_words']}."] if choice else []
-    return [*lines, f"Refinement: {finish['in_words']}."] if finish else lines

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.checks import check_seed, refused
-from emsco._base.typing import AnyArray, FloatArray, IntArray
+from emsco._base.typing import AnyArray, IntArray
 from emsco.app.files.sources import FitFiles
 from emsco.app.files.tables import joined
 from emsco.costs import FeatureCosts
@@ -96,8 +96,22 @@ def read_parts(files: FitFiles, seed: int = 0) -> Parts:
         rest = np.arange(len(y) - len(test))
     train, val = read.fitted or _divided(rest, y, 1 / 3, seed)
     parts = Parts(read.rows.X, y, read.costs, train, val, test, read.rows.weights)
-    if parts.weights is not None:
-        _check_weights(parts.weights, parts)
+    if parts.weights is None:
+        return parts
+    # No part may weigh nothing, and every class needs a weighted training row.
+    counts = parts.weights > 0
+    for what, rows in (("scored", val), ("test", test)):
+        if not counts[rows].any():
+            raise DataError(
+                Parameter("weights"), f" must be above 0 for some {what} row, got none."
+            )
+    learnt = y[train[counts[train]]]
+    for label in np.unique(y).tolist():
+        if label not in learnt:
+            raise DataError(
+                Parameter("weights"),
+                f" must be above 0 for some training row of every class, got none of {label!r}.",
+            )
     return parts
 
 
@@ -108,23 +122,6 @@ def read_costed_rows(files: FitFiles) -> CostedRows:
     """
     read = _read(files, gaps="impute")
     return CostedRows(read.rows, read.costs, read.test)
-
-
-def _check_weights(weights: FloatArray, parts: Parts) -> None:
-    """Refuse parts of weight 0, and classes without a weighted training row."""
-    counts = weights > 0
-    for what, rows in (("scored", parts.val), ("test", parts.test)):
-        if not counts[rows].any():
-            raise DataError(
-                Parameter("weights"), f" must be above 0 for some {what} row, got none."
-            )
-    learnt = parts.y[parts.train[counts[parts.train]]]
-    for label in np.unique(parts.y).tolist():
-        if label not in learnt:
-            raise DataError(
-                Parameter("weights"),
-                f" must be above 0 for some training row of every class, got none of {label!r}.",
-            )
 
 
 def _divided(rows: IntArray, y: AnyArray, share: float, seed: int) -> tuple[IntArray, IntArray]:

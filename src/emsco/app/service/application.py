@@ -125,31 +125,8 @@ def make_application(service: CaseService, own_host: str = "") -> LimitsMiddlewa
     own_host : str
         Name or address that the service listens on.
     """
-    endpoints = _endpoints(service)
-    document = _openapi(endpoints)
-
-    async def openapi(_request: Request) -> Response:
-        return JSONAnswer(document)
-
-    async def metrics(request: Request) -> Response:
-        request.scope[ROUTE] = "/metrics"
-        return Response(service.metrics.text(), headers={"content-type": CONTENT_TYPE_LATEST})
-
-    routes = [
-        *(Route(one.path, one, methods=[one.method]) for one in endpoints),
-        Route("/metrics", metrics),
-        Route("/openapi.json", openapi),
-        *(_page(path, *page) for path, page in _PAGES.items()),
-    ]
-    # Starlette's own application would add two more layers to every request.
-    router = Router(routes, lifespan=_lifespan(service))
-    return LimitsMiddleware(router, service.settings, service.metrics, own_host)
-
-
-def _endpoints(service: CaseService) -> list[_Endpoint]:
-    """Return what the service can be asked, in the order of the documentation."""
     case = "/cases/{id}"
-    return [
+    endpoints = [  # in the order of the documentation
         _Endpoint("GET", "/cascade", service.describe),
         _Endpoint("POST", "/cases", service.open, messages.Opening, (409, 422, 503), 201),
         _Endpoint("POST", f"{case}/values", service.give, messages.Given, (404, 409, 422, 503)),
@@ -161,6 +138,42 @@ def _endpoints(service: CaseService) -> list[_Endpoint]:
         _Endpoint("POST", "/decide", service.decide, messages.Rows, (422,)),
         _Endpoint("GET", "/health", service.health, refuses=(503,)),
     ]
+    document = _openapi(endpoints)
+
+    async def openapi(_request: Request) -> Response:
+        return JSONAnswer(document)
+
+    async def metrics(request: Request) -> Response:
+        request.scope[ROUTE] = "/metrics"
+        return Response(service.metrics.text(), headers={"content-type": CONTENT_TYPE_LATEST})
+
+    async def tidy() -> None:
+        while True:
+            with suppress(FileError):  # the disk may be full; the next hour tries again
+                await service.expire()
+            await asyncio.sleep(_HOUR)
+
+    @asynccontextmanager
+    async def lifespan(_app: Any) -> AsyncIterator[None]:
+        """Delete old cases beside the service; in the end, write all that waits."""
+        tidying = asyncio.create_task(tidy())
+        try:
+            yield
+        finally:
+            tidying.cancel()
+            with suppress(asyncio.CancelledError):
+                await tidying
+            await service.store.close()
+
+    routes = [
+        *(Route(one.path, one, methods=[one.method]) for one in endpoints),
+        Route("/metrics", metrics),
+        Route("/openapi.json", openapi),
+        *(_page(path, *page) for path, page in _PAGES.items()),
+    ]
+    # Starlette's own application would add two more layers to every request.
+    router = Router(routes, lifespan=lifespan)
+    return LimitsMiddleware(router, service.settings, service.metrics, own_host)
 
 
 def _openapi(endpoints: list[_Endpoint]) -> dict[str, Any]:
@@ -207,28 +220,3 @@ def _page(path: str, name: str, media_type: str) -> Route:
         return Response(content, media_type=media_type, headers=_PAGE_HEADERS)
 
     return Route(path, answer)
-
-
-def _lifespan(service: CaseService) -> Callable[[Any], Any]:
-    """Return what runs beside the service: old cases go, and all that waits is written."""
-
-    @asynccontextmanager
-    async def beside(_app: Any) -> AsyncIterator[None]:
-        tidying = asyncio.create_task(_tidy(service))
-        try:
-            yield
-        finally:
-            tidying.cancel()
-            with suppress(asyncio.CancelledError):
-                await tidying
-            await service.store.close()
-
-    return beside
-
-
-async def _tidy(service: CaseService) -> None:
-    """Delete old cases, every hour."""
-    while True:
-        with suppress(FileError):  # the disk may be full; the next hour tries again
-            await service.expire()
-        await asyncio.sleep(_HOUR)

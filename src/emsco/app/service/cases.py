@@ -63,7 +63,40 @@ class CaseService:
 
     async def describe(self) -> messages.CascadeFacts:
         """Say what the cascade reads, stage by stage, and what that costs."""
-        return _facts_of(self.cascade)
+        stages = self.cascade.stages
+        codes = {code.name: code for code in self.cascade.encoding.codes}
+        told: list[messages.StageFacts] = []
+        paid = 0.0
+        for j, cost in enumerate(stages.costs):
+            thresholds = zip(stages.labels, stages.thresholds[j].tolist(), strict=True)
+            stage: messages.StageFacts = {
+                "stage": j + 1,
+                "buys": list(stages.buys[j]),
+                "needs": list(stages.columns[j]),
+                "cost": cost - paid,
+                "cost_so_far": cost,
+                "thresholds": [{"label": label, "confidence": p} for label, p in thresholds],
+            }
+            if stages.delays:
+                stage["delay_so_far"] = finite(stages.delays[j])
+            told.append(stage)
+            paid = cost
+        return {
+            "fingerprint": stages.identity,
+            "labels": list(stages.labels),
+            "stages": told,
+            "columns": {
+                name: {
+                    "kind": codes[name].kind,
+                    "categories": list(codes[name].categories),
+                    "range": codes[name].range,
+                }
+                for names in stages.columns
+                for name in names
+            },
+            "prices_by_row": list(stages.prices.features),
+            "missing_values": self.cascade.encoding.gaps,
+        }
 
     async def health(self) -> messages.Health:
         """Say whether the service can write cases."""
@@ -132,14 +165,25 @@ class CaseService:
         """  # noqa: D205
         given = check_fields(messages.Rows, body)
         rows = self._listed("rows", given.rows)
-        prices = _prices_by_row(given.prices, len(rows))
+        prices: Any = {} if given.prices is None else given.prices
+        if not isinstance(prices, dict):
+            raise RefusalError(422, "prices must be an object of features and prices.")
+        for name, price in prices.items():
+            if isinstance(price, list) and len(price) != len(rows):
+                rule = f"one number, or one for each of {len(rows):,} rows"
+                sentence = f"prices of {name[:60]!r} must be {rule}, got {len(price):,}."
+                raise RefusalError(422, sentence)
         answers: list[messages.Decision | messages.Error] = []
         counts = Sums()
         for i, row in enumerate(rows):
             if i % _PAUSE_AFTER == _PAUSE_AFTER - 1:
                 await asyncio.sleep(0)
             try:
-                case = self._decide_one(row, given.budget, prices(i))
+                of_row = {
+                    name: price[i] if isinstance(price, list) else price
+                    for name, price in prices.items()
+                }
+                case = self._decide_one(row, given.budget, of_row)
             except (EMSCOError, RefusalError) as error:
                 answers.append({"error": str(error)})
                 counts.add({"emsco_rows_refused_total": 1})
@@ -177,7 +221,8 @@ class CaseService:
         elif "spent" in opening.model_fields_set:
             raise RefusalError(422, "spent must come with values, got it alone.")
         if opening.id is None:
-            name = _new_id()
+            # Nobody can guess it, and it sorts by time: the file grows at its end.
+            name = f"{time.time_ns() // 1_000_000:011x}{secrets.token_hex(8)}"
         else:
             name = _checked_id(opening.id)
             if (known := await self._known(name)) is not None:
@@ -274,7 +319,15 @@ class CaseService:
             self.n_open += 1
         is_decided = not case.needs
         if is_decided:
-            counts.add(self._counts_of(case, rejected))
+            decision = case.decision
+            if decision.accepted:
+                why = sample("emsco_cases_labelled_total", label=decision.label)
+            else:
+                kind = "never sure" if decision.stage == self.cascade.n_stages else "budget"
+                why = sample("emsco_cases_rejected_total", reason=rejected or kind)
+            outcome = "accepted" if decision.accepted else "rejected"
+            name = sample("emsco_cases_decided_total", outcome=outcome, stage=decision.stage)
+            counts.add({name: 1, why: 1, "emsco_cases_cost_total": decision.cost})
             self.n_open -= 1
             self.n_decided += 1
         entry.version, entry.changed = entry.version + 1, time.time()
@@ -288,17 +341,6 @@ class CaseService:
         )
         entry.saved = self.store.save(stored, counts)
         return entry
-
-    def _counts_of(self, case: Case, rejected: str | None) -> dict[str, float]:
-        decision = case.decision
-        if decision.accepted:
-            why = sample("emsco_cases_labelled_total", label=decision.label)
-        else:
-            kind = "never sure" if decision.stage == self.cascade.n_stages else "budget"
-            why = sample("emsco_cases_rejected_total", reason=rejected or kind)
-        outcome = "accepted" if decision.accepted else "rejected"
-        name = sample("emsco_cases_decided_total", outcome=outcome, stage=decision.stage)
-        return {name: 1, why: 1, "emsco_cases_cost_total": decision.cost}
 
     async def _state(self, entry: _Entry) -> messages.CaseState:
         """Say how a case stands, once that is on the disk."""
@@ -357,73 +399,12 @@ class CaseService:
                 return
 
 
-def _facts_of(cascade: Cascade) -> messages.CascadeFacts:
-    """Return what clients need to know about a cascade."""
-    stages = cascade.stages
-    codes = {code.name: code for code in cascade.encoding.codes}
-    told: list[messages.StageFacts] = []
-    paid = 0.0
-    for j, cost in enumerate(stages.costs):
-        thresholds = zip(stages.labels, stages.thresholds[j].tolist(), strict=True)
-        stage: messages.StageFacts = {
-            "stage": j + 1,
-            "buys": list(stages.buys[j]),
-            "needs": list(stages.columns[j]),
-            "cost": cost - paid,
-            "cost_so_far": cost,
-            "thresholds": [{"label": label, "confidence": p} for label, p in thresholds],
-        }
-        if stages.delays:
-            stage["delay_so_far"] = finite(stages.delays[j])
-        told.append(stage)
-        paid = cost
-    return {
-        "fingerprint": stages.identity,
-        "labels": list(stages.labels),
-        "stages": told,
-        "columns": {
-            name: {
-                "kind": codes[name].kind,
-                "categories": list(codes[name].categories),
-                "range": codes[name].range,
-            }
-            for names in stages.columns
-            for name in names
-        },
-        "prices_by_row": list(stages.prices.features),
-        "missing_values": cascade.encoding.gaps,
-    }
-
-
-def _new_id() -> str:
-    """Return an id that nobody can guess, and that sorts by time: the file grows at its end."""
-    return f"{time.time_ns() // 1_000_000:011x}{secrets.token_hex(8)}"
-
-
 def _checked_id(given: Any) -> str:
     if not isinstance(given, str) or _ID.fullmatch(given) is None:
         raise RefusalError(
             422, "id must be 1 to 64 letters, digits and ._- after the first, got another text."
         )
     return given
-
-
-def _prices_by_row(given: Any, n_rows: int) -> Callable[[int], dict[str, Any]]:
-    """Return what gives the prices of a row; each is one number, or a list with one a row."""
-    prices = {} if given is None else given
-    if not isinstance(prices, dict):
-        raise RefusalError(422, "prices must be an object of features and prices.")
-    for name, price in prices.items():
-        if isinstance(price, list) and len(price) != n_rows:
-            rule = f"prices of {name[:60]!r} must be one number, or one for each of {n_rows:,} rows"
-            raise RefusalError(422, f"{rule}, got {len(price):,}.")
-
-    def of_row(i: int) -> dict[str, Any]:
-        return {
-            name: price[i] if isinstance(price, list) else price for name, price in prices.items()
-        }
-
-    return of_row
 
 
 def _is_repeated(case: Case, values: Any) -> bool:

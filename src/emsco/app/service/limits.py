@@ -60,15 +60,12 @@ class RateLimit:
             self._left[client] = left, now
             return (1 - left) / self._rate
         if len(self._left) >= _MAX_CLIENTS and client not in self._left:
-            self._forget(now)
+            # Forget clients who have all their requests again; if none has, all.
+            full = self._burst / self._rate
+            kept = {one: state for one, state in self._left.items() if now - state[1] < full}
+            self._left = kept if len(kept) < _MAX_CLIENTS else {}
         self._left[client] = left - 1, now
         return 0.0
-
-    def _forget(self, now: float) -> None:
-        """Forget clients who have all their requests again; if none has, all."""
-        full = self._burst / self._rate
-        kept = {client: state for client, state in self._left.items() if now - state[1] < full}
-        self._left = kept if len(kept) < _MAX_CLIENTS else {}
 
 
 class Gatekeeper:

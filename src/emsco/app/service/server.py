@@ -65,12 +65,21 @@ def serve(
     report : callable
         ``report(started)`` is called once the service listens.
     """
-    listening = _listen(host, port)
+    check_whole("port", port, 0, 65535)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        got = f"{port} at {host!r} ({why})"
+        raise refused("port", "be one that is free", port, got=got) from None
     try:
         store = CaseStore(database, cascade.stages.identity)
         service = CaseService(cascade, store, settings)
         server = make_server(service, host)
-        _warm_up(cascade)
+        # Judge a row at every stage, so that no client waits for the compiler.
+        for stage in range(len(cascade.stages)):
+            cascade.stages.label_one([0.0] * cascade.encoding.n_inputs, stage)
         number = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         report(Started(f"http://{shown}:{number}", database, service.n_open, service.n_decided))
@@ -111,21 +120,3 @@ def _run(server: uvicorn.Server, listening: socket.socket) -> None:
         pass
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    check_whole("port", port, 0, 65535)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except OSError as error:
-        why = os.strerror(error.errno) if error.errno else str(error)
-        got = f"{port} at {host!r} ({why})"
-        raise refused("port", "be one that is free", port, got=got) from None
-
-
-def _warm_up(cascade: Cascade) -> None:
-    """Judge a row at every stage, so that no client waits for the compiler."""
-    stages = cascade.stages
-    for stage in range(len(stages)):
-        stages.label_one([0.0] * stages.encoding.n_inputs, stage)

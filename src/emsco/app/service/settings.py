@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -50,14 +51,11 @@ class Settings:
         check_number("rate", self.rate, 0, math.inf, "(]")
         check_whole("max_open", self.max_open, 1)
         check_number("retain", self.retain, 0, math.inf)
-        if self.token is not None and not _is_token(self.token):
+        # A token must fit into a header, and be long enough not to be guessed.
+        token, safe = self.token, f"[!-~]{{{_SHORTEST_TOKEN},}}"
+        if token is not None and not re.fullmatch(safe, token):
             rule = f"have at least {_SHORTEST_TOKEN} characters of ASCII without spaces"
-            raise refused("token", rule, None, got=f"{len(self.token)} characters")
-
-
-def _is_token(text: str) -> bool:
-    """Tell whether a text fits into a header and is long enough not to be guessed."""
-    return len(text) >= _SHORTEST_TOKEN and all("!" <= character <= "~" for character in text)
+            raise refused("token", rule, None, got=f"{len(token)} characters")
 
 
 def check_installed() -> None:

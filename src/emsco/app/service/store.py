@@ -204,35 +204,28 @@ class CaseStore:
         return self._next
 
     async def _flush(self) -> None:
-        """Write batches until none waits."""
+        """Write batches until none waits, each in a transaction."""
         while self._next is not None:
             batch, self._next = self._next, None
             try:
-                self._execute(batch)
+                self._file.execute("BEGIN IMMEDIATE")
+                for statement, fields in batch.steps:
+                    done = self._file.execute(statement, fields)
+                    if done.rowcount != 1 and statement is not _DELETE:
+                        raise WriteError(f"case {fields['id']} has changed meanwhile")
+                self._file.executemany(_COUNT, batch.counts.items())
                 await self._in_thread(lambda: self._file.execute("COMMIT"))
             except Exception as error:  # whatever it is, nobody may wait for ever
-                self._give_up(batch, error)
+                with suppress(sqlite3.Error):
+                    if self._file.in_transaction:
+                        self._file.execute("ROLLBACK")
+                self.n_failures, self.is_failing = self.n_failures + 1, True
+                batch.done.set_exception(WriteError(first_line(error)))
+                batch.done.exception()  # somebody may have hung up before: nobody has to ask
             else:
                 self.n_commits, self.is_failing = self.n_commits + 1, False
                 self.on_commit(batch.counts)
                 batch.done.set_result(None)
-
-    def _execute(self, batch: _Batch) -> None:
-        """Carry out the statements of a batch in a transaction."""
-        self._file.execute("BEGIN IMMEDIATE")
-        for statement, fields in batch.steps:
-            done = self._file.execute(statement, fields)
-            if done.rowcount != 1 and statement is not _DELETE:
-                raise WriteError(f"case {fields['id']} has changed meanwhile")
-        self._file.executemany(_COUNT, batch.counts.items())
-
-    def _give_up(self, batch: _Batch, error: Exception) -> None:
-        with suppress(sqlite3.Error):
-            if self._file.in_transaction:
-                self._file.execute("ROLLBACK")
-        self.n_failures, self.is_failing = self.n_failures + 1, True
-        batch.done.set_exception(WriteError(first_line(error)))
-        batch.done.exception()  # somebody may have hung up before: nobody has to ask
 
     async def _in_thread(self, job: Callable[[], _Found]) -> _Found:
         return await asyncio.get_running_loop().run_in_executor(self._thread, job)

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from emsco.app.files import folders
-from emsco.app.files.folders import ParquetFolder
-from emsco.app.files.sources import FitFiles
+from emsco.app.files import sources
+from emsco.app.files.sources import FitFiles, ParquetFolder
 from emsco.app.runs.fit import fit_files
 from emsco.errors import DataError, FileError, ReadingWarning
 from emsco.scale.remote import RemoteRows
@@ -36,7 +35,7 @@ def test_a_folder_is_fitted_as_one_file_would_be(folder, tmp_path, monkeypatch):
         FitFiles("y", data=tmp_path / "one.parquet", weights="w"), tmp_path / "1", **FIT
     )
     many = fit_files(FitFiles("y", data=folder, weights="w"), tmp_path / "2", **FIT)
-    monkeypatch.setattr(folders, "fits_into_memory", lambda _: False)
+    monkeypatch.setattr(sources, "fits_into_memory", lambda _: False)
     with pytest.warns(ReadingWarning, match=r"is larger than memory, so its rows stay on disk"):
         large = fit_files(FitFiles("y", data=folder, weights="w"), tmp_path / "3", **FIT)
     fronts = [[repr(point) for point in run.front] for run in (one, many, large)]
@@ -50,7 +49,7 @@ def test_inputs_come_in_the_order_of_files_in_memory_and_on_disk(folder, monkeyp
     rows = table.rows(encoding)
     assert encoding.input_names == ("a", "d = x", "d = y", "d = z")
     np.testing.assert_array_equal(rows[:, 0], TABLE["a"])
-    monkeypatch.setattr(folders, "fits_into_memory", lambda _: False)
+    monkeypatch.setattr(sources, "fits_into_memory", lambda _: False)
     with pytest.warns(ReadingWarning, match="stages are logistic"):
         other = table.rows(encoding)
     assert isinstance(other, RemoteRows)

@@ -1,0 +1,320 @@
+"""`emsco compare` and `emsco sweep`: studies on your own data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from emsco._base.text import counted
+from emsco.app.cli.folders import check_folder, claim_folder, end, working, write_results
+from emsco.app.cli.options import AsJSON, Evolution, HowToRead, Processes, Seed, StudyFiles
+from emsco.app.cli.output import console
+from emsco.app.cli.parsers import parse_range
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from emsco.lab import MethodComparison, Standing, Task, ThresholdSweep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Methods:
+    """Options for the methods to compare and how thoroughly to do it."""
+
+    PANEL: ClassVar[str] = "Methods"
+
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METHOD",
+            help="emsco, cost_aware_boosting, catboost, fixed_subset, threshold_cascade, aaco, "
+            "greedy_miser, astc, cstc, cact_lasso or cost_ordered; repeatable, by default all.",
+        ),
+    ] = None
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Random splits; by default 3. More splits tell smaller differences."
+        ),
+    ] = None
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="One split, fewer settings of each method, shorter searches."),
+    ] = False
+    error_cost: Annotated[
+        float | None,
+        typer.Option(
+            help="Cost of an error, for results in money; by default the cost of everything."
+        ),
+    ] = None
+    reject_cost: Annotated[
+        float | None,
+        typer.Option(help="Cost of a rejection, for results in money; by default nothing."),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as keyword arguments of `compare_files`; refuse unknown methods."""
+        from emsco.lab import FULL, METHODS, QUICK, SPLITS, check_methods
+
+        return {
+            "methods": check_methods(self.method or METHODS),
+            "splits": self.splits or (1 if self.quick else SPLITS),
+            "effort": QUICK if self.quick else FULL,
+            "error_cost": self.error_cost,
+            "reject_cost": self.reject_cost,
+        }
+
+
+def compare(
+    files: StudyFiles,
+    read: HowToRead,
+    methods: Methods,
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Folder for results, the tables (Markdown, JSON) and the picture (PNG, SVG)."
+        ),
+    ] = Path("comparison"),
+    seed: Seed = 0,
+    jobs: Processes = -1,
+    as_json: AsJSON = False,
+) -> None:
+    """Compare EMSCO and its rivals on your data: who is most accurate for how much.
+
+    Every method offers its most accurate design at mean costs of at most 2, 5, 10, 20 and 40 % of
+    everything: if every row needs an answer, and if a tenth of the rows may be rejected. It is
+    fitted and chosen on three quarters of the rows, and tested on the rest, three times over. A few
+    sentences say who wins where, and which method to use.
+
+    Results are saved as they come: if interrupted, the same command continues, and with more splits
+    or methods it adds to what is there. A folder with results of other data or settings is
+    refused.
+
+    For example:
+
+        emsco compare heart.csv --target disease --costs costs.csv
+    """
+    from emsco.app.runs.studies import compare_files
+    from emsco.lab import TASKS, ComparisonReport, broken_limits, draw_comparison
+
+    settings = methods.settings()
+    check_folder(out)
+    with working() as report:
+        comparison = compare_files(
+            files.files(read),
+            **settings,
+            seed=seed,
+            folder=out / "results",
+            n_jobs=jobs,
+            begin=partial(claim_folder, out, "comparison"),
+            report=report,
+        )
+    result = ComparisonReport(comparison)
+    text = write_results(out, "comparison", result, draw_comparison(comparison))
+    if as_json:
+        typer.echo(text)
+        end(out, "comparison", complete=comparison.complete)
+        return
+    shown = console()
+    has_error_costs = methods.error_cost is not None or methods.reject_cost is not None
+    if comparison.methods:
+        for task in TASKS:
+            shown.print(accuracy_table(comparison, task))
+            for line in broken_limits(comparison, task):
+                shown.print(line, highlight=False, markup=False)
+            if has_error_costs:
+                shown.print(totals_table(comparison, task))
+            shown.print()
+        shown.print(seconds_line(comparison), highlight=False)
+    for line in result.summary():
+        shown.print(f"- {line}", highlight=False, markup=False)
+    end(out, "comparison", complete=comparison.complete)
+
+
+def accuracy_table(comparison: MethodComparison, task: Task) -> Table:
+    """Return a table of the accuracy that each method kept, and promised, at each budget."""
+    from emsco.app.cli.terminal import plain_table
+    from emsco.lab import quick_words
+
+    n_splits, n_test = len(comparison.splits), comparison.n_rows[1]
+    title = f"{task.title}: accuracy kept (promised), %"
+    table = plain_table(
+        title="\n".join(filter(None, [title, quick_words(comparison)])),
+        caption=f"On {counted(n_splits, 'split')} with {counted(n_test, 'test row')}. Columns: "
+        f"largest mean cost, as a share of everything ({comparison.total_cost:g}).",
+    )
+
+    def kept(one: Standing) -> str:
+        return f"{100 * one.mean.accuracy:.1f} ({100 * one.promised[:, 1].mean():.1f})"
+
+    return _filled(table, comparison, task, kept)
+
+
+def totals_table(comparison: MethodComparison, task: Task) -> Table:
+    """Return a table of the mean total of a row that each method had at each budget."""
+    from emsco.app.cli.terminal import plain_table
+
+    table = plain_table(
+        title=f"{task.title}: mean total of a row",
+        caption=f"Features, {comparison.error_cost:g} for an error and "
+        f"{comparison.reject_cost:g} for a rejection.",
+    )
+
+    def total(one: Standing) -> str:
+        return f"{one.money(comparison.error_cost, comparison.reject_cost).mean():.4g}"
+
+    return _filled(table, comparison, task, total)
+
+
+def _filled(
+    table: Table, comparison: MethodComparison, task: Task, cell: Callable[[Standing], str]
+) -> Table:
+    """Add a line for each method, with a cell for each budget."""
+    from emsco.lab import EMSCO, TESTED, label_of
+
+    table.add_column("")
+    for budget in TESTED:
+        table.add_column(f"{100 * budget:g} %", justify="right", no_wrap=True)
+    for method in comparison.methods:
+        cells = (cell(comparison.standing(method, task.coverage, budget)) for budget in TESTED)
+        table.add_row(label_of(method), *cells, style="bold" if method == EMSCO else "")
+    return table
+
+
+def seconds_line(comparison: MethodComparison) -> str:
+    """Return the processor time of each method in one sentence."""
+    from emsco.lab import label_of
+
+    times = [f"{label_of(one)} {comparison.seconds(one):.1f}" for one in comparison.methods]
+    return f"Seconds of processor time for a split: {', '.join(times)}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepSearch(Evolution):
+    """Options for the thresholds, the searches at each and the designs to deploy."""
+
+    min_confidence: Annotated[
+        str,
+        typer.Option(
+            metavar="P",
+            help="Thresholds: a range first:last:step, the last included, or numbers separated by "
+            "commas.",
+        ),
+    ] = ".55:.95:.05"
+    runs: Annotated[int, typer.Option(min=1, help="Repeats at each threshold.")] = 10
+    search: Annotated[
+        str,
+        typer.Option(
+            help="paper, evolution, exact or auto; see docs/how/search.md. Exact search "
+            "needs one repeat."
+        ),
+    ] = "paper"
+    prefer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help="Rule for the design to deploy: fittest (the default, as in the paper), "
+            "balanced or knee; repeatable, one table per rule.",
+        ),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as keyword arguments of `sweep_files`."""
+        return {
+            **asdict(self),
+            "min_confidence": parse_range("min_confidence", self.min_confidence),
+            "prefer": tuple(self.prefer or ("fittest",)),
+        }
+
+
+def sweep(
+    files: StudyFiles,
+    read: HowToRead,
+    search: SweepSearch,
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Folder for results, the table (Markdown, JSON) and the picture (PNG, SVG)."
+        ),
+    ] = Path("sweep"),
+    seed: Seed = 0,
+    jobs: Processes = -1,
+    as_json: AsJSON = False,
+) -> None:
+    """Search at many thresholds and compare accuracy, coverage and cost.
+
+    Shows the mean at each threshold and the spread over repeats. Every stage model is fitted once
+    for all thresholds and repeats. Results are saved as they come: if interrupted, the same command
+    continues. A folder with results of other data or settings is refused.
+
+    DATA is split into half the rows to fit on, a quarter to choose on and a quarter to test on.
+    To use your own split, pass three files, such as those of the paper's authors: three CSV files
+    with the header f0,f1,…,label, and a line of costs in that order.
+
+    For example:
+
+        emsco sweep heart.csv --target disease --costs costs.csv
+
+        emsco sweep --train a.csv --val b.csv --test c.csv --target label --costs costs.txt
+    """
+    from emsco.app.runs.studies import sweep_files
+    from emsco.lab import draw_sweep
+
+    settings, study_files = search.settings(), files.files(read)
+    check_folder(out)
+    with working("repeats", "no repeat was complete") as report:
+        result = sweep_files(
+            study_files,
+            **settings,
+            folder=out / "results",
+            seed=seed,
+            n_jobs=jobs,
+            begin=partial(claim_folder, out, "sweep"),
+            report=report,
+        )
+    text = write_results(out, "sweep", result, draw_sweep(result))
+    if as_json:
+        typer.echo(text)
+    else:
+        shown = console()
+        for rule in result.prefer:
+            shown.print(sweep_table(result, rule, shown.width))
+    end(out, "sweep", result.seconds, result.complete)
+
+
+def sweep_table(sweep: ThresholdSweep, rule: str, width: int = 80) -> Table:
+    """Return a table of the designs that a rule deploys at each threshold, scored and seen.
+
+    If the table would be too wide, deviations stand below their means.
+    """
+    from emsco.app.cli.terminal import plain_table
+
+    (_, n_val, n_test), lines = sweep.n_rows, sweep.lines(rule)
+    differ = len({line.n_repeats for line in lines}) > 1
+    how = f"{sweep.search}, {sweep.counted_repeats('each')}"
+    table = plain_table(
+        title=f"The {rule} design at each threshold: {how}",
+        caption=f"Scored: {counted(n_val, 'row')} used to choose it; seen: {n_test:,} others. "
+        "Accuracy and coverage in %, ± deviation over repeats. Buying everything costs "
+        f"{sweep.costs.total:g}.",
+    )
+    parts = [f"{part} {name}" for part in ("scored", "seen") for name in ("acc.", "cov.", "cost")]
+    shown = [("threshold", *(["repeats"] if differ else []), *parts)]
+    for line, cells in zip(lines, sweep.cells(rule), strict=True):
+        repeats = [str(line.n_repeats)] if differ else []
+        shown.append((f"{line.min_confidence:g}", *repeats, *cells))
+    room = sum(
+        2 + max(len(word) for text in column for word in text.replace(" ± ", "±").split())
+        for column in zip(*shown, strict=True)
+    )
+    below = "\n" if room > width else ""
+    for heading in shown[0]:
+        table.add_column(heading.replace(" ", "\n"), justify="right", no_wrap=True)
+    for row in shown[1:]:
+        table.add_row(*(text.replace(" ± ", f"{below}±") for text in row))
+    return table
