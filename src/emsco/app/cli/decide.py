@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -64,7 +65,7 @@ def decide(
     with interruptible(f"{out} is as it was"), RowProgress() as progress:
         counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows, reading)
     if as_json:
-        print_json({"out": str(out), **counts.to_dict()})
+        print_json({"out": str(out), **asdict(counts)})
         return
     from emsco.app.cli.terminal import counts_table
 

@@ -350,8 +350,8 @@ def fit(
 
 def _left(out: Path) -> str:
     """Say whether an interrupted fit can be resumed."""
-    from emsco.app.runs.fit import can_resume
+    from emsco.app.runs.run import CHECKPOINT
 
-    if can_resume(out):
+    if (out / CHECKPOINT).exists():
         return f"--resume goes on with {out}"
     return "nothing was found yet, and nothing is written"

@@ -95,17 +95,7 @@ def doubts_of(run: Run, number: int) -> list[str]:
     return [warning_in_words(doubt) for doubt in doubts]
 
 
-def print_front(
-    run: Run,
-    *,
-    within: list[int] | None = None,
-    most: int | None = None,
-    see_all: str = "emsco front --all",
-    best: ParetoPoint | None = None,
-    every: bool = False,
-    costs: ErrorCosts | None = None,
-    is_limited: bool = True,
-) -> None:
+def print_front(run: Run, *, most: int | None = None, **settings: Any) -> None:
     """Print why the search of a run ended, and its front; see `front_table` for the settings.
 
     `costs` of errors are by default the run's.
@@ -117,20 +107,9 @@ def print_front(
         if about.get(name):
             out.print(f"{title}: {about[name]['in_words']}.", highlight=False)
     out.print(f"Search ended: {about['stop_reason']}.\n", highlight=False)
-    table = front_table(
-        run.front,
-        run.point,
-        out.width,
-        most=most or _LINES,
-        within=within,
-        see_all=see_all,
-        best=best,
-        spare=0 if most else _FEW_MORE,
-        every=every,
-        costs=run.error_costs() if costs is None else costs,
-        is_limited=is_limited,
-    )
-    out.print(table)
+    settings = {"see_all": "emsco front --all", "costs": run.error_costs(), **settings}
+    settings |= {"most": most or _LINES, "spare": 0 if most else _FEW_MORE}
+    out.print(front_table(run.front, run.point, out.width, **settings))
 
 
 def print_deployed(run: Run) -> None:

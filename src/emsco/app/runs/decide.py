@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -58,10 +57,6 @@ class DecisionCounts:
             n_rows * cascade.costs.total,
             tuple(costs.tolist()),
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def check_other_file(out: PathLike | None, read: PathLike, name: str) -> None:

@@ -177,11 +177,6 @@ def _fit(
     return None
 
 
-def can_resume(folder: PathLike) -> bool:
-    """Whether a folder holds an interrupted fit that can go on."""
-    return (Path(folder) / CHECKPOINT).exists()
-
-
 def _plain(value: Any) -> Any:
     """Convert a NumPy number to a Python one, which a file can hold."""
     return value.item() if isinstance(value, np.generic) else value

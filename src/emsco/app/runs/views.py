@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from emsco._base.checks import check_choice, refused
 from emsco._base.documents import PathLike
@@ -130,22 +130,9 @@ def explore_run(
     str
         The page.
     """
-    signed = run.folder / CERTIFICATE
-    return run.front.to_html(
-        path,
-        title=f"Designs of {run.folder.resolve().name}",
-        deploy=deploy,
-        deployed=run.chosen,
-        facts=_facts(run.about),
-        currency=currency,
-        certificate=Certificate.load(signed) if signed.exists() else None,
-        **run.given_error_costs,
-    )
-
-
-def _facts(about: dict[str, Any]) -> dict[str, str]:
-    """Facts about the rows; files lose their folders, since pages are sent around."""
+    about, signed = run.about, run.folder / CERTIFICATE
     files, cv = about["files"], about["cv"]
+    # Files lose their folders, since pages are sent around.
     kinds = {"data": "Rows", "train": "Training rows", "val": "Scored rows", "test": "Test rows"}
     facts = {kinds[name]: Path(files[name]).name for name in kinds if files.get(name)}
     if isinstance(cv, float):
@@ -162,4 +149,13 @@ def _facts(about: dict[str, Any]) -> dict[str, str]:
     facts["Seed"] = str(about["seed"])
     facts["Fingerprint of the rows"] = shorten(about["data"], _DIGITS)
     facts["Date of this page"] = date.today().isoformat()
-    return facts
+    return run.front.to_html(
+        path,
+        title=f"Designs of {run.folder.resolve().name}",
+        deploy=deploy,
+        deployed=run.chosen,
+        facts=facts,
+        currency=currency,
+        certificate=Certificate.load(signed) if signed.exists() else None,
+        **run.given_error_costs,
+    )
