@@ -11,8 +11,7 @@ from rich.console import Console
 from support.handmade import make_assessed_front, make_balanced_front, make_front, make_rows
 
 from emsco import Design, FeatureCosts, NoSuchDesign, ParameterError, ParetoFront
-from emsco.app.cli.terminal import front_table
-from emsco.app.cli.terminal import cascade_drawing
+from emsco.app.cli.terminal import cascade_drawing, front_table
 from emsco.front.point import NamedDesigns, NamedTies
 from emsco.scoring.scores import Scores
 
