@@ -161,10 +161,10 @@ def report_landscapes() -> None:
             seconds = time.perf_counter() - started
             total += seconds
             print(
-                f"{name}, {k} stages: {landscape.n_designs:,} designs, {front.n_settled:,} settled,"
+                f"{name}, {k} stages: {landscape.design_space.size:,} designs, {front.n_settled:,} settled,"
                 f" {len(front.designs)} vectors, {front.n_tied.sum():,} optimal designs, "
-                f"{seconds:.2f} s, {1e9 * seconds / landscape.n_designs:,.1f} ns a design, "
-                f"{landscape.n_designs / seconds:,.0f} designs a second; "
+                f"{seconds:.2f} s, {1e9 * seconds / landscape.design_space.size:,.1f} ns a design, "
+                f"{landscape.design_space.size / seconds:,.0f} designs a second; "
                 f"{front.n_transitions:,} looked at",
                 flush=True,
             )
@@ -172,7 +172,7 @@ def report_landscapes() -> None:
     landscape = open_landscape("credit", 4)
     seconds = best_of(3, lambda: find_front(landscape, n_jobs=1))
     front = find_front(landscape, n_jobs=1)
-    ours = seconds / landscape.n_designs
+    ours = seconds / landscape.design_space.size
     looked_at = seconds / front.n_transitions
     twin, bare = twin_seconds_per_design(landscape), bare_seconds_per_design(landscape)
     print(f"credit, 4 stages, one thread, fits not included: {seconds:.2f} s")
@@ -193,7 +193,7 @@ def report_all_stages(credit: bool) -> None:
         landscape, front = solve(name, k, memory, known)
         seconds = time.perf_counter() - started
         print(
-            f"{name}, {k} stages: {landscape.n_designs:,} designs, {front.n_settled:,} settled, "
+            f"{name}, {k} stages: {landscape.design_space.size:,} designs, {front.n_settled:,} settled, "
             f"{len(front.designs)} vectors, {front.n_tied.sum():,} optimal designs, "
             f"{front.n_labels:,} kinds of chains, {seconds:.1f} s, "
             f"{front.stopped or 'proven'}",
@@ -210,7 +210,7 @@ def report_excluding() -> None:
         landscape, front = solve(name, k, known=known, allow_exclusion=True)
         seconds = time.perf_counter() - started
         print(
-            f"{name}, {k} stages: {landscape.n_designs:,} designs, {front.n_settled:,} settled, "
+            f"{name}, {k} stages: {landscape.design_space.size:,} designs, {front.n_settled:,} settled, "
             f"{len(front.designs)} vectors, {front.n_labels:,} kinds of chains, {seconds:.1f} s, "
             f"{front.stopped or 'proven'}",
             flush=True,
