@@ -441,7 +441,7 @@ def test_progress_is_never_cut_in_the_middle_of_a_word(monkeypatch, capsys):
 
 def test_a_log_without_a_terminal_hears_of_a_search_every_half_minute(monkeypatch, capsys):
     clock = iter([0.0, 10.0, 31.0, 40.0, 95.0, 95.0, 95.0])
-    monkeypatch.setattr("emsco._base.progress.monotonic", lambda: next(clock))
+    monkeypatch.setattr("emsco.search.progress.monotonic", lambda: next(clock))
     with SearchProgress(shown=True) as progress:
         progress.begin("exact", 12)
         for size in (1.0, 2.5, 3.0, 4.0):
