@@ -161,8 +161,9 @@ def report_landscapes() -> None:
             seconds = time.perf_counter() - started
             total += seconds
             print(
-                f"{name}, {k} stages: {landscape.design_space.size:,} designs, {front.n_settled:,} settled,"
-                f" {len(front.designs)} vectors, {front.n_tied.sum():,} optimal designs, "
+                f"{name}, {k} stages: {landscape.design_space.size:,} designs, "
+                f"{front.n_settled:,} settled, {len(front.designs)} vectors, "
+                f"{front.n_tied.sum():,} optimal designs, "
                 f"{seconds:.2f} s, {1e9 * seconds / landscape.design_space.size:,.1f} ns a design, "
                 f"{landscape.design_space.size / seconds:,.0f} designs a second; "
                 f"{front.n_transitions:,} looked at",
@@ -193,8 +194,9 @@ def report_all_stages(credit: bool) -> None:
         landscape, front = solve(name, k, memory, known)
         seconds = time.perf_counter() - started
         print(
-            f"{name}, {k} stages: {landscape.design_space.size:,} designs, {front.n_settled:,} settled, "
-            f"{len(front.designs)} vectors, {front.n_tied.sum():,} optimal designs, "
+            f"{name}, {k} stages: {landscape.design_space.size:,} designs, "
+            f"{front.n_settled:,} settled, {len(front.designs)} vectors, "
+            f"{front.n_tied.sum():,} optimal designs, "
             f"{front.n_labels:,} kinds of chains, {seconds:.1f} s, "
             f"{front.stopped or 'proven'}",
             flush=True,
@@ -210,8 +212,9 @@ def report_excluding() -> None:
         landscape, front = solve(name, k, known=known, allow_exclusion=True)
         seconds = time.perf_counter() - started
         print(
-            f"{name}, {k} stages: {landscape.design_space.size:,} designs, {front.n_settled:,} settled, "
-            f"{len(front.designs)} vectors, {front.n_labels:,} kinds of chains, {seconds:.1f} s, "
+            f"{name}, {k} stages: {landscape.design_space.size:,} designs, "
+            f"{front.n_settled:,} settled, {len(front.designs)} vectors, "
+            f"{front.n_labels:,} kinds of chains, {seconds:.1f} s, "
             f"{front.stopped or 'proven'}",
             flush=True,
         )
