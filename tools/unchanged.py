@@ -6,7 +6,7 @@ python tools/unchanged.py list                 the names of all cases
 
 Record once before the change and once after it; PYTHONPATH chooses the version. Recordings only use
 the public API and the command line, and load files before comparing them. So modules may move and
-formats may change. `tools/recordings.facts.py` lists renamed fields.
+formats may change. `tools/recordings/facts.py` lists renamed fields.
 EMSCO_DATA adds cases on the sets of the paper.
 """
 

@@ -202,7 +202,7 @@ def test_ctrl_c_within_a_search_leaves_no_half_result(parts, tmp_path, monkeypat
     def press(*_words, **_more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("emsco.search.paper.PaperLoop._children", press)
+    monkeypatch.setattr("emsco.search.paper.recombine", press)
     with pytest.raises(KeyboardInterrupt):
         sweep_thresholds(parts, [0.6], runs=1, folder=tmp_path, n_jobs=1, **QUICK)
     assert not list(tmp_path.iterdir())
@@ -447,7 +447,7 @@ def test_an_interrupted_sweep_is_exit_code_130(emsco, authors, tmp_path, monkeyp
     def press(*_words, **_more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("emsco.search.paper.PaperLoop._children", press)
+    monkeypatch.setattr("emsco.search.paper.recombine", press)
     done = emsco("sweep", *options(authors), "--out", tmp_path)
     assert done.exit_code == 130
     assert "interrupted; no repeat was complete" in done.stderr

@@ -1,7 +1,7 @@
 """Evaluate decisions: compare them with true labels, in total, at each exit and by subgroup.
 
 `Evaluation` has the figures, `ExitReport` those of one exit, and `Subgroups` an evaluation of each
-value of a column. `Tally` in the next module makes them of decisions that come in parts.
+value of a column. `Tally` in `emsco.cascade.tally` makes them of decisions that come in parts.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 All cascades of one fit share costs, classes, encoding and models: `Shared`. Stage models are the
 average of one model per split, so a file has a *part* for each split, with the distinct models of
 that split, and a stage has the number of one model in each part. A new family of models needs a
-class like those at the end, and a line in `_FAMILIES`.
+class like those at the end, and a line in `_FAMILIES` and in `_PART_OF`.
 """
 
 from __future__ import annotations

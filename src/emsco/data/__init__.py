@@ -1,1 +1,1 @@
-"""Rows, labels, weights and files on their way in; data frames on their way out."""
+"""Tables in memory: columns, encoding, labels, weights, splits and data issues."""

@@ -1,6 +1,6 @@
 """The workbench: rows, their splits and a bank of stage models, to score and search designs on.
 
-The steps of a fit, the studies and the paper's experiments all work on it.
+The steps of a fit, sweeps and the paper's experiments all work on it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A rival is fitted at every setting of its grid on five folds. Rows out of fold choose the setting,
 and how sure it must be to label enough rows; then it is fitted once more, on all rows. EMSCO
-chooses from its fronts, which are scored out of fold as well. Whoever has nothing better may answer
-with the commonest class, for nothing.
+chooses from its fronts, which are scored out of fold as well. A method with nothing better
+may answer with the commonest class, for nothing.
 """
 
 from __future__ import annotations

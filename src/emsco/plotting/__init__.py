@@ -1,7 +1,7 @@
 """Plots for papers, drawn with matplotlib: `pip install 'emsco[plot]'`.
 
-Each plot is a plain record and a function that draws it. Fronts, histories and studies make the
-records in their own packages.
+Each plot is a plain record and a function that draws it. Fronts, histories, comparisons
+and sweeps make the records in their own packages.
 """
 
 from __future__ import annotations

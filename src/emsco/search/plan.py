@@ -26,11 +26,11 @@ from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
 from emsco.search.settings import SearchSettings
 
-# Seconds on one core, good to a factor of a few: benchmarks/search.py, landscapes and every.
+# Seconds on one core, good to a factor of a few: `python benchmarks search landscapes every`.
 _PER_DESIGN = 15e-9
 _PER_DESIGN_EXCLUDING = 45e-9  # bounds are weaker if designs may leave features out
 _PER_CHAIN = 40e-9
-# With thresholds, per last subset, and per word of its rows and threshold: section thresholds.
+# With thresholds, per last subset, and per word of its rows and threshold: `search thresholds`.
 _PER_SUBSET = 15e-9
 _PER_WORD = 2e-9
 _GROWTH = 4.5  # factor of kinds of chains per feature, with any number of stages

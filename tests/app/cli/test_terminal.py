@@ -455,7 +455,7 @@ def test_a_log_without_a_terminal_hears_of_a_search_every_half_minute(monkeypatc
 
 
 def test_fits_before_the_first_designs_are_told_too(monkeypatch, capsys):
-    monkeypatch.setattr("emsco._base.progress._QUIET", 0.0)
+    monkeypatch.setattr("emsco.search.progress.QUIET", 0.0)
     with SearchProgress(shown=True) as progress:
         progress.begin("first designs", 0)
         progress.fitting(5, 10)

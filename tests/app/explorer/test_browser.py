@@ -501,7 +501,7 @@ def test_what_there_is_without_a_cascade_is_a_table(see, front):
 def test_the_classes_of_a_design_are_counted_on_scored_and_seen_rows(see, front):
     driver = see()
     heads = [head.text for head in driver.find_elements(By.CSS_SELECTOR, "#classes thead th")]
-    assert heads[1:] == ["rows", "found", "wrong", "rejected", "right when said", "as 0", "as 1"]
+    assert heads[1:] == ["rows", "found", "wrong", "rejected", "precision", "as 0", "as 1"]
     for kind, found in (("Scored", front[1].by_class), ("Seen", front.seen[1].by_class)):
         driver.find_element(By.XPATH, f"//button[text()='{kind}']").click()
         for k, line in enumerate(driver.find_elements(By.CSS_SELECTOR, "#classes tbody tr")):

@@ -68,7 +68,7 @@ function drawClasses(design, which) {
   const counts = found.counts[design];
   const { labels, more } = CLASSES;
   const said = CLASSES.has_counts ? labels.map((label) => `as ${label}`) : [];
-  const heads = ["rows", "found", "wrong", "rejected", "right when said", ...said];
+  const heads = ["rows", "found", "wrong", "rejected", "precision", ...said];
   const head = (text) => element("th", { scope: "col" }, text);
   byId("classes-scroll").hidden = !counts;
   byId("classes").replaceChildren(
