@@ -53,6 +53,8 @@ def main() -> int:
     """Run the benchmark that the command line names, or list all."""
     name = sys.argv[1] if len(sys.argv) > 1 else "--help"
     if name not in BENCHMARKS:
+        if not name.startswith("-"):
+            print(f"NAME must be one of those below, got {name!r}.\n")
         print(__doc__)
         print(*(f"{name:16} {what}" for name, (_, what) in BENCHMARKS.items()), sep="\n")
         return 0 if name in ("-h", "--help") else 2

@@ -163,6 +163,8 @@ def __getattr__(name: str) -> Any:
     A process that only decides never imports scikit-learn. The command line starts without any
     import, so that it handles Ctrl-C from the first moment.
     """
+    if name == "__version__":
+        return import_module("importlib.metadata").version("emsco")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)

@@ -278,7 +278,8 @@ class EMSCOClassifier(TableClassifier):
 
         A third of the rows is held out, every answer needs a confidence of 0.75, every feature is
         bought in the end, and the fittest design is deployed. `settings` override these or any
-        other parameter.
+        other parameter. Those of `PaperSearch`, such as ``mutation_rate=0.1``, are taken too; then
+        `search` is a `PaperSearch`, whose settings a grid can vary as ``search__mutation_rate``.
 
         Examples
         --------

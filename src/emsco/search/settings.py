@@ -75,6 +75,8 @@ class PaperSearch:
 
 def search_kind(search: str | PaperSearch) -> str:
     """Check the parameter `search`, and return the name of that search."""
+    if search is PaperSearch:
+        raise refused("search", "be a value of PaperSearch, such as PaperSearch()", search)
     return "paper" if isinstance(search, PaperSearch) else check_choice("search", search, KINDS)
 
 
