@@ -92,6 +92,12 @@ def test_a_search_with_settings_can_be_cloned_set_and_told_apart():
     assert "search=PaperSearch(mutation_rate=0.1," in repr(clf)
 
 
+def test_the_class_of_a_papers_search_in_place_of_a_value_is_refused():
+    X, y = make_classification(60, 4, random_state=0)
+    with pytest.raises(ParameterError, match=r"search must be a value of PaperSearch, such as"):
+        EMSCOClassifier(search=PaperSearch).fit(X, y)
+
+
 def test_an_unknown_parameter_of_a_search_is_refused():
     with pytest.raises(ValueError, match=r"be out of mutation_rate, .*, growth, got 'rate'"):
         PaperSearch().set_params(rate=0.2)

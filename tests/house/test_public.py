@@ -33,3 +33,7 @@ def test_the_promised_scorers_are_there():
 def test_the_package_says_that_it_is_typed():
     assert (ROOT / "py.typed").exists()
     assert "Typing :: Typed" in metadata("emsco").get_all("Classifier")
+
+
+def test_the_package_knows_its_version():
+    assert emsco.__version__ == metadata("emsco")["Version"]

@@ -73,7 +73,7 @@ class PaperSearch:
         return self
 
 
-def search_kind(search: str | PaperSearch) -> str:
+def search_kind(search: Any) -> str:
     """Check the parameter `search`, and return the name of that search."""
     if search is PaperSearch:
         raise refused("search", "be a value of PaperSearch, such as PaperSearch()", search)
