@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from emsco._base import workers as threads
+from emsco._base import workers
 from emsco._base.workers import by_parts, ending_with_parent, in_processes, in_threads
 
 PROGRAM = """
@@ -75,7 +75,7 @@ def test_a_worker_that_is_replaced_does_not_fail_the_thread_that_replaces_it():
 
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_results_come_in_the_order_of_tasks(most, monkeypatch):
-    monkeypatch.setattr(threads, "_n_cores", lambda: 4)
+    monkeypatch.setattr(workers, "_n_cores", lambda: 4)
     used = set()
 
     def job(task):
@@ -89,8 +89,8 @@ def test_results_come_in_the_order_of_tasks(most, monkeypatch):
 
 
 def test_parts_cover_all_rows_once(monkeypatch):
-    monkeypatch.setattr(threads, "_n_cores", lambda: 3)
-    n_rows = threads._MANY + 7
+    monkeypatch.setattr(workers, "_n_cores", lambda: 3)
+    n_rows = workers._MANY + 7
     parts = by_parts(n_rows, lambda part: np.arange(n_rows)[part])
     assert len(parts) == 3
     np.testing.assert_array_equal(np.concatenate(parts), np.arange(n_rows))

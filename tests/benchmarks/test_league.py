@@ -12,8 +12,7 @@ import pytest
 from bakeoff import League, Plan, reports_of
 from support.comparisons import FirstColumns, made_answers, made_comparison, small_set
 
-from emsco.lab import ComparisonReport, Effort, datasets, methods
-from emsco.lab import rivals as baselines
+from emsco.lab import ComparisonReport, Effort, datasets, methods, rivals
 from emsco.lab.trials import Answers
 
 NOISE = (0.0, 0.004, -0.004, 0.002, -0.002, 0.001)
@@ -97,7 +96,7 @@ def test_a_set_without_answers_has_no_report(monkeypatch):
 
 def test_a_bake_off_runs_reports_and_continues(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(datasets, "load", small_set)
-    monkeypatch.setattr(baselines, "First", FirstColumns, raising=False)
+    monkeypatch.setattr(rivals, "First", FirstColumns, raising=False)
     monkeypatch.setitem(methods.RIVALS, "cstc", ("First", "First"))
     bakeoff.costed_rows.cache_clear()
     words = ["bakeoff", "--out", str(tmp_path), "--sets", "pima", "--methods", "cstc,cost_ordered"]

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from trust import DELTA, KINDS, Gamblers, Kind, delays, false_alarms
 
-from emsco.cascade import monitor as watching
+from emsco.cascade import monitor as monitor_module
 from emsco.cascade.monitor import MonitoredPromise
 from emsco.stats.promises import Promise
 
@@ -18,7 +18,7 @@ def watched(kind):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_many_monitors_side_by_side_are_the_one_that_users_have(kind, monkeypatch):
     monkeypatch.setattr("trust.MOST_STARTS", 5)
-    monkeypatch.setattr(watching, "MOST_STARTS", 5)
+    monkeypatch.setattr(monitor_module, "MOST_STARTS", 5)
     rng, one = np.random.default_rng(1), watched(kind)
     gamblers = Gamblers(kind, kind.limit, 3)
     for look in range(30):

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from support.handmade import NAMES, assert_same_bits, cascades_and_rows, make_cascade, make_rows
 
 from emsco import DataError, Decisions, FileError, ParameterError
-from emsco.cascade import acquisition as acquiring
+from emsco.cascade import acquisition
 
 ROWS = make_rows(40)
 IDS = list(range(40))
@@ -746,7 +746,7 @@ class TestInterrupts:
         assert n_kept[-10:] == [6] * 10  # the last lines only assemble the decisions
 
     def test_that_are_repeated_lose_nothing_either(self, cascade, monkeypatch):
-        calls, whole = [], acquiring._concatenated
+        calls, whole = [], acquisition._concatenated
 
         def interrupt(batches):
             calls.append(batches)
@@ -754,7 +754,7 @@ class TestInterrupts:
                 raise KeyboardInterrupt
             return whole(batches)
 
-        monkeypatch.setattr(acquiring, "_concatenated", interrupt)
+        monkeypatch.setattr(acquisition, "_concatenated", interrupt)
         with pytest.warns(UserWarning, match="Interrupted"):
             decisions = cascade.run(IDS, Source())
         assert "interrupted" not in decisions.reasons
@@ -762,7 +762,7 @@ class TestInterrupts:
 
 def interrupted_at(line, run):
     """Press Ctrl-C before a line of a run; return what it returns, and whether it came so far."""
-    left, files = line, ("acquiring.py", "batch.py", "decisions.py")
+    left, files = line, ("acquisition.py", "batch.py", "decisions.py")
 
     def trace(frame, event, _):
         nonlocal left

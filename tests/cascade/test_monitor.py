@@ -14,7 +14,7 @@ from support.looks import words_of
 
 from emsco import DataError, Decisions, FileError, Monitor, ParameterError
 from emsco._base.documents import document_text
-from emsco.cascade import monitor as monitoring
+from emsco.cascade import monitor as monitor_module
 from emsco.cascade.monitor import (
     FORMAT,
     MOST_SOURCES,
@@ -139,7 +139,7 @@ def test_delta_is_divided_between_promises():
 
 
 def test_looks_are_thinned_out_and_the_last_is_kept(monkeypatch):
-    monkeypatch.setattr(monitoring, "MOST_LOOKS", 50)
+    monkeypatch.setattr(monitor_module, "MOST_LOOKS", 50)
     state = MonitorState.begin([ACCURACY], 0.05, COSTS)
     for _ in range(150):
         state = state.add(LookCounts(1, 1, 1, (np.array([0, 1]),)))

@@ -9,7 +9,7 @@ import pytest
 from emsco import EMSCOClassifier, ParetoFront
 from emsco._base.objectives import Estimate, Expected
 from emsco.errors import ParameterError
-from emsco.front import expected as expecting
+from emsco.front import expected as expected_module
 from emsco.front.expected import BagFigures, Bags, ChoiceRules
 from emsco.front.rules import choose
 from emsco.stats.by_class import ByClass
@@ -215,7 +215,7 @@ def test_more_rows_leave_less_to_luck(clf):
 @pytest.mark.parametrize("weights", [None, np.arange(400) % 3 + 1.0], ids=["", "weights"])
 def test_blocks_of_rows_vary_as_rows_do(monkeypatch, weights):
     def front(most):
-        monkeypatch.setattr(expecting, "_MOST_UNITS", most)
+        monkeypatch.setattr(expected_module, "_MOST_UNITS", most)
         return EMSCOClassifier(**SETTINGS).fit(*_rows(400), sample_weight=weights).front_
 
     rows, blocks = front(400), front(200)

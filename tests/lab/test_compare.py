@@ -23,8 +23,7 @@ from support.comparisons import (
 from emsco._base.documents import Fields
 from emsco.costs import FeatureCosts
 from emsco.errors import DataError, ParameterError
-from emsco.lab import methods
-from emsco.lab import rivals as baselines
+from emsco.lab import methods, rivals
 from emsco.lab.compare import (
     EVERYONE,
     MOST,
@@ -52,10 +51,10 @@ def data():
 
 
 @pytest.fixture
-def rivals(monkeypatch):
+def made_rivals(monkeypatch):
     """Rivals of few lines, one of which fails."""
     for name, rival in (("First", FirstColumns), ("Broken", Broken)):
-        monkeypatch.setattr(baselines, name, rival, raising=False)
+        monkeypatch.setattr(rivals, name, rival, raising=False)
     monkeypatch.setitem(methods.RIVALS, "cstc", ("First", "First"))
     monkeypatch.setitem(methods.RIVALS, "astc", ("Broken", "Broken"))
 
@@ -65,7 +64,7 @@ class Broken(FirstColumns):
         raise ZeroDivisionError("nothing to divide by")
 
 
-def test_every_method_answers_on_every_split(data, rivals):
+def test_every_method_answers_on_every_split(data, made_rivals):
     found = compare_methods(data, "own", ("cstc", "cost_ordered"), 2, TINY, n_jobs=1)
     assert (found.name, found.methods, found.splits) == ("own", ("cstc", "cost_ordered"), (0, 1))
     assert (found.n_rows, found.total_cost, found.error_cost) == ((120, 40), 12.0, 12.0)
@@ -73,27 +72,27 @@ def test_every_method_answers_on_every_split(data, rivals):
     assert set(found.commonest) == {0, 1}
 
 
-def test_given_test_rows_make_one_split(data, rivals):
+def test_given_test_rows_make_one_split(data, made_rivals):
     given = replace(data, test=np.arange(140, 160))
     found = compare_methods(given, methods=("cstc",), splits=3, effort=TINY, n_jobs=1)
     assert (found.splits, found.n_rows) == ((0,), (140, 20))
 
 
-def test_a_method_that_fails_is_left_out_with_the_reason(data, rivals):
+def test_a_method_that_fails_is_left_out_with_the_reason(data, made_rivals):
     found = compare_methods(data, methods=("astc", "cstc"), splits=1, effort=TINY, n_jobs=1)
     assert found.methods == ("cstc",)
     why = "it failed with ZeroDivisionError: nothing to divide by."
     assert ComparisonReport(found).summary()[-1] == f"Broken was left out: {why}"
 
 
-def test_a_method_that_failed_is_asked_again(data, rivals, tmp_path, monkeypatch):
+def test_a_method_that_failed_is_asked_again(data, made_rivals, tmp_path, monkeypatch):
     some = {"methods": ("astc", "cstc"), "splits": 1, "effort": TINY}
     compare_methods(data, folder=tmp_path, n_jobs=1, **some)
     monkeypatch.setitem(methods.RIVALS, "astc", methods.RIVALS["cstc"])
     assert compare_methods(data, folder=tmp_path, n_jobs=1, **some).methods == ("astc", "cstc")
 
 
-def test_a_folder_keeps_results_for_more_splits_later(data, rivals, tmp_path, monkeypatch):
+def test_a_folder_keeps_results_for_more_splits_later(data, made_rivals, tmp_path, monkeypatch):
     some = {"methods": ("cstc",), "effort": TINY, "folder": tmp_path, "n_jobs": 1}
     told = []
     compare_methods(data, "own", splits=1, report=lambda *one: told.append(one), **some)
@@ -105,7 +104,7 @@ def test_a_folder_keeps_results_for_more_splits_later(data, rivals, tmp_path, mo
     ]
 
 
-def test_other_data_share_no_results(data, rivals, tmp_path):
+def test_other_data_share_no_results(data, made_rivals, tmp_path):
     some = {"methods": ("cstc",), "splits": 1, "effort": TINY, "folder": tmp_path, "n_jobs": 1}
     compare_methods(data, **some)
     compare_methods(replace(data, rows=replace(data.rows, y=1 - data.rows.y)), **some)
@@ -119,7 +118,7 @@ def test_jobs_can_be_sent_to_other_processes(data):
     assert there["offers"] == here["offers"]
 
 
-def test_whole_weights_count_as_repeated_test_rows(data, rivals):
+def test_whole_weights_count_as_repeated_test_rows(data, made_rivals):
     weights = np.where(np.arange(160) < 140, 1, 3)
     heavy = replace(data, rows=replace(data.rows, weights=weights.astype(float)))
     many = CostedRows(
@@ -185,7 +184,7 @@ def test_false_settings_are_refused_before_any_work(data):
 
 @pytest.fixture
 def first_columns(monkeypatch):
-    monkeypatch.setattr(baselines, "FirstColumns", FirstColumns, raising=False)
+    monkeypatch.setattr(rivals, "FirstColumns", FirstColumns, raising=False)
     monkeypatch.setitem(methods.RIVALS, "cstc", ("FirstColumns", "First"))
 
 
@@ -208,7 +207,7 @@ class OfTwo(FirstColumns):
 
 @pytest.mark.parametrize("n_features", [40, 41])
 def test_a_rival_that_would_take_hours_says_so(n_features, monkeypatch):
-    monkeypatch.setattr(baselines, "FirstColumns", FirstColumns, raising=False)
+    monkeypatch.setattr(rivals, "FirstColumns", FirstColumns, raising=False)
     monkeypatch.setitem(methods.RIVALS, "aaco", ("FirstColumns", "AACO"))
     rows = np.random.default_rng(0).normal(size=(40, n_features))
     costs = FeatureCosts.from_array(np.ones(n_features))
@@ -219,7 +218,7 @@ def test_a_rival_that_would_take_hours_says_so(n_features, monkeypatch):
 
 
 def test_a_method_that_refuses_the_data_says_why(data, monkeypatch):
-    monkeypatch.setattr(baselines, "OfTwo", OfTwo, raising=False)
+    monkeypatch.setattr(rivals, "OfTwo", OfTwo, raising=False)
     monkeypatch.setitem(methods.RIVALS, "cstc", ("OfTwo", "Two"))
     three = replace(data, rows=replace(data.rows, y=np.arange(160) % 3))
     found = try_job(TrialJob("three", 0, "cstc", 0, 2, 1), three)

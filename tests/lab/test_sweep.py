@@ -26,7 +26,7 @@ from emsco.app.files.sources import FitFiles
 from emsco.app.runs.studies import read_parts
 from emsco.costs import FeatureCosts
 from emsco.errors import FileError, ParameterError
-from emsco.lab import sweep as sweeping
+from emsco.lab import sweep as sweep_module
 from emsco.lab.paper.sweep import reproduce_sweep
 from emsco.lab.splits import EVERY_RULE, Choice, Parts, SplitBanks
 from emsco.lab.sweep import (
@@ -120,27 +120,27 @@ def test_every_subset_is_fitted_once_for_all_thresholds_and_repeats(parts, fitte
 
 
 def test_a_short_sweep_fits_only_what_it_asks_for_and_nothing_twice(parts, fitted, monkeypatch):
-    monkeypatch.setattr(sweeping, "_MAX_SUBSETS", 1)
+    monkeypatch.setattr(sweep_module, "_MAX_SUBSETS", 1)
     sweep_thresholds(parts, THRESHOLDS, runs=1, n_jobs=1, generations=1, population_size=3)
     assert 0 < len(fitted) < 31
     assert len({tuple(subset) for subset in fitted}) == len(fitted)
 
 
 def test_models_fitted_in_advance_change_nothing(parts, result, monkeypatch):
-    monkeypatch.setattr(sweeping, "_MAX_SUBSETS", 1)
+    monkeypatch.setattr(sweep_module, "_MAX_SUBSETS", 1)
     without = sweep_thresholds(parts, THRESHOLDS, runs=3, n_jobs=1, **QUICK)
     assert figures(without) == figures(result)
 
 
 def test_results_do_not_depend_on_the_processes(parts, result, monkeypatch):
-    do_job = sweeping._do_job
+    do_job = sweep_module._do_job
 
     def elsewhere(bench, job):
         """Do a job as another process would: from bytes, with banks of its own."""
-        sweeping._banks.cache_clear()
+        sweep_module._banks.cache_clear()
         return do_job(*pickle.loads(pickle.dumps((bench, job))))
 
-    monkeypatch.setattr(sweeping, "_do_job", elsewhere)
+    monkeypatch.setattr(sweep_module, "_do_job", elsewhere)
     again = sweep_thresholds(parts, THRESHOLDS, runs=3, n_jobs=1, **QUICK)
     assert figures(again) == figures(result)
 
@@ -350,7 +350,7 @@ def test_an_unknown_rule_is_refused(result):
 
 
 def test_ranges_end_where_they_say():
-    assert parse_range("p", ".55:.95:.05") == sweeping.THRESHOLDS
+    assert parse_range("p", ".55:.95:.05") == sweep_module.THRESHOLDS
     assert parse_range("p", "0.6:0.7:0.04") == (0.6, 0.64, 0.68)
     assert parse_range("p", " 0.9 ,0.6:0.6:1") == (0.9, 0.6)
 
@@ -430,7 +430,7 @@ def test_the_command_shows_tables_draws_and_goes_on(emsco, authors, tmp_path, mo
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"results", "sweep.json", "sweep.md", "sweep.png", "sweep.svg"}
     assert "# Thresholds on example_train.csv (seed 0)" in (tmp_path / "sweep.md").read_text()
-    monkeypatch.setattr(sweeping, "_do_job", pytest.fail)
+    monkeypatch.setattr(sweep_module, "_do_job", pytest.fail)
     monkeypatch.setattr("emsco.plotting.save_figure", lambda *_: None)
     assert emsco("sweep", *words).stdout == first.stdout
 
@@ -467,7 +467,7 @@ def test_a_folder_with_another_sweep_is_refused_before_anything_is_computed(
     few = {"--runs": 1, "--generations": 1, "--min-confidence": 0.6, "--out": tmp_path}
     assert emsco("sweep", *options(authors, **few)).exit_code == 0
     before = (tmp_path / "sweep.json").read_bytes()
-    monkeypatch.setattr(sweeping, "_models", pytest.fail)
+    monkeypatch.setattr(sweep_module, "_models", pytest.fail)
     test = authors / "example_val.csv"
     others = {
         "seed": ("--seed", 1),
@@ -492,7 +492,7 @@ def test_results_that_do_not_say_what_they_are_of_are_never_written_over(tmp_pat
 def test_the_authors_sweep_has_nine_thresholds_at_the_papers_settings(emsco, tmp_path, monkeypatch):
     monkeypatch.setattr("emsco.lab.paper.sweep.load", small_set)
     found = reproduce_sweep(tmp_path, "pima", runs=1, n_jobs=1, generations=1)
-    assert found.thresholds == sweeping.THRESHOLDS
+    assert found.thresholds == sweep_module.THRESHOLDS
     assert (found.settings.mutation_rate, found.settings.population_size) == (0.075, 300)
     quick = partial(sweep_thresholds, generations=1)
     monkeypatch.setattr("emsco.lab.paper.sweep.sweep_thresholds", quick)
@@ -537,4 +537,4 @@ def test_a_kept_repeat_of_another_job_is_refused():
     job = SweepJob("data", "paper", SearchSettings(max_stages=2), 0.8, 0, 0)
     values = kept_repeat()
     with pytest.raises(FileError, match=r"'min_confidence' must be 0\.8, as asked for, got 0\.75"):
-        sweeping._repeat(job, Fields(values, "a file"))
+        sweep_module._repeat(job, Fields(values, "a file"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.banks import coefs_of, logistic_bank, sure
 from support.chains import Chains
 
-from emsco._kernels import logistic as fitting
+from emsco._kernels import logistic as kernels
 from emsco.designs.chromosomes import compress
 from emsco.models.engine import SplitRows
 from emsco.models.logistic import LogisticFitter
@@ -54,7 +54,7 @@ class TestCuts:
         assert coefs_counts_and_bits(cut) == coefs_counts_and_bits(whole)
 
     def test_the_default_cut_falls_between_blocks(self):
-        assert ROWS_PER_SHARD % fitting.BLOCK == 0
+        assert ROWS_PER_SHARD % kernels.BLOCK == 0
 
     def test_rows_without_a_scored_part_can_be_fitted_and_counted(self):
         X, y = problem(300)

@@ -1,4 +1,4 @@
-"""Fits on the workers of Dask clusters. Quicker tests of the same: tests/models/test_remote.py."""
+"""Fits on the workers of Dask clusters. Quicker tests: tests/scale/test_remote_models.py."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from emsco import DataError, EMSCOClassifier, EMSCOError, ParameterError
-from emsco.scale import remote as remote_rows
+from emsco.scale import remote
 
 pytest.importorskip("distributed")
 
@@ -89,7 +89,7 @@ def test_rows_in_memory_are_sent_to_the_workers_of_a_client(client_of, local):
 def test_a_killed_worker_changes_nothing(client_of, local, monkeypatch):
     import dask.dataframe as dd
 
-    client, calls, run = client_of(2, processes=True), [], remote_rows.RemoteRows.run
+    client, calls, run = client_of(2, processes=True), [], remote.RemoteRows.run
 
     def killing(rows, task):
         calls.append(task)
@@ -97,7 +97,7 @@ def test_a_killed_worker_changes_nothing(client_of, local, monkeypatch):
             os.kill(client.run(os.getpid)[min(client.nthreads())], signal.SIGKILL)
         return run(rows, task)
 
-    monkeypatch.setattr(remote_rows.RemoteRows, "run", killing)
+    monkeypatch.setattr(remote.RemoteRows, "run", killing)
     X, y = problem()
     assert facts(EMSCOClassifier(**SETTINGS).fit(dd.from_pandas(X, 5), y)) == local
     assert len(calls) > 30
@@ -109,7 +109,7 @@ def test_without_any_worker_left_a_fit_ends_with_a_sentence_and_its_checkpoint(
 ):
     import dask.dataframe as dd
 
-    client, calls, run = client_of(1), [], remote_rows.RemoteRows.run
+    client, calls, run = client_of(1), [], remote.RemoteRows.run
     settings = {**SETTINGS, "checkpoint": tmp_path / "kept"}
 
     def retiring(rows, task):
@@ -122,7 +122,7 @@ def test_without_any_worker_left_a_fit_ends_with_a_sentence_and_its_checkpoint(
 
     X, y = problem()
     with monkeypatch.context() as patch:
-        patch.setattr(remote_rows.RemoteRows, "run", retiring)
+        patch.setattr(remote.RemoteRows, "run", retiring)
         with pytest.raises(EMSCOError, match=r"there is no worker\. With checkpoint, the same fit"):
             EMSCOClassifier(**settings).fit(dd.from_pandas(X, 5), y)
     assert (tmp_path / "kept").exists()

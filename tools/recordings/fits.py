@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from emsco import EMSCOClassifier, FeatureCosts, PaperSearch
-from emsco.lab import rivals as baselines
+from emsco.lab import rivals
 from emsco.metrics import make_selective_scorer
 from recordings.facts import (
     Facts,
@@ -334,7 +334,7 @@ class Rival:
 def record_rival(rival: Rival, _folder: Path) -> Facts:
     """Fit a rival, and record its decisions and purchases; then tune it."""
     table = rival.table()
-    new = getattr(baselines, rival.name)(**rival.settings)
+    new = getattr(rivals, rival.name)(**rival.settings)
     fitted = new.fit(table.X, table.y, table.weights)
     return {
         "decisions": decision_facts(fitted.decide(table.X)),
@@ -353,8 +353,8 @@ def _tuned(rival: Rival, table: Table) -> Facts:
     scored = [i % 3 == 0 for i in range(len(table.y))]
     fitted = [not here for here in scored]
     train, val = (table.X[fitted], table.y[fitted]), (table.X[scored], table.y[scored])
-    new = getattr(baselines, rival.name)(**rival.settings)
-    found = baselines.tune(new, train, val, test=val, grid=rival.grid)
+    new = getattr(rivals, rival.name)(**rival.settings)
+    found = rivals.tune(new, train, val, test=val, grid=rival.grid)
     return {
         "best": plain(found.best.settings),
         "decisions": decision_facts(found.rival.decide(table.X)),

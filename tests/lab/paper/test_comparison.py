@@ -10,8 +10,7 @@ from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier
 from emsco.errors import FileError, ParameterError
-from emsco.lab import methods
-from emsco.lab import rivals as baselines
+from emsco.lab import methods, rivals
 from emsco.lab.jobs import ResultStore
 from emsco.lab.paper import comparison
 from emsco.lab.paper.comparison import (
@@ -59,7 +58,7 @@ def use_small_sets(patch):
     comparison._data.cache_clear()
     comparison._banks.cache_clear()
     patch.setattr(comparison, "load", small_set)
-    patch.setattr(baselines, "FirstColumns", FirstColumns, raising=False)
+    patch.setattr(rivals, "FirstColumns", FirstColumns, raising=False)
     for method in ("greedy_miser", "cstc"):
         patch.setitem(methods.RIVALS, method, ("FirstColumns", methods.label_of(method)))
 
@@ -104,8 +103,8 @@ def test_more_splits_keep_the_jobs_of_fewer():
 
 
 def test_results_of_rivals_do_not_depend_on_repeats():
-    rivals = Extent(methods=("cstc",), runs=2).jobs(0)
-    assert rivals == Extent(methods=("cstc",), runs=50).jobs(0)
+    few = Extent(methods=("cstc",), runs=2).jobs(0)
+    assert few == Extent(methods=("cstc",), runs=50).jobs(0)
 
 
 def test_repeats_on_synthetic50_are_spread_over_the_splits():
@@ -179,12 +178,12 @@ def test_labels_of_test_rows_change_nothing_but_the_seen_figures():
     y = data.y.copy()
     y[parts.test] = 1 - y[parts.test]
     turned = replace(parts, y=y)
-    rivals = [tune_rival(FirstColumns(costs=data.costs), one) for one in (parts, turned)]
+    tuned = [tune_rival(FirstColumns(costs=data.costs), one) for one in (parts, turned)]
     searches = [
         repeat_search(SplitBanks(one), "paper", SearchSettings(3, 0.2), 0.75, [[0]])
         for one in (parts, turned)
     ]
-    for plain, other in (rivals, searches):
+    for plain, other in (tuned, searches):
         for one, two in zip(plain.offers, other.offers, strict=True):
             assert (one.setting, one.promised) == (two.setting, two.promised)
             assert (one.seen.coverage, one.seen.cost) == (two.seen.coverage, two.seen.cost)

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from emsco import FeatureCosts
-from emsco._kernels import rivals as growing
+from emsco._kernels import rivals as kernels
 from emsco.errors import ParameterError
 from emsco.lab.rivals import tune
 from emsco.lab.rivals.greedy_miser import BoostedTrees, GreedyMiser
@@ -39,7 +39,7 @@ def grow(rows, residuals, depth, penalties=None, weights=None):
     n_nodes = 2 ** (depth + 1) - 1
     tree = np.full(n_nodes, 99, dtype=np.int32), np.full(n_nodes, np.nan), np.full(n_nodes, np.nan)
     leaf = np.full(len(rows), 99, dtype=np.int32)
-    growing.grow_tree(*given, *tree, leaf, np.full((3, 3, 2**depth), np.nan))
+    kernels.grow_tree(*given, *tree, leaf, np.full((3, 3, 2**depth), np.nan))
     return *tree, leaf
 
 
