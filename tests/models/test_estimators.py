@@ -402,7 +402,7 @@ def test_what_is_no_classifier_is_refused(estimator, sentence):
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classifiers_are_not_refused(name):
-    check_estimator_like(CLASSIFIERS[name])
+    assert check_estimator_like(CLASSIFIERS[name]) is None
 
 
 @pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.thorough)])

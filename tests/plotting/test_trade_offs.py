@@ -114,6 +114,7 @@ def test_ten_thousand_points_are_drawn(tmp_path):
     series = FrontSeries("scored", 500, coverage, accuracy, cost)
     picture = FrontPicture((series,), rng.integers(1, 11, 10_000), 1.0)
     draw_front(picture).savefig(tmp_path / "front.png", dpi=50)
+    assert (tmp_path / "front.png").stat().st_size > 0
 
 
 def test_points_of_one_coverage_have_a_scale_too():

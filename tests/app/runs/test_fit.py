@@ -484,7 +484,7 @@ class TestLateErrors:
             process.communicate()
 
     def test_an_error_before_the_first_score_leaves_no_folder(self, clinic, tmp_path):
-        with pytest.raises(ParameterError):
+        with pytest.raises(ParameterError, match="max_worst_cost"):
             long_fit(clinic, tmp_path / "run", constraints={"max_worst_cost": 1e-9})
         assert not (tmp_path / "run").exists()
 

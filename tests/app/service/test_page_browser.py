@@ -159,6 +159,7 @@ def test_a_service_with_a_token_asks_for_it(driver, tmp_path):
         wait(driver, lambda: "1. age, pulse" in shown(driver, "stages"))
         press(driver, "open")
         wait(driver, lambda: "Stage 1 asks" in shown(driver, "asks"))
+        assert "Stage 1 asks" in shown(driver, "asks")
 
 
 def test_the_requests_are_listed_without_a_network(driver, tmp_path):
