@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
-from support.leveled import tolerant
+from support import leveled
+from support.leveled import bench_of, followed, grid_of, random_genes, tolerant, tolerant_evaluator
 
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
@@ -212,3 +213,40 @@ def test_outcomes_do_not_depend_on_how_much_is_kept_of_earlier_ones(monkeypatch)
         assert one.given.tolist() == two.given.tolist()
         assert one.stage.tolist() == two.stage.tolist()
         assert one.confidence.tolist() == two.confidence.tolist()
+
+
+# Designs whose stages have thresholds of their own
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("gaps", ["refuse", "skip"])
+def test_each_row_has_the_label_and_the_stage_that_a_loop_finds(n_classes, gaps):
+    bench, grid = bench_of(n_classes, gaps=gaps), grid_of(n_classes)
+    genes = random_genes(grid, n_designs=10)
+    plain = followed(bench, genes, grid)
+    for one, outcomes in zip(scored(bench, grid).outcomes(genes), plain, strict=True):
+        found = zip(one.given.tolist(), one.stage.tolist(), strict=True)
+        wanted = [(n_classes if label is None else label, stage) for label, stage in outcomes]
+        assert list(found) == wanted
+
+
+@pytest.mark.parametrize("splits", [leveled.ONE_SPLIT, leveled.FOLDS], ids=["one", "folds"])
+@pytest.mark.parametrize(
+    "weights", [None, leveled.ROWS % 4, np.sqrt(1 + leveled.ROWS)], ids=["", "whole", "any"]
+)
+@pytest.mark.parametrize("gaps", ["refuse", "skip"])
+def test_outcomes_add_up_to_the_scores(splits, weights, gaps):
+    bench, grid = bench_of(3, weights, gaps, splits), grid_of(3)
+    genes = random_genes(grid, n_designs=80)  # more than are looked at together
+    scores = tolerant_evaluator(bench, grid, 3).score(genes)
+    every = np.concatenate([tested for _, tested in splits])
+    units = np.ones(len(every)) if bench.data.units is None else bench.data.units[every]
+    rows = scored(bench, grid)
+    for i, one in enumerate(rows.outcomes(genes)):
+        for counts, which in (
+            (scores.exits[i], one.given < 3),
+            (scores.correct_exits[i], one.given == rows.truth),
+        ):
+            own = np.bincount(one.stage[which], units[which], 3)
+            assert own.tolist() == counts.tolist()
+    assert i == 79

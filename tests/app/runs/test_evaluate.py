@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ import pytest
 from support.settings import ONE_THRESHOLD, PLAIN
 from typer.testing import CliRunner
 
+from emsco import EMSCOClassifier
 from emsco._base.text import percent_with
 from emsco.app import cli
 from emsco.app.files import parquet
@@ -326,3 +328,129 @@ def test_json_holds_scored_seen_and_new_figures_and_out_keeps_them(clinic, tmp_p
     assert Run.open(clinic.run.folder).chosen == clinic.run.chosen
     with pytest.raises(ParameterError, match="--out must be another file than DATA, got"):
         emsco("evaluate", clinic.run.folder, clinic.new, "--out", clinic.new)
+
+
+# Groups and subgroups: in chunks, from CSV and Parquet, and verdicts
+
+
+def patient_table(n_rows, seed):
+    rng = np.random.default_rng(seed)
+    ill = rng.integers(0, 2, n_rows)
+    X = rng.normal(size=(n_rows, 3)) + ill[:, None] * np.array([0.5, 1.0, 2.0])
+    return pd.DataFrame(X, columns=list(NAMES)).assign(state=np.where(ill == 1, "ill", "well"))
+
+
+@pytest.fixture(scope="module")
+def wards(tmp_path_factory):
+    """A run, and a table of rows that came later with wards, clinics and patients."""
+    folder = tmp_path_factory.mktemp("wards")
+    patient_table(200, 0).to_csv(folder / "data.csv", index=False)
+    settings = {"min_confidence": 0.8, "max_stages": 2, "search": "exact", **PLAIN}
+    run = fit_files(FitFiles("state", data=folder / "data.csv"), folder / "run", **settings)
+    rng = np.random.default_rng(9)
+    new = patient_table(120, 2).assign(
+        ward=rng.choice(["A", "B", "N/A"], 120),
+        site=rng.integers(1, 12, 120),
+        patient=rng.integers(0, 40, 120),
+    )
+    new["ward"] = new["ward"].replace("N/A", None)
+    new.to_csv(folder / "new.csv", index=False)
+    new.to_parquet(folder / "new.parquet")
+    return SimpleNamespace(folder=folder, run=run, new=new)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("column", ["ward", "site"])
+def test_files_have_the_figures_of_tables(wards, ending, column):
+    path = wards.folder / f"new.{ending}"
+    found = evaluate_run(wards.run, path, by=column, groups="patient").new
+    cascade, y = wards.run.cascade, wards.new["state"].to_numpy(str)
+    expected = cascade.evaluate(wards.new, y, by=column, groups="patient")
+    assert found == expected
+    assert found.by.column == column
+    assert list(found.by)[-1] == (None if column == "ward" else 11)
+
+
+def test_groups_and_subgroups_may_span_chunks(wards, monkeypatch):
+    path = wards.folder / "new.parquet"
+    whole = evaluate_run(wards.run, path, by="ward", groups="patient").new
+    monkeypatch.setattr(parquet, "_ROWS", 7)
+    found = evaluate_run(wards.run, path, by="ward", groups="patient").new
+    assert found.rows.n_groups == whole.rows.n_groups
+    assert found.intervals.accuracy == pytest.approx(whole.intervals.accuracy)
+    assert found.intervals.cost == pytest.approx(whole.intervals.cost, rel=1e-5)
+    assert list(found.by) == list(whole.by)
+    for ward, one in found.by.items():
+        assert one.exits[0].n_rows == whole.by[ward].exits[0].n_rows
+        assert one.intervals.coverage == pytest.approx(whole.by[ward].intervals.coverage)
+    assert found.by.below == whole.by.below
+
+
+def test_the_promise_is_that_of_the_design_evaluated(wards):
+    for number in (wards.run.chosen, len(wards.run.front) - 1):
+        found = evaluate_run(wards.run, wards.folder / "new.csv", point=number).new
+        point = wards.run.front[number]
+        assert found.promise == point.compared_with(found).promise
+        assert found.promise.basis == "expected"
+        assert found.promise.cost.promise.limit == point.expected.cost.value
+
+
+def test_a_point_without_expected_figures_promises_its_scored_ones(wards):
+    point = replace(wards.run.point, expected=None)
+    assert point.promised == ("scored", point.objectives)
+    balanced = replace(wards.run.point, metric="balanced_accuracy", accuracy=0.5)
+    assert balanced.promised == ("scored", point.objectives)
+    nothing = replace(point, exits=(0, 0), correct_exits=(0, 0), coverage=0.0)
+    assert nothing.promised[1].accuracy == 0
+
+
+def test_what_cannot_be_used_is_refused_with_a_sentence(wards):
+    path = wards.folder / "new.csv"
+    with pytest.raises(DataError, match=r"must have a column 'wart', got 'age'.*mean 'ward'\?"):
+        evaluate_run(wards.run, path, by="wart")
+    with pytest.raises(DataError, match=r"a group in every row of column 'ward', got none in line"):
+        evaluate_run(wards.run, path, groups="ward")
+    with pytest.raises(DataError, match=r"column 'scan' must have at most 50 different numbers"):
+        evaluate_run(wards.run, path, by="scan")
+
+
+def test_the_command_shows_verdicts_and_subgroups(wards):
+    done = emsco("evaluate", wards.run.folder, wards.folder / "new.csv", "--by", "site")
+    assert done.exit_code == 0, done.output
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    new = evaluate_run(wards.run, wards.folder / "new.csv", by="site").new
+    assert "120 new rows, with 95 % intervals" in lines
+    for line in new.figure_lines():
+        assert " ".join(line) in lines
+    assert " ".join(new.by.table(77).lines[3]) in lines
+    assert new.by.sentence in lines
+
+
+def test_json_has_intervals_verdicts_and_subgroups(wards):
+    arguments = ("--by", "ward", "--groups", "patient", "--json")
+    done = emsco("evaluate", wards.run.folder, wards.folder / "new.csv", *arguments)
+    new = json.loads(done.stdout)["new"]
+    assert new["intervals"]["kind"] == "groups"
+    assert new["effective"]["n_groups"] == wards.new["patient"].nunique()
+    assert new["promise"]["accuracy"]["verdict"] in ("kept", "not kept", "too few rows")
+    assert [one["value"] for one in new["by"]["subgroups"]] == ["A", "B", None]
+    assert len(new["by"]["subgroups"][0]["intervals"]["coverage"]) == 2
+
+
+def test_the_classifier_knows_what_its_point_promised(wards):
+    rows = patient_table(200, 0)
+    clf = EMSCOClassifier(min_confidence=0.8, max_stages=2, search="exact", **PLAIN)
+    clf.fit(rows[list(NAMES)], rows["state"])
+    found = clf.evaluate(wards.new, wards.new["state"], by="ward", groups="patient")
+    assert found.promise == clf.point_.compared_with(found).promise
+    text, html = repr(found), found._repr_html_()
+    for one in found.promise.promises:
+        assert f": {one.verdict}" in text
+        assert f"<td>{one.verdict}</td>" in html
+    assert list(found.by) == ["A", "B", None]
+    assert found == clf.cascade_.evaluate(
+        wards.new, wards.new["state"], by="ward", groups="patient"
+    )
+    with pytest.raises(DataError, match=r"by must be a column of X, got 'sex' beside 'age', 'pan"):
+        clf.evaluate(wards.new, wards.new["state"], by="sex")
