@@ -145,3 +145,9 @@ def small_problem():
     y = rng.integers(0, 2, size=120).astype(np.uint8)
     X = rng.normal(size=(120, 6)) + y[:, None] * np.array([1.2, 0.8, 0.5, 0.3, 0.1, 0.0])
     return X, y
+
+
+@pytest.fixture
+def without_fsync(monkeypatch):
+    """Do not wait for the disk: these tests do not pull the plug."""
+    monkeypatch.setattr("os.fsync", lambda _: None)

@@ -762,7 +762,7 @@ class TestInterrupts:
 
 def interrupted_at(line, run):
     """Press Ctrl-C before a line of a run; return what it returns, and whether it came so far."""
-    left, files = line, ("acquisition.py", "batch.py", "decisions.py")
+    left, files = line, ("acquisition.py", "decisions.py")
 
     def trace(frame, event, _):
         nonlocal left

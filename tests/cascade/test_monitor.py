@@ -385,11 +385,6 @@ class TestFiles:
             Monitor.load(path, CASCADE)
 
 
-@pytest.fixture
-def without_fsync(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-
-
 class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "words"),

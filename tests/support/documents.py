@@ -17,6 +17,26 @@ from support.handmade import make_assessed_front, make_cascade, make_rows
 
 ROWS = make_rows(60)
 TRUTH = np.random.default_rng(1).integers(0, 2, size=60)
+LABELS = {
+    "int": np.array([0, 1]),
+    "int8": np.array([-1, 1], dtype=np.int8),
+    "uint64": np.array([7, 2**64 - 1], dtype=np.uint64),
+    "bool": np.array([False, True]),
+    "float": np.array([0.1, 2.0]),
+    "float32": np.array([0.1, 1 / 3], dtype=np.float32),
+    "float16": np.array([0.1, 3], dtype=np.float16),
+    "str": np.array(["benign", "bösartig “x”"]),
+    "object of str": np.array(["no", "yes"], dtype=object),
+    "object of many": np.array([1, "one"], dtype=object),
+}
+ODD_NAMES = {
+    "spaces": ("blood pressure", " ", "", "\t\n"),
+    "umlauts": ("Größe", "naïve", "温度", "🩺"),
+    "quotes": ('a "b"', "c'd", "e\\f", "{}[],:"),
+    "surrogates": ("\ud800", "\udfff", "a\udc80", "\ud83d\ude00"),
+    "nothing but look-alikes": ("1", "1.0", "null", "NaN"),
+    "nul": ("a\0", "\0", "a", "b\0c"),
+}
 
 
 def whole(sentence):

@@ -1,0 +1,139 @@
+"""Files of fronts: these come back bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.documents import (
+    FRONT_BODY,
+    LABELS,
+    ODD_NAMES,
+    ROWS,
+    TRUTH,
+    assert_same_cascade,
+    load_body,
+    saved,
+    whole,
+)
+from support.handmade import (
+    assert_same_bits,
+    make_assessed_front,
+    make_balanced_front,
+    make_front,
+    make_rows,
+)
+
+from emsco import FileError, NoSuchDesign, ParameterError, ParetoFront
+
+pytestmark = pytest.mark.usefixtures("without_fsync")
+
+
+class TestFronts:
+    @pytest.mark.parametrize("label", LABELS)
+    @pytest.mark.parametrize("tested", [False, True])
+    def test_come_back_with_points_cascades_and_tests(self, tmp_path, label, tested):
+        front = make_front(LABELS[label])
+        if tested and label != "object of many":  # which cannot be sorted
+            front = front.with_seen(ROWS, LABELS[label][TRUTH])
+        loaded = saved(front, tmp_path)
+        assert loaded.points == front.points
+        assert loaded.seen == front.seen
+        assert (loaded.proven, loaded.min_confidence, loaded.by_fitness) == (True, 0.8, False)
+        for i in range(2):
+            assert_same_cascade(loaded.cascade(i), front.cascade(i))
+            assert_same_bits(loaded.cascade(i).decide(ROWS), front.cascade(i).decide(ROWS))
+
+    def test_of_the_papers_search_keep_their_fittest(self, tmp_path):
+        front = replace(make_front(), by_fitness=True)
+        assert saved(front, tmp_path).fittest() == front[0]
+
+    def test_come_back_with_their_metric(self, tmp_path):
+        front = make_balanced_front()
+        loaded = saved(front, tmp_path)
+        assert loaded.points == front.points
+        assert loaded.metric == "balanced_accuracy"
+        assert saved(make_front(), tmp_path).metric == "accuracy"
+
+    def test_without_a_word_on_their_order_are_read_as_ours(self, tmp_path):
+        body = {name: value for name, value in FRONT_BODY.items() if name != "by_fitness"}
+        assert not load_body(tmp_path, ParetoFront, body).by_fitness
+
+    @pytest.mark.parametrize("names", ODD_NAMES.values(), ids=ODD_NAMES)
+    def test_come_back_with_features_of_every_name(self, tmp_path, names):
+        front = make_front(names=names).with_seen(ROWS, TRUTH)
+        loaded = saved(front, tmp_path)
+        assert (loaded.points, loaded.seen) == (front.points, front.seen)
+
+    def test_come_back_with_what_was_found_row_by_row(self, tmp_path):
+        front = make_assessed_front().with_seen(ROWS, TRUTH)
+        loaded = saved(front, tmp_path)
+        assert (loaded.points, loaded.metric) == (front.points, "accuracy")
+        assert (loaded.references, loaded.seen_references) == (
+            front.references,
+            front.seen_references,
+        )
+        assert len(loaded.seen_references) == 3
+        assert_same_cascade(loaded.everything(), front.everything())
+        assert (loaded.shortlist(), loaded.economical()) == ([1], front.economical())
+
+    def test_are_tested_by_the_cascade_of_each_point(self):
+        front = make_front().with_seen(ROWS, TRUTH)
+        assert front.seen == tuple(front.cascade(i).evaluate(ROWS, TRUTH) for i in range(2))
+        assert front.seen[0] != front.seen[1]
+        assert make_front().seen is None
+
+    @pytest.mark.parametrize("scale", [1, 1000])  # so far out that every stage is certain
+    def test_come_back_with_tests_of_weighted_rows(self, tmp_path, scale):
+        for seed in range(20):
+            rows, front = scale * make_rows(60, seed=seed), make_front()
+            weights = np.random.default_rng(seed).random(60) ** 8
+            front = front.with_seen(rows, front.cascade(0).decide(rows).guesses, weights)
+            assert saved(front, tmp_path).seen == front.seen
+
+    def test_show_scored_and_seen_figures_apart(self, tmp_path):
+        front = saved(make_front().with_seen(ROWS, TRUTH), tmp_path)
+        table = front.to_pandas()
+        assert table["coverage"].tolist() == [0.9, 0.75]
+        for name in ("coverage", "accuracy", "cost"):
+            assert table[f"seen {name}"].tolist() == [getattr(test, name) for test in front.seen]
+        assert front.to_polars().columns == table.columns.tolist()
+        assert not [name for name in make_front().to_pandas() if name.startswith("test")]
+
+    def test_from_a_file_tell_the_only_design_of_a_point_and_refuse_to_make_up_more(self, tmp_path):
+        front = saved(make_front(n_tied=(1, 12345)), tmp_path)
+        assert list(front.ties(0)) == [front[0].design]
+        sentence = (
+            "ties must be asked of the front that a search returned, got one from a file, which "
+            "holds 1 of the 12,345 designs; search again to list them."
+        )
+        with pytest.raises(NoSuchDesign, match=whole(sentence)):
+            front.ties(front[1])
+
+    def test_with_more_ties_than_float64_can_count_come_back(self, tmp_path):
+        front = saved(make_front(n_tied=(2**53 + 1, 2**63 - 1)), tmp_path)
+        assert [point.n_tied for point in front] == [2**53 + 1, 2**63 - 1]
+
+    def test_choose_and_select_after_loading_as_before(self, tmp_path):
+        front = make_front()
+        loaded = saved(front, tmp_path)
+        assert loaded.balanced() == front.balanced()
+        assert loaded.select(max_cost=30) == front.select(max_cost=30) == front[0]
+        assert repr(loaded) == repr(front)
+
+    def test_without_fitted_stages_are_neither_saved_nor_deployed(self, tmp_path):
+        full = make_front()
+        bare = ParetoFront(full.points, full.costs, 0.8)
+        sentence = "a front must have fitted models to be saved, got one without any."
+        with pytest.raises(FileError, match=whole(sentence)):
+            bare.save(tmp_path / "front.json")
+        assert list(tmp_path.iterdir()) == []
+        sentence = (
+            "a cascade needs fitted models, got a front without any; take one from "
+            "EMSCOClassifier.front_ or ParetoFront.load."
+        )
+        with pytest.raises(ParameterError, match=whole(sentence)):
+            bare.cascade(0)
+        with pytest.raises(ParameterError, match=whole(sentence)):
+            bare.with_seen(ROWS, TRUTH)
