@@ -12,6 +12,10 @@ from emsco._base.documents import Fields, is_number
 
 LEVEL = 0.95
 NORMAL = 1.96  # standard errors that a 95 % interval reaches to each side
+METRICS = ("accuracy", "balanced_accuracy")  # what the objective "accuracy" can be
+_NAMES = ("coverage", "accuracy", "cost")
+_LARGEST = 1e150  # cost whose square is still a number
+_ROUNDING = 1e-9  # methods add up the same costs in different orders
 
 
 class Interval(NamedTuple):
@@ -19,12 +23,6 @@ class Interval(NamedTuple):
 
     low: float
     high: float
-
-
-METRICS = ("accuracy", "balanced_accuracy")  # what the objective "accuracy" can be
-_NAMES = ("coverage", "accuracy", "cost")
-_LARGEST = 1e150  # cost whose square is still a number
-_ROUNDING = 1e-9  # methods add up the same costs in different orders
 
 
 @dataclass(frozen=True, slots=True)

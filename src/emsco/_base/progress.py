@@ -13,6 +13,8 @@ from rich.text import Text
 
 from emsco._base.text import visible
 
+QUIET = 30.0  # seconds without a line before a log gets the next one
+
 
 class SafeConsole(Console):
     """A console for names from files, which may hold escape sequences."""
@@ -28,9 +30,6 @@ class SafeConsole(Console):
         for segment in super().render(renderable, options):
             text = segment.text if segment.control else visible(segment.text)
             yield segment if text == segment.text else Segment(text, segment.style)
-
-
-QUIET = 30.0  # seconds without a line before a log gets the next one
 
 
 class JobProgress:

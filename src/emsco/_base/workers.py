@@ -17,6 +17,7 @@ import numpy as np
 
 _MANY = 100_000  # fewer rows than this take less time than starting threads
 _MOST_THREADS = 8
+_LOOK = 1.0  # seconds between looks at the parent of a worker
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -51,9 +52,6 @@ def _n_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-_LOOK = 1.0  # seconds between looks at the parent of a worker
 
 
 class Workers:

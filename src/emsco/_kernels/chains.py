@@ -35,6 +35,9 @@ from emsco._kernels.bits import popcount
 from emsco._kernels.compiler import helper, kernel
 from emsco._kernels.slots import hash_words
 
+NO_ROOM = 1  # for fresh labels
+NO_PLACE = 2  # for candidates
+
 
 @helper()
 def allowance(known, accepted, wrong, shift):
@@ -119,10 +122,6 @@ class Room(NamedTuple):
     after: IntArray
     tally: IntArray  # candidates, transitions, and designs that need no further look
     scratch: WordArray  # six lines of rows
-
-
-NO_ROOM = 1  # for fresh labels
-NO_PLACE = 2  # for candidates
 
 
 @helper()

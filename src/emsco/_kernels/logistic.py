@@ -31,6 +31,11 @@ _SIXTH = np.float32(1 / 6)
 _24TH = np.float32(1 / 24)
 _120TH = np.float32(1 / 120)
 _720TH = np.float32(1 / 720)
+_MOST_COARSE = 8  # float32 passes before float64 takes over regardless
+_COARSE_STEP = 0.01  # float32 has done its work once a step is this small
+_LONG_REACH = 1.5  # a mean change of logits past which a step of many classes is shortened
+_LARGE = 256  # parameters, from which factors are computed with sums in any order
+_STALLED = 0.03  # refresh the Hessian where a pass shrank the gradient by less than this
 
 
 @helper(fastmath=_FAST)
@@ -382,13 +387,6 @@ def add_terms_many(
                 _add_gradients(single, column, size, start, stop, work32, sums)
             if curved[m]:
                 _add_hessians(single, column, size, start, stop, work32, block, hessian[m])
-
-
-_MOST_COARSE = 8  # float32 passes before float64 takes over regardless
-_COARSE_STEP = 0.01  # float32 has done its work once a step is this small
-_LONG_REACH = 1.5  # a mean change of logits past which a step of many classes is shortened
-_LARGE = 256  # parameters, from which factors are computed with sums in any order
-_STALLED = 0.03  # refresh the Hessian where a pass shrank the gradient by less than this
 
 
 @helper()

@@ -12,6 +12,9 @@ from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, BoolArray, IntArray, WordArray
 from emsco._kernels.compiler import helper, kernel
 
+UNBOUNDED = 2**62  # capacity of slots that never drop a key
+_FIRST_ROOM = 256
+
 
 @helper()
 def hash_words(key):
@@ -91,11 +94,6 @@ def hash_rows(words: AnyArray, hashes: WordArray) -> None:
             h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             h ^= h >> np.uint64(31)
         hashes[i] = h
-
-
-UNBOUNDED = 2**62  # capacity of slots that never drop a key
-
-_FIRST_ROOM = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,9 +16,11 @@ from emsco.errors import DataError
 
 CERTAIN = 1e-12  # probabilities stay this far from 0 and 1, so that log-odds are finite
 SMALLEST = 1e-15
+KINDS = ("sigmoid", "isotonic")
 _LARGEST = 1e100  # slope or intercept in a file
 _MOST_STEPS, _MOST_HALVINGS = 100, 40
 _CONVERGED = 1e-12
+_SHARE = 0.25  # of the training rows of each class
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +166,6 @@ def _log_odds(probability: FloatArray, certain: float) -> FloatArray:
     return odds
 
 
-KINDS = ("sigmoid", "isotonic")
-_SHARE = 0.25  # of the training rows of each class
 _MAPS: dict[str, type[SigmoidMap] | type[IsotonicMap]] = {
     "sigmoid": SigmoidMap,
     "isotonic": IsotonicMap,

@@ -24,6 +24,11 @@ from emsco.errors import DataError, FileError, Hint, Parameter, Remedy, not_inst
 from emsco.models.calibration import Calibrator
 
 _DECIMALS = 12
+_TEXT = re.compile(r"scikit-learn=([\w.+-]{1,40});base64,([A-Za-z0-9+/=]*)")
+_FREE_CONTENT, _MOST_TIMES = 50 * 2**20, 10  # bytes after unpacking, and times those of the text
+_PROBES = (0.0, -1e3, 1e3)  # values of rows on which a model that was read is tried
+# Libraries in C read these without looking whether their arrays fit.
+_UNCHECKED = re.compile(r"sklearn\.svm\._classes\.\w+|sklearn\.svm\._lib\w+\.\w+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,13 +82,6 @@ class EstimatorModel:
         if self.calibrator is not None:
             shares = self.calibrator.apply(shares)
         return np.round(shares, _DECIMALS)
-
-
-_TEXT = re.compile(r"scikit-learn=([\w.+-]{1,40});base64,([A-Za-z0-9+/=]*)")
-_FREE_CONTENT, _MOST_TIMES = 50 * 2**20, 10  # bytes after unpacking, and times those of the text
-_PROBES = (0.0, -1e3, 1e3)  # values of rows on which a model that was read is tried
-# Libraries in C read these without looking whether their arrays fit.
-_UNCHECKED = re.compile(r"sklearn\.svm\._classes\.\w+|sklearn\.svm\._lib\w+\.\w+")
 
 
 def estimator_text(estimator: Any) -> str:

@@ -25,6 +25,12 @@ LINE = 1.18  # height of a line of text, as a multiple of its size
 _FINE = 1200.0  # dpi at which rounding to pixels hardly changes the width of a letter
 _COARSE = 72.0  # dpi of the coarsest picture in which text must fit
 _SAFE = 1.02
+_SOLID: dict[str, Any] = {"facecolor": "white", "edgecolor": DARK, "linewidth": 0.8, "zorder": 3}
+_FLAT: dict[str, Any] = {"facecolor": "0.8", "edgecolor": "none", "linewidth": 0, "zorder": 1}
+_SHRINK = 0.95  # scale of each attempt to fit a diagram, relative to the attempt before
+_TINIEST = 0.05
+_PAGE = 9.6  # inches of the height of a page
+_READABLE = 0.6  # smallest scale of a new figure: text of 7 points becomes 4.2
 
 
 def text_size(text: str, size: float, weight: str = "normal") -> tuple[float, float]:
@@ -100,13 +106,6 @@ def _broken(item: str, width: float, size: float, weight: str) -> list[str]:
 
 
 Mark: TypeAlias = Callable[[Any, float], None]  # (axes, scale)
-
-_SOLID: dict[str, Any] = {"facecolor": "white", "edgecolor": DARK, "linewidth": 0.8, "zorder": 3}
-_FLAT: dict[str, Any] = {"facecolor": "0.8", "edgecolor": "none", "linewidth": 0, "zorder": 1}
-_SHRINK = 0.95  # scale of each attempt to fit a diagram, relative to the attempt before
-_TINIEST = 0.05
-_PAGE = 9.6  # inches of the height of a page
-_READABLE = 0.6  # smallest scale of a new figure: text of 7 points becomes 4.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)

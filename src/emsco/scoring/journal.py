@@ -35,6 +35,8 @@ _FORMAT = 3
 _FILE = "journal.sqlite"
 _FIRST_FORMAT = "problem.json"  # a file that folders of format 1 have
 _DERIVED = "thresholds"  # they follow from other settings, and are named only if these are alike
+_SECONDS = 2.0  # between two writes
+_AT_ONCE = 64  # designs to count between looks at the clock; with fewer, threads would be idle
 
 
 def stored_seed(path: str | os.PathLike[str]) -> int | None:
@@ -208,10 +210,6 @@ class EntryRules:
         levels = levels_of(designs, self.max_stages)
         same = np.array_equal(with_levels(stages_of(designs), levels), designs)
         return same and self.grid.holds(designs)
-
-
-_SECONDS = 2.0  # between two writes
-_AT_ONCE = 64  # designs to count between looks at the clock; with fewer, threads would be idle
 
 
 class Journal:

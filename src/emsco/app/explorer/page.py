@@ -36,6 +36,21 @@ _OBJECTIVES = ("coverage", "accuracy", "cost")
 _DIGITS = 10  # finer than any limit of a reader, and half as long as full precision
 _EXPECTED_DIGITS = 6  # expected figures are no more certain than their first two
 _MOST_NUMBERS = 100_000  # about 0.4 MB; pages with more have the classes of the shortlist alone
+_SCRIPTS = (
+    "words.js",
+    "certificate.js",
+    "limits.js",
+    "references.js",
+    "expected.js",
+    "totals.js",
+    "scatter.js",
+    "cascade.js",
+    "classes.js",
+    "table.js",
+    "page.js",
+)
+_SPECS = ("scatter", "spending")
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
 def front_contents(
@@ -288,23 +303,6 @@ def _certified(front: ParetoFront, certificate: Certificate) -> dict[str, Any]:
         "rows": certificate.rows.n_tested,
         "date": certificate.date,
     }
-
-
-_SCRIPTS = (
-    "words.js",
-    "certificate.js",
-    "limits.js",
-    "references.js",
-    "expected.js",
-    "totals.js",
-    "scatter.js",
-    "cascade.js",
-    "classes.js",
-    "table.js",
-    "page.js",
-)
-_SPECS = ("scatter", "spending")
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
 def front_page(front: ParetoFront, **about: Any) -> str:

@@ -13,6 +13,16 @@ from typing_extensions import TypedDict
 
 from emsco._base.text import brief, some
 
+_ID = Field(description="1 to 64 letters, digits and ._-", examples=["patient-17"])
+_BUDGET = Field(description="Highest cost of the row; by default there is no limit.")
+_PRICES = Field(description="What this row pays for features with prices by row.")
+_PRICES_OF_ROWS = Field(description="Feature → its price for all rows, or a list with one a row.")
+_SPENT = Field(description="What was paid for them, if it was not known before.")
+_VALUES = Field(
+    description="Name → value, exactly for the names in `needs`; null for a missing value.",
+    examples=[{"age": 63, "pulse": 71.5}],
+)
+
 
 class JSONAnswer(JSONResponse):
     """An answer in JSON, as Starlette writes it, by an encoder that is made once."""
@@ -42,15 +52,6 @@ class RefusalError(Exception):
         return JSONAnswer({"error": str(self), **self.facts}, self.status, self.headers)
 
 
-_ID = Field(description="1 to 64 letters, digits and ._-", examples=["patient-17"])
-_BUDGET = Field(description="Highest cost of the row; by default there is no limit.")
-_PRICES = Field(description="What this row pays for features with prices by row.")
-_PRICES_OF_ROWS = Field(description="Feature → its price for all rows, or a list with one a row.")
-_SPENT = Field(description="What was paid for them, if it was not known before.")
-_VALUES = Field(
-    description="Name → value, exactly for the names in `needs`; null for a missing value.",
-    examples=[{"age": 63, "pulse": 71.5}],
-)
 Values = dict[str, float | str | bool | None]
 
 

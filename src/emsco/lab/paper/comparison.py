@@ -60,6 +60,21 @@ _EXACT_STAGES = 4  # as many as in the paper's own proofs
 _FEWER = 5  # times fewer repeats of "excluding", which the paper does not have
 _SPREAD = ("synthetic50",)  # a search fits some 150,000 subsets: repeats are spread over splits
 _ROUNDING = 1e-9
+_ABOUT_DUELS = (
+    "Mean gains of EMSCO over splits: accuracy and coverage in points, and cost. Bold gains are "
+    "significant at 5 % in a paired t-test over splits (Nadeau and Bengio's, since splits share "
+    "rows). Holm's method corrects all tests of a contestant on a set. *Dominates* means as good "
+    "on average in all three and significantly better in one."
+)
+_ABOUT_EQUAL_COST = (
+    "Here each rival is tuned for EMSCO's budget. Among its settings that cost no more than EMSCO "
+    "on the scored rows of a split, it deploys the one with the largest coverage² + accuracy² "
+    "there. (The balanced score would also reward settings that buy next to nothing.) Gains and "
+    "tests are as above."
+)
+_OURS: dict[str, Any] = {"marker": "o", "color": STYLES[0]["color"], "markersize": 4}
+_RIVALS: dict[str, Any] = {"marker": "s", "color": STYLES[1]["color"], "markersize": 4}
+_PRINTED: dict[str, Any] = {"marker": "D", "color": "0.4", "markersize": 5, "fillstyle": "none"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -647,20 +662,6 @@ class PaperComparison:
         return markdown_table([*heads, "verdict", "splits won : lost"], lines)
 
 
-_ABOUT_DUELS = (
-    "Mean gains of EMSCO over splits: accuracy and coverage in points, and cost. Bold gains are "
-    "significant at 5 % in a paired t-test over splits (Nadeau and Bengio's, since splits share "
-    "rows). Holm's method corrects all tests of a contestant on a set. *Dominates* means as good "
-    "on average in all three and significantly better in one."
-)
-_ABOUT_EQUAL_COST = (
-    "Here each rival is tuned for EMSCO's budget. Among its settings that cost no more than EMSCO "
-    "on the scored rows of a split, it deploys the one with the largest coverage² + accuracy² "
-    "there. (The balanced score would also reward settings that buy next to nothing.) Gains and "
-    "tests are as above."
-)
-
-
 def published(name: str, contestant: Contestant) -> tuple[float, float, float] | None:
     """Accuracy, coverage and cost that the paper prints for a contestant; None if it has none."""
     if contestant.is_emsco:
@@ -702,11 +703,6 @@ def _cells(
         margin_cells = _cells(margins, None)
         cells = [f"{cell} ± {margin}" for cell, margin in zip(cells, margin_cells, strict=True)]
     return cells
-
-
-_OURS: dict[str, Any] = {"marker": "o", "color": STYLES[0]["color"], "markersize": 4}
-_RIVALS: dict[str, Any] = {"marker": "s", "color": STYLES[1]["color"], "markersize": 4}
-_PRINTED: dict[str, Any] = {"marker": "D", "color": "0.4", "markersize": 5, "fillstyle": "none"}
 
 
 def draw_paper_comparison(result: PaperComparison) -> Figure:

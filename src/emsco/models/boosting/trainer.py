@@ -22,6 +22,13 @@ _OWN_WORK = 4_000_000  # about a second
 _COPIED = 80_000  # rows in all copies together
 _MANY = 2000  # rows that bear larger trees
 _ROUNDS = 60  # or more: with fewer, a lower rate is as quick and a little better
+_NEVER = -700.0  # logit of a class without training rows
+_PATIENCE = 25  # rounds without a lower loss
+_PARTS = 5
+_ENOUGH = 400  # rows held out to choose by; parts are held out in turn until there are so many
+_FEW = 500  # rows; fewer choose once for all subsets
+_HELD = 16_000  # rows held out, in all their copies
+_TOLERATED = 1.0  # log loss in all rows held out: few rows tell rounds apart poorly
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +96,6 @@ class BoostingSize:
 def _rounds(work: int, n_rows: int, n_classes: int, most: int) -> int:
     n_outputs = n_outputs_of(n_classes)
     return int(np.clip(work // max(n_rows * n_outputs, 1), _ROUNDS, most))
-
-
-_NEVER = -700.0  # logit of a class without training rows
-_PATIENCE = 25  # rounds without a lower loss
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,12 +270,6 @@ def _started(rows: BinnedRows, baseline: FloatArray) -> Rows:
 
 
 BoostedModel: TypeAlias = tuple[TreeEnsemble, Calibrator | None]
-
-_PARTS = 5
-_ENOUGH = 400  # rows held out to choose by; parts are held out in turn until there are so many
-_FEW = 500  # rows; fewer choose once for all subsets
-_HELD = 16_000  # rows held out, in all their copies
-_TOLERATED = 1.0  # log loss in all rows held out: few rows tell rounds apart poorly
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,20 @@ from emsco._kernels.trees import (
 )
 from emsco.models.batches import n_outputs_of
 
+MOST_CUTS = 254  # of an input, so that a code fits into a byte
 _SAMPLE = 200_000  # rows whose quantiles are taken
+_MOST_IN_ALL = 2**22  # of all trees in a file
+_FREE_BYTES, _MOST_TIMES = 2**12, 8  # of unpacked arrays, and times the text that packs them
+_AT_ONCE = 32  # subsets whose sums stay in cache together
+_LARGEST = 1e100  # number in a file
+_TYPES: dict[str, type] = {
+    "n_leaves": np.uint8,
+    "leaves": np.float32,
+    "inputs": np.int16,
+    "cut_of": np.uint8,
+    "blank_left": np.bool_,
+    "n_left": np.uint8,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,21 +101,6 @@ class Bins:
         for i, cuts in enumerate(self.cuts):
             codes[i] = np.searchsorted(cuts, rows[:, i])
         return codes
-
-
-MOST_CUTS = 254  # of an input, so that a code fits into a byte
-_MOST_IN_ALL = 2**22  # of all trees in a file
-_FREE_BYTES, _MOST_TIMES = 2**12, 8  # of unpacked arrays, and times the text that packs them
-_AT_ONCE = 32  # subsets whose sums stay in cache together
-_LARGEST = 1e100  # number in a file
-_TYPES: dict[str, type] = {
-    "n_leaves": np.uint8,
-    "leaves": np.float32,
-    "inputs": np.int16,
-    "cut_of": np.uint8,
-    "blank_left": np.bool_,
-    "n_left": np.uint8,
-}
 
 
 class _Masks(NamedTuple):

@@ -34,6 +34,12 @@ from emsco.scale.cuda.library import count_bits, open_device, torch
 from emsco.scale.cuda.table import TrainTable, upload_columns
 
 _COUNT_BYTES = 2**28  # of words of designs that are counted together
+_ROWS = 2**18  # at a time with one output; fewer with more, so that blocks take as much memory
+_MODELS = 256
+_POSITIVE = float(np.finfo(np.float64).tiny)  # a logit of 0 is the first class
+_GATHER = 0x0102040810204080  # moves the lowest bits of eight bytes into the highest byte
+_SAMPLED, _SHARE = 1000, 32  # a sample has so many rows for each parameter, or one row in so many
+_WORTH_SAMPLING = 4  # times as many rows as a sample has
 
 
 class TorchBits(BitBank):
@@ -161,11 +167,6 @@ class TorchBits(BitBank):
         )
 
 
-_ROWS = 2**18  # at a time with one output; fewer with more, so that blocks take as much memory
-_MODELS = 256
-_POSITIVE = float(np.finfo(np.float64).tiny)  # a logit of 0 is the first class
-_GATHER = 0x0102040810204080  # moves the lowest bits of eight bytes into the highest byte
-
 # Likeliest class of each row and its probability, (n_models, n_rows); classes are bytes.
 Answering: TypeAlias = tuple[Any, FloatArray]
 
@@ -290,10 +291,6 @@ def _logit(confidence: float) -> float:
         return np.inf
     doubt = max(1.0 - confidence, 2.0**-54)  # a smaller one is lost by rounding
     return float(np.log(confidence / doubt))
-
-
-_SAMPLED, _SHARE = 1000, 32  # a sample has so many rows for each parameter, or one row in so many
-_WORTH_SAMPLING = 4  # times as many rows as a sample has
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,8 @@ except ImportError:
 
 torch: Any = _torch
 
+_RIDGES = (1e-10, 1e-6, 1e-2, 1e3)  # of the diagonal, where rounding has made a matrix singular
+
 
 def open_device(name: str) -> Any:
     """Return PyTorch's device of this name: "cuda", "cuda:1" and so on, or "torch", its CPU.
@@ -90,9 +92,6 @@ def wide_product(left: Any, right: Any) -> Any:
     if is_cuda(left):
         return torch.mm(left, right, out_dtype=torch.float32)
     return left.float() @ right.float()
-
-
-_RIDGES = (1e-10, 1e-6, 1e-2, 1e3)  # of the diagonal, where rounding has made a matrix singular
 
 
 def factorise(hessians: Any, penalties: Any, used: Any) -> Any:
