@@ -142,7 +142,7 @@ def parse_document(
 ) -> Fields:
     """Return the body of a document's text; messages call the document `where`."""
     try:
-        whole = parse_json(content, _distinct, parse_constant=_no_constant)
+        whole = parse_json(content, distinct_names, parse_constant=_no_constant)
         body_text = _canonical(whole.get("body") if isinstance(whole, dict) else None)
         checksum = hashlib.sha256(body_text.encode()).hexdigest()
     except (RecursionError, TypeError, ValueError) as error:
@@ -297,6 +297,14 @@ def is_number(value: Any) -> bool:
         return False
 
 
+def distinct_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of an object in JSON; a name that it has twice is an error."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("an object has the same name twice")
+    return values
+
+
 def _bounds(low: float, high: float) -> str:
     if math.isinf(low):
         return ""
@@ -306,13 +314,6 @@ def _bounds(low: float, high: float) -> str:
 def _why(error: Exception) -> str:
     """Return the operating system's reason for an error, or else its message."""
     return getattr(error, "strerror", None) or str(error)
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        raise ValueError("an object has the same name twice")
-    return values
 
 
 def _parse_whole(text: str) -> int:

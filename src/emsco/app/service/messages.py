@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationErr
 from starlette.responses import JSONResponse
 from typing_extensions import TypedDict
 
+from emsco._base.documents import distinct_names
 from emsco._base.text import brief, some
 
 _ID = Field(description="1 to 64 letters, digits and ._-", examples=["patient-17"])
@@ -274,17 +275,10 @@ def finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        raise ValueError("an object has the same name twice")
-    return values
-
-
 def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number; a missing value is null")
 
 
 # Made once: json.loads and json.dumps would make one for every request.
-_READER = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_no_constant)
+_READER = json.JSONDecoder(object_pairs_hook=distinct_names, parse_constant=_no_constant)
 _WRITER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
