@@ -288,7 +288,8 @@ def _add_gradients(data, columns, size, start, stop, lines, gradient):
     `lines` has the probabilities of each class, then scratch for each direction.
     """
     rows, targets, row_weights, basis = data
-    n, (n_classes, n_directions) = stop - start, basis.shape
+    n = stop - start
+    n_classes, n_directions = basis.shape
     residuals = lines[n_classes:]
     _along_directions(lines[:n_classes], basis, n, residuals)
     for a in range(n_directions):
@@ -320,7 +321,8 @@ def _add_hessians(data, columns, size, start, stop, lines, block, hessian):
     `lines` has the probabilities of each class, then scratch for a weight and a line per column.
     """
     rows, _, row_weights, basis = data
-    n, (n_classes, n_directions) = stop - start, basis.shape
+    n = stop - start
+    n_classes, n_directions = basis.shape
     weight, weighted = lines[n_classes], lines[n_classes + 1 :]
     for k in range(1, n_classes):
         for other in range(k):

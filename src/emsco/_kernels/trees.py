@@ -232,8 +232,9 @@ def add_trees(
     """
     n_rows, n_inputs = codes.shape[1], len(codes)
     if n_rows <= _FEW:
-        trees = trees_of, starts, inputs, cuts, left, leaves
-        _add_to_few(codes, subsets, *trees, alive, base, logits)
+        _add_to_few(
+            codes, subsets, trees_of, starts, inputs, cuts, left, leaves, alive, base, logits
+        )
         return
     values = np.empty(MOST_LEAVES + 1)
     place = np.full(n_inputs, -1)

@@ -213,7 +213,8 @@ class ColumnCode:
                 return None
             known = some(self.categories)
             return f"{self.name} is {brief(text)}; in training it was one of {known}."
-        number, (low, high) = float(value), self.range or (-math.inf, math.inf)
+        number = float(value)
+        low, high = self.range or (-math.inf, math.inf)
         lowest, highest = low - _ROUNDING * abs(low), high + _ROUNDING * abs(high)
         if lowest <= number <= highest:
             return None

@@ -319,9 +319,14 @@ class _Steps:
             return recipe.of_family(families[0]), None
         seconds = sum(map(self._trial_seconds, families))
         if self.deadline.limit is None and seconds > _SLOW:
-            what = f"finding stage models for {len(data.encoding.codes):,} columns takes "
-            way = "; with ", Parameter("time_limit"), ", families that take long are not tried."
-            _warn(EMSCOWarning(what + duration(seconds), *way))
+            _warn(
+                EMSCOWarning(
+                    f"finding stage models for {len(data.encoding.codes):,} columns takes "
+                    f"{duration(seconds)}; with ",
+                    Parameter("time_limit"),
+                    ", families that take long are not tried.",
+                )
+            )
         with self._progress("families tried") as report:
             recipe, choice = recipe.chosen(data, splits, report, families)
         self._say(f"Stage models: {choice.family}")

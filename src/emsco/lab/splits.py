@@ -223,13 +223,18 @@ class SplitBanks:
         """Choose a design by a rule, and test it."""
         check_choice("rule", rule, EVERY_RULE)
         scores, total = result.scores, self._costs.total
-        objectives = scores.coverage, scores.accuracy, scores.cost
         if rule == "balanced":
             position = int(best_balanced_first(result.designs, scores, total)[0])
         elif rule == "knee":
-            position = knee_of(*objectives)
+            position = knee_of(scores.coverage, scores.accuracy, scores.cost)
         else:
-            position = fittest_of(result.designs, *objectives, self._costs.smallest)
+            position = fittest_of(
+                result.designs,
+                scores.coverage,
+                scores.accuracy,
+                scores.cost,
+                self._costs.smallest,
+            )
         design = result.designs[position : position + 1]
         n_stages = int(design.max()) + 1
         subsets = (design[0] >= 0) & (design[0] <= np.arange(n_stages)[:, None])

@@ -93,13 +93,25 @@ class Models:
             and its probability, at the last stage that saw the row.
         """
         stage, winner = np.empty((2, len(rows)), dtype=np.int64)
-        out = stage, winner, np.empty(len(rows))
-        decide = decide_rows if self.n_outputs == 1 else decide_rows_many
-        given = rows, mean, inverse, self.columns, self.sizes, self.coefs
+        confidence = np.empty(len(rows))
         if thresholds.ndim == 1:
             thresholds = np.tile(thresholds, (len(self.sizes), 1))
-        decide(*given, thresholds, first, end, *out)
-        return out
+        decide = decide_rows if self.n_outputs == 1 else decide_rows_many
+        decide(
+            rows,
+            mean,
+            inverse,
+            self.columns,
+            self.sizes,
+            self.coefs,
+            thresholds,
+            first,
+            end,
+            stage,
+            winner,
+            confidence,
+        )
+        return stage, winner, confidence
 
     def probabilities(
         self, rows: FloatArray, mean: FloatArray, inverse: FloatArray, stage: int

@@ -212,8 +212,12 @@ class RowFigures:
         squares = (self.influence - other.influence) ** 2
         n_classes = self.by_class.shape[1]
         by_class = [np.bincount(self.truth, one, n_classes) for one in squares[3:]]
-        apart = self.figures - other.figures, self.by_class - other.by_class
-        return Comparison.from_squares(*apart, squares[:3].sum(axis=1), np.array(by_class))
+        return Comparison.from_squares(
+            figures=self.figures - other.figures,
+            by_class=self.by_class - other.by_class,
+            squares=squares[:3].sum(axis=1),
+            squares_by_class=np.array(by_class),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,8 +296,12 @@ class CodedFigures:
     def minus(self, other: CodedFigures) -> Comparison:
         """Compare with other decisions about the same rows."""
         squares = self._squares(other)
-        apart = self.figures - other.figures, self.by_class - other.by_class
-        return Comparison.from_squares(*apart, squares[:3].sum(axis=1), squares[3:])
+        return Comparison.from_squares(
+            figures=self.figures - other.figures,
+            by_class=self.by_class - other.by_class,
+            squares=squares[:3].sum(axis=1),
+            squares_by_class=squares[3:],
+        )
 
     def _squares(self, other: CodedFigures) -> FloatArray:
         """Sum of squared differences of influences, (5, n_classes)."""

@@ -294,7 +294,8 @@ def sweep_table(sweep: ThresholdSweep, rule: str, width: int = 80) -> Table:
     """
     from emsco.app.cli.terminal import plain_table
 
-    (_, n_val, n_test), lines = sweep.n_rows, sweep.lines(rule)
+    _, n_val, n_test = sweep.n_rows
+    lines = sweep.lines(rule)
     differ = len({line.n_repeats for line in lines}) > 1
     how = f"{sweep.search}, {sweep.counted_repeats('each')}"
     table = plain_table(

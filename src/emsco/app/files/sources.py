@@ -130,12 +130,12 @@ class ParquetFolder(PartedTable):
 
     def rows(self, encoding: Encoding) -> Any:
         """Return the inputs of all rows: in memory if they fit, else on disk."""
-        shape = len(self), encoding.n_inputs
-        if not fits_into_memory(shape[0] * shape[1]):
+        n_rows, n_inputs = len(self), encoding.n_inputs
+        if not fits_into_memory(n_rows * n_inputs):
             said = f"{self.folder} is larger than memory, so its rows stay on disk"
             warnings.warn(ReadingWarning(f"{said}; stages are logistic."), stacklevel=6)
-            return on_disk(self._encoded(encoding), *shape)
-        rows, first = np.empty(shape), 0
+            return on_disk(self._encoded(encoding), n_rows, n_inputs)
+        rows, first = np.empty((n_rows, n_inputs)), 0
         for block in self._encoded(encoding):
             rows[first : first + len(block)] = block
             first += len(block)

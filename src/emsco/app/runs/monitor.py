@@ -255,10 +255,13 @@ def open_monitor(
         # The order of promises does not matter.
         same = {one.promise for one in asked.promises} == {one.promise for one in known.promises}
         if not same or asked.delta != known.delta:
-            rule = f"promises must be those of {str(state)!r} ({_in_words(known)}), got "
-            ways = (Hint(Remedy.NEW_MONITOR), ".")
             raise ParameterError(
-                rule, f"{_in_words(asked)}; ", *ways, parameter="min_accuracy", value=dict(limits)
+                f"promises must be those of {str(state)!r} ({_in_words(known)}), got "
+                f"{_in_words(asked)}; ",
+                Hint(Remedy.NEW_MONITOR),
+                ".",
+                parameter="min_accuracy",
+                value=dict(limits),
             )
         return known
     signed = run.folder / CERTIFICATE
