@@ -97,7 +97,7 @@ def estimator_text(estimator: Any) -> str:
     skops = _skops()
     try:
         content = skops.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
-        if _unpacked(content) > _most(len(content)):  # a reader would take it for a bomb
+        if _unpacked(content) > _max_unpacked(len(content)):  # a reader would take it for a bomb
             content = skops.dumps(estimator, compression=zipfile.ZIP_STORED)
         skops.loads(content, trusted=skops.get_untrusted_types(data=content))
     except Exception as error:  # foreign objects may raise anything
@@ -141,10 +141,10 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
         size = _unpacked(content)
     except Exception as error:  # base64 and zipfile raise many kinds for damaged text
         raise _damaged(where, first_line(error)) from error
-    if size > _most(len(content)):
+    most = _max_unpacked(len(content))
+    if size > most:
         raise FileError(
-            f"an estimator in {where} must unpack to at most {_most(len(content)):,} bytes, got "
-            f"{size:,}."
+            f"an estimator in {where} must unpack to at most {most:,} bytes, got {size:,}."
         )
     skops = _skops()
     try:
@@ -265,8 +265,8 @@ def _unpacked(content: bytes) -> int:
         return sum(member.file_size for member in members.infolist())
 
 
-def _most(n_bytes: int) -> int:
-    """Most bytes that so many may unpack to."""
+def _max_unpacked(n_bytes: int) -> int:
+    """Upper bound on the decompressed size."""
     return _FREE_CONTENT + _MOST_TIMES * n_bytes
 
 
