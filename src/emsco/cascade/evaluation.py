@@ -402,7 +402,7 @@ class Evaluation(Objectives):
             **(delays if self.worst_delay else {}),
             "by_class": self.by_class.to_dict(),
             "intervals": self.intervals.to_dict(),
-            "promise": self.promise and self.promise.to_dict(),
+            "promise": None if self.promise is None else self.promise.to_dict(),
             **({} if self.total is None else {"total": self.total.to_dict()}),
             "by": None if self.by is None else self.by.to_dict(),
         }
@@ -410,7 +410,7 @@ class Evaluation(Objectives):
     def counts_to_dict(self) -> dict[str, Any]:
         """Return the figures and the counts that intervals follow from, for a file."""
         more = {
-            "effective": self.effective and self.effective.to_dict(),
+            "effective": None if self.effective is None else self.effective.to_dict(),
             "cost_deviation": self.cost_deviation,
         }
         return {

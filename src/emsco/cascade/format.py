@@ -245,7 +245,7 @@ def _read_costs(fields: Fields, encoding: Encoding) -> FeatureCosts:
             for fee in (fields.many_fields("fees") if fields.items("fees") else ())
         )
         prices = tuple(
-            RowPrice(one.text("feature"), one.get("column") and one.text("column"))
+            RowPrice(one.text("feature"), None if one.get("column") is None else one.text("column"))
             for one in (fields.many_fields("prices") if fields.items("prices") else ())
         )
         return FeatureCosts(
@@ -363,7 +363,7 @@ class _Weights:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         outputs = [{"intercept": one[0], "weights": one[1:]} for one in self.coefs.tolist()]
-        calibration = self.calibrator and self.calibrator.to_dict()
+        calibration = None if self.calibrator is None else self.calibrator.to_dict()
         return {"inputs": self.inputs.tolist(), "outputs": outputs, "calibration": calibration}
 
     @classmethod
@@ -490,7 +490,10 @@ class TreesPart(ModelPart):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         models = [
-            {**ensemble.to_dict(), "calibration": calibrator and calibrator.to_dict()}
+            {
+                **ensemble.to_dict(),
+                "calibration": None if calibrator is None else calibrator.to_dict(),
+            }
             for ensemble, calibrator in self.models
         ]
         return {"family": "boosting", "models": models}

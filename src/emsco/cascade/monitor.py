@@ -239,7 +239,7 @@ class MonitoredPromise:
             "log_evidence": self.log_evidence,
             "evidence": self.evidence,
             "verdict": self.verdict.value,
-            "alarm": self.alarm and asdict(self.alarm),
+            "alarm": None if self.alarm is None else asdict(self.alarm),
         }
 
     def __str__(self) -> str:

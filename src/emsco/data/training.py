@@ -56,8 +56,8 @@ class TrainingData:
     def __post_init__(self) -> None:
         """Express the weights as whole numbers of a unit."""
         whole = None if self.weights is None else whole_weights(self.weights)
-        object.__setattr__(self, "units", whole and whole.units)
-        object.__setattr__(self, "per_row", whole.per_one if whole else 1)
+        object.__setattr__(self, "units", None if whole is None else whole.units)
+        object.__setattr__(self, "per_row", 1 if whole is None else whole.per_one)
 
     @classmethod
     def from_table(

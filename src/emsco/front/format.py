@@ -48,7 +48,7 @@ def front_to_dict(front: ParetoFront, models: FrontModels) -> dict[str, Any]:
         "by_fitness": front.by_fitness,
         "references": [one.to_dict() for one in front.references],
         "seen_references": [one.to_dict() for one in front.seen_references],
-        "searched": front.searched and front.searched.to_dict(),
+        "searched": None if front.searched is None else front.searched.to_dict(),
         "everything": [
             stage for fitted in everything for stage in shared.stages_to_dicts(at_once, fitted)
         ],
@@ -56,7 +56,7 @@ def front_to_dict(front: ParetoFront, models: FrontModels) -> dict[str, Any]:
             {
                 "stages": shared.stages_to_dicts(point.design, fitted),
                 "scored": point.scores_to_dict(),
-                "seen": seen and seen.counts_to_dict(),
+                "seen": None if seen is None else seen.counts_to_dict(),
             }
             for point, fitted, seen in zip(front, models.of_points, evaluations, strict=True)
         ],

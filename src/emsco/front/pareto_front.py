@@ -143,7 +143,13 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             ParetoPoint.from_scores(named(genes), scores, i, int(n_tied[i]), per_row)
             for i, genes in enumerate(designs)
         ]
-        return cls(tuple(points), costs, min_confidence, proven, tied and NamedTies(tied, named))
+        return cls(
+            tuple(points),
+            costs,
+            min_confidence,
+            proven,
+            None if tied is None else NamedTies(tied, named),
+        )
 
     @property
     def metric(self) -> str:

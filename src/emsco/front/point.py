@@ -301,6 +301,7 @@ class ParetoPoint(Objectives):
 
     def scores_to_dict(self) -> dict[str, Any]:
         """Return all fields except the design as plain values, for a file."""
+        versus = self.versus_everything
         return {
             "coverage": self.coverage,
             "accuracy": self.accuracy,
@@ -310,11 +311,11 @@ class ParetoPoint(Objectives):
             "exits": list(self.exits),
             "correct_exits": list(self.correct_exits),
             "exit_confidence": self.exit_confidence and list(self.exit_confidence),
-            "by_class": self.by_class and self.by_class.to_lists(),
-            "versus_everything": self.versus_everything and self.versus_everything.to_lists(),
+            "by_class": None if self.by_class is None else self.by_class.to_lists(),
+            "versus_everything": None if versus is None else versus.to_lists(),
             "shortlisted": self.shortlisted,
             "is_simplified": self.is_simplified,
-            "expected": self.expected and self.expected.to_lists(),
+            "expected": None if self.expected is None else self.expected.to_lists(),
         }
 
     def figures(self) -> dict[str, Any]:
@@ -322,8 +323,8 @@ class ParetoPoint(Objectives):
         delays = ("mean_delay", "worst_delay", "stage_delays") if self.stage_delays else ()
         return {
             **self.scores_to_dict(),
-            "by_class": self.by_class and self.by_class.to_dict(),
-            "expected": self.expected and self.expected.to_dict(),
+            "by_class": None if self.by_class is None else self.by_class.to_dict(),
+            "expected": None if self.expected is None else self.expected.to_dict(),
             "is_informative": self.is_informative,
             "overconfident": list(self.overconfident),
             **{name: getattr(self, name) for name in delays},

@@ -118,7 +118,7 @@ class Reach:
 def exact_seconds(problem: Problem, space: DesignSpace) -> float:
     """Estimate the time on one core: to fit all models, and to settle designs or chains."""
     n_features = min(problem.n_features, 400)  # with more, floats overflow
-    space = replace(space, n_features=n_features, first=space.first and 0)
+    space = replace(space, n_features=n_features, first=None if space.first is None else 0)
     fitting = 2.0**n_features * (problem.seconds_per_fit or 0.0)
     n_designs = min(space.size, 10**300)
     if not problem.evaluator.grid.is_single:

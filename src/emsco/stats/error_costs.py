@@ -69,7 +69,7 @@ class Total:
         """Return plain values: the sum, its interval, the parts and their basis."""
         return {
             "value": self.value,
-            "interval": self.interval and list(self.interval),
+            "interval": None if self.interval is None else list(self.interval),
             "features": self.features,
             "errors": self.errors,
             "rejections": self.rejections,

@@ -280,7 +280,7 @@ class SeenPromise:
             "seen": self.seen,
             "interval": list(self.interval),
             "verdict": str(self.verdict),
-            "promised": self.promised and list(self.promised),
+            "promised": None if self.promised is None else list(self.promised),
         }
 
 
@@ -413,8 +413,8 @@ class SeenTotal:
         """Return plain values: seen and promised totals, and the verdict."""
         return {
             "seen": self.seen.to_dict(),
-            "promised": self.promised and self.promised.to_dict(),
-            "verdict": self.verdict and str(self.verdict),
+            "promised": None if self.promised is None else self.promised.to_dict(),
+            "verdict": None if self.verdict is None else str(self.verdict),
         }
 
     def __str__(self) -> str:

@@ -234,7 +234,7 @@ class Run:
             }
             if point.design.thresholds is not None:
                 one["thresholds"] = [*map(plain, point.design.thresholds)]
-            one |= {"scored": point.figures(), "seen": seen and seen[i].to_dict()}
+            one |= {"scored": point.figures(), "seen": None if seen is None else seen[i].to_dict()}
             if costs is not None:
                 one["total"] = point.total_with(costs).to_dict()
             figures.append(one)
