@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from unittest import mock
-from unittest.mock import patch
 
 import numpy as np
 from bakeoff import costed_rows
@@ -377,7 +376,7 @@ def main_promises() -> None:
     print(f"{'':28}{'designs':>8}{'largest':>9}{'median':>8}{'over':>8}{'under':>8}")
     for name in asked.sets.split(","):
         for words, watched in (("as it is", True), ("nothing refused", False)):
-            with patch.object(
+            with mock.patch.object(
                 ThresholdGrid, "searched_levels", ThresholdGrid.searched_levels if watched else ()
             ):
                 found, designs = figures_of_front(name, asked.split, asked.generations)

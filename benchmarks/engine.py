@@ -52,8 +52,6 @@ def in_new_process(code: str) -> list[str]:
 
 
 def fit_once() -> float:
-    from emsco import EMSCOClassifier
-
     X = np.random.default_rng(0).normal(size=(60, 5))
     started = time.perf_counter()
     EMSCOClassifier(generations=2, cv=1 / 3, random_state=0).fit(X, X[:, 0] > 0).decide(X)
@@ -83,8 +81,6 @@ def status(key: str) -> float:
 
 def fit_with_limit(memory_limit: str) -> tuple[float, int, float]:
     """Fit once; return the peak in MiB, the subsets fitted, and the seconds."""
-    from emsco import EMSCOClassifier
-
     rng = np.random.default_rng(0)
     X = rng.normal(size=(ROWS, FEATURES))
     y = X[:, :10].sum(axis=1) + rng.normal(scale=2, size=ROWS) > 0

@@ -1,24 +1,13 @@
 """Pictures of the progress of a search."""
 
 import pytest
-from support.looks import words_of
+from support.looks import HISTORY, words_of
 
 from emsco.errors import DataError
 from emsco.plotting import (
     Convergence,
     draw_convergence,
 )
-
-HISTORY = {
-    "generation": [0, 1, 2],
-    "best_coverage": [0.7, 0.8, 0.8],
-    "best_accuracy": [0.9, 0.9, 0.95],
-    "best_cost": [9, 5, 4],
-    "n_front": [3, 5, 4],
-    "n_designs": [300, 500, 900],
-    "n_subsets": [200, 300, 350],
-    "seconds": [0.1, 0.2, 0.4],
-}
 
 
 def test_progress_of_a_balanced_search_says_so():

@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 import pytest
-from support.looks import words_of
+from support.looks import HISTORY, words_of
 
 from emsco import FeatureCosts, ParameterError
 from emsco.plotting import (
@@ -23,16 +23,6 @@ LONG = (
     "Donaudampfschifffahrtsgesellschaftskapitänsmütze",
     "x" * 90,
 )
-HISTORY = {
-    "generation": [0, 1, 2],
-    "best_coverage": [0.7, 0.8, 0.8],
-    "best_accuracy": [0.9, 0.9, 0.95],
-    "best_cost": [9, 5, 4],
-    "n_front": [3, 5, 4],
-    "n_designs": [300, 500, 900],
-    "n_subsets": [200, 300, 350],
-    "seconds": [0.1, 0.2, 0.4],
-}
 
 
 def test_pictures_are_written_as_png_and_svg(front, tmp_path):

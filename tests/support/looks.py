@@ -7,6 +7,17 @@ from unittest.mock import patch
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 
+HISTORY = {
+    "generation": [0, 1, 2],
+    "best_coverage": [0.7, 0.8, 0.8],
+    "best_accuracy": [0.9, 0.9, 0.95],
+    "best_cost": [9, 5, 4],
+    "n_front": [3, 5, 4],
+    "n_designs": [300, 500, 900],
+    "n_subsets": [200, 300, 350],
+    "seconds": [0.1, 0.2, 0.4],
+}
+
 
 def words_of(figure):
     """All text as it is drawn, without blanks; fails where a letter is outside of the figure."""

@@ -52,23 +52,38 @@ __all__ = [
     "sweep_thresholds",
 ]
 
-_MODULES = (
-    "methods",
-    "splits",
-    "trials",
-    "standings",
-    "sweep",
-    "compare",
-    "compare_report",
-    "compare_figure",
-)
+_HOMES = {
+    "EMSCO": "emsco.lab.methods",
+    "FULL": "emsco.lab.compare",
+    "METHODS": "emsco.lab.methods",
+    "QUICK": "emsco.lab.compare",
+    "SPLITS": "emsco.lab.compare",
+    "TASKS": "emsco.lab.compare",
+    "TESTED": "emsco.lab.compare",
+    "ComparisonReport": "emsco.lab.compare_report",
+    "CostedRows": "emsco.lab.trials",
+    "Effort": "emsco.lab.compare",
+    "LabelledRows": "emsco.lab.trials",
+    "MethodComparison": "emsco.lab.compare",
+    "Parts": "emsco.lab.splits",
+    "Standing": "emsco.lab.standings",
+    "Task": "emsco.lab.compare",
+    "ThresholdSweep": "emsco.lab.sweep",
+    "broken_limits": "emsco.lab.compare_report",
+    "check_methods": "emsco.lab.methods",
+    "compare_methods": "emsco.lab.compare",
+    "divided": "emsco.lab.splits",
+    "draw_comparison": "emsco.lab.compare_figure",
+    "draw_sweep": "emsco.lab.sweep",
+    "label_of": "emsco.lab.methods",
+    "quick_words": "emsco.lab.compare_report",
+    "split_parts": "emsco.lab.splits",
+    "sweep_thresholds": "emsco.lab.sweep",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that data sets and rivals wait for no comparison."""
-    if name in __all__:
-        for module in _MODULES:
-            value = getattr(import_module(f"{__name__}.{module}"), name, None)
-            if value is not None:
-                return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
