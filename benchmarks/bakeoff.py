@@ -36,9 +36,9 @@ from emsco.lab import (
     TESTED,
     ComparisonReport,
     CostedRows,
-    Effort,
     LabelledRows,
     MethodComparison,
+    TuningEffort,
     datasets,
     draw_comparison,
     label_of,
@@ -303,7 +303,7 @@ class Plan:
     first: int
     splits: int
     seed: int
-    effort: Effort
+    effort: TuningEffort
 
     def jobs(self) -> list[TrialJob]:
         """All jobs, split by split."""
@@ -318,7 +318,7 @@ class Plan:
         """Results in a folder, of any split; those that cannot be read are named."""
         found = {}
         for job, fields in store.every(TrialJob):
-            effort = Effort(job.most, job.generations)
+            effort = TuningEffort(job.most, job.generations)
             if (job.seed, effort) != (self.seed, self.effort):
                 continue
             if job.data in self.sets and job.method in self.methods:

@@ -33,7 +33,7 @@ from emsco.models.engine import LogisticEngine, SplitRows
 from emsco.models.shard import SplitData
 from emsco.scale.cuda.engine import backend
 from emsco.scale.dask import MemoryTable
-from emsco.scale.remote import RemoteRows, Task
+from emsco.scale.remote import LeafTask, RemoteRows
 from emsco.scale.remote_models import RemoteEngine, RemoteSplit
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -193,7 +193,7 @@ class Counted:
         self.n_asked = self.sent = self.received = 0
         self._run = RemoteRows.run
 
-    def run(self, rows: RemoteRows, task: Task) -> Any:
+    def run(self, rows: RemoteRows, task: LeafTask) -> Any:
         """Ask, and count."""
         found = self._run(rows, task)
         self.n_asked += 1

@@ -16,7 +16,7 @@ from engine import all_subsets
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting import Workbench
 from emsco.lab.datasets import load
-from emsco.lab.splits import Parts, SplitData
+from emsco.lab.splits import EncodedParts, Parts
 from emsco.lab.sweep import THRESHOLDS, sweep_thresholds
 
 SEED = 0
@@ -32,7 +32,7 @@ def parts_of_benchmark() -> Parts:
 
 def report_parts(parts: Parts) -> None:
     """Time the fits of all subsets, and their bits at every threshold, on one core."""
-    data = SplitData.from_parts(parts).data
+    data = EncodedParts.from_parts(parts).data
     bank = Workbench.from_split(data, (parts.train, parts.val)).bank
     subsets = all_subsets(bank.n_features)
     started = process_time()

@@ -16,8 +16,8 @@ import os
 from emsco.lab import (
     ComparisonReport,
     CostedRows,
-    Effort,
     LabelledRows,
+    TuningEffort,
     compare_methods,
     draw_comparison,
 )
@@ -30,7 +30,7 @@ if "EMSCO_DATA" not in os.environ:
 data = load("pima")
 rows = CostedRows(LabelledRows(data.X[::3], data.y[::3]), data.costs)
 methods = ("emsco", "greedy_miser", "cact_lasso", "cost_ordered")
-effort = Effort(most=2, generations=5)
+effort = TuningEffort(most=2, generations=5)
 comparison = compare_methods(rows, "pima", methods, splits=1, effort=effort, n_jobs=1)
 print("\n".join(ComparisonReport(comparison).summary()))
 

@@ -12,7 +12,7 @@ import pytest
 from bakeoff import League, Plan, reports_of
 from support.comparisons import FirstColumns, made_answers, made_comparison, small_set
 
-from emsco.lab import ComparisonReport, Effort, datasets, methods, rivals
+from emsco.lab import ComparisonReport, TuningEffort, datasets, methods, rivals
 from emsco.lab.trials import Answers
 
 NOISE = (0.0, 0.004, -0.004, 0.002, -0.002, 0.001)
@@ -61,7 +61,7 @@ def test_the_tables_and_values_cover_every_set(league):
 
 
 def test_jobs_go_split_by_split():
-    plan = Plan(("heart", "pima"), ("emsco", "cstc"), 3, 2, 0, Effort(1, 1))
+    plan = Plan(("heart", "pima"), ("emsco", "cstc"), 3, 2, 0, TuningEffort(1, 1))
     order = [(job.split, job.data, job.method) for job in plan.jobs()]
     assert order == sorted(order, key=lambda one: one[0])
     assert order[:3] == [(3, "heart", "emsco"), (3, "heart", "cstc"), (3, "pima", "emsco")]
@@ -88,7 +88,7 @@ def test_fresh_rows_test_what_all_rows_of_a_draw_have_fitted():
 
 def test_a_set_without_answers_has_no_report(monkeypatch):
     monkeypatch.setattr(datasets, "load", small_set)
-    (job,) = Plan(("pima",), ("cstc",), 0, 1, 0, Effort(1, 1)).jobs()
+    (job,) = Plan(("pima",), ("cstc",), 0, 1, 0, TuningEffort(1, 1)).jobs()
     bakeoff.costed_rows.cache_clear()
     assert reports_of({job: Answers((), "no.", 0.1)}, ("pima",), ("cstc",)) == {}
     bakeoff.costed_rows.cache_clear()

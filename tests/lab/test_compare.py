@@ -29,8 +29,8 @@ from emsco.lab.compare import (
     MOST,
     TASKS,
     TESTED,
-    Effort,
     TrialJob,
+    TuningEffort,
     compare_methods,
     run_trials,
     try_job,
@@ -41,7 +41,7 @@ from emsco.lab.methods import answer_with_rival, label_of
 from emsco.lab.trials import QUESTIONS, Answers, CostedRows, LabelledRows
 from emsco.stats.tests import holm
 
-TINY = Effort(2, 2)
+TINY = TuningEffort(2, 2)
 
 
 @pytest.fixture(scope="module")

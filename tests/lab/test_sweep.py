@@ -31,7 +31,7 @@ from emsco.lab.paper.sweep import reproduce_sweep
 from emsco.lab.splits import EVERY_RULE, Choice, Parts, SplitBanks
 from emsco.lab.sweep import (
     OBJECTIVES,
-    Spread,
+    RepeatSpread,
     SweepJob,
     SweepRepeat,
     draw_sweep,
@@ -223,7 +223,7 @@ def test_a_narrow_terminal_cuts_no_figure_of_the_table(result, width):
 
 
 def test_repeats_with_the_same_design_deviate_by_0_despite_rounding():
-    same = Spread.from_objectives([Objectives(1.0, 0.86, 1.12)] * 30)
+    same = RepeatSpread.from_objectives([Objectives(1.0, 0.86, 1.12)] * 30)
     assert same.deviation == Objectives(0, 0, 0)
     assert same.cells(2) == ["86.0 ± 0.0", "100.0 ± 0.0", "1.12 ± 0.00"]
 
@@ -261,13 +261,13 @@ def test_lines_hold_means_and_deviations_over_repeats(result):
 
 @given(st.lists(st.builds(Objectives, *3 * [st.floats(0, 1)]), min_size=2, max_size=6))
 def test_a_spread_is_the_mean_and_the_deviation_of_each_objective(repeats):
-    spread = Spread.from_objectives(repeats)
+    spread = RepeatSpread.from_objectives(repeats)
     for name in OBJECTIVES:
         values = [getattr(one, name) for one in repeats]
         assert getattr(spread.mean, name) == pytest.approx(statistics.fmean(values))
         plain = pytest.approx(statistics.stdev(values), abs=1e-12)
         assert getattr(spread.deviation, name) == plain
-    assert Spread.from_objectives(repeats[:1]).deviation is None
+    assert RepeatSpread.from_objectives(repeats[:1]).deviation is None
 
 
 def test_tables_in_all_forms_hold_the_same_lines(result):

@@ -17,7 +17,7 @@ from emsco.fitting import FitSettings, fit_rows
 from emsco.models.engine import LogisticEngine, SplitRows
 from emsco.models.shard import SplitData, Sums, merged
 from emsco.scale.disk import on_disk
-from emsco.scale.remote import Keeper, Task
+from emsco.scale.remote import Keeper, LeafTask
 from emsco.scale.remote_models import RemoteEngine, RemoteSplit
 
 N_INPUTS = 4
@@ -142,7 +142,7 @@ def test_answers_that_are_combined_are_not_kept_by_leaf(small_leaves):
         found["all"] = found.get("all", 0) + answer
         order.append(leaf)
 
-    task = Task(lambda leaf: int(leaf.rows.sum()), combine=combine)
+    task = LeafTask(lambda leaf: int(leaf.rows.sum()), combine=combine)
     assert keeper.answer(task) == {"all": 1500}
     assert order == [0, 1, 2, 3, 4, 5]
 

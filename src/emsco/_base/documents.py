@@ -232,7 +232,7 @@ class Fields:
     def number(self, name: str, low: float = -math.inf, high: float = math.inf) -> float:
         """Return a finite number from `low` to `high`."""
         value = self.get(name)
-        if not is_number(value) or not low <= value <= high:
+        if not is_finite_number(value) or not low <= value <= high:
             self.refuse(name, f"a finite number{_bounds(low, high)}", value)
         return float(value)
 
@@ -246,7 +246,7 @@ class Fields:
     ) -> FloatArray:
         """Return `n` finite numbers from `low` to `high` as a read-only array."""
         values = self._typed(name, list)
-        if len(values) != n or not all(is_number(v) and low <= v <= high for v in values):
+        if len(values) != n or not all(is_finite_number(v) and low <= v <= high for v in values):
             self.refuse(name, f"{n} finite numbers{_bounds(low, high)}", values)
         return locked_copy(values, np.float64)
 
@@ -287,7 +287,7 @@ class Fields:
         return value
 
 
-def is_number(value: Any) -> bool:
+def is_finite_number(value: Any) -> bool:
     """Tell whether a value of a file is a finite number."""
     if type(value) not in (int, float):
         return False

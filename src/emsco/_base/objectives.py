@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from emsco._base.documents import Fields, is_number
+from emsco._base.documents import Fields, is_finite_number
 
 LEVEL = 0.95
 NORMAL = 1.96  # standard errors that a 95 % interval reaches to each side
@@ -155,7 +155,7 @@ class Expected:
         estimates = []
         for name in _NAMES:
             numbers = fields.items(name)
-            if len(numbers) != 3 or not all(map(is_number, numbers)):
+            if len(numbers) != 3 or not all(map(is_finite_number, numbers)):
                 fields.refuse(name, "three numbers", numbers)
             value, low, high = map(float, numbers)
             if not 0 <= low <= value <= high:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._base.checks import check_number, refused
-from emsco._base.documents import Fields, PathLike, is_number, read_document, write_document
+from emsco._base.documents import Fields, PathLike, is_finite_number, read_document, write_document
 from emsco._base.objectives import Interval
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray
@@ -345,7 +345,11 @@ class Look:
             return None
         if [len(line) for line in counts] != sizes or len(logs) != len(sizes):
             return None
-        return cls(n, tuple(map(tuple, counts)), tuple(logs)) if all(map(is_number, logs)) else None
+        return (
+            cls(n, tuple(map(tuple, counts)), tuple(logs))
+            if all(map(is_finite_number, logs))
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,7 +25,7 @@ from emsco.lab.methods import (
     label_of,
     new_rival,
 )
-from emsco.lab.splits import LARGEST_SEED, SPLITS_PER_SEED, Parts, SplitData
+from emsco.lab.splits import LARGEST_STUDY_SEED, SPLITS_PER_SEED, EncodedParts, Parts
 from emsco.lab.standings import DIGITS, SHARED, Duel, Standing, corrected_p_values, ranks_of
 from emsco.lab.trials import BUDGETS, QUESTIONS, Answers, CostedRows, Question, Seen
 from emsco.stats.tests import standard_error
@@ -37,7 +37,7 @@ _MIN_ROWS, _MIN_FITTED = 10, 5  # rows of a class: in all, or to fit on if test 
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class TuningEffort:
     """How thoroughly methods are tuned.
 
     Attributes
@@ -52,7 +52,7 @@ class Effort:
     generations: int = 150
 
 
-FULL, QUICK = Effort(), Effort(6, 30)
+FULL, QUICK = TuningEffort(), TuningEffort(6, 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class TrialJob:
     seed : int
         Seed of the splits and of every method.
     most, generations : int
-        See `Effort`.
+        See `TuningEffort`.
     """
 
     data: str
@@ -421,7 +421,7 @@ def compare_methods(
     name: str = "your data",
     methods: Sequence[str] = METHODS,
     splits: int = SPLITS,
-    effort: Effort = FULL,
+    effort: TuningEffort = FULL,
     seed: int = 0,
     error_cost: float | None = None,
     reject_cost: float | None = None,
@@ -441,7 +441,7 @@ def compare_methods(
         "emsco" and rivals; see `METHODS`.
     splits : int
         Random splits; 1 if `data` says which rows to test on.
-    effort : Effort
+    effort : TuningEffort
         How thoroughly methods are tuned.
     seed : int
     error_cost : float, optional
@@ -466,13 +466,13 @@ def compare_methods(
         if cost is not None:
             check_number(kind, cost, 0, np.inf, "[)")
     numbers = range(splits if data.test is None else 1)
-    _check_splits(data, numbers, check_whole("seed", seed, 0, LARGEST_SEED))
+    _check_splits(data, numbers, check_whole("seed", seed, 0, LARGEST_STUDY_SEED))
     # The split in the digest is that of the given test rows; others follow from the seed.
     rows, none = data.rows, np.zeros(0, dtype=np.intp)
     test = none if data.test is None else data.test
     rest = np.setdiff1d(np.arange(len(rows.y)), test)
     parts = Parts(rows.X, rows.y, data.costs, rest, none, test, rows.weights)
-    digests = SplitData.from_parts(parts, gaps="impute")
+    digests = EncodedParts.from_parts(parts, gaps="impute")
     of = {
         **digests.facts(),
         "seed": seed,

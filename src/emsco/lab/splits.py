@@ -28,7 +28,7 @@ from emsco.search.plan import SearchPlan
 from emsco.search.settings import SearchSettings
 
 SPLITS_PER_SEED = 1000  # no two splits of any seeds draw alike
-LARGEST_SEED = 2**32 // SPLITS_PER_SEED - 1  # random states have 32 bits
+LARGEST_STUDY_SEED = 2**32 // SPLITS_PER_SEED - 1  # so that the seed of a split fits 32 bits
 RULES = ("fittest", "balanced")
 EVERY_RULE = (*RULES, "knee")
 _WORDS = {"X": "rows", "y": "labels", "sample_weight": "weights"}
@@ -61,7 +61,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SplitData:
+class EncodedParts:
     """Parts of a table as arrays of numbers, which processes share without copies."""
 
     data: TrainingData
@@ -70,7 +70,7 @@ class SplitData:
     test: IntArray
 
     @classmethod
-    def from_parts(cls, parts: Parts, gaps: str = "refuse") -> SplitData:
+    def from_parts(cls, parts: Parts, gaps: str = "refuse") -> EncodedParts:
         """Check the rows and encode them as numbers; `gaps` is that of `EMSCOClassifier`."""
         data = TrainingData.from_table(parts.X, parts.y, parts.weights, parts.costs, gaps)
         return cls(data, parts.train, parts.val, parts.test)
@@ -138,13 +138,15 @@ class SplitBanks:
 
     Parameters
     ----------
-    parts : Parts or SplitData
+    parts : Parts or EncodedParts
     n_jobs : int
         Threads.
     """
 
-    def __init__(self, parts: Parts | SplitData, n_jobs: int = 1) -> None:
-        data = parts.data if isinstance(parts, SplitData) else SplitData.from_parts(parts).data
+    def __init__(self, parts: Parts | EncodedParts, n_jobs: int = 1) -> None:
+        data = (
+            parts.data if isinstance(parts, EncodedParts) else EncodedParts.from_parts(parts).data
+        )
         self._costs = data.costs
         # Models depend on training rows alone, so both banks have the same ones.
         self._scored, self._test = (

@@ -24,7 +24,7 @@ from emsco.designs.design import Design
 from emsco.designs.thresholds import check_min_confidence
 from emsco.fitting import seeds_of_fit
 from emsco.lab.jobs import Begin, Report, ResultStore, finish_jobs, opened_store
-from emsco.lab.splits import EVERY_RULE, Choice, Parts, SplitBanks, SplitData
+from emsco.lab.splits import EVERY_RULE, Choice, EncodedParts, Parts, SplitBanks
 from emsco.plotting.figures import COLOURS, add_scale, coverage_ends, new_figure
 from emsco.search.settings import SearchRequest, SearchSettings, with_paper_search
 
@@ -100,19 +100,20 @@ class SweepRepeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class RepeatSpread:
     """Mean objectives over repeats, and their standard deviation; None for a single repeat."""
 
     mean: Objectives
     deviation: Objectives | None
 
     @classmethod
-    def from_objectives(cls, repeats: Sequence[Objectives]) -> Spread:
+    def from_objectives(cls, repeats: Sequence[Objectives]) -> RepeatSpread:
         """Compute mean and deviation over one or more repeats.
 
         Examples
         --------
-        >>> Spread.from_objectives([Objectives(1.0, 0.7, 2.0), Objectives(1.0, 0.7, 4.0)]).mean.cost
+        >>> repeats = [Objectives(1.0, 0.7, 2.0), Objectives(1.0, 0.7, 4.0)]
+        >>> RepeatSpread.from_objectives(repeats).mean.cost
         3.0
         """
         figures = np.array([[one.coverage, one.accuracy, one.cost] for one in repeats])
@@ -156,15 +157,15 @@ class SweepLine:
     n_repeats : int
     n_stages : float
         Mean number of stages of the deployed designs.
-    scored, seen : Spread
+    scored, seen : RepeatSpread
     """
 
     min_confidence: float
     rule: str
     n_repeats: int
     n_stages: float
-    scored: Spread
-    seen: Spread
+    scored: RepeatSpread
+    seen: RepeatSpread
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -231,8 +232,8 @@ class ThresholdSweep:
                     rule,
                     n_repeats=len(chosen),
                     n_stages=float(np.mean([max(choice.design) + 1 for choice in chosen])),
-                    scored=Spread.from_objectives([choice.scored for choice in chosen]),
-                    seen=Spread.from_objectives([choice.seen for choice in chosen]),
+                    scored=RepeatSpread.from_objectives([choice.scored for choice in chosen]),
+                    seen=RepeatSpread.from_objectives([choice.seen for choice in chosen]),
                 )
             )
         return tuple(lines)
@@ -369,7 +370,7 @@ class _Bench:
     """
 
     digest: str
-    split: SplitData = field(compare=False)
+    split: EncodedParts = field(compare=False)
     models: FloatArray | None = field(compare=False)
 
 
@@ -432,7 +433,7 @@ def sweep_thresholds(
     rules = tuple(dict.fromkeys(check_choice("prefer", rule, EVERY_RULE) for rule in prefer))
     check_whole("runs", runs, 1)
     check_seed("seed", seed)
-    split = SplitData.from_parts(parts)
+    split = EncodedParts.from_parts(parts)
     classes = split.data.classes
     thresholds = sorted({float(check_min_confidence(one, classes)) for one in min_confidence})  # type: ignore[arg-type]
     if not thresholds:
@@ -582,7 +583,7 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
     return figure
 
 
-def _draw_mean(panel: Any, line: SweepLine, spread: Spread, colours: dict[str, Any]) -> None:
+def _draw_mean(panel: Any, line: SweepLine, spread: RepeatSpread, colours: dict[str, Any]) -> None:
     mean, deviation = spread.mean, spread.deviation
     if deviation is not None:
         panel.errorbar(

@@ -25,7 +25,7 @@ from emsco._base.workers import in_processes, one_thread
 from emsco.errors import DataError, Parameter, ParameterError
 from emsco.models.calibration import Calibrator
 from emsco.models.estimator_files import EstimatorModel
-from emsco.models.outcome_cache import OutcomeCache, Outcomes
+from emsco.models.outcome_cache import OutcomeCache, ScoredAnswers
 from emsco.models.outcome_engine import OutcomeFitter, OutcomeRows
 
 _PROBED = 1000  # rows whose probabilities identify a fitted model
@@ -283,14 +283,14 @@ class EstimatorFitter(OutcomeFitter):
             digest = fingerprint(*arrays, np.array(words))
             self.cache = OutcomeCache(cache, digest, self.n_inputs, self.n_scored, rows.n_classes)
 
-    def outcomes(self, subsets: BoolArray, report: Report | None = None) -> Outcomes:
+    def outcomes(self, subsets: BoolArray, report: Report | None = None) -> ScoredAnswers:
         """Fit each subset; return the answers of its model for the scored rows.
 
         The likeliest class is the first of equals.
         """
         shape = (len(subsets), self.n_scored)
         known = np.zeros(len(subsets), dtype=np.bool_)
-        outcomes = Outcomes(np.zeros(shape, dtype=np.uint8), np.zeros(shape))
+        outcomes = ScoredAnswers(np.zeros(shape, dtype=np.uint8), np.zeros(shape))
         if self.cache is not None:
             known, outcomes = self.cache.find(subsets)
         new = np.flatnonzero(~known)

@@ -20,7 +20,7 @@ _SECONDS = 5.0  # between two writes
 _KEPT = 4  # batches kept in memory
 
 
-class Outcomes(NamedTuple):
+class ScoredAnswers(NamedTuple):
     """Likeliest class of each scored row and its probability, both (n_subsets, n_rows)."""
 
     winner: LabelArray
@@ -76,7 +76,7 @@ class OutcomeCache:
         """Number of known subsets."""
         return len(self._where.keys() | self._new.keys())
 
-    def find(self, subsets: BoolArray) -> tuple[BoolArray, Outcomes]:
+    def find(self, subsets: BoolArray) -> tuple[BoolArray, ScoredAnswers]:
         """Whether each subset is known, and its outcomes; 0 for unknown subsets."""
         shape = (len(subsets), self._n_rows)
         known = np.zeros(len(subsets), dtype=np.bool_)
@@ -94,7 +94,7 @@ class OutcomeCache:
                     batch, place = self._where[keys[i]]
                     known[i] = True
                     winner[i], confidence[i] = self._rows(store, batch)[place]
-        return known, Outcomes(winner, confidence)
+        return known, ScoredAnswers(winner, confidence)
 
     def add(self, subset: BoolArray, winner: LabelArray, confidence: FloatArray) -> None:
         """Take the outcomes of one subset, and write new ones every few seconds."""

@@ -20,7 +20,7 @@ from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.data.elsewhere import is_dask
 from emsco.data.encoding import Encoding, PartedTable
 from emsco.errors import DataError, EMSCOError, Parameter, not_installed
-from emsco.scale.remote import Held, Keeper, LostWorker, RemoteRows, Task
+from emsco.scale.remote import Held, Keeper, LeafTask, LostWorker, RemoteRows
 
 _TRIES = 5  # to load leaves while workers come and go
 _LOOK = 2.0  # seconds between looks whether a worker is still there
@@ -222,7 +222,7 @@ class _HeldByActor:
     actor: Any
     client: Any
 
-    def ask(self, task: Task) -> Callable[[], dict[Any, Any]]:
+    def ask(self, task: LeafTask) -> Callable[[], dict[Any, Any]]:
         """Send a task to the actor."""
         try:
             waiting = self.actor.answer(task)

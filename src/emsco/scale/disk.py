@@ -12,7 +12,7 @@ import numpy as np
 
 from emsco._base.leaves import rows_of_leaf
 from emsco._base.typing import FloatArray
-from emsco.scale.remote import Held, Keeper, RemoteRows, Task
+from emsco.scale.remote import Held, Keeper, LeafTask, RemoteRows
 
 _BYTES = 40  # that a fit takes for each value: the table, a copy by standardised columns, and more
 _SHARE = 0.5  # of the machine's memory
@@ -52,6 +52,6 @@ class _HeldHere:
     leaves: tuple[int, ...]
     keeper: Keeper
 
-    def ask(self, task: Task) -> Callable[[], dict[Any, Any]]:
+    def ask(self, task: LeafTask) -> Callable[[], dict[Any, Any]]:
         """Answer when asked to."""
         return lambda: self.keeper.answer(task)

@@ -32,7 +32,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class LeafTask:
     """A function to call for each leaf.
 
     Attributes
@@ -53,10 +53,10 @@ class Task:
     each: Mapping[int, tuple[Any, ...]] | None = None
     combine: Callable[[dict[Any, Any], int, Any], None] | None = None
 
-    def of(self, leaves: Sequence[int]) -> Task:
+    def of(self, leaves: Sequence[int]) -> LeafTask:
         """Return the task of some leaves only."""
         each = None if self.each is None else {leaf: self.each[leaf] for leaf in leaves}
-        return Task(self.function, self.shared, each, self.combine)
+        return LeafTask(self.function, self.shared, each, self.combine)
 
 
 class Keeper:
@@ -67,7 +67,7 @@ class Keeper:
         self._leaves = {i: Leaf(rows, isinstance(rows, np.memmap)) for i, rows in pairs}
         self._workers, self._lock = Workers(n_threads), Lock()
 
-    def answer(self, task: Task) -> dict[Any, Any]:
+    def answer(self, task: LeafTask) -> dict[Any, Any]:
         """Return the answers by leaf, or what `combine` makes of them one by one."""
         answers: dict[Any, Any] = {}
         adding = Lock()
@@ -93,7 +93,7 @@ class Held(Protocol):
     def leaves(self) -> tuple[int, ...]:
         """Numbers of the leaves."""
 
-    def ask(self, task: Task) -> Callable[[], dict[Any, Any]]:
+    def ask(self, task: LeafTask) -> Callable[[], dict[Any, Any]]:
         """Send a task; what is returned waits for the answers, or raises `LostWorker`."""
 
 
@@ -116,10 +116,10 @@ class RemoteRows(RowsElsewhere):
         self._deal = deal
         self._held = list(deal(range(n_leaves_of(n_rows))))
         self._successors: dict[Held, list[Held]] = {}
-        self._notes: list[Task] = []
+        self._notes: list[LeafTask] = []
         self._lock = Lock()
 
-    def run(self, task: Task) -> dict[Any, Any]:
+    def run(self, task: LeafTask) -> dict[Any, Any]:
         """Ask all workers at once; return the answers of all leaves.
 
         The leaves of a lost worker are loaded again on others, which are then asked instead.
@@ -134,7 +134,7 @@ class RemoteRows(RowsElsewhere):
                 waiting += [(one, one.ask(task.of(one.leaves))) for one in others]
         return answers
 
-    def note(self, task: Task) -> dict[Any, Any]:
+    def note(self, task: LeafTask) -> dict[Any, Any]:
         """Run a task whose effect on the notes of leaves must outlive the worker."""
         with self._lock:
             self._notes.append(task)
@@ -144,7 +144,7 @@ class RemoteRows(RowsElsewhere):
         self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
     ) -> list[Any]:
         """Return ``function(rows, *shared, *each[leaf])`` of each leaf, in order."""
-        task = Task(_of_rows, (function, *shared), dict(enumerate(each)) if each else None)
+        task = LeafTask(_of_rows, (function, *shared), dict(enumerate(each)) if each else None)
         answers = self.run(task)
         return [answers[leaf] for leaf in range(self.n_leaves)]
 
@@ -202,7 +202,7 @@ class SelectedRows:
         every = range(self.rows.n_leaves)
         leaves = split_by_leaf(self.numbers, self.rows.n_leaves)
         each = {i: (rows - rows_of_leaf(i).start,) for i, rows in enumerate(leaves)}
-        parts = self.rows.run(Task(_take, each=each))
+        parts = self.rows.run(LeafTask(_take, each=each))
         fetched = np.empty(self.shape, dtype=dtype or np.float64)
         fetched[by_leaf(np.arange(len(self)), self.numbers)] = np.concatenate(
             [parts[i] for i in every]

@@ -25,7 +25,7 @@ from emsco.models.engine import Answers, LogisticEngine, SplitRows, answers_of
 from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling, Spread, squares_about
 from emsco.models.shard import Node, Request, Shard, SplitData, Sums, merged, put
-from emsco.scale.remote import Leaf, RemoteRows, Task
+from emsco.scale.remote import Leaf, LeafTask, RemoteRows
 
 _IN_FLIGHT = 2  # batches of models; while the client steps with one, workers sum up others
 _MOST_MODELS = 256  # judged by one request
@@ -60,7 +60,7 @@ class _Terms:
         request, order = Request.from_batch(batch, live)
         n_leaves = self.rows.n_leaves
         combine = partial(_add_leaf, n_leaves=n_leaves)
-        nodes = self.rows.run(Task(_terms, (self.key, request), combine=combine))
+        nodes = self.rows.run(LeafTask(_terms, (self.key, request), combine=combine))
         put(batch, order, request.n_curved, merged(nodes, n_leaves).popitem()[1])
 
 
@@ -83,7 +83,7 @@ class RemoteSplit(SplitRows):
         )
         parts = [_leaf_of(data, leaf, *numbers) for leaf, numbers in enumerate(leaves)]
         key = next(_keys)
-        rows.note(Task(_open_split, (key, scaling), {i: (one,) for i, one in enumerate(parts)}))
+        rows.note(LeafTask(_open_split, (key, scaling), {i: (one,) for i, one in enumerate(parts)}))
         shards: Any = [_Scored.open(leaf, part) for leaf, part in enumerate(parts)]
         terms: Any = _Terms(rows, key)  # it is only summed over
         n_inputs, total = rows.shape[1], data.train_weight
@@ -111,7 +111,7 @@ class RemoteEngine(LogisticEngine):
         """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
         for part in slices(len(slots), _MOST_MODELS):
             for split, models in self._models(subsets[part], numbers[part]):
-                of_leaves = split.rows.run(Task(_judged, (split.key, models, thresholds)))
+                of_leaves = split.rows.run(LeafTask(_judged, (split.key, models, thresholds)))
                 for shard in split.shards:
                     shard.bits.put(slots[part], *of_leaves[shard.leaf])
 
@@ -122,7 +122,7 @@ class RemoteEngine(LogisticEngine):
         del rows, scored  # workers have them
         every = []
         for split, models in self._models(subsets, numbers):
-            of_leaves = split.rows.run(Task(_answered, (split.key, models, self.n_classes)))
+            of_leaves = split.rows.run(LeafTask(_answered, (split.key, models, self.n_classes)))
             parts = [of_leaves[shard.leaf] for shard in split.shards]
             winner, confidence = zip(*parts, strict=True)
             every.append((np.concatenate(winner, axis=1), np.concatenate(confidence, axis=1)))
@@ -133,7 +133,7 @@ class RemoteEngine(LogisticEngine):
         coefs = self.lines(numbers)
         every = []
         for split, spread in zip(self.splits, coefs, strict=True):
-            of_leaves = split.rows.run(Task(_margins, (split.key, spread, self.n_classes)))
+            of_leaves = split.rows.run(LeafTask(_margins, (split.key, spread, self.n_classes)))
             every += [of_leaves[shard.leaf] for shard in split.shards]
         return every
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from emsco._base.documents import Fields, is_number
+from emsco._base.documents import Fields, is_finite_number
 from emsco._base.typing import FloatArray, IntArray, LabelArray, SingleArray
 from emsco._kernels.counts import code_rows, count_pairs
 
@@ -111,7 +111,7 @@ class Comparison:
 
 
 def _difference(fields: Fields, name: str, pair: Any) -> Difference:
-    if not isinstance(pair, list) or len(pair) != 2 or not all(map(is_number, pair)):
+    if not isinstance(pair, list) or len(pair) != 2 or not all(map(is_finite_number, pair)):
         fields.refuse(name, "a difference and its standard error", pair)
     if pair[1] < 0:
         fields.refuse(name, "a standard error of at least 0", pair)

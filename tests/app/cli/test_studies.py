@@ -10,7 +10,7 @@ import pytest
 from support.comparisons import small_set
 
 from emsco.errors import ParameterError
-from emsco.lab import METHODS, Effort
+from emsco.lab import METHODS, TuningEffort
 from emsco.lab import compare as study
 
 TWO = ("--method", "emsco", "--method", "cost_ordered", "--quick", "--jobs", 1)
@@ -23,7 +23,7 @@ def _quicker(monkeypatch):
         study.answer_with_emsco, population_size=20, estimator="logistic", cv=0.33, max_stages=2
     )
     monkeypatch.setattr(study, "answer_with_emsco", fast)
-    monkeypatch.setattr(study, "QUICK", Effort(2, 2))
+    monkeypatch.setattr(study, "QUICK", TuningEffort(2, 2))
 
 
 @pytest.fixture

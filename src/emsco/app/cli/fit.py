@@ -11,7 +11,7 @@ import typer
 from emsco.app.cli.endings import INTERRUPTED, interruptible, say
 from emsco.app.cli.options import (
     AsJSON,
-    Choice,
+    ChoiceOptions,
     DataFiles,
     Evolution,
     HowToRead,
@@ -240,7 +240,7 @@ class DesignRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment(Choice):
+class Deployment(ChoiceOptions):
     """Options for the design to deploy and the rows to fit it on."""
 
     PANEL: ClassVar[str] = "Design to deploy: by a rule, within limits, or by its total"

@@ -215,7 +215,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _limits(options: Choice | Promises, min_accuracy: Any) -> dict[str, Any]:
+def _limits(options: ChoiceOptions | Promises, min_accuracy: Any) -> dict[str, Any]:
     """Return the limits that were given, by parameter."""
     return _given(
         {
@@ -230,7 +230,7 @@ def _limits(options: Choice | Promises, min_accuracy: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ChoiceOptions:
     """Options for limits on the scored figures of a design, and for what errors cost."""
 
     PANEL: ClassVar[str] = "Limits, and what errors cost"
@@ -261,7 +261,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunChoice(Choice):
+class RunChoice(ChoiceOptions):
     """The same for a design of a run, whose features may have delays."""
 
     max_mean_delay: MaxMeanDelay = None

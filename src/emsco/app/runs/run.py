@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from emsco._base.checks import refused
-from emsco._base.documents import Fields, PathLike, is_number, read_document, write_document
+from emsco._base.documents import Fields, PathLike, is_finite_number, read_document, write_document
 from emsco._base.text import brief
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.app.files.reading import Reading
@@ -66,7 +66,7 @@ def read_about(path: PathLike) -> dict[str, Any]:
         fields.whole(name, least)
     fields.texts("features")
     cv = fields.get("cv")
-    if cv is not None and not isinstance(cv, str) and not is_number(cv):
+    if cv is not None and not isinstance(cv, str) and not is_finite_number(cv):
         fields.refuse("cv", "a number, text or null", cv)
     if fields.values.get("groups") is not None:
         fields.text("groups")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from emsco._base.documents import is_number
+from emsco._base.documents import is_finite_number
 from emsco._base.text import brief, first_line
 from emsco.errors import FileError, Parameter
 
@@ -73,7 +73,7 @@ class Stored(NamedTuple):
 
     def check(self) -> None:
         """Refuse a row that no service has written: SQLite keeps any type in any column."""
-        times_are = is_number(self.opened) and is_number(self.changed)
+        times_are = is_finite_number(self.opened) and is_finite_number(self.changed)
         if type(self.version) is not int or not 0 <= self.version < 2**62 or not times_are:
             raise FileError(f"a case must have a version and two times, got {brief(self[2:5])}.")
         if not isinstance(self.document, str):
@@ -137,7 +137,7 @@ class CaseStore:
         with _speaking_plainly(self.path):
             counts = dict(self._file.execute("SELECT sample, value FROM counts").fetchall())
         for name, value in counts.items():
-            if not is_number(value) or value < 0:
+            if not is_finite_number(value) or value < 0:
                 where = f"{str(self.path)!r}, where {brief(name)} is {brief(value)}"
                 raise FileError(_NAME, f" must have counts from 0 up, got {where}.")
         return counts

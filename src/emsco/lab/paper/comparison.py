@@ -30,7 +30,7 @@ from emsco.lab.methods import label_of, new_rival, setting_words, spread
 from emsco.lab.paper.published import MARGINS, SETS, SETTINGS, TABLE
 from emsco.lab.rivals import CostedClassifier, tune
 from emsco.lab.splits import (
-    LARGEST_SEED,
+    LARGEST_STUDY_SEED,
     RULES,
     SPLITS_PER_SEED,
     Parts,
@@ -205,7 +205,7 @@ def reproduce_comparison(
     Ctrl-C stops early: complete results are kept, and `complete` is False.
     """
     started = perf_counter()
-    jobs = (extent or Extent()).jobs(check_whole("seed", seed, 0, LARGEST_SEED))
+    jobs = (extent or Extent()).jobs(check_whole("seed", seed, 0, LARGEST_STUDY_SEED))
     fields, complete = finish_jobs(jobs, _do_job, ResultStore(Path(folder)), n_jobs, report)
     return PaperComparison(_read(fields), seed, perf_counter() - started, complete)
 

@@ -31,7 +31,7 @@ _CELLS = 40  # cells of the smooth surface along each axis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class DesignTally:
     """Designs counted by accepted and correct rows, with an entry for each pair that occurs.
 
     Attributes
@@ -71,7 +71,7 @@ class Tally:
         return self.correct / np.maximum(self.accepted, 1)
 
 
-def tally_of(landscape: SingleThresholdSpace, per_one: int = 1, n_jobs: int = 1) -> Tally:
+def tally_of(landscape: SingleThresholdSpace, per_one: int = 1, n_jobs: int = 1) -> DesignTally:
     """Count every design of a landscape, for plain rows and whole costs.
 
     Parameters
@@ -108,7 +108,7 @@ def tally_of(landscape: SingleThresholdSpace, per_one: int = 1, n_jobs: int = 1)
     accepted, correct = np.nonzero(designs)
     least, counts = lowest[accepted, correct], designs[accepted, correct]
     unit = per_one * n_rows
-    return Tally(
+    return DesignTally(
         n_rows,
         accepted,
         correct,
@@ -155,7 +155,7 @@ class TradeOffs:
     seed : int
     seconds : float
         Time to score the designs, without the fits.
-    tally : Tally
+    tally : DesignTally
     """
 
     name: str
@@ -163,7 +163,7 @@ class TradeOffs:
     total_cost: float
     seed: int
     seconds: float
-    tally: Tally
+    tally: DesignTally
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -272,7 +272,7 @@ def draw_trade_offs(result: TradeOffs) -> Figure:
     return figure
 
 
-def _draw_surface(figure: Any, tally: Tally, scale: Any) -> None:
+def _draw_surface(figure: Any, tally: DesignTally, scale: Any) -> None:
     from matplotlib import rc_context
 
     coverage, accuracy, cost = smooth_costs(tally)
@@ -290,7 +290,7 @@ def _draw_surface(figure: Any, tally: Tally, scale: Any) -> None:
     panel.view_init(elev=28, azim=-125)
 
 
-def smooth_costs(tally: Tally) -> tuple[FloatArray, FloatArray, FloatArray]:
+def smooth_costs(tally: DesignTally) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Smooth the lowest cost over a grid of coverage and accuracy by a moving mean of pairs.
 
     NaN where no design is near.
