@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from emsco import EMSCOClassifier
-from emsco.app.files.tables import read_chunks
+from emsco.app.files.table_files import read_chunks
 from emsco.app.runs.decide import decide_file
 from emsco.cascade import Cascade
 

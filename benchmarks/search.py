@@ -36,7 +36,7 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.chains import find_front
-from emsco.search.exact.front import ExactFront
+from emsco.search.exact.proof import ExactFront
 from emsco.search.exact.spaces import SingleThresholdSpace, ThresholdSpace, totals
 from emsco.search.exact.walk import walk_front
 from emsco.search.loop import run_search

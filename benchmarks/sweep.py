@@ -16,7 +16,7 @@ from engine import all_subsets
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting import Workbench
 from emsco.lab.datasets import load
-from emsco.lab.splits import EncodedParts, Parts
+from emsco.lab.parts import EncodedParts, Parts
 from emsco.lab.sweep import THRESHOLDS, sweep_thresholds
 
 SEED = 0

@@ -28,7 +28,7 @@ from emsco.costs import FeatureCosts
 from emsco.errors import FileError, ParameterError
 from emsco.lab import sweep as sweep_module
 from emsco.lab.paper.sweep import reproduce_sweep
-from emsco.lab.splits import EVERY_RULE, Choice, Parts, SplitBanks
+from emsco.lab.parts import EVERY_RULE, Choice, Parts, SplitBanks
 from emsco.lab.sweep import (
     OBJECTIVES,
     RepeatSpread,

@@ -45,7 +45,7 @@ from emsco.front.rules import RULES
 from emsco.lab import ComparisonReport, MethodComparison, ThresholdSweep
 from emsco.lab.compare import TrialJob
 from emsco.lab.jobs import ResultStore
-from emsco.lab.splits import EVERY_RULE, Choice
+from emsco.lab.parts import EVERY_RULE, Choice
 from emsco.lab.sweep import SweepRepeat
 from emsco.lab.trials import ANYTHING, QUESTIONS, Answers, Offer, Seen
 from emsco.search.settings import SearchSettings

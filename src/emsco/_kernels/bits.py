@@ -1,4 +1,4 @@
-"""Bit tricks that NumPy has and Numba lacks; `lowering` has their compiled code."""
+"""Bit tricks that NumPy has and Numba lacks; `intrinsics` has their compiled code."""
 
 from __future__ import annotations
 

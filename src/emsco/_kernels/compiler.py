@@ -72,7 +72,7 @@ def prepare_numba() -> None:
     from numba import typeof
     from numba.extending import typeof_impl
 
-    from emsco._kernels import lowering
+    from emsco._kernels import intrinsics
 
-    lowering.register()
+    intrinsics.register()
     typeof_impl.register(Kernel)(lambda called, _context: typeof(called.compiled))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from emsco.lab.compare_figure import draw_comparison
     from emsco.lab.compare_report import ComparisonReport, broken_limits, quick_words
     from emsco.lab.methods import EMSCO, METHODS, check_methods, label_of
-    from emsco.lab.splits import Parts, divided, split_parts
+    from emsco.lab.parts import Parts, divided, split_parts
     from emsco.lab.standings import Standing
     from emsco.lab.sweep import ThresholdSweep, draw_sweep, sweep_thresholds
     from emsco.lab.trials import CostedRows, LabelledRows
@@ -65,19 +65,19 @@ _HOMES = {
     "TuningEffort": "emsco.lab.compare",
     "LabelledRows": "emsco.lab.trials",
     "MethodComparison": "emsco.lab.compare",
-    "Parts": "emsco.lab.splits",
+    "Parts": "emsco.lab.parts",
     "Standing": "emsco.lab.standings",
     "Task": "emsco.lab.compare",
     "ThresholdSweep": "emsco.lab.sweep",
     "broken_limits": "emsco.lab.compare_report",
     "check_methods": "emsco.lab.methods",
     "compare_methods": "emsco.lab.compare",
-    "divided": "emsco.lab.splits",
+    "divided": "emsco.lab.parts",
     "draw_comparison": "emsco.lab.compare_figure",
     "draw_sweep": "emsco.lab.sweep",
     "label_of": "emsco.lab.methods",
     "quick_words": "emsco.lab.compare_report",
-    "split_parts": "emsco.lab.splits",
+    "split_parts": "emsco.lab.parts",
     "sweep_thresholds": "emsco.lab.sweep",
 }
 

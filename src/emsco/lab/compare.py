@@ -25,7 +25,7 @@ from emsco.lab.methods import (
     label_of,
     new_rival,
 )
-from emsco.lab.splits import LARGEST_STUDY_SEED, SPLITS_PER_SEED, EncodedParts, Parts
+from emsco.lab.parts import LARGEST_STUDY_SEED, SPLITS_PER_SEED, EncodedParts, Parts
 from emsco.lab.standings import DIGITS, SHARED, Duel, Standing, corrected_p_values, ranks_of
 from emsco.lab.trials import BUDGETS, QUESTIONS, Answers, CostedRows, Question, Seen
 from emsco.stats.tests import standard_error

@@ -24,7 +24,7 @@ from emsco.designs.design import Design
 from emsco.designs.thresholds import check_min_confidence
 from emsco.fitting import seeds_of_fit
 from emsco.lab.jobs import Begin, Report, ResultStore, finish_jobs, opened_store
-from emsco.lab.splits import EVERY_RULE, Choice, EncodedParts, Parts, SplitBanks
+from emsco.lab.parts import EVERY_RULE, Choice, EncodedParts, Parts, SplitBanks
 from emsco.plotting.figures import COLOURS, add_scale, coverage_ends, new_figure
 from emsco.search.settings import SearchRequest, SearchSettings, with_paper_search
 

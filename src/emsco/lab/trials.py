@@ -12,7 +12,7 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives, objectives_from_dict
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
-from emsco.lab.splits import divided, split_seed
+from emsco.lab.parts import divided, split_seed
 from emsco.stats.error_costs import ErrorCosts
 
 TEST_SHARE = 1 / 4

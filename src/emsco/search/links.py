@@ -29,7 +29,7 @@ from emsco.scoring.scores import Scores
 from emsco.search.allowances import allowances, shift_of, slack_of
 from emsco.search.evolution import MOST_FEATURES, EvolutionSearch
 from emsco.search.exact.chains import find_front
-from emsco.search.exact.front import first_of_vectors
+from emsco.search.exact.proof import first_of_vectors
 from emsco.search.exact.spaces import SingleThresholdSpace
 from emsco.search.loop import SearchResult, run_search
 from emsco.search.problem import Problem

@@ -17,7 +17,7 @@ from emsco.errors import InterruptedWarning, Parameter
 from emsco.scoring.pareto import best_balanced_first
 from emsco.scoring.scores import Scores
 from emsco.search.exact import chains, walk
-from emsco.search.exact.front import ExactFront, ExactProgress, ExactTies, TimeLimitError
+from emsco.search.exact.proof import ExactFront, ExactProgress, ExactTies, TimeLimitError
 from emsco.search.exact.spaces import SingleThresholdSpace, ThresholdSpace
 from emsco.search.links import evolve, start_evolution
 from emsco.search.loop import SearchRecord, SearchResult, Stop, StopReason, run_search

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any, Self
 
 from emsco._base.progress import QUIET, new_bar
-from emsco.search.exact.front import ExactProgress
+from emsco.search.exact.proof import ExactProgress
 from emsco.search.loop import SearchRecord
 
 _STEPS = {

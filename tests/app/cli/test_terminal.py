@@ -21,7 +21,7 @@ from emsco.app.cli.terminal import (
     reference_table,
 )
 from emsco.app.runs.decide import DecisionCounts
-from emsco.search.exact.front import ExactProgress
+from emsco.search.exact.proof import ExactProgress
 from emsco.search.progress import SearchProgress
 from emsco.stats.by_class import ByClass
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from emsco.app.files.csv import CsvFile
 from emsco.app.files.reading import Reading
 from emsco.app.files.sources import FitFiles
-from emsco.app.files.tables import column_names, read_chunks, read_labelled, settled_reading
+from emsco.app.files.table_files import column_names, read_chunks, read_labelled, settled_reading
 from emsco.data.dates import date_order
 from emsco.errors import DataError, ParameterError, ReadingWarning
 

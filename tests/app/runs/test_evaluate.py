@@ -21,7 +21,7 @@ from emsco._base.text import percent_with
 from emsco.app import cli
 from emsco.app.files import parquet
 from emsco.app.files.sources import FitFiles
-from emsco.app.files.tables import write_table
+from emsco.app.files.table_files import write_table
 from emsco.app.runs.evaluate import evaluate_run
 from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run

@@ -28,7 +28,7 @@ from emsco.lab.paper.comparison import (
     tune_rival,
 )
 from emsco.lab.paper.published import MARGINS, SETS, SETTINGS, TABLE
-from emsco.lab.splits import SplitBanks, split_parts
+from emsco.lab.parts import SplitBanks, split_parts
 from emsco.lab.trials import Answers
 from emsco.plotting import save_figure
 from emsco.search.settings import SearchSettings

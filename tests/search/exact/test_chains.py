@@ -24,7 +24,7 @@ from emsco.designs.space import count_designs
 from emsco.errors import MemoryLimitError
 from emsco.search.exact import chains
 from emsco.search.exact.chains import find_front, tied_designs
-from emsco.search.exact.front import ExactTies, TimeLimitError
+from emsco.search.exact.proof import ExactTies, TimeLimitError
 
 COSTS = {"free and expensive": FREE_AND_EXPENSIVE, "alike": ALIKE, "broken": BROKEN}
 

@@ -18,7 +18,7 @@ from emsco.scoring.scores import CostLimits
 from emsco.search.allowances import shift_of
 from emsco.search.exact import walk
 from emsco.search.exact.chains import find_front
-from emsco.search.exact.front import ExactTies, TimeLimitError
+from emsco.search.exact.proof import ExactTies, TimeLimitError
 from emsco.search.exact.spaces import SingleThresholdSpace, ThresholdSpace
 from emsco.search.exact.walk import tied_designs, walk_front
 

@@ -20,7 +20,7 @@ from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray, Kind
 from emsco.app.files.parquet import ParquetFile
 from emsco.app.files.reading import AS_FOUND, Reading
-from emsco.app.files.tables import by_line, joined, open_table, read_labelled, settled_reading
+from emsco.app.files.table_files import by_line, joined, open_table, read_labelled, settled_reading
 from emsco.costs import FeatureCosts
 from emsco.costs.prices import prices_of_rows
 from emsco.data.encoding import Encoding, PartedTable

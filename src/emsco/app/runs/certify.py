@@ -9,7 +9,7 @@ from emsco._base.documents import Fields, PathLike, read_document, write_documen
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray
 from emsco.app.files.reading import Reading
-from emsco.app.files.tables import by_line, read_ids
+from emsco.app.files.table_files import by_line, read_ids
 from emsco.app.runs.run import CERTIFICATE, SPENT, Run
 from emsco.cascade import Cascade
 from emsco.data.row_prints import RowPrints

@@ -12,7 +12,7 @@ from emsco._base.checks import refused
 from emsco._base.documents import PathLike
 from emsco._base.typing import FloatArray, IntArray
 from emsco.app.files.reading import AS_FOUND, Reading
-from emsco.app.files.tables import by_line, read_chunks, write_table
+from emsco.app.files.table_files import by_line, read_chunks, write_table
 from emsco.cascade import Cascade
 from emsco.errors import Parameter
 

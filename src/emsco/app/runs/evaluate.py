@@ -11,7 +11,7 @@ from emsco._base.checks import refused
 from emsco._base.documents import PathLike
 from emsco._base.text import some, what_was_meant
 from emsco.app.files.reading import Reading
-from emsco.app.files.tables import by_line, column_names, file_kind, read_chunks
+from emsco.app.files.table_files import by_line, column_names, file_kind, read_chunks
 from emsco.app.runs.run import Run
 from emsco.cascade import Cascade, Evaluation
 from emsco.cascade.tally import Tally

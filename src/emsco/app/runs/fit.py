@@ -19,7 +19,7 @@ from emsco._base.documents import UNFINISHED, PathLike, write_document
 from emsco._base.progress import JobProgress
 from emsco._base.typing import AnyArray
 from emsco.app.files.sources import FitFiles, RowsOfFiles
-from emsco.app.files.tables import by_line, read_ids, write_table
+from emsco.app.files.table_files import by_line, read_ids, write_table
 from emsco.app.runs.run import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN, Run
 from emsco.data.labels import of_labels
 from emsco.data.splits import check_simple_cv

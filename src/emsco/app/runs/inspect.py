@@ -21,7 +21,7 @@ from emsco._base.text import counted, listed, shorten, some
 from emsco.app.files.csv import NUMBER, CsvFile, date_remedy
 from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.app.files.sources import FitFiles
-from emsco.app.files.tables import check_columns_there, column_names, open_table
+from emsco.app.files.table_files import check_columns_there, column_names, open_table
 from emsco.costs import FeatureCosts
 from emsco.data.columns import MOST_CATEGORIES
 from emsco.data.dates import are_dates, date_order, days_of

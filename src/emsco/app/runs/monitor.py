@@ -21,7 +21,7 @@ from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco._base.workers import slices
 from emsco.app.files.csv import CsvFile
 from emsco.app.files.reading import AS_FOUND, Reading
-from emsco.app.files.tables import Chunk, by_line, column_names, read_chunks
+from emsco.app.files.table_files import Chunk, by_line, column_names, read_chunks
 from emsco.app.runs.run import CERTIFICATE, Run
 from emsco.cascade import Cascade
 from emsco.cascade.monitor import LookCounts, Monitor, Source

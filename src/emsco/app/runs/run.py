@@ -165,7 +165,7 @@ class Run:
     @property
     def convergence(self) -> Convergence:
         """Progress of the search, generation by generation."""
-        from emsco.app.files.tables import read_chunks
+        from emsco.app.files.table_files import read_chunks
 
         path, names = self.folder / HISTORY, Convergence.columns()
         chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]

@@ -12,7 +12,7 @@ import numpy as np
 from emsco._base.checks import check_seed, refused
 from emsco._base.typing import AnyArray, IntArray
 from emsco.app.files.sources import FitFiles
-from emsco.app.files.tables import joined
+from emsco.app.files.table_files import joined
 from emsco.costs import FeatureCosts
 from emsco.data.issues import DataIssueKind, data_issues_of, warnings_of
 from emsco.data.training import TrainingData

@@ -28,8 +28,7 @@ from emsco.lab.datasets import Dataset, load, threshold_of
 from emsco.lab.jobs import Report, ResultStore, finish_jobs
 from emsco.lab.methods import label_of, new_rival, setting_words, spread
 from emsco.lab.paper.published import MARGINS, SETS, SETTINGS, TABLE
-from emsco.lab.rivals import CostedClassifier, tune
-from emsco.lab.splits import (
+from emsco.lab.parts import (
     LARGEST_STUDY_SEED,
     RULES,
     SPLITS_PER_SEED,
@@ -38,6 +37,7 @@ from emsco.lab.splits import (
     split_parts,
     split_seed,
 )
+from emsco.lab.rivals import CostedClassifier, tune
 from emsco.lab.standings import Duel, Standing, duels
 from emsco.lab.trials import ANYTHING, Answers, Offer, Seen
 from emsco.plotting.figures import STYLES, name_marks, new_figure, soften

@@ -10,7 +10,7 @@ from emsco._base.documents import PathLike
 from emsco.lab.datasets import load
 from emsco.lab.jobs import Report
 from emsco.lab.paper.published import SETS, SETTINGS
-from emsco.lab.splits import split_parts
+from emsco.lab.parts import split_parts
 from emsco.lab.sweep import ThresholdSweep, sweep_thresholds
 
 

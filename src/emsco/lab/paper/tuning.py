@@ -19,7 +19,7 @@ from emsco.designs.space import default_max_stages
 from emsco.lab.datasets import Dataset, load, threshold_of
 from emsco.lab.jobs import Report, ResultStore, finish_jobs
 from emsco.lab.paper.published import SETS, SETTINGS
-from emsco.lab.splits import RULES, SplitBanks, split_parts
+from emsco.lab.parts import RULES, SplitBanks, split_parts
 from emsco.plotting.figures import line_look, new_figure
 from emsco.search.settings import SearchSettings
 

@@ -20,7 +20,7 @@ from emsco.designs.chromosomes import NEVER
 from emsco.errors import MemoryLimitError
 from emsco.scoring.scores import Scores
 from emsco.search.allowances import allowances, allowances_of_point, shift_of
-from emsco.search.exact.front import (
+from emsco.search.exact.proof import (
     ExactFront,
     ExactProgress,
     ExactReport,

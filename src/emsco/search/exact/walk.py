@@ -13,7 +13,7 @@ from emsco._base.workers import Workers
 from emsco._kernels.walk import Finds, Path, WalkRules, walk
 from emsco.scoring.scores import Scores
 from emsco.search.allowances import allowances, allowances_of_point, shift_of
-from emsco.search.exact.front import (
+from emsco.search.exact.proof import (
     ExactFront,
     ExactProgress,
     ExactReport,

@@ -16,7 +16,7 @@ import pytest
 
 from emsco.app.files import csv as csv_files
 from emsco.app.files import parquet
-from emsco.app.files.tables import column_names, read_chunks, read_labelled, write_table
+from emsco.app.files.table_files import column_names, read_chunks, read_labelled, write_table
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.data.rows import table_rows
