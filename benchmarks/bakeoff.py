@@ -308,7 +308,9 @@ class Plan:
     def jobs(self) -> list[TrialJob]:
         """All jobs, split by split."""
         return [
-            TrialJob(name, split, method, self.seed, self.effort.most, self.effort.generations)
+            TrialJob(
+                name, split, method, self.seed, self.effort.max_settings, self.effort.generations
+            )
             for split in range(self.first, self.first + self.splits)
             for name in self.sets
             for method in self.methods

@@ -30,7 +30,7 @@ if "EMSCO_DATA" not in os.environ:
 data = load("pima")
 rows = CostedRows(LabelledRows(data.X[::3], data.y[::3]), data.costs)
 methods = ("emsco", "greedy_miser", "cact_lasso", "cost_ordered")
-effort = TuningEffort(most=2, generations=5)
+effort = TuningEffort(max_settings=2, generations=5)
 comparison = compare_methods(rows, "pima", methods, splits=1, effort=effort, n_jobs=1)
 print("\n".join(ComparisonReport(comparison).summary()))
 

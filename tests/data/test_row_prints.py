@@ -76,7 +76,7 @@ def test_rows_that_come_some_at_a_time_are_judged_together():
 
 def test_of_many_rows_a_sample_is_kept_that_still_finds_some():
     seen = rows_of(1000)
-    prints = RowPrints.from_rows(seen, most=100)
+    prints = RowPrints.from_rows(seen, max_prints=100)
     assert len(prints.known) == 100
     assert 10 < prints.seen_again(seen[:300]).size < 60
     assert prints.seen_again(rows_of(300, seed=1)).size == 0

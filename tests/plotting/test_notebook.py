@@ -146,8 +146,8 @@ def test_an_evaluation_and_a_flow_show_the_same_rows():
 
 
 def test_names_that_find_no_room_are_counted():
-    assert listed(["age"], most=1) == "age"
-    assert listed(["age", *"bcd"], most=1) == "age and 3 more"
+    assert listed(["age"], max_names=1) == "age"
+    assert listed(["age", *"bcd"], max_names=1) == "age and 3 more"
 
 
 def test_text_is_what_it_was_and_all_there_is_where_diagrams_are_off(fitted):

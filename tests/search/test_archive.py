@@ -247,7 +247,7 @@ def designs_for(scores):
 
 def test_few_vectors_are_all_kept():
     scores = random_front(60, n_tied=2)
-    assert thin(scores, TOTAL, most=60).tolist() == list(range(120))
+    assert thin(scores, TOTAL, max_vectors=60).tolist() == list(range(120))
 
 
 @pytest.mark.parametrize("most", [5, 20, 59])
@@ -263,7 +263,7 @@ def test_many_vectors_become_few_and_the_best_of_each_objective_stays(seed, most
 @pytest.mark.parametrize("seed", range(3))
 def test_ties_of_a_kept_vector_are_kept_and_those_of_a_dropped_one_are_not(seed):
     scores = random_front(60, seed, n_tied=3)
-    kept = thin(scores, TOTAL, most=20)
+    kept = thin(scores, TOTAL, max_vectors=20)
     group = tie_groups(scores)
     chosen = set(group[kept].tolist())
     assert kept.tolist() == [i for i in range(180) if group[i] in chosen]

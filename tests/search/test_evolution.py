@@ -449,8 +449,8 @@ def test_subsets_are_counted_once_whatever_their_levels():
 
 
 def test_three_of_five_subsets_are_proposed_at_most():
-    assert nearby().most == round(0.6 * 31)
-    assert nearby(first=1).most == round(0.6 * 16)
+    assert nearby().max_subsets == round(0.6 * 31)
+    assert nearby(first=1).max_subsets == round(0.6 * 16)
 
 
 GRID = grid_of()

@@ -369,12 +369,12 @@ def test_with_all_models_fitted_features_move_between_stages(leveled):
 
 def test_there_are_never_more_than_asked_for(leveled):
     genes = random_genes(leveled.grid, 400)
-    assert len(runners_up(_front(leveled, genes), genes, leveled, EXCLUDING, most=7)) <= 7
+    assert len(runners_up(_front(leveled, genes), genes, leveled, EXCLUDING, max_kept=7)) <= 7
 
 
 def test_the_order_in_which_designs_were_scored_does_not_matter(leveled):
     genes = random_genes(leveled.grid, 400)
     front = _front(leveled, genes)
-    one = runners_up(front, genes, leveled, EXCLUDING, most=20)
-    other = runners_up(front, genes[::-1], leveled, EXCLUDING, most=20)
+    one = runners_up(front, genes, leveled, EXCLUDING, max_kept=20)
+    other = runners_up(front, genes[::-1], leveled, EXCLUDING, max_kept=20)
     assert np.array_equal(one, other)

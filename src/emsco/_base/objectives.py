@@ -160,8 +160,8 @@ class Expected:
             value, low, high = map(float, numbers)
             if not 0 <= low <= value <= high:
                 fields.refuse(name, "a value between its limits", numbers)
-            if high > (most := _LARGEST if name == "cost" else 1):
-                fields.refuse(name, f"at most {most:g}", numbers)
+            if high > (limit := _LARGEST if name == "cost" else 1):
+                fields.refuse(name, f"at most {limit:g}", numbers)
             estimates.append(Estimate(value, low, high))
         return cls(*estimates)
 

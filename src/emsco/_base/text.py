@@ -87,27 +87,27 @@ def whole(number: float) -> str:
     return f"{number:,.0f}" if number >= 1 or number == 0 else f"{number:.1g}"
 
 
-def listed(names: Sequence[str], most: int) -> str:
-    """Return the first `most` names, and how many more there are.
+def listed(names: Sequence[str], max_names: int) -> str:
+    """Return the first `max_names` names, and how many more there are.
 
     Examples
     --------
-    >>> listed(["age", "pulse", "scan"], most=2)
+    >>> listed(["age", "pulse", "scan"], max_names=2)
     'age, pulse and 1 more'
     """
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+    shown = ", ".join(names[:max_names])
+    return shown if len(names) <= max_names else f"{shown} and {len(names) - max_names:,} more"
 
 
-def some(names: Sequence[object], most: int = 5) -> str:
-    """Return the repr of the first `most` values, and how many more there are.
+def some(names: Sequence[object], max_names: int = 5) -> str:
+    """Return the repr of the first `max_names` values, and how many more there are.
 
     Examples
     --------
-    >>> some(["a", "b", "c"], most=2)
+    >>> some(["a", "b", "c"], max_names=2)
     "'a', 'b' and 1 more"
     """
-    return listed([repr(name) for name in names], most)
+    return listed([repr(name) for name in names], max_names)
 
 
 def what_was_meant(name: str, known: Sequence[object]) -> str:

@@ -35,12 +35,14 @@ def by_parts(n_rows: int, job: Callable[[slice], T]) -> list[T]:
     return in_threads(job, [slice(*edge) for edge in pairwise(edges)])
 
 
-def in_threads(job: Callable[[S], T], tasks: Sequence[S], most: int = _MOST_THREADS) -> list[T]:
-    """Call `job` on each task, in at most `most` threads, and return its results in order.
+def in_threads(
+    job: Callable[[S], T], tasks: Sequence[S], max_threads: int = _MOST_THREADS
+) -> list[T]:
+    """Call `job` on each task, in at most `max_threads` threads, and return its results in order.
 
     0 or 1 start none.
     """
-    n_threads = min(_n_cores(), len(tasks), most)
+    n_threads = min(_n_cores(), len(tasks), max_threads)
     if n_threads <= 1:
         return [job(task) for task in tasks]
     with ThreadPoolExecutor(n_threads) as threads:

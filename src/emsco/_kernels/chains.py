@@ -153,7 +153,7 @@ def _may_go_on(rules, arrays, known, subset, rows, n_open, accepted, wrong, spen
     taken for accepted, each at the least that its own level costs; all others pay this level's.
     """
     n_left = rules.n_rows - accepted
-    least = arrays.next_cost[subset]
+    cheapest_next = arrays.next_cost[subset]
     n_within, paid, level_cost = 0, 0.0, 0.0
     for level in range(len(arrays.rises) + 1):
         n_expensive = np.uint64(0)
@@ -162,7 +162,7 @@ def _may_go_on(rules, arrays, known, subset, rows, n_open, accepted, wrong, spen
                 n_expensive += arrays.weights[w] * popcount(
                     rows[w] & arrays.expensive[subset, level, w]
                 )
-        each = max(least, level_cost)
+        each = max(cheapest_next, level_cost)
         n_more = n_open - np.int64(n_expensive) - n_within
         n_within += n_more
         paid += n_more * each
@@ -450,12 +450,12 @@ def _extend_into(rules, arrays, known, labels, spans, target, begun, room):
                 known, accepted + np.int64(n_open), wrong + np.int64(n_doomed), rules.shift
             )
             # At least, rows that no larger subset accepts pay for all that is left.
-            least = spent + (rules.n_rows - accepted - np.int64(n_open)) * rest
-            alive = allowed >= least * (1.0 - rules.slack)
+            min_spent = spent + (rules.n_rows - accepted - np.int64(n_open)) * rest
+            alive = allowed >= min_spent * (1.0 - rules.slack)
             if tail:
                 if alive:  # rows that are accepted later pay something first
-                    least += _later_cost(arrays, target, rows)
-                    alive = allowed >= least * (1.0 - rules.slack)
+                    min_spent += _later_cost(arrays, target, rows)
+                    alive = allowed >= min_spent * (1.0 - rules.slack)
             elif alive and not _may_go_on(
                 rules, arrays, known, target, rows, np.int64(n_open), accepted, wrong, spent
             ):

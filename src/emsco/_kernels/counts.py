@@ -280,7 +280,7 @@ def tally_designs(
     errs: WordArray,
     cost: IntArray,
     firsts: IntArray,
-    most: int,
+    max_subsets: int,
     rows: WordArray,
     counts: IntArray,
     designs: IntArray,
@@ -289,19 +289,19 @@ def tally_designs(
 ) -> None:
     """Count designs whose chain of subsets before the full set begins with one of `firsts`.
 
-    Chains have at most `most` subsets, and the full set comes after each. `rows[d]` and
+    Chains have at most `max_subsets` subsets, and the full set comes after each. `rows[d]` and
     `counts[d]` are what is undecided, and the counts, after d subsets: `rows[0]` is every row, and
     `counts[0]` says how many there are. Tables are by accepted and correct rows.
     """
     full = len(accepts) - 1
-    chain = np.zeros(most + 1, dtype=np.int64)
-    more = np.zeros(most + 1, dtype=np.int64)  # what the subset after this one adds to it
+    chain = np.zeros(max_subsets + 1, dtype=np.int64)
+    more = np.zeros(max_subsets + 1, dtype=np.int64)  # what the subset after this one adds to it
     for first in firsts:
         depth, subset = 0, first
         while True:
             paid, here = cost[chain[depth]], counts[depth]
             _end(accepts, errs, cost, paid, subset, rows[depth], here, designs, lowest, total)
-            if depth + 1 < most:
+            if depth + 1 < max_subsets:
                 after = counts[depth + 1]
                 _enter(accepts, errs, cost, paid, subset, rows[depth], here, rows[depth + 1], after)
                 depth += 1

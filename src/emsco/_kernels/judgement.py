@@ -372,11 +372,11 @@ def guess_margins(
     place: IntArray,
     subsets: IntArray,
     n_features: int,
-    most: int,
+    max_squares: int,
     guessed: SingleArray,
     squares: IntArray,
 ) -> None:
-    """Mean of m(i) + m(j) - m(i, j) over at most `most` squares of neighbours of each subset.
+    """Mean of m(i) + m(j) - m(i, j) over up to `max_squares` squares of neighbours of a subset.
 
     `place` has the line of `margins` of each subset, -1 if it has none. `squares` counts.
     """
@@ -385,11 +385,11 @@ def guess_margins(
         subset = subsets[k]
         for i in range(n_features):
             one = place[subset ^ (1 << i)]
-            if one < 0 or squares[k] == most:
+            if one < 0 or squares[k] == max_squares:
                 continue
             for j in range(i):
                 other, both = place[subset ^ (1 << j)], place[subset ^ (1 << i) ^ (1 << j)]
-                if other < 0 or both < 0 or squares[k] == most:
+                if other < 0 or both < 0 or squares[k] == max_squares:
                     continue
                 squares[k] += 1
                 for r in range(n_rows):

@@ -276,9 +276,9 @@ def link_subsets(
                         rows[n_labels, w] = here
                         n_open += weights[w] * popcount(here)
                     best = accepted + np.int64(n_open)
-                    least = spent + (rules.n_rows - best) * rest
+                    min_spent = spent + (rules.n_rows - best) * rest
                     allowed = allowance(known, best, wrong, rules.shift)
-                    if allowed < least * (1.0 - rules.slack):
+                    if allowed < min_spent * (1.0 - rules.slack):
                         continue
                     # How much cheaper it had to be to join the front, if all features come next.
                     ended = spent + (rules.n_rows - accepted) * all_next

@@ -204,8 +204,8 @@ def measure_distances(
             a = front[f, 0] - points[i, 0]
             b = front[f, 1] - points[i, 1]
             c = front[f, 2] - points[i, 2]
-            least = a if a < b else b
-            least = c if c < least else least
-            if least >= 0.0:
-                distance = least + slope * (a + b + c)
+            smallest = a if a < b else b
+            smallest = c if c < smallest else smallest
+            if smallest >= 0.0:
+                distance = smallest + slope * (a + b + c)
                 distances[i] = distance if distance > distances[i] else distances[i]

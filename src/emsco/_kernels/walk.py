@@ -221,16 +221,16 @@ def walk(
             undecided[d + 1, w] = rows
             n_open += weight * popcount(rows & bounds[t, w, 0])
             n_doomed += weight * popcount(rows & bounds[t, w, 1])
-        most = accepted + np.int64(n_open)
-        allowed = allowance(known, most, wrong + np.int64(n_doomed), rules.shift)
+        max_accepted = accepted + np.int64(n_open)
+        allowed = allowance(known, max_accepted, wrong + np.int64(n_doomed), rules.shift)
         # All undecided rows pay for one more stage, and those that nobody accepts for everything
         # if designs buy everything.
         spent = amounts[d, 2]
-        least = spent + (rules.n_rows - accepted) * next_cost[t]
+        min_spent = spent + (rules.n_rows - accepted) * next_cost[t]
         if not rules.may_stop:
             rest = cost[full] - cost[t] + rules.evaluation
-            least += (rules.n_rows - most) * (rest - next_cost[t])
-        if allowed < least * strict:
+            min_spent += (rules.n_rows - max_accepted) * (rest - next_cost[t])
+        if allowed < min_spent * strict:
             left = np.int64(popcount(np.uint64(full ^ t)))
             tally[2] += n_designs * ways[left, rules.max_stages - stages]
             continue

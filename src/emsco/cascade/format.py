@@ -202,8 +202,8 @@ def design_from_dicts(
 ) -> tuple[Design, tuple[tuple[int, ...], ...]]:
     """Read a design from the field `name`, and the numbers of its models for `StoredModels`."""
     names, stages = shared.costs.names, fields.many_fields(name)
-    if len(stages) > (most := min(len(names), MOST_STAGES)):
-        fields.refuse(name, f"at most {most} stages", f"{len(stages):,}")
+    if len(stages) > (max_stages := min(len(names), MOST_STAGES)):
+        fields.refuse(name, f"at most {max_stages} stages", f"{len(stages):,}")
     position = {name: i for i, name in enumerate(names)}
     chromosome = np.full(len(names), -1)
     for j, stage in enumerate(stages):
@@ -229,8 +229,8 @@ def design_from_dicts(
     # A small file could otherwise make stages that fill the memory.
     for part, of_part in zip(shared.parts, zip(*numbers, strict=True), strict=True):
         whole, in_file = part.sizes(of_part)
-        if whole > (most := max(_FREE_WEIGHTS, _MOST_TIMES * in_file)):
-            rule = f"stages of at most {most:,} weights, those of inputs not bought included"
+        if whole > (max_weights := max(_FREE_WEIGHTS, _MOST_TIMES * in_file)):
+            rule = f"stages of at most {max_weights:,} weights, those of inputs not bought included"
             fields.refuse(name, rule, f"{whole:,}")
     return design, numbers
 
@@ -416,12 +416,12 @@ class LinearPart(ModelPart):
     ) -> Self:
         """Read the distinct models from a file and check them."""
         del trusted  # weights are plain numbers
-        basis, most, n_columns = None, LARGEST, n_inputs
+        basis, largest, n_columns = None, LARGEST, n_inputs
         if fields.text("family") == "spline":
             basis = SplineBasis.from_dict(fields, "knots", n_inputs, LARGEST)
-            most, n_columns = _LARGEST_BEND, basis.n_columns
-        mean = fields.numbers("mean", n_columns, -most, most)
-        scaling = Scaling(mean, fields.numbers("deviation", n_columns, _SMALLEST, most))
+            largest, n_columns = _LARGEST_BEND, basis.n_columns
+        mean = fields.numbers("mean", n_columns, -largest, largest)
+        scaling = Scaling(mean, fields.numbers("deviation", n_columns, _SMALLEST, largest))
         each = fields.many_fields("models")
         models = tuple(_Weights.from_dict(one, n_inputs, basis, n_classes) for one in each)
         _check_calibrators(each, [model.calibrator for model in models])

@@ -459,8 +459,8 @@ class FeatureCosts:
 
         def exact(units: FloatArray, _: int) -> bool:
             # At worst, each feature is a stage of its own.
-            most = units[:-1].sum() + len(self.names) * units[-1]
-            return bool(max(1, n_rows) * most < 2.0**53)
+            max_units = units[:-1].sum() + len(self.names) * units[-1]
+            return bool(max(1, n_rows) * max_units < 2.0**53)
 
         n, fees = len(self.names), Fees.from_fees(self.fees, self.names)
         whole = whole_units(np.concatenate([self.costs, fees.amounts, [self.evaluation]]), exact)

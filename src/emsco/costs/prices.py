@@ -402,9 +402,9 @@ class ScoredPrices:
         n, last = len(features), len(same) - 1
 
         def exact(units: FloatArray, _: int) -> bool:
-            most = units[:last].sum() + n * units[last]
+            max_units = units[:last].sum() + n * units[last]
             spread = units[last + 1 :].reshape(prices.shape)
-            return bool(weights.sum() * most + (spread @ weights).sum() < 2.0**53)
+            return bool(weights.sum() * max_units + (spread @ weights).sum() < 2.0**53)
 
         if (in_units := whole_units(np.concatenate([same, prices.ravel()]), exact)) is not None:
             units, per_one = in_units
@@ -433,8 +433,8 @@ class ScoredPrices:
     def worst(self, stages: StageArray) -> FloatArray:
         """Most that any row pays by its prices with each design, if it is rejected."""
         subsets, which = np.unique(stages[:, self.priced] >= 0, axis=0, return_inverse=True)
-        most: FloatArray = np.array([(subset @ self.prices).max() for subset in subsets])
-        return most[which.reshape(-1)]
+        max_paid: FloatArray = np.array([(subset @ self.prices).max() for subset in subsets])
+        return max_paid[which.reshape(-1)]
 
     def paid(self, stages: StageArray, last: IntArray) -> FloatArray:
         """What each scored row pays by its prices with a design.

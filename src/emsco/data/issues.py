@@ -350,17 +350,17 @@ class _ClassSample:
     def draw(cls, labels: IntArray, n_classes: int) -> Self:
         """Draw up to about 4,000 rows, as many of each class where there are enough."""
         rng = np.random.default_rng(_SEED)
-        most = max(2 * _LEAST_OF_CLASS, _SAMPLE // n_classes)
+        max_of_class = max(2 * _LEAST_OF_CLASS, _SAMPLE // n_classes)
         by_class = [np.flatnonzero(labels == label) for label in range(n_classes)]
-        drawn = [rng.choice(rows, min(most, len(rows)), replace=False) for rows in by_class]
+        drawn = [rng.choice(rows, min(max_of_class, len(rows)), replace=False) for rows in by_class]
         turn = np.concatenate([np.arange(len(rows)) for rows in drawn])
         rows = np.concatenate(drawn)
         return cls(rows, labels[rows], turn, n_classes)
 
     def screen(self) -> _ClassSample:
         """Return the first rows of each class, for a quick look."""
-        most = max(_LEAST_OF_CLASS, _SCREEN // self.n_classes)
-        few = self.turn < most
+        max_of_class = max(_LEAST_OF_CLASS, _SCREEN // self.n_classes)
+        few = self.turn < max_of_class
         return _ClassSample(self.rows[few], self.labels[few], self.turn[few], self.n_classes)
 
     def balanced_accuracy(self, values: FloatArray, kind: str) -> float:

@@ -73,7 +73,7 @@ class RowPrints:
         object.__setattr__(self, "known", locked_copy(self.known, np.uint64))
 
     @classmethod
-    def from_rows(cls, rows: FloatArray | RowsElsewhere, most: int = _MOST) -> Self:
+    def from_rows(cls, rows: FloatArray | RowsElsewhere, max_prints: int = _MOST) -> Self:
         """Take the fingerprints of rows, shape (n_rows, n_inputs), NaN for missing values."""
         if isinstance(rows, RowsElsewhere):
             prints: WordArray = np.concatenate(rows.map(prints_of))
@@ -82,7 +82,7 @@ class RowPrints:
         prints.sort()
         is_other = prints[1:] != prints[:-1]
         first = np.flatnonzero(np.concatenate([np.ones_like(prints[:1], np.bool_), is_other]))
-        kept, counts = prints[first[:most]], np.diff(first, append=len(prints))[:most]
+        kept, counts = prints[first[:max_prints]], np.diff(first, append=len(prints))[:max_prints]
         largest = 2**64 - 1 if len(kept) == len(first) else int(kept[-1])
         n_twins = int((counts == 2).sum())
         return cls(kept[counts == 1], len(rows), n_twins, largest, fingerprint(prints))

@@ -42,13 +42,13 @@ class TuningEffort:
 
     Attributes
     ----------
-    most : int
+    max_settings : int
         Largest number of settings to try of a rival's grid.
     generations : int
         Generations of each of EMSCO's searches.
     """
 
-    most: int = 48
+    max_settings: int = 48
     generations: int = 150
 
 
@@ -221,7 +221,8 @@ class MethodComparison:
             of=of or {},
             complete=complete,
             quick=any(
-                job.most < FULL.most or job.generations < FULL.generations for job in answers
+                job.most < FULL.max_settings or job.generations < FULL.generations
+                for job in answers
             ),
             reject_cost=reject_cost or 0.0,
         )
@@ -362,7 +363,7 @@ class MethodComparison:
         """Duels of cells (rival and budget), from tables of gains with a column for each."""
         tables = [table.round(DIGITS) for table in gains]
         # An accuracy is a whole number of test rows, so equal gains on a few splits may be chance.
-        p_values = corrected_p_values(tables, least=1 / (np.sqrt(12) * self.n_effective))
+        p_values = corrected_p_values(tables, min_deviation=1 / (np.sqrt(12) * self.n_effective))
         return [
             Duel(
                 gains=(gain,),
@@ -476,14 +477,14 @@ def compare_methods(
     of = {
         **digests.facts(),
         "seed": seed,
-        "settings tried": effort.most,
+        "settings tried": effort.max_settings,
         "generations": effort.generations,
     }
     if begin:
         begin(of)
     known = f"{name} {digests.digest()[:10]}"
     jobs = [
-        TrialJob(known, split, method, seed, effort.most, effort.generations)
+        TrialJob(known, split, method, seed, effort.max_settings, effort.generations)
         for split in numbers
         for method in methods
     ]

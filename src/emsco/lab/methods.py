@@ -88,9 +88,9 @@ def new_rival(method: str, costs: FeatureCosts, **known: Any) -> CostedClassifie
     """
     class_name, label = RIVALS[method]
     n_features = len(costs.names)
-    if n_features > (most := _MAX_FEATURES.get(method, n_features)):
+    if n_features > (max_features := _MAX_FEATURES.get(method, n_features)):
         raise DataError(
-            f"data must have at most {most} features for {label}, got {n_features}; it "
+            f"data must have at most {max_features} features for {label}, got {n_features}; it "
             "would take hours."
         )
     rival: CostedClassifier = getattr(rivals, class_name)(costs=costs)
@@ -99,15 +99,15 @@ def new_rival(method: str, costs: FeatureCosts, **known: Any) -> CostedClassifie
     return rival
 
 
-def spread(items: Sequence[T], most: int) -> list[T]:
-    """Pick at most `most` items, evenly from the first to the last.
+def spread(items: Sequence[T], max_items: int) -> list[T]:
+    """Pick at most `max_items` items, evenly from the first to the last.
 
     Examples
     --------
     >>> spread("abcdefg", 3)
     ['a', 'd', 'g']
     """
-    places = np.linspace(0, len(items) - 1, min(most, len(items)))
+    places = np.linspace(0, len(items) - 1, min(max_items, len(items)))
     return [items[round(place)] for place in places.tolist()]
 
 
@@ -144,9 +144,9 @@ class _Candidate:
 
 
 def answer_with_rival(
-    rival: CostedClassifier, trial: TrialRows, questions: Sequence[Question], most: int
+    rival: CostedClassifier, trial: TrialRows, questions: Sequence[Question], max_settings: int
 ) -> list[Offer]:
-    """Tune a rival on folds, and test what it offers; at most `most` settings are tried."""
+    """Tune a rival on folds, and test what it offers; at most `max_settings` settings are tried."""
     grid = rival.comparison_grid(trial.costs, len(trial.fitted.y))
     if grid == [{}]:  # no knob: thresholds are its settings
         chance = 1 / len(np.unique(trial.fitted.y))
@@ -159,7 +159,7 @@ def answer_with_rival(
         folds = list(five.split(labels, labels))
         menu = [
             one
-            for setting in spread(grid, most)
+            for setting in spread(grid, max_settings)
             for one in _out_of_fold(rival, setting, rows, folds)
         ]
         counts = rows.counts / rows.counts.sum()

@@ -197,12 +197,14 @@ class Duel:
         return "is behind" if worse else "no difference"
 
 
-def corrected_p_values(gains: Sequence[FloatArray], least: float = 0.0) -> list[list[float]]:
+def corrected_p_values(
+    gains: Sequence[FloatArray], min_deviation: float = 0.0
+) -> list[list[float]]:
     """Test every column of tables of gains, (n_splits, n_figures), and correct all tests together.
 
-    Deviations between splits count as `least` or more.
+    Deviations between splits count as `min_deviation` or more.
     """
-    raw = [paired_p_values(table, SHARED, least) for table in gains]
+    raw = [paired_p_values(table, SHARED, min_deviation) for table in gains]
     corrected = iter(holm([p for some in raw for p in some]).tolist())
     return [[next(corrected) for _ in some] for some in raw]
 

@@ -180,22 +180,22 @@ class SubsetBank:
             rows of each counted class, over all stages; then the rows of each stage, 0 after a
             design's last one.
         """
-        most = int(n_stages.max())
+        max_stages = int(n_stages.max())
         if levels is None:
-            levels = np.zeros((len(designs), most), dtype=np.int64)
-        counts = np.zeros((2, len(designs), self.n_ahead + most), dtype=np.int64)
-        for part in slices(len(designs), max(1, self.capacity // most)):
-            chains = self._chains(designs[part], most, grid, levels[part])
+            levels = np.zeros((len(designs), max_stages), dtype=np.int64)
+        counts = np.zeros((2, len(designs), self.n_ahead + max_stages), dtype=np.int64)
+        for part in slices(len(designs), max(1, self.capacity // max_stages)):
+            chains = self._chains(designs[part], max_stages, grid, levels[part])
             self._add_counts(designs[part], n_stages[part], chains, counts[:, part])
         return counts
 
     def _chains(
-        self, designs: StageArray, most: int, grid: ThresholdGrid, levels: IntArray
+        self, designs: StageArray, max_stages: int, grid: ThresholdGrid, levels: IntArray
     ) -> IntArray:
-        """Slots of the bits of each design's stages, (n_designs, most)."""
-        words = subset_words(designs, most)
+        """Slots of the bits of each design's stages, (n_designs, max_stages)."""
+        words = subset_words(designs, max_stages)
         slots = self._judged.slots_of(
-            words.reshape(-1, words.shape[2]), grid, levels[:, :most].reshape(-1)
+            words.reshape(-1, words.shape[2]), grid, levels[:, :max_stages].reshape(-1)
         )
         return slots.reshape(words.shape[:2])
 
@@ -221,18 +221,18 @@ class SubsetBank:
         With one split there are none: its models have no others to disagree with. The parameters
         are those of `count`.
         """
-        most = int(n_stages.max())
+        max_stages = int(n_stages.max())
         is_refused = np.zeros(len(designs), dtype=np.bool_)
         if not any(self.engine.split_of):
             return is_refused
-        for part in slices(len(designs), max(1, self.capacity // most)):
-            chains = self._chains(designs[part], most, grid, levels[part])
+        for part in slices(len(designs), max(1, self.capacity // max_stages)):
+            chains = self._chains(designs[part], max_stages, grid, levels[part])
             worthless = np.ones(chains.shape, dtype=np.bool_)
             for bits in self.engine.bits:  # it accepts every row, and none of them correctly
                 accepted, correct = bits.get(chains.reshape(-1))
                 accepts_all = np.all(accepted == bits.valid, axis=1)
                 worthless &= (accepts_all & ~np.any(correct, axis=1)).reshape(chains.shape)
-            is_stage = np.arange(most) < n_stages[part, None]
+            is_stage = np.arange(max_stages) < n_stages[part, None]
             is_refused[part] = np.any(worthless & is_stage, axis=1)
         return is_refused
 
@@ -279,9 +279,9 @@ class SubsetBank:
             copied[:, part] = np.concatenate(copies, axis=2)
         return copied
 
-    def sampled_words(self, most: int) -> tuple[IntArray, int]:
+    def sampled_words(self, max_words: int) -> tuple[IntArray, int]:
         """At most so many words of bits, evenly spaced, and the weight of their rows."""
-        where = np.linspace(0, self.n_words, min(most, self.n_words), endpoint=False)
+        where = np.linspace(0, self.n_words, min(max_words, self.n_words), endpoint=False)
         places = where.astype(np.int64)
         valid = np.concatenate([bits.valid for bits in self.engine.bits])[places]
         return places, int(np.bitwise_count(valid) @ self.word_weights[places])
@@ -435,7 +435,7 @@ class _JudgedSubsets:
 
     def slots_of(self, words: WordArray, grid: ThresholdGrid, levels: IntArray) -> IntArray:
         """Slots of the bits of subsets, each at a level of a grid; new ones are judged."""
-        of_levels = [least.tobytes() for least in grid.thresholds]
+        of_levels = [thresholds.tobytes() for thresholds in grid.thresholds]
         searched = {of_levels[level] for level in grid.searched_levels}
         is_searched = [one in searched for one in of_levels]
         numbers = np.array(

@@ -205,14 +205,14 @@ def random_subsets(n_features: int, n_subsets: int, rng: np.random.Generator) ->
     return subsets
 
 
-def _thinned(rows: IntArray, labels: LabelArray, most: int) -> IntArray:
-    """Keep about `most` rows, evenly spaced within each class; a rare class keeps some."""
-    if len(rows) <= most:
+def _thinned(rows: IntArray, labels: LabelArray, max_rows: int) -> IntArray:
+    """Keep about `max_rows` rows, evenly spaced within each class; a rare class keeps some."""
+    if len(rows) <= max_rows:
         return rows
     kept = []
     for label in np.unique(labels[rows]):
         of_class = rows[labels[rows] == label]
-        n_kept = min(len(of_class), max(_FEWEST, round(len(of_class) * most / len(rows))))
+        n_kept = min(len(of_class), max(_FEWEST, round(len(of_class) * max_rows / len(rows))))
         kept.append(of_class[np.linspace(0, len(of_class) - 1, n_kept).astype(np.int64)])
     return np.sort(np.concatenate(kept))
 

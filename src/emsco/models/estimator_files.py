@@ -141,10 +141,10 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
         size = _unpacked(content)
     except Exception as error:  # base64 and zipfile raise many kinds for damaged text
         raise _damaged(where, first_line(error)) from error
-    most = _max_unpacked(len(content))
-    if size > most:
+    max_bytes = _max_unpacked(len(content))
+    if size > max_bytes:
         raise FileError(
-            f"an estimator in {where} must unpack to at most {most:,} bytes, got {size:,}."
+            f"an estimator in {where} must unpack to at most {max_bytes:,} bytes, got {size:,}."
         )
     skops = _skops()
     try:

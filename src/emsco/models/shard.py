@@ -99,11 +99,12 @@ class SplitData:
         X, weights = self.X, self.weights
         leaves = split_by_leaf(self.weighty_train, n_leaves_of(len(X)))
         parts = [(rows, None if weights is None else weights[rows]) for rows in leaves]
-        most = _MEASURED_BYTES // (3 * 8 * LEAF * X.shape[1])  # squares, distances, and the rows
+        # Each thread holds squares, distances and the rows of a leaf.
+        max_threads = _MEASURED_BYTES // (3 * 8 * LEAF * X.shape[1])
         return Scaling.from_parts(
-            in_threads(lambda part: Spread.from_rows(X[part[0]], part[1]), parts, most),
+            in_threads(lambda part: Spread.from_rows(X[part[0]], part[1]), parts, max_threads),
             lambda mean: in_threads(
-                lambda part: squares_about(mean, X[part[0]], part[1]), parts, most
+                lambda part: squares_about(mean, X[part[0]], part[1]), parts, max_threads
             ),
         )
 

@@ -73,8 +73,8 @@ class Evaluator:
         self.units = costs.in_units(bank.n_rows) if prices is None else prices.fixed
         self.prices = prices
         if not isinstance(min_confidence, ThresholdGrid):
-            least = np.full(bank.engine.n_classes, min_confidence, dtype=np.float64)
-            min_confidence = ThresholdGrid.single(least)
+            thresholds = np.full(bank.engine.n_classes, min_confidence, dtype=np.float64)
+            min_confidence = ThresholdGrid.single(thresholds)
         self.grid = min_confidence
         self.limits = limits or CostLimits()
         self.per_row = per_row
@@ -139,12 +139,12 @@ class Evaluator:
             # Above the cost limits, as a share of the cost of all features, and above the limits
             # on delays, as a share of all delays one after the other.
             excess = np.zeros(len(spent))
-            for most, value, factor in (
+            for limit, value, factor in (
                 (self.most_spent, spent, self.bank.n_rows * self.units.per_one),
                 (self.most_paid, paid, self.units.per_one),
             ):
-                over = value > most
-                excess[over] += (value[over] - most) / factor
+                over = value > limit
+                excess[over] += (value[over] - limit) / factor
             excess /= self.costs.total
             if self.limits.has_delays:
                 late = self.limits.beyond_delays(*self.delays(designs, exits))

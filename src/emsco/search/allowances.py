@@ -47,22 +47,22 @@ def allowances(
         spent = np.concatenate([spent, known.spent])
     shift = shift_of(n_rows)
     n_lines = (n_rows >> shift) + 2
-    least = np.full((n_lines, n_lines), most_spent)
+    cheapest = np.full((n_lines, n_lines), most_spent)
     lines = np.arange(n_lines, dtype=np.int64) << shift
     for a, w, s in set(zip(accepted.tolist(), wrong.tolist(), spent.tolist(), strict=True)):
         reached = np.flatnonzero(lines <= a)
         # Fewest wrong rows among lines[u] accepted at which this design is no less accurate.
         # With nothing accepted its accuracy is 0, so all of them have to be wrong.
         fewest = -(-lines[reached] * w // a) if a else lines[reached]
-        np.minimum.at(least, (reached, -(-fewest >> shift)), s)
+        np.minimum.at(cheapest, (reached, -(-fewest >> shift)), s)
     # A design that beats a place also beats those with more wrong rows on the same line.
-    return np.minimum.accumulate(least, axis=1)
+    return np.minimum.accumulate(cheapest, axis=1)
 
 
 def allowances_of_point(front: Scores, point: int, most_spent: float) -> FloatArray:
     """Allowances that leave only the chains which may end in the objectives of one point."""
     wrong = front.accepted - front.correct
-    least = allowances(front.n_rows, most_spent, front.accepted, wrong, front.spent)
-    lines = np.arange(len(least)) << shift_of(front.n_rows)
+    allowed = allowances(front.n_rows, most_spent, front.accepted, wrong, front.spent)
+    lines = np.arange(len(allowed)) << shift_of(front.n_rows)
     matches = (lines[:, None] >= front.accepted[point]) & (lines <= wrong[point])
-    return np.where(matches, np.minimum(least, float(front.spent[point])), -np.inf)
+    return np.where(matches, np.minimum(allowed, float(front.spent[point])), -np.inf)

@@ -102,32 +102,32 @@ class Archive:
         return ranked
 
 
-def thin(scores: Scores, total_cost: float, most: int) -> IntArray:
-    """Positions of at most about `most` objective vectors of a front, with all their ties.
+def thin(scores: Scores, total_cost: float, max_vectors: int) -> IntArray:
+    """Positions of at most about `max_vectors` objective vectors of a front, with all their ties.
 
-    The objectives are divided into boxes, as small as `most` allows. Of the vectors in a box, the
-    best balanced one is kept, unless another box is at least as good in every objective. The best
-    in each single objective, one each, are always kept.
+    The objectives are divided into boxes, as small as `max_vectors` allows. Of the vectors in a
+    box, the best balanced one is kept, unless another box is at least as good in every objective.
+    The best in each single objective, one each, are always kept.
     """
     from moocore import is_nondominated
 
     group = tie_groups(scores)
     first = np.unique(group, return_index=True)[1]
-    if len(first) <= most:
+    if len(first) <= max_vectors:
         return np.arange(len(scores))
     some = scores[first]
     saved = 1 - some.cost / (total_cost or 1.0)
     points = np.column_stack([some.coverage, some.accuracy, saved])
     order = np.argsort(-balanced_scores(some, total_cost), kind="stable")
     extremes = points.argmax(axis=0)
-    width = 1 / most
+    width = 1 / max_vectors
     while True:
         boxes = np.floor(points[order] / width).astype(np.int64)
         boxes -= boxes.min(axis=0)
         number = np.ravel_multi_index(tuple(boxes.T), tuple(boxes.max(axis=0) + 1))
         place = np.unique(number, return_index=True)[1]
         best = place[is_nondominated(boxes[place].astype(np.float64), maximise=True)]
-        if len(best) <= most:
+        if len(best) <= max_vectors:
             break
         width *= _WIDER
     chosen = np.union1d(order[best], extremes)

@@ -83,7 +83,7 @@ class NearbySubsets:
         return int(self._known.sum()) - self._n_left_out
 
     @property
-    def most(self) -> int:
+    def max_subsets(self) -> int:
         """Number of subsets after which no more are proposed."""
         return round(_SHARE * (len(self._known) - self._n_left_out))
 
@@ -323,7 +323,7 @@ class EvolutionSearch:
             # Subsets that no design has had, near to those of the front, if any are left.
             settings = self._settings
             budget = round(_SUBSETS * settings.population_size * settings.generations)
-            left = min(self._nearby.most, budget) - self._nearby.n_known
+            left = min(self._nearby.max_subsets, budget) - self._nearby.n_known
             n_subsets = -(-left // (settings.generations - self.generation))
             if n_subsets > 0:
                 near = self._nearby.propose(self.front[0], n_subsets)
@@ -450,8 +450,8 @@ class EvolutionSearch:
         # Neighbours, a few parents at a time; a parent that has no more of them is left out.
         exhausted = np.zeros(len(line.designs), dtype=np.bool_)
         for start in range(0, len(exhausted), _PARENTS_AT_ONCE):
-            most = size - sum(map(len, children))
-            if not most:
+            n_wanted = size - sum(map(len, children))
+            if not n_wanted:
                 break
             here = slice(start, start + _PARENTS_AT_ONCE)
             parents = line.designs[here]
@@ -461,7 +461,7 @@ class EvolutionSearch:
             near, parent = near[new], parent[new]
             n_new = np.bincount(parent, minlength=len(parents))
             place = np.arange(len(parent)) - np.repeat(np.cumsum(n_new) - n_new, n_new)
-            chosen = np.flatnonzero(place < variation.per_parent)[:most]
+            chosen = np.flatnonzero(place < variation.per_parent)[:n_wanted]
             children.append(self._unseen(near[chosen]))
             all_drawn = n_steps(stages_of(parents), self.space.allow_exclusion) <= _DRAWS
             exhausted[here] = all_drawn & (n_new == 0)

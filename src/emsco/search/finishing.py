@@ -277,18 +277,18 @@ def spread_order(scores: Scores, total_cost: float) -> IntArray:
     return order
 
 
-def wanted_subsets(designs: StageArray, most: int) -> BoolArray:
+def wanted_subsets(designs: StageArray, max_subsets: int) -> BoolArray:
     """Return the distinct subsets of designs in their order, at least those of the first.
 
     All features together come first. A design is left out if its subsets would make more than
-    `most`.
+    `max_subsets`.
     """
     everything = np.ones(designs.shape[1], dtype=np.bool_)
     wanted = {everything.tobytes(): everything}
     for i, design in enumerate(stages_of(designs)):
         chain = nested_subsets(design[None], int(design.max()) + 1)[0]
         new = {one.tobytes(): one for one in chain if one.tobytes() not in wanted}
-        if i == 0 or len(wanted) + len(new) <= most:
+        if i == 0 or len(wanted) + len(new) <= max_subsets:
             wanted.update(new)
     return np.array(list(wanted.values()))
 
@@ -322,7 +322,7 @@ def runners_up(
     space: DesignSpace,
     *,
     all_fitted: bool = False,
-    most: int = MOST_RUNNERS_UP,
+    max_kept: int = MOST_RUNNERS_UP,
     max_tried: int = MAX_TRIED,
     max_starts: int = MAX_STARTS,
 ) -> StageArray:
@@ -356,7 +356,7 @@ def runners_up(
     for part in slices(len(of_designs), _COMPARED_AT_ONCE):
         apart = (of_front[None] - of_designs[part, None]).max(axis=2)
         near[part] = apart.min(axis=1) <= _NEAR
-    kept: StageArray = designs[rng.permutation(np.flatnonzero(near & scores.feasible))[:most]]
+    kept: StageArray = designs[rng.permutation(np.flatnonzero(near & scores.feasible))[:max_kept]]
     return kept[~evaluator.refused(kept)] if kept.size else kept
 
 

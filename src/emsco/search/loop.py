@@ -299,9 +299,11 @@ class _Timing:
     def reason(self) -> StopReason:
         return StopReason(Stop.TIME_LIMIT, seconds=self.limit)
 
-    def is_over(self, least: float = 0.0) -> bool:
+    def is_over(self, min_seconds: float = 0.0) -> bool:
         """Whether the limit is over, and at least so many seconds."""
-        return self.limit is not None and perf_counter() - self.started > max(self.limit, least)
+        return self.limit is not None and perf_counter() - self.started > max(
+            self.limit, min_seconds
+        )
 
     @contextmanager
     def between_fits(self, evaluator: Evaluator) -> Iterator[None]:

@@ -160,21 +160,21 @@ def n_steps(designs: StageArray, allow_exclusion: bool = False) -> IntArray:
 
 
 def neighbours(
-    designs: StageArray, space: DesignSpace, most: int, rng: Generator
+    designs: StageArray, space: DesignSpace, max_steps: int, rng: Generator
 ) -> tuple[StageArray, IntArray]:
     """Designs one step away from each of `designs`, and the position of their parent.
 
     A step moves a feature to another stage, or to a new stage between two others. Or it merges
     two adjacent stages, or swaps them. With exclusion, a step may also drop a feature, or bring a
-    dropped one back. At most `most` steps of each design are drawn, in random order. Steps that
-    leave the space are skipped, and a few may repeat.
+    dropped one back. At most `max_steps` steps of each design are drawn, in random order. Steps
+    that leave the space are skipped, and a few may repeat.
     """
     n_features = designs.shape[1]
     n_places = 2 * stage_counts(designs) + 1 + space.allow_exclusion
     steps = n_steps(designs, space.allow_exclusion)
     draws = rng.random((len(designs), int(steps.max())))
     draws[np.arange(draws.shape[1]) >= steps[:, None]] = np.inf
-    step = np.argsort(draws, axis=1)[:, :most]
+    step = np.argsort(draws, axis=1)[:, :max_steps]
     parent, column = np.nonzero(step < steps[:, None])
     children = np.empty((len(parent), n_features), dtype=np.int16)
     allowed = np.empty(len(parent), dtype=np.bool_)

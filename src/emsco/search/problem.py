@@ -56,10 +56,10 @@ class Problem:
                 hint=Hint(Remedy.ALLOW_EXCLUSION),
             )
         cheapest = self.costs.min() if designs.first is None else self.costs[designs.first]
-        least = float(cheapest) + self.evaluator.costs.evaluation
+        cheapest_stage = float(cheapest) + self.evaluator.costs.evaluation
         why = "the cost of the cheapest first stage"
-        _check_limit("max_mean_cost", limits.mean, limits.most_spent(1), least, why)
-        _check_limit("max_worst_cost", limits.worst, limits.most_paid(), least, why)
+        _check_limit("max_mean_cost", limits.mean, limits.most_spent(1), cheapest_stage, why)
+        _check_limit("max_worst_cost", limits.worst, limits.most_paid(), cheapest_stage, why)
         if not limits.has_delays:
             return
         delays = self.evaluator.costs.delays
@@ -94,9 +94,12 @@ class Problem:
 
 
 def _check_limit(
-    name: str, limit: float | None, most: float | None, least: float, why: str
+    name: str, limit: float | None, rounded_up: float | None, smallest: float, why: str
 ) -> None:
-    """Refuse a limit if no design has less than `least`; `most` is the limit with room to round."""
-    if limit is not None and most is not None and least * (1 - SAME_COST) > most:
-        rule = f"be at least {least:g}, {why}"
+    """Refuse a limit if no design has less than `smallest`.
+
+    `rounded_up` is the limit with room for rounding.
+    """
+    if limit is not None and rounded_up is not None and smallest * (1 - SAME_COST) > rounded_up:
+        rule = f"be at least {smallest:g}, {why}"
         raise refused(f"constraints[{name!r}]", rule, limit, got=f"{limit:g}")

@@ -73,7 +73,7 @@ def test_the_shortlist_and_the_deployed_design_are_listed_and_the_caption_counts
     n_different = len({(p.coverage, p.accuracy, p.cost) for p in front})
     other = next(i for i, point in enumerate(front) if not point.shortlisted)
     designs, _, caption = parts_of(
-        drawn_narrow(front_table(front, front[other], most=99, see_all="-a"))
+        drawn_narrow(front_table(front, front[other], max_rows=99, see_all="-a"))
     )
     assert numbers_of(designs) == sorted({*front.shortlist(), other})
     said = f"{len(front.shortlist())} designs that differ beyond noise, of {n_different}"
@@ -83,7 +83,7 @@ def test_the_shortlist_and_the_deployed_design_are_listed_and_the_caption_counts
 def test_a_long_shortlist_is_thinned_and_the_caption_says_so(clinic):
     front = clinic.front_
     designs, _, caption = parts_of(
-        drawn_narrow(front_table(front, front[front.shortlist()[0]], most=2))
+        drawn_narrow(front_table(front, front[front.shortlist()[0]], max_rows=2))
     )
     assert len(designs) == 2
     assert f"2 of {len(front.shortlist())} designs that differ beyond noise, of " in caption
@@ -91,7 +91,7 @@ def test_a_long_shortlist_is_thinned_and_the_caption_says_so(clinic):
 
 def test_all_designs_are_listed_on_request_without_a_word_on_noise(clinic):
     front = clinic.front_
-    text = drawn_narrow(front_table(front, front[0], most=len(front), every=True))
+    text = drawn_narrow(front_table(front, front[0], max_rows=len(front), every=True))
     assert len(parts_of(text)[0]) == len({(p.coverage, p.accuracy, p.cost) for p in front})
     assert "noise" not in text
 
@@ -130,7 +130,7 @@ def test_references_show_the_balanced_accuracy_beside_designs_scored_by_it(clini
 def test_a_design_no_better_than_the_commonest_class_is_marked_and_the_mark_explained(clinic):
     front = clinic.front_
     dull = next(i for i, point in enumerate(front) if not point.is_informative)
-    designs, _, caption = parts_of(drawn_narrow(front_table(front, front[dull], most=99)))
+    designs, _, caption = parts_of(drawn_narrow(front_table(front, front[dull], max_rows=99)))
     marked = [line for line in designs if "≈" in line]
     assert numbers_of(marked) == [i for i in numbers_of(designs) if not front[i].is_informative]
     assert f"▶≈ {dull:>3} " in "\n".join(designs)
@@ -143,7 +143,7 @@ def test_tables_fit_eighty_columns_with_seen_figures_and_long_labels(tested_clin
     long = replace(tested_clinic.references[0].by_class, labels=("ill", "well for many years"))
     first = replace(tested_clinic.references[0], by_class=long)
     front = replace(tested_clinic, references=(first, *tested_clinic.references[1:]))
-    for table in (front_table(front, front[0], most=99), reference_table(front, 0)):
+    for table in (front_table(front, front[0], max_rows=99), reference_table(front, 0)):
         wide = drawn_narrow(table, width=200).splitlines()
         assert max(len(line.rstrip()) for line in wide) <= 80
         assert "always 'well f…" in "\n".join(wide)
@@ -231,7 +231,7 @@ def test_names_are_shown_as_they_are_whatever_rich_would_read_into_them(fitted):
     text = drawn(counts_table(cascade, counts))
     assert all(name in text for name in NAMES)
     text = drawn(
-        front_table(fitted.front_, fitted.point_, width=200, most=99, every=True), width=200
+        front_table(fitted.front_, fitted.point_, width=200, max_rows=99, every=True), width=200
     )
     assert all(", ".join(point.design.features(0)) in text for point in fitted.front_)
 
@@ -239,26 +239,26 @@ def test_names_are_shown_as_they_are_whatever_rich_would_read_into_them(fitted):
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
 def test_no_more_lines_than_asked_for_and_the_chosen_one_is_among_them(fitted, most):
     chosen = fitted.front_[3]
-    text = drawn(front_table(fitted.front_, chosen, most=most, every=True))
+    text = drawn(front_table(fitted.front_, chosen, max_rows=most, every=True))
     lines = lines_of(text)
     assert len(lines) == most
     assert sum("▶" in line for line in lines) == 1
     n_different = len({(p.coverage, p.accuracy, p.cost) for p in fitted.front_})
     assert f"{most} of {n_different} are shown, evenly from cheap to expensive." in text
-    text = drawn(front_table(fitted.front_, chosen, most=most, see_all="--all", every=True))
+    text = drawn(front_table(fitted.front_, chosen, max_rows=most, see_all="--all", every=True))
     assert (
         f"{most} of {n_different} are shown, evenly from cheap to expensive; --all shows all."
         in (" ".join(text.split()))
     )
     spare = n_different - most
-    all_of_them = front_table(fitted.front_, chosen, most=most, spare=spare, every=True)
+    all_of_them = front_table(fitted.front_, chosen, max_rows=most, spare=spare, every=True)
     assert "are shown" not in drawn(all_of_them)
 
 
 def test_what_limits_would_choose_is_marked_and_marks_are_explained(fitted):
     front = fitted.front_
     chosen, best = front[0], front[3]
-    text = drawn(front_table(front, chosen, most=4, best=best, every=True))
+    text = drawn(front_table(front, chosen, max_rows=4, best=best, every=True))
     marked = {
         line.split()[0]: line.split()[1] for line in lines_of(text) if "▶" in line or "✓" in line
     }
@@ -283,12 +283,12 @@ def test_as_many_lines_as_asked_for_are_shown_of_any_number(n_shown):
         many = replace(front, points=points, models=None)
         for chosen in (points[0], points[n_points // 2]):
             for best in (None, chosen, points[1]):
-                table = front_table(many, chosen, most=n_shown, best=best)
+                table = front_table(many, chosen, max_rows=n_shown, best=best)
                 assert len(lines_of(drawn(table))) == n_shown
 
 
 def test_costs_of_a_column_have_as_many_decimals(fitted):
-    lines = lines_of(drawn(front_table(fitted.front_, fitted.point_, most=99, every=True)))
+    lines = lines_of(drawn(front_table(fitted.front_, fitted.point_, max_rows=99, every=True)))
     costs = [line.translate(MARKS).split()[3] for line in lines]
     assert len({len(cost.partition(".")[2]) for cost in costs}) == 1
 
@@ -296,7 +296,9 @@ def test_costs_of_a_column_have_as_many_decimals(fitted):
 def test_without_the_chosen_one_lines_are_spread_over_all_that_are_within(fitted):
     chosen = fitted.front_[0]
     within = [i for i, point in enumerate(fitted.front_) if point is not chosen]
-    lines = lines_of(drawn(front_table(fitted.front_, chosen, most=2, within=within, every=True)))
+    lines = lines_of(
+        drawn(front_table(fitted.front_, chosen, max_rows=2, within=within, every=True))
+    )
     costs = [fitted.front_[i].cost for i in within]
     assert [float(line.split()[3]) for line in lines] == pytest.approx(
         [min(costs), max(costs)], rel=1e-3
@@ -304,7 +306,7 @@ def test_without_the_chosen_one_lines_are_spread_over_all_that_are_within(fitted
 
 
 def test_lines_go_from_cheap_to_dear(fitted):
-    lines = lines_of(drawn(front_table(fitted.front_, fitted.point_, most=99, every=True)))
+    lines = lines_of(drawn(front_table(fitted.front_, fitted.point_, max_rows=99, every=True)))
     costs = [float(line.translate(MARKS).split()[3]) for line in lines]
     assert len(costs) > 3
     assert costs == sorted(costs)
@@ -327,7 +329,7 @@ def test_test_figures_have_columns_of_their_own(fitted):
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_a_narrow_terminal_keeps_a_line_for_each_design(fitted, width):
     text = drawn(
-        front_table(fitted.front_, fitted.point_, width=width, most=99, every=True), width=width
+        front_table(fitted.front_, fitted.point_, width=width, max_rows=99, every=True), width=width
     )
     n_different = len({(p.coverage, p.accuracy, p.cost) for p in fitted.front_})
     assert len(lines_of(text)) == n_different
@@ -358,7 +360,8 @@ def test_counts_of_no_rows_are_shown_without_an_error(fitted):
 def test_names_in_the_table_are_whole_and_those_without_room_are_counted(fitted):
     for width in range(64, 108, 4):
         text = drawn(
-            front_table(fitted.front_, fitted.point_, width=width, most=99, every=True), width=width
+            front_table(fitted.front_, fitted.point_, width=width, max_rows=99, every=True),
+            width=width,
         )
         for line in lines_of(text):
             number = int(line.translate(MARKS).split()[0])

@@ -39,7 +39,7 @@ SMALL = Extent(
     splits=3,
     runs=2,
     generations=5,
-    most=5,
+    max_settings=5,
 )
 
 

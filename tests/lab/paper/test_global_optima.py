@@ -30,11 +30,11 @@ def test_counts_of_optima_never_fall_nor_exceed_the_front(result):
             assert (np.diff(curve.vectors) >= 0).all()
             assert curve.vectors[-1] <= scape.n_vectors
             assert curve.designs[-1] <= scape.n_optimal
-            assert curve.least <= curve.vectors[-1] <= curve.most
+            assert curve.worst_end <= curve.vectors[-1] <= curve.best_end
 
 
 def test_evolution_finds_the_whole_front_of_pima(result):
-    assert all(s.curves["evolution"].least == s.n_vectors for s in result.landscapes)
+    assert all(s.curves["evolution"].worst_end == s.n_vectors for s in result.landscapes)
 
 
 @pytest.mark.thorough

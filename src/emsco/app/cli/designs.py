@@ -22,7 +22,7 @@ from emsco.errors import ParameterError
 def front(
     run: RunFolder,
     choice: RunChoice,
-    most: Annotated[
+    max_rows: Annotated[
         int | None,
         typer.Option(
             "--rows", min=1, help="Most designs to show; by default 25, or all if only a few more."
@@ -68,7 +68,7 @@ def front(
         print_front(
             opened,
             within=within,
-            most=len(within) if every and most is None else most,
+            max_rows=len(within) if every and max_rows is None else max_rows,
             see_all="--all",
             best=best if given or costs else None,
             every=every,

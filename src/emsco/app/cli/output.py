@@ -95,7 +95,7 @@ def doubts_of(run: Run, number: int) -> list[str]:
     return [warning_in_words(doubt) for doubt in doubts]
 
 
-def print_front(run: Run, *, most: int | None = None, **settings: Any) -> None:
+def print_front(run: Run, *, max_rows: int | None = None, **settings: Any) -> None:
     """Print why the search of a run ended, and its front; see `front_table` for the settings.
 
     `costs` of errors are by default the run's.
@@ -108,7 +108,7 @@ def print_front(run: Run, *, most: int | None = None, **settings: Any) -> None:
             out.print(f"{title}: {about[name]['in_words']}.", highlight=False)
     out.print(f"Search ended: {about['stop_reason']}.\n", highlight=False)
     settings = {"see_all": "emsco front --all", "costs": run.error_costs(), **settings}
-    settings |= {"most": most or _LINES, "spare": 0 if most else _FEW_MORE}
+    settings |= {"max_rows": max_rows or _LINES, "spare": 0 if max_rows else _FEW_MORE}
     out.print(front_table(run.front, run.point, out.width, **settings))
 
 
@@ -133,8 +133,8 @@ def print_deployed(run: Run) -> None:
     if by_class is not None:  # accuracy alone hides a rare class
         shares = zip(by_class.labels, by_class.recall.tolist(), by_class.rows.tolist(), strict=True)
         named = [f"{label} {share:.1%}" for label, share, rows in shares if rows]
-        found = f"Found of each class, as scored: {listed(named, _CLASSES)}. {_beaten(run)}"
-        console().print(found.rstrip(), highlight=False, markup=False)
+        recalls = f"Found of each class, as scored: {listed(named, _CLASSES)}. {_beaten(run)}"
+        console().print(recalls.rstrip(), highlight=False, markup=False)
 
 
 def _beaten(run: Run) -> str:

@@ -103,9 +103,9 @@ class ComparisonExtent:
         """Return the options as an `Extent`."""
         from emsco.lab.paper import QUICK, Extent
 
-        most = QUICK if self.quick else Extent(splits=self.splits, runs=self.runs)
-        sets, methods = tuple(self.sets or most.sets), tuple(self.methods or most.methods)
-        return replace(most, sets=sets, methods=methods)
+        extent = QUICK if self.quick else Extent(splits=self.splits, runs=self.runs)
+        sets, methods = tuple(self.sets or extent.sets), tuple(self.methods or extent.methods)
+        return replace(extent, sets=sets, methods=methods)
 
 
 @reproduce.command("comparison")

@@ -94,12 +94,12 @@ class Listing:
         cls,
         front: ParetoFront,
         marked: Sequence[ParetoPoint | None],
-        most: int,
+        max_rows: int,
         within: list[int] | None = None,
         spare: int = 0,
         every: bool = False,
     ) -> Listing:
-        """Pick up to `most` designs with different trade-offs, evenly over costs.
+        """Pick up to `max_rows` designs with different trade-offs, evenly over costs.
 
         Marked ones are picked first. Unless `every`, the others are of the shortlist. If at most
         `spare` would be left out, none are.
@@ -119,11 +119,11 @@ class Listing:
         marked_at = (i for one in marked for i in by_cost if front[i] is one)
         kept = list(dict.fromkeys(marked_at))  # one may have both marks
         shown = sorted({*noted, *kept}, key=by_cost.index) if is_short else by_cost
-        if len(shown) > most + spare:
-            kept = kept[:most]
+        if len(shown) > max_rows + spare:
+            kept = kept[:max_rows]
             others = [i for i in shown if i not in kept]
             # Halves go up: rounded to even, two neighbours could be one.
-            places = np.linspace(0, len(others) - 1, most - len(kept)) + 0.5
+            places = np.linspace(0, len(others) - 1, max_rows - len(kept)) + 0.5
             picked = {*kept, *(others[int(place)] for place in places)}
             shown = [i for i in shown if i in picked]
         return cls(shown, len(noted), len(by_cost), is_short)
@@ -146,7 +146,7 @@ def front_table(
     chosen: ParetoPoint,
     width: int = 80,
     *,
-    most: int = 12,
+    max_rows: int = 12,
     within: list[int] | None = None,
     see_all: str = "",
     best: ParetoPoint | None = None,
@@ -159,12 +159,12 @@ def front_table(
 
     The chosen design is marked, and so is `best`, the one that limits would choose, or if nothing
     `is_limited`, the one with the lowest total. `costs` of errors add a column of totals. `within`
-    holds the positions to show, by default all; `most`, `spare` and `every` say how many, see
+    holds the positions to show, by default all; `max_rows`, `spare` and `every` say how many, see
     `Listing.pick`. Each line names as many features of the first stage as fit into `width`.
     Figures on test rows have their own columns. If lines are left out, the caption says how many,
     and `see_all` names the command that shows all.
     """
-    listing = Listing.pick(front, (chosen, best), most, within, spare, every)
+    listing = Listing.pick(front, (chosen, best), max_rows, within, spare, every)
     shown = listing.shown
     no_references = [""] * len(front.references)
     columns = _scored_columns(front, shown)
@@ -253,8 +253,8 @@ def _named_lines(
 
 def _add_numbers(table: Table, headings: Iterable[str]) -> None:
     for heading in headings:
-        least = _LEAST_COST if heading == "cost" else len(heading)
-        table.add_column(heading, justify="right", no_wrap=True, min_width=least)
+        min_width = _LEAST_COST if heading == "cost" else len(heading)
+        table.add_column(heading, justify="right", no_wrap=True, min_width=min_width)
 
 
 def _scored_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequence[str]]:
@@ -332,8 +332,8 @@ def _first_stage(design: Design, room: int) -> str:
     at = design.threshold_in_words(0)
     at = f" {at}" if at and len(at) < room - _LEAST_ROOM else ""
     names = design.features(0)
-    for most in range(len(names), 0, -1):
-        if len(text := listed(names, most)) <= room - len(at):
+    for n_named in range(len(names), 0, -1):
+        if len(text := listed(names, n_named)) <= room - len(at):
             return f"{text}{at}"
     return f"{counted(len(names), 'feature')}{at}"
 

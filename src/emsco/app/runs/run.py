@@ -62,8 +62,8 @@ def read_about(path: PathLike) -> dict[str, Any]:
     _check_settings(fields.fields("settings"))
     for name in ("data", "stop_reason", "stopped_by"):
         fields.text(name)
-    for name, least in (("n_rows", 1), ("n_splits", 1), ("seed", 0)):
-        fields.whole(name, least)
+    for name, minimum in (("n_rows", 1), ("n_splits", 1), ("seed", 0)):
+        fields.whole(name, minimum)
     fields.texts("features")
     cv = fields.get("cv")
     if cv is not None and not isinstance(cv, str) and not is_finite_number(cv):

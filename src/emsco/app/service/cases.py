@@ -268,10 +268,12 @@ class CaseService:
         return {"cases": answers}
 
     def _listed(self, name: str, items: Any) -> list[Any]:
-        most = self.settings.max_rows
-        if not isinstance(items, list) or not 0 < len(items) <= most:
+        max_rows = self.settings.max_rows
+        if not isinstance(items, list) or not 0 < len(items) <= max_rows:
             got = f"{len(items):,}" if isinstance(items, list) else "none"
-            raise RefusalError(422, f"{name} must be a list of 1 to {most:,} objects, got {got}.")
+            raise RefusalError(
+                422, f"{name} must be a list of 1 to {max_rows:,} objects, got {got}."
+            )
         return items
 
     def _decide_one(self, row: Any, budget: Any, prices: dict[str, Any]) -> Case:

@@ -119,7 +119,7 @@ class Extent:
         Repeats of EMSCO's searches on a split; on Synthetic50, on all splits together.
     generations : int
         Generations of each search.
-    most : int
+    max_settings : int
         Largest number of settings to try of each rival's grid.
     """
 
@@ -128,7 +128,7 @@ class Extent:
     splits: int = 10
     runs: int = 50
     generations: int = 150
-    most: int = _EVERY
+    max_settings: int = _EVERY
 
     def __post_init__(self) -> None:
         """Refuse unknown sets and methods, and numbers below 1."""
@@ -137,7 +137,7 @@ class Extent:
         for method in self.methods:
             check_choice("methods", method, METHODS)
         check_whole("splits", self.splits, 1, SPLITS_PER_SEED)
-        for field in ("runs", "generations", "most"):
+        for field in ("runs", "generations", "max_settings"):
             check_whole(field, getattr(self, field), 1)
 
     def jobs(self, seed: int) -> list[PaperJob]:
@@ -145,7 +145,7 @@ class Extent:
         jobs = []
         for split, name, method in product(range(self.splits), self.sets, self.methods):
             if method not in SEARCHES:
-                jobs.append(PaperJob(name, split, method, seed, most=self.most))
+                jobs.append(PaperJob(name, split, method, seed, most=self.max_settings))
                 continue
             # Rounded up, so that there is a repeat on every split.
             runs = -(-self.runs // self.splits) if name in _SPREAD else self.runs
@@ -156,7 +156,7 @@ class Extent:
         return jobs
 
 
-QUICK = Extent(sets=("heart", "pima"), splits=2, runs=2, generations=40, most=4)
+QUICK = Extent(sets=("heart", "pima"), splits=2, runs=2, generations=40, max_settings=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,17 +324,17 @@ def paper_rival(method: str, data: Dataset, min_confidence: float, seed: int) ->
     return rival
 
 
-def tune_rival(rival: CostedClassifier, parts: Parts, most: int = _EVERY) -> Answers:
+def tune_rival(rival: CostedClassifier, parts: Parts, max_settings: int = _EVERY) -> Answers:
     """Tune a rival on the scored rows, and test it.
 
-    At most `most` settings of its grid are tried, evenly from the first to the last. Besides the
-    best setting, offers have those that no other one dominates on the scored rows, from the
-    cheapest up; of equal ones the first.
+    At most `max_settings` settings of its grid are tried, evenly from the first to the last.
+    Besides the best setting, offers have those that no other one dominates on the scored rows,
+    from the cheapest up; of equal ones the first.
     """
     from moocore import is_nondominated
 
     train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
-    grid = spread(rival.grid(parts.costs, len(parts.train)), most)
+    grid = spread(rival.grid(parts.costs, len(parts.train)), max_settings)
     tuned = tune(rival, train, val, test=test, grid=grid)
     points = [
         [one.evaluation.coverage, one.evaluation.accuracy, -one.evaluation.cost]

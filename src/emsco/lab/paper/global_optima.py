@@ -64,7 +64,7 @@ class Curve:
     ----------
     designs, vectors : ndarray of shape (n_generations + 1,)
         Mean number of globally optimal designs, and of different objective vectors among them.
-    least, most : int
+    worst_end, best_end : int
         Objective vectors that the worst and the best repeat end with.
     n_repeats : int
     n_designs : float
@@ -73,8 +73,8 @@ class Curve:
 
     designs: FloatArray
     vectors: FloatArray
-    least: int
-    most: int
+    worst_end: int
+    best_end: int
     n_repeats: int
     n_designs: float
 
@@ -85,8 +85,8 @@ class Curve:
         return cls(
             designs=np.mean([one.designs for one in repeats], axis=0),
             vectors=np.mean([one.vectors for one in repeats], axis=0),
-            least=min(ends),
-            most=max(ends),
+            worst_end=min(ends),
+            best_end=max(ends),
             n_repeats=len(repeats),
             n_designs=float(np.mean([one.n_designs for one in repeats])),
         )
@@ -98,8 +98,8 @@ class Curve:
             "designs_scored": self.n_designs,
             "optimal_designs_by_generation": np.round(self.designs, 4).tolist(),
             "optimal_vectors_by_generation": np.round(self.vectors, 4).tolist(),
-            "vectors_of_worst_repeat": self.least,
-            "vectors_of_best_repeat": self.most,
+            "vectors_of_worst_repeat": self.worst_end,
+            "vectors_of_best_repeat": self.best_end,
         }
 
 
@@ -183,7 +183,8 @@ class GlobalOptima:
                 cell = "–"
                 if curve := landscape.curves.get(search):
                     repeats = counted(curve.n_repeats, "repeat")
-                    cell = f"{curve.vectors[-1]:.1f} ({curve.least} to {curve.most}, {repeats})"
+                    ends = f"{curve.worst_end} to {curve.best_end}"
+                    cell = f"{curve.vectors[-1]:.1f} ({ends}, {repeats})"
                 cells.append(cell)
             lines.append(
                 f"| {landscape.name} | {landscape.max_stages} | {landscape.n_designs:,} "

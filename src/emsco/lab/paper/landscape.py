@@ -106,32 +106,32 @@ def tally_of(landscape: SingleThresholdSpace, per_one: int = 1, n_jobs: int = 1)
         np.minimum(lowest, one[1], out=lowest)
         total += one[2]
     accepted, correct = np.nonzero(designs)
-    least, counts = lowest[accepted, correct], designs[accepted, correct]
+    lowest_costs, counts = lowest[accepted, correct], designs[accepted, correct]
     unit = per_one * n_rows
     return DesignTally(
         n_rows,
         accepted,
         correct,
         counts,
-        least / unit,
+        lowest_costs / unit,
         total[accepted, correct] / counts / unit,
-        front_mask(Scores(n_rows, accepted[:, None], correct[:, None], least, per_one)),
+        front_mask(Scores(n_rows, accepted[:, None], correct[:, None], lowest_costs, per_one)),
     )
 
 
 def _tally_part(
     landscape: SingleThresholdSpace, firsts: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    most = landscape.design_space.max_stages - 1
+    max_subsets = landscape.design_space.max_stages - 1
     # The kernel walks depth first: line j holds the rows that are left after j stages, as bits.
-    rows = np.zeros((most + 1, landscape.accepts.shape[1]), dtype=np.uint64)
+    rows = np.zeros((max_subsets + 1, landscape.accepts.shape[1]), dtype=np.uint64)
     rows[0] = pack(np.ones(landscape.n_rows, dtype=np.bool_))
-    counts = np.zeros((most + 1, 4), dtype=np.int64)
+    counts = np.zeros((max_subsets + 1, 4), dtype=np.int64)
     counts[0, 0] = landscape.n_rows
     sums = _empty_sums(landscape.n_rows)
     errs = landscape.accepts & ~landscape.correct
     costs = landscape.subset_costs().astype(np.int64)
-    tally_designs(landscape.accepts, errs, costs, firsts, most, rows, counts, *sums)
+    tally_designs(landscape.accepts, errs, costs, firsts, max_subsets, rows, counts, *sums)
     return sums
 
 

@@ -280,8 +280,8 @@ def reproduce_tuning(
             for setting, rules in zip(job.settings, results[job].items("scores"), strict=True):
                 scores.setdefault(setting, []).append(rules)
         # An interruption may have cut settings short: they are left out.
-        most = max(map(len, scores.values()))
-        whole = {s: np.concatenate(p, axis=1) for s, p in scores.items() if len(p) == most}
+        n_splits = max(map(len, scores.values()))
+        whole = {s: np.concatenate(p, axis=1) for s, p in scores.items() if len(p) == n_splits}
         settings = tuple(sorted(whole, key=list(product(*GRID.values())).index))
         sets.append(SetTuning(name, settings, np.array([whole[setting] for setting in settings])))
     return Tuning(tuple(sets), seed, perf_counter() - started, complete)

@@ -357,7 +357,7 @@ class Block:
         )
         return value, gradient
 
-    def least(self, start: FloatArray) -> FloatArray:
+    def minimised(self, start: FloatArray) -> FloatArray:
         """Minimise by L-BFGS from a starting line; the result is never worse."""
         optimum = minimize(
             self,
@@ -383,7 +383,7 @@ def grow(problem: SoftProblem, depth: int) -> SoftTree:
             lines[node] = lines[parent]
             squares[node] = squares[parent] + lines[parent, :-2] ** 2 @ problem.reads.T
         block = Block.of_leaf(problem, reach[node], squares[node])
-        lines[node] = block.least(lines[node])
+        lines[node] = block.minimised(lines[node])
         score = problem.values @ lines[node, :-2] + lines[node, -2]
         lines[node, -1] = weighted_median(score, reach[node])
         if 2 * node + 2 < n_nodes:
@@ -406,7 +406,7 @@ def descend(
     for _ in range(max_sweeps):
         before = history[-1]
         for node in range(len(tree.lines)):
-            line = Block.from_tree(problem, tree, node).least(tree.lines[node])
+            line = Block.from_tree(problem, tree, node).minimised(tree.lines[node])
             tree = tree.with_line(node, line)
             history.append(tree.objective(problem))
         if before - history[-1] <= tol * abs(before):

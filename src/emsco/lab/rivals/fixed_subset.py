@@ -166,8 +166,8 @@ class _Chooser:
         """The better of two greedy subsets that cost at most a share of everything."""
         if budget >= 1:
             return frozenset(range(len(prices.features)))
-        most = budget * prices.total * (1 + 1e-12)
-        subsets = [self._greedy(prices, most, per_cost) for per_cost in (True, False)]
+        max_cost = budget * prices.total * (1 + 1e-12)
+        subsets = [self._greedy(prices, max_cost, per_cost) for per_cost in (True, False)]
         return min(subsets, key=lambda subset: (self.loss(subset), _cost(prices, subset)))
 
     def loss(self, subset: Subset) -> float:
@@ -191,7 +191,7 @@ class _Chooser:
             self.losses[subset] = float(losses.mean(axis=0).min())
         return self.losses[subset]
 
-    def _greedy(self, prices: SetCosts, most: float, per_cost: bool) -> Subset:
+    def _greedy(self, prices: SetCosts, max_cost: float, per_cost: bool) -> Subset:
         """Take the feature with the largest gain, per unit of cost or not, again and again."""
         taken: Subset = frozenset()
         gains = np.full(len(prices.features), np.inf)
@@ -199,7 +199,7 @@ class _Chooser:
             new = prices.after(_mask(prices, taken)).alone  # fees that are paid count no more
             # Features that cost nothing come first.
             per = np.maximum(new, 1e-6 * prices.alone.max()) if per_cost else np.ones(len(new))
-            left = most - _cost(prices, taken)
+            left = max_cost - _cost(prices, taken)
             may = [f for f in range(len(new)) if f not in taken and new[f] <= left]
             measured: set[int] = set()
             # Gains seldom grow as features are taken: an old gain is an upper bound, and only the

@@ -200,19 +200,19 @@ class _Light(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
 def _cuts(sizes: IntArray, n_groups: int) -> list[int]:
     """Places that cut levels into groups with the least sum of squared sizes; if tied, the first.
 
-    `least[i]` is that sum for the levels from i on. It grows group by group, from the last.
+    `min_sums[i]` is that sum for the levels from i on. It grows group by group, from the last.
     """
     # Dynamic programming over the start of a group: `ends` remembers where each group should end.
     total, n_levels = np.cumsum([0, *sizes]), len(sizes)
-    least = (total[-1] - total) ** 2.0
-    least[-1] = np.inf  # a group has a level
+    min_sums = (total[-1] - total) ** 2.0
+    min_sums[-1] = np.inf  # a group has a level
     ends = []
     for _ in range(n_groups - 1):
         sums = np.full((n_levels + 1, n_levels + 1), np.inf)
         start, end = np.triu_indices(n_levels + 1, 1)
-        sums[start, end] = (total[end] - total[start]) ** 2 + least[end]
+        sums[start, end] = (total[end] - total[start]) ** 2 + min_sums[end]
         ends.append(sums.argmin(axis=1))
-        least = sums.min(axis=1)
+        min_sums = sums.min(axis=1)
     cuts, here = [], 0
     for end_of in reversed(ends):
         here = int(end_of[here])

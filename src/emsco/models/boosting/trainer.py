@@ -72,8 +72,8 @@ class BoostingSize:
 
         Few rows have more copies. Many have fewer rounds, so that training takes seconds.
         """
-        most = np.clip(2 * n_features, 8, 32)  # few features have few subsets to tell apart
-        copies = int(np.clip(_COPIED // max(n_rows, 1), 2, most))
+        max_copies = np.clip(2 * n_features, 8, 32)  # few features have few subsets to tell apart
+        copies = int(np.clip(_COPIED // max(n_rows, 1), 2, max_copies))
         rounds = _rounds(_SHARED_WORK, n_rows * copies, n_classes, 400)
         return cls(copies, rounds, 31 if n_rows >= _MANY else 16, 0.2, 5 * copies, 30.0)
 
@@ -93,9 +93,9 @@ class BoostingSize:
         return replace(self, rounds=max(rounds, _ROUNDS), learning_rate=slower)
 
 
-def _rounds(work: int, n_rows: int, n_classes: int, most: int) -> int:
+def _rounds(work: int, n_rows: int, n_classes: int, max_rounds: int) -> int:
     n_outputs = n_outputs_of(n_classes)
-    return int(np.clip(work // max(n_rows * n_outputs, 1), _ROUNDS, most))
+    return int(np.clip(work // max(n_rows * n_outputs, 1), _ROUNDS, max_rounds))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -229,13 +229,13 @@ def _boosted(
     if held is None:
         nothing = np.zeros((n_inputs, 0), dtype=np.uint8)
         held = BinnedRows(nothing, np.zeros(0, dtype=np.int64), np.zeros(0))
-    most, n_trees = 2 * size.leaves - 1, size.rounds * n_outputs
+    max_nodes, n_trees = 2 * size.leaves - 1, size.rounds * n_outputs
     trees = Trees(
-        inputs=np.full((n_trees, most), -1, dtype=np.int16),
-        bins=np.zeros((n_trees, most), dtype=np.int16),
-        blank_left=np.zeros((n_trees, most), dtype=np.bool_),
-        left=np.zeros((n_trees, most), dtype=np.int16),
-        values=np.zeros((n_trees, most)),
+        inputs=np.full((n_trees, max_nodes), -1, dtype=np.int16),
+        bins=np.zeros((n_trees, max_nodes), dtype=np.int16),
+        blank_left=np.zeros((n_trees, max_nodes), dtype=np.bool_),
+        left=np.zeros((n_trees, max_nodes), dtype=np.int16),
+        values=np.zeros((n_trees, max_nodes)),
         n_nodes=np.zeros(n_trees, dtype=np.int64),
     )
     scratch = Scratch(
@@ -245,9 +245,9 @@ def _boosted(
         spare=np.empty(n_rows, dtype=np.uint32),
         sums=np.empty((size.leaves, n_inputs, 256, 2)),
         counts=np.empty((size.leaves, n_inputs, 256), dtype=np.int32),
-        ends=np.zeros((most, 3), dtype=np.int64),
-        best=np.zeros((most, 4)),
-        totals=np.zeros((most, 3)),
+        ends=np.zeros((max_nodes, 3), dtype=np.int64),
+        best=np.zeros((max_nodes, 4)),
+        totals=np.zeros((max_nodes, 3)),
     )
     growth = Growth(size.leaves, size.learning_rate, size.fewest, size.l2, patience)
     losses = np.zeros(size.rounds)

@@ -60,7 +60,7 @@ class Bins:
     cuts: tuple[FloatArray, ...]
 
     @classmethod
-    def learn(cls, rows: FloatArray, most: int) -> Self:
+    def learn(cls, rows: FloatArray, max_bins: int) -> Self:
         """Cut between all distinct values of an input, or at quantiles if there are many.
 
         Examples
@@ -72,8 +72,8 @@ class Bins:
         cuts = []
         for column in rows[::step].T:
             values = np.unique(column)
-            if len(values) > most:
-                shares = np.linspace(0, 1, most + 1)[1:-1]
+            if len(values) > max_bins:
+                shares = np.linspace(0, 1, max_bins + 1)[1:-1]
                 cuts.append(np.unique(np.quantile(column, shares, method="midpoint")))
             else:
                 # The middle of two neighbours may be rounded to the upper one, which must stay
@@ -314,8 +314,10 @@ class TreeEnsemble:
         # Refuse arrays that claim far more values than trees could pack into their text.
         n_bytes = n_leaves * sum(np.dtype(kind).itemsize for kind in _TYPES.values())
         packed = sum(len(fields.text(name)) for name in ("cuts", *_TYPES))
-        if n_bytes + 8 * sum(n_cuts) > (most := _FREE_BYTES + _MOST_TIMES * packed):
-            fields.refuse("n_all_leaves", f"trees that unpack to at most {most:,} bytes", n_leaves)
+        if n_bytes + 8 * sum(n_cuts) > (max_bytes := _FREE_BYTES + _MOST_TIMES * packed):
+            fields.refuse(
+                "n_all_leaves", f"trees that unpack to at most {max_bytes:,} bytes", n_leaves
+            )
         arrays = {
             name: unpack_array(fields, name, sizes.get(name, n_leaves - n_trees), kind)
             for name, kind in _TYPES.items()

@@ -122,13 +122,13 @@ class TorchBits(BitBank):
 
     def _counts(self, designs: StageArray, chains: IntArray, n_stages: IntArray) -> Any:
         """Rows that leave and correct ones: (2, n_designs, n_counted + most stages)."""
-        most, n_counted = int(n_stages.max(initial=0)), self.n_counted
-        shape = (2, len(chains), n_counted + most)
+        max_stages, n_counted = int(n_stages.max(initial=0)), self.n_counted
+        shape = (2, len(chains), n_counted + max_stages)
         counts_by_kind = torch.zeros(shape, dtype=torch.int64, device=self._device)
         slots = self._index(np.where(np.arange(chains.shape[1]) < n_stages[:, None], chains, -1))
         shape_of_rows = (len(chains), self.n_words)
         undecided = torch.full(shape_of_rows, -1, dtype=torch.int64, device=self._device)
-        for j in range(most):
+        for j in range(max_stages):
             is_stage = slots[:, j] >= 0
             free = torch.where(is_stage[:, None], undecided, 0) & ~self._blocked(designs, j)
             slot = slots[:, j].clamp(min=0)
@@ -215,24 +215,24 @@ class TorchShard:
         for part in slices(len(slots), _MODELS):
             weights = _padded(coefs[part], self._columns)
             n, words = len(slots[part]), []
-            least = torch.tensor(thresholds[part], device=self._device)
+            of_part = torch.tensor(thresholds[part], device=self._device)
             for rows in _blocks(self._n_bits, n_outputs_of(self._n_classes)):
                 logits = (weights @ self._columns[:, rows])[: n * n_outputs_of(self._n_classes)]
                 judged = self._judged_two if self._n_classes == 2 else self._judged_many
-                pair = judged(logits, rows, least)
+                pair = judged(logits, rows, of_part)
                 words.append([self._packed(one) for one in pair])
             if words:
                 accepted, correct = (torch.cat(one, dim=1) for one in zip(*words, strict=True))
                 self.bits.store(slots[part], accepted, correct)
 
-    def _judged_two(self, logits: Any, rows: slice, least: Any) -> tuple[Any, Any]:
-        first = logits <= -least[:, :1]
-        second = logits >= least[:, 1:].clamp(min=_POSITIVE)
+    def _judged_two(self, logits: Any, rows: slice, thresholds: Any) -> tuple[Any, Any]:
+        first = logits <= -thresholds[:, :1]
+        second = logits >= thresholds[:, 1:].clamp(min=_POSITIVE)
         return first | second, torch.where(self._truth[rows], second, first)
 
-    def _judged_many(self, logits: Any, rows: slice, least: Any) -> tuple[Any, Any]:
+    def _judged_many(self, logits: Any, rows: slice, thresholds: Any) -> tuple[Any, Any]:
         winner, confidence = _likeliest(logits.reshape(-1, self._n_classes, logits.shape[1]))
-        sure = confidence >= least.gather(1, winner)
+        sure = confidence >= thresholds.gather(1, winner)
         return sure, sure & (winner == self._truth[rows])
 
     def _packed(self, truths: Any) -> Any:

@@ -109,8 +109,8 @@ class TorchFitter:
         self._mixing = torch.as_tensor(_square_mixing(self._n_classes), **there)
         self._penalties = torch.full((self._n_parameters,), penalty, **there)
         self._penalties[: self._n_free] = 0.0
-        most = _BATCH_BYTES // (8 * self._n_parameters**2)
-        self._n_places = int(np.clip(most, 8, max(8, _MODELS // self.n_outputs)))
+        max_places = _BATCH_BYTES // (8 * self._n_parameters**2)
+        self._n_places = int(np.clip(max_places, 8, max(8, _MODELS // self.n_outputs)))
         self._part = max(1, min(_PART // table.n_pairs, self._n_places // 2))
         self._places = _Places.empty(self._n_places, self._n_parameters, table.device)
         every = torch.ones((1, self._n_parameters), dtype=torch.bool, device=table.device)
@@ -151,8 +151,9 @@ class TorchFitter:
         coefs, slope = self._starts(used)
         places, ended_coefs = self._places, torch.zeros_like(coefs)
         who = np.full(self._n_places, -1)
-        next_one, n_left, most = 0, len(used), MOST_PASSES * (1 + len(used) // self._n_places)
-        for _ in range(most):
+        next_one, n_left = 0, len(used)
+        max_passes = MOST_PASSES * (1 + len(used) // self._n_places)
+        for _ in range(max_passes):
             free = np.flatnonzero(who < 0)[: len(used) - next_one]
             if len(free):
                 new = torch.arange(next_one, next_one + len(free), device=self._table.device)

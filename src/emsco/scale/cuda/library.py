@@ -36,8 +36,8 @@ def open_device(name: str) -> Any:
         raise refused("device", rule, name)
     device = torch.device(name)
     if (device.index or 0) >= n_devices:
-        most = f"cuda:{n_devices - 1}"
-        raise refused("device", f'name a GPU that is there, at most "{most}"', name)
+        last = f"cuda:{n_devices - 1}"
+        raise refused("device", f'name a GPU that is there, at most "{last}"', name)
     return device
 
 

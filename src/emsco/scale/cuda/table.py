@@ -53,8 +53,8 @@ class TrainTable:
         self.n_rows = data.train_weight
         rows, columns = np.tril_indices(self.n_columns)
         self._pairs = [torch.as_tensor(one, device=device) for one in (rows, columns)]
-        most = max(1024, _PAIR_BYTES // (4 * len(rows)))
-        size = min(_ROWS, 1 << most.bit_length() - 1)
+        max_rows = max(1024, _PAIR_BYTES // (4 * len(rows)))
+        size = min(_ROWS, 1 << max_rows.bit_length() - 1)
         self._size = size if len(train) > size else max(64, -(-len(train) // 64) * 64)
         n_padded = max(1, -(-len(train) // self._size)) * self._size
         self._columns = upload_columns(data.X, train, scaling, device, n_padded)

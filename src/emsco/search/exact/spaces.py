@@ -143,13 +143,13 @@ class _SubsetSpace:
 
         A larger subset never costs less, so a stage that buys one feature is the cheapest.
         """
-        least = np.full(len(cost), np.inf)
+        cheapest = np.full(len(cost), np.inf)
         for i in range(self.n_features):
             without, with_it = cost.reshape(-1, 2, 2**i).swapaxes(0, 1)
-            least_without = least.reshape(-1, 2, 2**i)[:, 0]
-            np.minimum(least_without, with_it - without + self.evaluation, out=least_without)
-        least[-1] = 0
-        return least
+            cheapest_without = cheapest.reshape(-1, 2, 2**i)[:, 0]
+            np.minimum(cheapest_without, with_it - without + self.evaluation, out=cheapest_without)
+        cheapest[-1] = 0
+        return cheapest
 
     def _ways(self, n_early: int, n_last: int) -> IntArray:
         """Number of ways to go on with m features in at most r stages, at least one, by m and r."""
@@ -296,8 +296,8 @@ class SingleThresholdSpace(_SubsetSpace):
                 levels = np.zeros(1)
                 if finite.any():
                     levels = np.unique(np.quantile(later[finite], shares, method="lower"))
-            for level, least in enumerate(levels):
-                rows = (finite & (later >= least)).astype(np.uint64)
+            for level, lowest in enumerate(levels):
+                rows = (finite & (later >= lowest)).astype(np.uint64)
                 expensive[:, level, word] |= (rows << bits).sum(axis=1, dtype=np.uint64)
         rises = np.diff(levels, prepend=0.0)
         used = rises > 0
