@@ -535,7 +535,8 @@ def with_value(value):
         ({"y": lambda _: np.linspace(0, 1, 40)}, "Unknown label type: continuous.*hold classes"),
         (
             {"X": lambda _: np.ones((512, 1)), "y": lambda _: np.arange(512) % 256},
-            r"y must hold at most 255 classes, got 256\.",
+            r"y must hold classes, got 256 different numbers, most of them in fewer than 10 rows; "
+            r"make classes of it first, as pandas\.qcut",
         ),
         ({"y": lambda y: y[:-1]}, r"inconsistent numbers of samples: \[40, 39\]"),
         ({"y": lambda _: np.arange(40) == 3}, "class True must have at least 2 rows"),

@@ -57,6 +57,7 @@ class Remedy(Enum):
 
     AGAIN = "again=True counts them once more"
     ALLOW_EXCLUSION = "allow_exclusion=True lets designs leave features out"
+    BINS = "make classes of it first, as pandas.qcut(y, 3, labels=False) does"
     CALIBRATE = "fit with calibration='sigmoid' to correct that"
     CHOOSE = "Run.choose deploys another design"
     DATES = "dates='days' makes them days since 1970-01-01"
@@ -75,6 +76,10 @@ class Remedy(Enum):
     NEW_MONITOR = "start a new Monitor"
     ODDITIES = "data_issues_ lists all of them"
     RARE_CLASS = "class_weight='balanced' finds more of a rare class, with more false alarms"
+    RECALL = (
+        "A fit with class_weight='balanced' finds more of {names}, with more false alarms; so do "
+        "prices: choose(error_cost=…, reject_cost=…, cheapest_label=True)"
+    )
     RESUME = "resume=True goes on with it"
     SEEN = "with_seen adds them"
     SEPARATOR = "separator={names} reads it"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from emsco import EMSCOClassifier
-from emsco.data.labels import as_classes, check_truth, labels_of, positions_of
+from emsco.data.labels import as_classes, check_truth, coded_labels, labels_of, positions_of
 from emsco.errors import DataError
 from emsco.lab.rivals import CaCTLasso
 
@@ -49,6 +49,30 @@ def test_classes_that_are_sorted_as_numbers_are_found_as_text():
 )
 def test_labels_are_found_by_value_whatever_the_order_and_type(classes, labels):
     assert positions_of(labels, classes).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "y", [np.repeat(np.arange(21), 10), np.repeat(np.arange(100.0), 40), np.arange(40) % 20]
+)
+def test_whole_numbers_with_many_rows_each_are_classes(y):
+    assert coded_labels(y)[0].tolist() == np.unique(y).tolist()
+
+
+def test_names_are_classes_however_many_there_are_of_them():
+    assert len(coded_labels(np.array([f"ward {i}" for i in range(200)] * 2))[0]) == 200
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (np.repeat(np.arange(21), 9), r"must hold classes, got 21 different numbers, most of them"),
+        (np.repeat(np.arange(300), 50), r"must hold at most 255 classes, got 300; make classes of"),
+        (np.linspace(0, 1, 40), r"must hold classes, got numbers with fractions; make classes of"),
+    ],
+)
+def test_numbers_that_are_measured_are_refused_with_a_way_out(y, words):
+    with pytest.raises(DataError, match=words):
+        coded_labels(y)
 
 
 MISSING = [

@@ -14,6 +14,7 @@ from sklearn.model_selection import train_test_split
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts, NoSuchDesign, ParameterError
+from emsco.app.cli.words import in_words
 from emsco.errors import DataWarning, DeploymentWarning, InterruptedWarning
 from emsco.front.economical import Simplifier, is_good_enough
 from emsco.scoring.scored_rows import ScoredRows
@@ -205,8 +206,14 @@ def test_limits_by_class_choose_and_say_how_near_the_front_comes():
     point = front.select(min_recall={1: 0.6}, max_cost=70)
     assert point.by_class.recall[1] >= 0.6
     assert front.prefer({"min_recall": {"1": 0.6}, "max_cost": 70}) == point
-    with pytest.raises(NoSuchDesign, match=r"recall of 1 at least 0.99 \(the best: 0\.\d+\)"):
+    with pytest.raises(
+        NoSuchDesign, match=r"recall of 1 at least 0.99 \(the best: 0\.\d+\)"
+    ) as one:
         front.select(min_recall={1: 0.99})
+    assert "A fit with class_weight='balanced' finds more of '1'" in str(one.value)
+    assert "A fit with --class-weight balanced finds more of '1'" in in_words(one.value.parts)
+    with pytest.raises(NoSuchDesign, match=r"by its number\.$"):
+        front.select(min_coverage=1, min_accuracy=1)
     with pytest.raises(ParameterError, match=r"min_recall must name the classes 0, 1, got 'ill'"):
         front.select(min_recall={"ill": 0.5})
 

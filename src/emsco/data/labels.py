@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 from emsco._base.typing import AnyArray, BoolArray, IntArray, LabelArray
 from emsco.data.rows import has, is_missing
 from emsco.designs.thresholds import MOST_CLASSES
-from emsco.errors import DataError, Row
+from emsco.errors import DataError, Hint, Part, Remedy, Row
 
+_MANY_NUMBERS = 20  # more numbers than this, with few rows each, are measurements and no classes
+_ROWS_PER_CLASS = 10
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
 
 
@@ -96,7 +98,10 @@ def coded_labels(y: AnyArray) -> tuple[AnyArray, LabelArray]:
 
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind not in ("binary", "multiclass"):
-        raise DataError(f"Unknown label type: {kind}. y must hold classes.")
+        parts: list[Part] = [f"Unknown label type: {kind}. y must hold classes"]
+        if kind == "continuous":
+            parts += [", got numbers with fractions; ", Hint(Remedy.BINS)]
+        raise DataError(*parts, ".")
     try:
         classes = np.unique(y)
         labels = np.searchsorted(classes, y)
@@ -107,9 +112,34 @@ def coded_labels(y: AnyArray) -> tuple[AnyArray, LabelArray]:
         raise DataError(
             f"y must hold two classes or more, got one class only: {classes.tolist()[0]!r}."
         )
-    if len(classes) > MOST_CLASSES:
-        raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {len(classes)}.")
+    check_classes(classes, labels, "y must hold")
     return classes, labels.astype(np.uint8)
+
+
+def check_classes(classes: AnyArray, labels: IntArray, must: str, where: str = "") -> None:
+    """Refuse more classes than are supported, and numbers that look like measurements.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+    labels : ndarray of shape (n_rows,)
+        Position of each label in `classes`.
+    must, where : str
+        How the sentence begins, as in "y must hold", and where the labels are.
+    """
+    n_rows = float(np.median(np.bincount(labels)))
+    is_number = classes.dtype.kind in "iuf"
+    if is_number and len(classes) > _MANY_NUMBERS and n_rows < _ROWS_PER_CLASS:
+        raise DataError(
+            f"{must} classes{where}, got {len(classes):,} different numbers, most of them in fewer "
+            f"than {_ROWS_PER_CLASS} rows; ",
+            Hint(Remedy.BINS),
+            ".",
+        )
+    if len(classes) > MOST_CLASSES:
+        way_out: tuple[Part, ...] = ("; ", Hint(Remedy.BINS)) if is_number else ()
+        rule = f"{must} at most {MOST_CLASSES} classes{where}, got {len(classes):,}"
+        raise DataError(rule, *way_out, ".")
 
 
 def check_labelled(y: ArrayLike) -> None:

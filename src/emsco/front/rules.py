@@ -19,7 +19,7 @@ from emsco._base.objectives import balanced_length, metric_name
 from emsco._base.text import did_you_mean, in_short, some
 from emsco.costs import FeatureCosts
 from emsco.data.labels import of_labels
-from emsco.errors import Hint, NoSuchDesign, Parameter, Remedy
+from emsco.errors import Hint, NoSuchDesign, Parameter, Part, Remedy
 from emsco.front.economical import economical_of, why_economical
 from emsco.front.point import ParetoPoint
 from emsco.scoring.pareto import fittest_of, knee_of
@@ -124,9 +124,21 @@ class PointLimits:
             near = self.nearest(points)
             point = points[near]
             named = f"The nearest is design {near}: {in_short(point, metric_name(point.metric))}. "
-            way_out = Hint(Remedy.NEAREST, (str(near),))
-            raise NoSuchDesign(f"{self.why_none(points)} {named}", way_out, ".")
+            parts: list[Part] = [f"{self.why_none(points)} {named}"]
+            parts += [Hint(Remedy.NEAREST, (str(near),)), "."]
+            if missed := self._classes_missed(point):
+                parts += [" ", Hint(Remedy.RECALL, missed), "."]
+            raise NoSuchDesign(*parts)
         return within
+
+    def _classes_missed(self, point: ParetoPoint) -> tuple[str, ...]:
+        """Labels of the classes of which a point finds less than it must."""
+        by_class = point.by_class
+        if by_class is None:
+            return ()
+        recall = by_class.recall
+        places = self.places(by_class.labels)
+        return tuple(str(by_class.labels[i]) for i, share in places if recall[i] < share)
 
     def nearest(self, points: Sequence[ParetoPoint]) -> int:
         """Return the position of the point that misses the limits by least.

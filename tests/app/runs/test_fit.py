@@ -182,7 +182,8 @@ def test_one_class_only_is_refused_by_file_and_column(tmp_path, label):
 
 def test_more_classes_than_the_estimator_takes_are_refused(tmp_path):
     X, _ = patients(512)
-    data = write_rows(tmp_path / "data.csv", X, np.arange(512) % 256, labels=range(256))
+    labels = [f"ward {i}" for i in range(256)]
+    data = write_rows(tmp_path / "data.csv", X, np.arange(512) % 256, labels=labels)
     words = f"{data} must have at most 255 classes in column 'sick', got 256."
     refuse_fit(words, FitFiles("sick", data), tmp_path / "run")
 
@@ -191,7 +192,7 @@ def test_measured_numbers_as_labels_are_refused_by_their_column(clinic, tmp_path
     measured = clinic.rows["d"][0][0, 1].item()
     words = (
         f"{clinic.data} must have classes in column 'pulse', got numbers such as {measured!r}; "
-        "target names another column."
+        "make classes of it first, as pandas.qcut(y, 3, labels=False) does."
     )
     refuse_fit(words, FitFiles("pulse", clinic.data), tmp_path / "run")
 

@@ -52,6 +52,10 @@ def repeated(option: str, names: tuple[str, ...]) -> str:
 _HINTS: dict[Remedy, str] = {
     Remedy.AGAIN: "--again counts them once more",
     Remedy.ALLOW_EXCLUSION: "--allow-exclusion lets designs leave features out",
+    Remedy.BINS: (
+        "make a column of classes of it first, such as low and high, or name another one with "
+        "--target"
+    ),
     Remedy.CALIBRATE: "emsco fit --calibration sigmoid corrects that",
     Remedy.CHOOSE: "emsco choose takes other limits",
     Remedy.DATES: "--dates days makes them days since 1970-01-01",
@@ -104,6 +108,12 @@ def _word(part: Parameter | Hint) -> str:
             return f"{repeated('--na', names)} says so"
         case Remedy.NEAREST:
             return f"Loosen a limit, or deploy that design with emsco choose RUN {names[0]}"
+        case Remedy.RECALL:
+            return (
+                f"A fit with --class-weight balanced finds more of {', '.join(map(repr, names))}, "
+                "with more false alarms; so do prices: emsco choose RUN --error-cost … "
+                "--reject-cost … --cheapest-label"
+            )
         case Remedy.SEPARATOR:
             return f"{repeated('--separator', names)} reads it"
         case Remedy.TRUST:

@@ -24,10 +24,17 @@ from emsco.app.files.table_files import by_line, joined, open_table, read_labell
 from emsco.costs import FeatureCosts
 from emsco.costs.prices import prices_of_rows
 from emsco.data.encoding import Encoding, PartedTable
-from emsco.data.labels import as_classes, labels_of
+from emsco.data.labels import as_classes, check_classes, labels_of
 from emsco.data.rows import check_named, column_weights
-from emsco.designs.thresholds import MOST_CLASSES
-from emsco.errors import DataError, FileError, Parameter, ParameterError, ReadingWarning
+from emsco.errors import (
+    DataError,
+    FileError,
+    Hint,
+    Parameter,
+    ParameterError,
+    ReadingWarning,
+    Remedy,
+)
 from emsco.scale.disk import fits_into_memory, on_disk
 
 
@@ -300,7 +307,8 @@ class FitFiles:
 
     def _classes(self, y: AnyArray, path: PathLike) -> AnyArray:
         """Return the distinct labels; refuse too few, too many, and fractions."""
-        classes, where = np.unique(y), f"in column {self.target!r}"
+        classes, labels = np.unique(y, return_inverse=True)
+        where = f"in column {self.target!r}"
         if len(classes) < 2:
             raise DataError(
                 f"{path} must have labels of two classes or more {where}, got "
@@ -309,13 +317,10 @@ class FitFiles:
         if y.dtype.kind == "f" and (measured := y[y != np.floor(y)]).size:
             raise DataError(
                 f"{path} must have classes {where}, got numbers such as {measured[0].item()!r}; ",
-                Parameter("target"),
-                " names another column.",
+                Hint(Remedy.BINS),
+                ".",
             )
-        if len(classes) > MOST_CLASSES:
-            raise DataError(
-                f"{path} must have at most {MOST_CLASSES} classes {where}, got {len(classes)}."
-            )
+        check_classes(classes, labels, f"{path} must have", f" {where}")
         return classes
 
 
