@@ -106,7 +106,7 @@ def test_an_unknown_parameter_of_a_search_is_refused():
 
 
 def test_the_papers_classifier_takes_the_parameters_of_its_search():
-    assert EMSCOClassifier.paper(generations=3).search == "paper"
+    assert EMSCOClassifier.paper(search="paper").search == PaperSearch()
     assert EMSCOClassifier.paper(epsilon=0.5).search == PaperSearch(epsilon=0.5)
     both = EMSCOClassifier.paper(search=PaperSearch(growth=2), epsilon=0.5)
     assert both.search == PaperSearch(growth=2, epsilon=0.5)
@@ -114,8 +114,14 @@ def test_the_papers_classifier_takes_the_parameters_of_its_search():
         EMSCOClassifier.paper(search="exact", epsilon=0.5)
 
 
+def test_settings_of_one_papers_classifier_are_not_those_of_another():
+    first, second = EMSCOClassifier.paper(), EMSCOClassifier.paper()
+    assert first.set_params(search__mutation_rate=0.1).search == PaperSearch(mutation_rate=0.1)
+    assert second.search == PaperSearch()
+
+
 def test_a_grid_over_settings_of_the_search_fits_each_of_them(table):
-    clf = quick(search=PaperSearch(), generations=2)
+    clf = EMSCOClassifier.paper(generations=2, population_size=30, random_state=0)
     found = GridSearchCV(clf, {"search__stage_bias": [1.0, 3.0]}, cv=2).fit(*table)
     assert found.best_params_["search__stage_bias"] == found.best_estimator_.search.stage_bias
 

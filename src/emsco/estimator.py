@@ -278,15 +278,19 @@ class EMSCOClassifier(TableClassifier):
 
         A third of the rows is held out, every answer needs a confidence of 0.75, every feature is
         bought in the end, and the fittest design is deployed. `settings` override these or any
-        other parameter. Those of `PaperSearch`, such as ``mutation_rate=0.1``, are taken too; then
+        other parameter. Those of `PaperSearch`, such as ``mutation_rate=0.1``, are taken too.
         `search` is a `PaperSearch`, whose settings a grid can vary as ``search__mutation_rate``.
 
         Examples
         --------
-        >>> EMSCOClassifier.paper(generations=20).search
-        'paper'
+        >>> clf = EMSCOClassifier.paper(generations=20)
+        >>> clf.set_params(search__mutation_rate=0.1).search.mutation_rate
+        0.1
         """
-        return cls(**with_paper_search({**PAPER, **settings}))
+        settings = {**PAPER, **settings}
+        if settings["search"] == "paper":  # one of its own: set_params may change it
+            settings["search"] = PaperSearch()
+        return cls(**with_paper_search(settings))
 
     def fit(
         self,
