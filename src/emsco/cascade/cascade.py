@@ -121,6 +121,7 @@ class Cascade:
     @property
     def single_threshold(self) -> float | None:
         """The threshold above 0 that all stages and classes share; None if there is none."""
+        # A threshold of 0 answers all, and is no threshold to report.
         first, *others = np.unique(self.stages.thresholds).tolist()
         return None if others or not first else float(first)
 
@@ -134,6 +135,7 @@ class Cascade:
         """The stages in the form that decides rows."""
         design, costs, encoding = self.design, self.costs, self.encoding
         subsets = design.subsets()
+        # Without delays there is nothing to sum, and nothing to show.
         waits = costs.waits_after_stages(subsets) if costs.has_delays else np.zeros(0)
         return Stages(
             buys=design.buys,
@@ -152,6 +154,7 @@ class Cascade:
                 costs.prices,
                 usual=dict(zip(costs.names, costs.costs.tolist(), strict=True)),
                 buys=design.buys,
+                # The part of each stage's cost that all rows share; prices by row come on top.
                 fixed=costs.fixed().after_stages(subsets),
             ),
             delays=tuple(waits.tolist()),
@@ -242,6 +245,7 @@ class Cascade:
         >>> list(found.by), bool(found.intervals.accuracy.low > 0.9)
         (['A', 'B'], True)
         """
+        # Wrong costs are refused before any row is decided.
         costs = self.error_costs(error_cost, reject_cost)
         decisions = self.decide(X, prices)
         n_rows = len(decisions)
@@ -252,6 +256,7 @@ class Cascade:
         tally = Tally(
             classes=self.classes,
             buys=self.design.buys,
+            # With prices by row, the decisions carry what each row paid, and the stage says less.
             costs=None if self.stages.prices else self.stages.costs,
             delays=self.stages.delays,
         )
@@ -261,6 +266,8 @@ class Cascade:
 
     def error_costs(self, error_cost: Any, reject_cost: Any) -> ErrorCosts | None:
         """Check costs of errors and rejections for these classes; None if neither is given."""
+        # A last stage with thresholds may reject, and so may one that was skipped for a missing
+        # value.
         may_reject = bool(self.stages.thresholds[-1].any()) or self.encoding.gaps == "skip"
         return ErrorCosts.if_given(
             error_cost, reject_cost, self.classes.tolist(), may_reject=may_reject
@@ -323,6 +330,7 @@ class Cascade:
                     stage=j + 1,
                 )
             )
+            # `judge` ran stage j alone: rows that did not leave there go on.
             reaching = reaching[left != j]
         return tuple(records)
 
@@ -338,6 +346,7 @@ class Cascade:
         rows = self.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
+        # Every stage judges every row, so that rows can be sent through again at each threshold.
         confidence, winner = self.stages.opinions(rows)
         correct = self.classes[winner] == truth
         lowest = 1 / len(self.classes)
@@ -349,6 +358,7 @@ class Cascade:
                 confidence[which],
                 correct[which],
                 self.stage_costs[which],
+                # The deployed threshold is always among those shown.
                 np.append(spread_thresholds(confidence[which], lowest), deployed),
                 weights,
                 stage,
@@ -514,6 +524,7 @@ class Cascade:
         design, models = formats.stages_from_dicts(fields, shared)
         label_costs = None
         if fields.values.get("label_costs") is not None:
+            # What the parameter's check says about costs is said of the file here.
             try:
                 label_costs = check_label_costs(fields.items("label_costs"), shared.classes)
             except ParameterError as error:
@@ -554,6 +565,7 @@ class Cascade:
         steps, before, known = [], 0.0, tuple[str, ...]()
         for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
             about = self._about(j)
+            # A fee that an earlier stage has paid is not named again.
             lines = [f"buys {listed(self.costs.in_words(bought, known), MOST_NAMES)}"]
             lines.append(f"cost {about}{paid - before:g}, so far {about}{paid:g}")
             if self.stages.delays:
@@ -612,10 +624,13 @@ class Cascade:
             accepted[part] = left < n_stages
             cost[part] = paid[left]
             guesses[part] = self.classes[winner]
+            # A rejected row has n_stages in `left`, but the last stage is where it was judged.
             np.minimum(left + 1, n_stages, out=stage[part])
 
         by_parts(n_rows, decide_part)
         if prices is not None and len(stages.prices):
+            # What a row has paid by prices of its own, at the stage that it left or was rejected
+            # at.
             cost = stages.prices.costs(prices)[np.arange(n_rows), stage - 1]
         delay = np.array(stages.delays)[stage - 1] if stages.delays else None
         return Decisions(guesses, accepted, confidence, stage, cost, delay=delay)

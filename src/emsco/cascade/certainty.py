@@ -99,10 +99,12 @@ class EffectiveRows:
         squares = weights**2
 
         def kish(where: IntArray, n: int) -> tuple[float, ...]:
+            # One bin more than asked for holds the rows that count nowhere, such as rejected ones.
             sums = np.bincount(where, weights, n + 1)[:n]
             return tuple(_ratio(sums**2, np.bincount(where, squares, n + 1)[:n]).tolist())
 
         (every,) = kish(np.zeros(len(weights), dtype=np.int64), 1)
+        # Bin 0 has the accepted rows.
         (accepted,) = kish(1 - outcomes.accepted.astype(np.int64), 1)
         n = outcomes.n_classes
         return cls(
@@ -125,6 +127,7 @@ class EffectiveRows:
         for name in (*_SINGLE, *_MANY):
             sizes = np.array([getattr(part, name) for part in parts])
             sums = np.array([getattr(total, name) for total in totals])
+            # Kish's n is (Σw)² / Σw², so the sum of squares of a part is (Σw)² / n.
             squares = _ratio(sums**2, sizes).sum(axis=0)
             size = _ratio(sums.sum(axis=0) ** 2, squares)
             joined[name] = tuple(size.tolist()) if name in _MANY else float(size)
@@ -169,8 +172,10 @@ class GroupCells:
     def from_rows(cls, group: IntArray, outcomes: Outcomes, weights: FloatArray | None) -> Self:
         """Add up the rows of each group with the same outcome."""
         n = outcomes.n_classes + 1
+        # One number for each combination of exit, true class and label, rejection included.
         cell = (outcomes.exit * n + outcomes.true) * n + outcomes.given
         several = int(cell.max(initial=0)) + 1
+        # Then one for each group and combination, in a range of its own.
         _, first, which = np.unique(group * several + cell, return_index=True, return_inverse=True)
         of_cells = replace(
             outcomes,
@@ -223,6 +228,7 @@ class GroupCells:
         part, whole = self._sums(marked[among], among), self._sums(1.0, among)
         ratio = float(_ratio(part.sum(), whole.sum()))
         # The fewer groups have the rarer outcome, the less is known of how far groups differ.
+        # Either may be the rarer: that a group has rows with the outcome, or rows without it.
         varied = min(int((part > 0).sum()), int((part < whole).sum()))
         return effective_rows(part, whole, ratio * (1 - ratio), varied, n_rows)
 
@@ -234,6 +240,7 @@ class GroupCells:
         variance = float(_ratio(self.weight @ (paid - mean) ** 2, whole.sum()))
         # Here the rarer outcome is any cost but the commonest.
         distinct, which = np.unique(paid, return_inverse=True)
+        # The commonest cost by weight, which stands for "nothing special".
         common = np.bincount(which, self.weight).argmax() if len(distinct) else 0
         varied = int((self._sums(which != common, rows) > 0).sum())
         return effective_rows(part, whole, variance, varied, n_rows)
@@ -246,6 +253,7 @@ class GroupCells:
 
 def _ratio(part: Any, whole: Any) -> Any:
     """Return a ratio, 0 where the lower part is 0."""
+    # Dividing by infinity gives 0 without a warning.
     return part / np.where(np.asarray(whole) > 0, whole, np.inf)
 
 

@@ -215,12 +215,15 @@ class Evaluation(Objectives):
             Time that a row has waited after each stage; by default 0.
         """
         out = Outcomes.from_decisions(decisions, truth, classes, len(buys))
+        # Whole numbers where there are no weights: counts stay exact, and are shown as such.
         counts = np.ones(len(decisions), dtype=np.int64) if weights is None else weights
         total, accepted = counts.sum().item(), counts[out.accepted].sum().item()
         cost = (decisions.cost @ counts).item() / (total or 1)
+        # About the mean, not as the difference of two large sums, which would lose digits.
         spread = ((decisions.cost - cost) ** 2 @ counts).item() / (total or 1)
         exits = []  # at each stage, then the rejected rows
         for i, (stage, features) in enumerate([*enumerate(buys, start=1), (None, ())]):
+            # Rejected rows have paid and waited for the last stage.
             here, last = out.exit == i, min(i, len(buys) - 1)
             n_rows = counts[here].sum().item()
             mean_cost = (decisions.cost[here] @ counts[here]).item() / (n_rows or 1)
@@ -230,6 +233,7 @@ class Evaluation(Objectives):
                 features=features,
                 cost=mean_cost if costs is None else costs[last],
                 n_rows=n_rows,
+                # The same weights in another order of summation may add up to a little more.
                 n_correct=min(n_rows, counts[here & out.correct].sum().item()),
                 confidence=min(1.0, confidence),
                 delay=delays[last] if delays else 0.0,
@@ -256,6 +260,7 @@ class Evaluation(Objectives):
             return parts[0]
         if any(part.rows.kind == "groups" or part.by is not None for part in parts):
             raise DataError("evaluations with groups or by must be of all rows, got parts of them.")
+        # Exits are joined place by place: stage with stage, rejected with rejected.
         exits = tuple(map(ExitReport.joined, zip(*(part.exits for part in parts), strict=True)))
         total = sum(part.n_rows for part in parts)
         effective = None
@@ -267,6 +272,7 @@ class Evaluation(Objectives):
         cost = sum(part.cost * part.n_rows for part in parts) / (total or 1)
         deviation = None  # of the cost over all rows, around their mean
         if all(part.cost_deviation is not None for part in parts):
+            # The variance within a part, and that of its mean around the mean of all.
             spreads = (
                 (part.cost_deviation or 0.0) ** 2 + (part.cost - cost) ** 2 for part in parts
             )
@@ -323,11 +329,13 @@ class Evaluation(Objectives):
         rows, by_class = self.rows, self.by_class
 
         def shares(figures: Any, n_rows: Sequence[float]) -> tuple[Interval, ...]:
+            # Exact intervals count successes; with effective rows these need not be whole.
             hits = np.asarray(figures) * np.asarray(n_rows)
             return share_intervals(hits, n_rows) if len(n_rows) else ()
 
         coverage, accuracy = shares([self.coverage, self.accuracy], [rows.coverage, rows.accuracy])
         if self.cost_deviation is None:
+            # All rows of an exit paid the same, so few costs and their counts say everything.
             paid = np.array([report.cost for report in self.exits])
             left = np.array([report.n_rows for report in self.exits])
             cost = cost_interval(paid, left / (sum(left.tolist()) or 1) * rows.cost)
@@ -355,6 +363,7 @@ class Evaluation(Objectives):
         See `SeenPromise` for the verdict. `basis` says where the figures come from: "expected",
         "scored" or "promised"; `ranges` has their 95 % intervals by name, if they are estimates.
         """
+        # Balanced accuracy is no share of rows, so an interval of a share cannot judge it.
         if getattr(promised, "metric", "accuracy") != "accuracy":
             rule = "have the share of labels that are correct as its accuracy"
             raise refused("promised", rule, promised, got="a point scored by balanced accuracy")
@@ -384,6 +393,7 @@ class Evaluation(Objectives):
         """Return it with the total of a row, if there are costs of errors and rejections."""
         if costs is None:
             return self
+        # The smaller of the two numbers of effective rows gives the wider interval.
         n_rows = max(1.0, min(self.rows.cost, self.rows.coverage))
         deviation = self.cost_deviation
         if deviation is None:
@@ -432,6 +442,7 @@ class Evaluation(Objectives):
         if len(exits) != len(places):
             fields.refuse("exits", f"{len(places)} exits", f"{len(exits):,}")
         effective = None
+        # Weights add up to a float. Without them a count is written as a whole number.
         is_weighted = type(fields.get("n_rows")) is not int
         if is_weighted or "effective" in fields.values:
             sizes = fields.fields("effective")
@@ -640,6 +651,7 @@ class Subgroups(Tabular, Mapping[Any, "Evaluation"]):
 
     def table(self, width: int) -> ClassTable:
         """Return a table that fits `width` characters, if need be with fewer intervals."""
+        # The cost's interval goes first, then that of coverage; accuracy keeps its own longest.
         for shown in (_FIGURES, _FIGURES[:2], _FIGURES[1:2], ()):
             table = self._table(shown)
             if table.width <= width:

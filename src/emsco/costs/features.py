@@ -206,12 +206,14 @@ class FeatureCosts:
         (('age',), ('colour_red', 'colour_blue'))
         """
         given = {str(name): cost for name, cost in costs.items()}
+        # The longest first, so that "blood_fat" wins over "blood" for "blood_fat_2".
         prefixes = sorted((name for name in given if name not in names), key=len, reverse=True)
         groups: dict[str, list[str]] = {name: [] for name in prefixes}
         for column in map(str, names):
             starts = (name for name in prefixes if column.startswith(f"{name}{separator}"))
             if column not in given and (prefix := next(starts, None)) is not None:
                 groups[prefix].append(column)
+        # A prefix that no column has is most likely a misspelt name.
         if empty := [name for name in given if name in groups and not groups[name]]:
             raise _costs_must(
                 f"name columns of the data ({some(names)}) or their beginnings before "
@@ -259,6 +261,7 @@ class FeatureCosts:
         if isinstance(parsed.costs, list):
             return cls.from_array(parsed.costs, names)
         costs, groups = _split_groups(parsed.costs, parsed.groups)
+        # A group loses its dropped columns, and goes with the last of them.
         left = {
             name: tuple(column for column in columns if column not in dropped)
             for name, columns in groups.items()
@@ -293,6 +296,7 @@ class FeatureCosts:
             by_name = dict(zip(costs.names, costs.costs.tolist(), strict=True))
             by_name |= {price.feature: price for price in costs.prices}
             later = dict(zip(costs.names, costs.delays.tolist(), strict=True))
+            # Through names again: the table may have its columns in another order.
             here = cls.from_mapping(by_name, names, costs.groups, costs.fees, later)
             here = replace(here, evaluation=costs.evaluation)
         elif isinstance(costs, Mapping):
@@ -302,6 +306,7 @@ class FeatureCosts:
         if evaluation is not None:
             number = check_number("evaluation_cost", evaluation, 0, LARGEST_COST)
             here = replace(here, evaluation=number)
+        # Delays come last, as they are checked against the features that the costs define.
         return here if delays is None else here.with_delays(delays)
 
     @property
@@ -363,6 +368,7 @@ class FeatureCosts:
     @property
     def alone(self) -> FloatArray:
         """Cost of buying each feature as the first of its fees."""
+        # In units, so that sums of costs and fees are exact.
         units = self.in_units()
         alone: FloatArray = (units.features + units.fees.alone) / units.per_one
         return alone
@@ -407,6 +413,7 @@ class FeatureCosts:
             The features known after each stage.
         """
         units = self.in_units()
+        # Every stage so far was evaluated once.
         paid = units.of_subsets(subsets) + np.arange(1, len(subsets) + 1) * units.evaluation
         return paid / units.per_one
 
@@ -431,6 +438,7 @@ class FeatureCosts:
         >>> costs.waits_after_stages(np.array([[True, False], [True, True]])).tolist()
         [0.0, 2.0]
         """
+        # Features that each stage adds to those before it; the first adds all of its own.
         new = np.diff(subsets, axis=0, prepend=False)
         waited: FloatArray = np.where(new, self.delays, 0.0).max(axis=1).cumsum()
         return waited
@@ -463,6 +471,7 @@ class FeatureCosts:
             return bool(max(1, n_rows) * max_units < 2.0**53)
 
         n, fees = len(self.names), Fees.from_fees(self.fees, self.names)
+        # Features, fees and the evaluation in one array: they must share a unit.
         whole = whole_units(np.concatenate([self.costs, fees.amounts, [self.evaluation]]), exact)
         if whole is None:
             return CostUnits(self.costs, float(self.evaluation), 1, fees)

@@ -191,10 +191,12 @@ class Encoding:
         inputs of other features are 0. An array has all columns. Parameters are those of `rows`.
         """
         by_name = any(isinstance(name, str) for name in column_names(table))
+        # Columns of an array are known by their order, so all of them must be there.
         if not by_name or len(features) == len(self.features):
             return self.rows(table, first_row, what)
         known = self.only(features).rows(table, first_row, what)
         rows = np.zeros((len(known), self.n_inputs))
+        # Inputs of features that were not asked for stay 0; no stage reads them.
         rows[:, self.places(features)] = known
         return rows
 
@@ -202,6 +204,7 @@ class Encoding:
         """Return the encoding with the lowest and highest number of each input."""
         codes = tuple(
             replace(code, range=(float(lows[i]), float(highs[i])))
+            # An input without values has its limits the wrong way round, and gets no range.
             if code.kind == "number" and lows[i] <= highs[i]
             else code
             for code, i in zip(self.codes, self.starts, strict=False)
@@ -238,6 +241,7 @@ class Encoding:
                 else:
                     inputs += code.one(value, may_miss)
                 n_needed += 1
+        # Counting is enough in the usual case; names are compared only for the message.
         if len(values) > n_needed:
             needed = [column for feature in features for column in self.needs(feature)]
             extra = next(name for name in values if name not in needed)
@@ -271,6 +275,7 @@ class Encoding:
         """Return a mask of features with a missing value, shape (n_rows, n_features)."""
         missing = np.zeros((len(rows), len(self.features)), dtype=np.bool_)
         for start, feature in zip(self.starts, self.feature_of, strict=False):
+            # A missing value is NaN in all inputs of its column, so the first one tells.
             missing[:, feature] |= np.isnan(rows[:, start])
         return missing
 
@@ -296,6 +301,7 @@ class Encoding:
             code = ColumnCode.from_dict(column)
             if code.marks_missing and gaps != "impute":
                 column.refuse("marks_missing", "false unless gaps are imputed", True)  # noqa: FBT003
+            # Two columns of one name could not be told apart in a table.
             if code.name in codes:
                 column.refuse("name", "different from those before", code.name)
             codes[code.name] = code
@@ -366,12 +372,14 @@ class PartedTable(ABC):
     def learn_encoding(self, costs: FeatureCosts, gaps: str) -> Encoding:
         """Learn the encoding of all parts together."""
         names = costs.table
+        # Each part learns alone, so that rows may stay where they are; only codes travel.
         of_parts = self.run(_codes_of_part, names, self.what)
         codes = tuple(
             self._joined(name, [codes[i] for codes in of_parts]) for i, name in enumerate(names)
         )
         features = tuple(costs.column_features(names).tolist())
         encoding = Encoding(codes, costs.names, features, gaps)
+        # Missing values are refused anyway, so nobody has to look for them.
         if gaps == "refuse":
             return encoding
         some_missing, all_missing = zip(
@@ -381,6 +389,7 @@ class PartedTable(ABC):
             raise self._without_values(names[int(np.argmax(is_empty))])
         if gaps == "skip":
             return encoding
+        # A mark is one more input, so only columns that had missing values in training get one.
         has_gaps = np.any(some_missing, axis=0).tolist()
         codes = tuple(
             replace(code, marks_missing=marks) for code, marks in zip(codes, has_gaps, strict=True)
@@ -399,6 +408,7 @@ class PartedTable(ABC):
                     f"{self.what} must have one kind of value in column {name!r}, got "
                     f"{_KINDS[first.kind]} in {where} and {_KINDS[code.kind]} in {part}."
                 )
+        # The same whatever the order of the parts: categories are joined as a set.
         categories = {text for code, _ in known for text in code.categories}
         return ColumnCode.of_categories(name, first.kind, categories, self.what)
 

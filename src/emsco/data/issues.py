@@ -128,6 +128,7 @@ before the answer? If not, drop 'bill'.
         if issue is not None:
             issues[code.name] = issue
     leaks = {leak.subject: leak for leak in _leaks(table, issues)}
+    # A leak says more than whatever else is odd about its column.
     issues = leaks | {name: issue for name, issue in issues.items() if name not in leaks}
     every = [*issues.values(), *_copies(table, issues)]
     # Classes with few rows; the split warns of those with a single one.
@@ -191,6 +192,7 @@ class _Table:
     @cached_property
     def sampled(self) -> list[FloatArray]:
         """Each column on the rows of the sample."""
+        # By columns in memory: each is read on its own below.
         rows = np.asfortranarray(self.rows[self.sample.rows])
         return [self._values(rows, i) for i in range(len(self.codes))]
 
@@ -201,8 +203,10 @@ class _Table:
     def n_exceptions(self, i: int) -> int:
         """Number of rows without the usual value of column `i`; of the sample if that has many."""
         seen = self.sampled[i]
+        # If nearly all rows share a value, the median is that value.
         usual = np.partition(seen, len(seen) // 2)[len(seen) // 2]
         few = int(np.count_nonzero(seen != usual))
+        # A count of the sample above the bound is enough; only few exceptions are worth all rows.
         return few if few > _EXCEPTIONS else int(np.count_nonzero(self.values(i) != usual))
 
     def _values(self, rows: FloatArray, i: int) -> FloatArray:
@@ -219,11 +223,13 @@ class _Table:
         if not missing.any() or missing.all():
             return first
         low, high = float(np.nanmin(first)), float(np.nanmax(first))
+        # Far below the lowest, so that the nearest known value never is a missing one by accident.
         return np.where(missing, low - 10 * (high - low) - 1, first)
 
 
 def _constant(table: _Table, i: int) -> DataIssue | None:
     others = table.n_exceptions(i)
+    # In a large table a handful of other values tells no more than none.
     if others > (_EXCEPTIONS if table.n_rows >= _MANY_ROWS else 0):
         return None
     where = "every row" if not others else f"all but {others} of {table.n_rows:,} rows"
@@ -275,6 +281,7 @@ def _leaks(table: _Table, issues: Mapping[str, DataIssue]) -> list[DataIssue]:
     """Return columns that alone decide the class, unless most columns do: then it is easy."""
     if table.n_rows < _LEAST_LEAK_ROWS:
         return []
+    # Most columns fail on a few rows already, so that the whole sample is read for suspects alone.
     quick = table.sample.screen()
     first = np.flatnonzero(np.isin(table.sample.rows, quick.rows))
     leaks: list[DataIssue] = []
@@ -291,12 +298,14 @@ def _leaks(table: _Table, issues: Mapping[str, DataIssue]) -> list[DataIssue]:
                 "is it known before the answer? If not, "
             )
             leaks.append(DataIssue.of_column(DataIssueKind.LEAK, code.name, words))
+    # Where most columns decide the class, the problem is easy and nothing leaks.
     return leaks if len(leaks) <= max(1, len(table.codes) // 2) else []
 
 
 def _copies(table: _Table, issues: Mapping[str, DataIssue]) -> Iterator[DataIssue]:
     """Yield features that tell the same as a cheaper one; columns of groups do not count."""
     costs, feature_of = table.data.costs, table.data.encoding.feature_of
+    # What a column costs on its own, with the fees that it would be the first to pay.
     cost_of = costs.alone[list(feature_of)].tolist()
     alone = [
         i
@@ -306,10 +315,12 @@ def _copies(table: _Table, issues: Mapping[str, DataIssue]) -> Iterator[DataIssu
         and table.n_exceptions(i) > _EXCEPTIONS  # so few may agree by chance
     ]
     for group in _look_alikes([_plain(table.codes[i], table.sampled[i]) for i in alone]):
+        # The cheapest is kept, and of equal ones the first.
         members = sorted((alone[place] for place in group), key=lambda i: (cost_of[i], i))
         kept = members[0]
         cheapest = _plain(table.codes[kept], table.values(kept))
         for i in members[1:]:
+            # Look-alikes of the sample are confirmed on all rows.
             if not is_copy(cheapest, _plain(table.codes[i], table.values(i))):
                 continue
             words = f"tells the same as column {table.codes[kept].name!r}"
@@ -349,6 +360,7 @@ class _ClassSample:
     @classmethod
     def draw(cls, labels: IntArray, n_classes: int) -> Self:
         """Draw up to about 4,000 rows, as many of each class where there are enough."""
+        # A seed of its own: looking at the data must not shift the draws of a search.
         rng = np.random.default_rng(_SEED)
         max_of_class = max(2 * _LEAST_OF_CLASS, _SAMPLE // n_classes)
         by_class = [np.flatnonzero(labels == label) for label in range(n_classes)]
@@ -388,6 +400,7 @@ class _ClassSample:
             counts = np.bincount(cells, minlength=known.size * self.n_classes)
             of_class = np.bincount(labels, minlength=self.n_classes)
             shares = counts.reshape(-1, self.n_classes) / np.maximum(1, of_class)
+            # The neighbours of each number in the sorted ones, at the ends the same one twice.
             right = np.searchsorted(known, asked).clip(0, known.size - 1)
             left = (right - 1).clip(0)
             near = np.where(asked - known[left] < known[right] - asked, left, right)
@@ -408,6 +421,7 @@ def is_numbering(name: str, values: FloatArray) -> bool:
         return False
     steps = np.diff(values)
     in_order = bool((steps > 0).all() or (steps < 0).all())
+    # Ids need not begin at 0 nor be complete, but they leave few numbers out.
     dense = float(values.max() - values.min()) < 2 * len(values)
     return in_order or dense or _ID_NAME.search(name) is not None
 
@@ -422,6 +436,8 @@ def _look_alikes(columns: Sequence[FloatArray]) -> list[list[int]]:
     for i, column in enumerate(columns):
         centred = _centred(column)
         if size := float(np.sqrt(centred @ centred)):
+            # Scaled and without its sign, so that multiples, also negative ones, have the same
+            # mark.
             marks[i] = abs(float(centred @ weights)) / size
     order = np.argsort(marks, kind="stable")
     apart = np.flatnonzero(~(np.diff(marks[order]) < 1e-7)) + 1  # written so that NaN is apart
@@ -440,6 +456,7 @@ def is_copy(one: FloatArray, other: FloatArray) -> bool:
     x, y = _centred(one), _centred(other)
     if not x.any() or not y.any():
         return False
+    # What is left of one column after the best multiple of the other.
     rest = y - x * ((x @ y) / (x @ x))
     return bool(np.abs(rest).max() <= _SAME * np.abs(y).max())
 
@@ -457,6 +474,7 @@ def _plain(code: ColumnCode, values: FloatArray) -> FloatArray:
         return values
     _, first, place = np.unique(values, return_index=True, return_inverse=True)
     rank = np.empty(len(first))
+    # Rank by first appearance, so that two columns with other names for the same categories agree.
     rank[np.argsort(first)] = np.arange(len(first))
     numbered: FloatArray = rank[place]
     return numbered

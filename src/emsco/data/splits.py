@@ -75,12 +75,15 @@ def make_splits(
         splitter = _auto_splitter(labels[kept], X.shape[1], classes, groups, seed, repeat)
     else:
         splitter = _splitter(cv, labels, classes, seed)
+        # Rows at single precision are made double only where someone else's code may look at them.
         if isinstance(X, SingleRows) and not is_number(cv):
             X = np.asarray(X)  # a splitter of the user's may look at them
     rows = X if len(kept) == len(labels) else X[kept]
     try:
         pairs = [
             (
+                # Row numbers by leaf, so that sums over rows have the same order wherever the rows
+                # are.
                 by_leaf(kept[_row_numbers(train, len(kept))]),
                 by_leaf(kept[_row_numbers(scored, len(kept))]),
             )
@@ -92,6 +95,7 @@ def make_splits(
         ) from error
     if not pairs:
         raise refused("cv", "make at least one split", cv, got=f"none from {cv!r}")
+    # A class may have rows and yet no weight, which is no better than no rows.
     counts = np.ones(len(labels)) if weights is None else weights
     for number, (train, scored) in enumerate(pairs):
         for part, part_rows in (("training", train), ("scored", scored)):
@@ -142,12 +146,16 @@ def _auto_splitter(
         if n_rows >= MANY_ROWS or n_smallest < 2:
             return _ScoredFraction(HELD_OUT, classes, seed)
     else:
+        # Folds keep groups together, so that groups of a class count, not its rows.
         n_smallest = min(len(np.unique(groups[labels == k])) for k in range(len(classes)))
         if n_rows >= MANY_ROWS:
+            # A third of the groups, as one of three folds: a fraction cannot keep groups together.
             return _Folds(max(2, min(round(1 / HELD_OUT), n_smallest)), (seed,), only_first=True)
     n_folds = max(2, min(N_FOLDS, n_smallest))
     max_repeats = N_REPEATS if repeat else 1
+    # As often as the table is small: repeats cost as much again.
     n_repeats = max(1, min(max_repeats, FEW_VALUES // (n_rows * n_inputs)))
+    # The first repeat has the seed itself, so that "auto" without repeats draws the same folds.
     more = np.random.SeedSequence(seed).generate_state(n_repeats - 1).tolist()
     return _Folds(n_folds, (seed, *more))
 
@@ -188,6 +196,7 @@ class _ScoredFraction:
 
     def split(self, _X: AnyArray, labels: LabelArray, _groups: Any) -> Iterator[Split]:
         sizes = np.bincount(labels, minlength=len(self.classes))
+        # With rows of one class only there would be nothing to score.
         if (sizes > 1).sum() < 2:
             _check_class_sizes(labels, self.classes, 2, "holds out a fraction")
         for label in np.flatnonzero(sizes == 1).tolist():
@@ -213,6 +222,7 @@ class _ScoredFraction:
             if n_rows < len(sizes):
                 raise ValueError(f"{n_rows} would {part}, fewer than the {len(sizes)} classes.")
         n_train = _in_proportion(sizes, n_trained, rng)
+        # Drawn and thrown away: `StratifiedShuffleSplit` draws here, and later draws depend on it.
         _in_proportion(sizes - n_train, n_scored, rng)
         mixed = [rows[rng.permutation(len(rows))] for rows in by_class]
         cuts = [np.split(rows, [n]) for rows, n in zip(mixed, n_train.tolist(), strict=True)]
@@ -225,6 +235,7 @@ def _in_proportion(sizes: IntArray, n_drawn: int, rng: np.random.RandomState) ->
     n_of_class: IntArray = np.floor(exact).astype(np.int64)
     fractions = exact - n_of_class
     for fraction in np.unique(fractions)[::-1]:
+        # Classes with the same fraction draw lots for what is left.
         alike, n_left = np.flatnonzero(fractions == fraction), n_drawn - int(n_of_class.sum())
         if n_left <= 0:
             break
@@ -251,6 +262,7 @@ def _row_numbers(rows: Any, n_rows: int) -> IntArray:
             raise ValueError(f"a mask must have {n_rows} entries, got shape {given.shape}")
         return np.flatnonzero(given)
     numbers = given.astype(np.int64)
+    # Whole numbers as floats pass; anything else would be cut off without a word.
     if numbers.ndim != 1 or not np.array_equal(numbers, given):
         raise ValueError(f"rows must be a list of whole numbers, got {rows!r}")
     if outside := numbers[(numbers < -n_rows) | (numbers >= n_rows)].tolist():

@@ -113,6 +113,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             points = []
             for point in self.points:
                 delays = tuple(self.costs.waits_after_stages(point.design.subsets()).tolist())
+                # A point that knows its delays stays the same object, so that `is` still finds it.
                 is_told = point.stage_delays == delays
                 points.append(point if is_told else replace(point, stage_delays=delays))
             object.__setattr__(self, "points", tuple(points))
@@ -136,6 +137,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         weight 1 adds `per_row` to the scores. `named` turns chromosomes into designs.
         """
         if n_tied is None:
+            # Ties by the given designs alone; a proof knows of others that it did not list.
             among = TiedDesigns.among(designs, scores)
             n_tied, tied = among.counts, among
         named = named or NamedDesigns(costs.names)
@@ -184,6 +186,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         """Return the position of a point in the front, from 0."""
         if isinstance(point, Integral):
             return check_whole("point", point, 0, len(self) - 1)
+        # Points compare by value, so that one of an equal front is found, too.
         if not isinstance(point, ParetoPoint) or point not in self.points:
             raise refused("point", "be one of this front, or its position", point)
         return self.points.index(point)
@@ -215,6 +218,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         balanced score.
         """
         scores = self.balanced_scores()
+        # `sorted` is stable: of equal scores, the one that the search lists first stays first.
         known = range(len(self)) if positions is None else positions
         return sorted(known, key=lambda i: (not self[i].is_informative, -scores[i]))
 
@@ -314,6 +318,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         rule = check_rule(rule, has_error_costs=costs is not None)
         if costs is not None:
             points = [self[i] for i in within]
+            # If totals tie, the simpler design.
             return min(points, key=lambda point: (point.total_with(costs).value, point.size))
         if rule == "balanced":
             return self[self.best_first(within)[0]]
@@ -356,6 +361,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
 
     def error_costs(self, error_cost: Any, reject_cost: Any = None) -> ErrorCosts | None:
         """Check costs of errors and rejections; None if neither is given."""
+        # Where no design rejects anyone, the cost of a rejection may be left out.
         may_reject = any(point.coverage < 1 for point in self.points)
         return ErrorCosts.if_given(error_cost, reject_cost, self.labels, may_reject=may_reject)
 
@@ -508,6 +514,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         """Measure the references on labelled rows; empty if the front has none."""
         if not self.references:
             return ()
+        # The commonest class of the scored rows, not of these: that is what one would have
+        # answered.
         commonest = self.references[0].label
         return measure_references(self.everything(), commonest, X, y, sample_weight, prices)
 
@@ -611,6 +619,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
 
     def promises(self, **limits: Any) -> tuple[Promise, ...]:
         """Check what is to be certified, such as `min_accuracy`, and return each `Promise`."""
+        # A cost without an upper end cannot be certified: one row could outweigh any mean.
         self.costs.check_bounded(limits.get("max_cost"))
         return promises_of(self.labels or (), limits, to_prove=True)
 
@@ -709,6 +718,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             currency=currency,
             certificate=certificate,
         )
+        # Written last, so that a page that cannot be built leaves no file.
         if path is not None:
             write_text(path, page)
         return page

@@ -32,10 +32,12 @@ class Models:
         `spread` holds their weights, in the shape that the method of that name returns. Without
         it, all weights are 0 and there are two classes.
         """
+        # One more than the inputs, for the intercept.
         sizes = subsets.sum(axis=1) + 1
         columns = np.zeros((len(subsets), int(sizes.max(initial=1))), dtype=np.int64)
         model, feature = np.nonzero(subsets)
         first = np.cumsum(sizes - 1) - (sizes - 1)
+        # Column 0 is the intercept, so inputs begin at 1; places count from 0 within each model.
         columns[model, 1 + np.arange(len(model)) - first[model]] = feature + 1
         if spread is None:
             return cls(columns, sizes, np.zeros(columns.shape))
@@ -54,6 +56,7 @@ class Models:
         (n_models, n_classes, n_inputs + 1) for more.
         """
         used = np.arange(self.columns.shape[1]) < self.sizes[:, None]
+        # Of all places of a model's line, those below its size are in use; the rest is padding.
         model, column = np.nonzero(used)[0], self.columns[used]
         out = np.zeros((*self.coefs.shape[:-1], n_inputs + 1))
         if out.ndim == 2:
@@ -126,6 +129,7 @@ class Models:
             inverse,
             self.columns,
             self.sizes,
+            # A logit of two classes in the shape of several outputs.
             self.coefs[:, None, :] if self.coefs.ndim == 2 else self.coefs,
             stage,
         )
@@ -146,6 +150,7 @@ def orthonormal_basis(n_classes: int) -> FloatArray:
     """
     basis = np.zeros((n_classes, n_classes - 1))
     for a in range(n_classes - 1):
+        # The first a + 1 classes against the next one, at unit length.
         length = np.sqrt((a + 1) * (a + 2))
         basis[: a + 1, a] = 1 / length
         basis[a + 1, a] = -(a + 1) / length
@@ -161,6 +166,7 @@ def mixing_of_pairs(n_classes: int) -> FloatArray:
     basis = orthonormal_basis(n_classes)
     k, other = np.tril_indices(n_classes, -1)
     a, b = np.tril_indices(n_classes - 1)
+    # Only differences of logits matter: the mixed term of a pair of classes.
     apart = basis[k] - basis[other]
     return apart[:, a] * apart[:, b]
 

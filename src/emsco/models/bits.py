@@ -70,6 +70,7 @@ class Layout:
             for label in range(n_classes):
                 of_class = np.flatnonzero(labels == label)
                 bits, of_words = _bits_by_weight(counts[of_class])
+                # -1 must stay -1: as an index it would mean the last row of the class.
                 places.append(np.where(bits < 0, -1, of_class[bits]))
                 word_weights.append(of_words)
             rows, weights = np.concatenate(places), np.concatenate(word_weights)
@@ -89,6 +90,7 @@ class Layout:
         """Spread values of rows, (…, n_rows), over bits, each times its weight; 0 for padding."""
         bits = np.zeros((*values.shape[:-1], WORD * len(self.weights)), dtype=np.int64)
         there = np.flatnonzero(self.rows >= 0)
+        # Bit b lies in word b // 64, whose weight holds for all of its bits.
         bits[..., there] = values[..., self.rows[there]] * self.weights[there // WORD]
         return bits
 
@@ -101,12 +103,16 @@ def _bits_by_weight(counts: IntArray) -> tuple[IntArray, IntArray]:
     """
     if not counts.any():
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    # Stable, so that rows of equal weight keep their order and the layout is always the same.
     order = np.argsort(counts, kind="stable")
     order = order[counts[order] > 0]
     values, first = np.unique(counts[order], return_index=True)
+    # Rows of equal weight lie side by side; each run is one group.
     alike = list(zip(values.tolist(), np.split(order, first[1:]), strict=True))
     n_digits = int(counts.max()).bit_length()
+    # Group b holds the rows whose weight has binary digit b: a row may be in several.
     digits = [(1 << b, np.flatnonzero(counts >> b & 1)) for b in range(n_digits)]
+    # Each group ends with a word that is partly empty, so many small groups cost words.
     groups = min(alike, digits, key=lambda parts: sum(-(-len(rows) // WORD) for _, rows in parts))
     bits = [np.pad(rows, (0, -len(rows) % WORD), constant_values=-1) for _, rows in groups]
     weights = [np.full(len(part) // WORD, v) for (v, _), part in zip(groups, bits, strict=True)]
@@ -117,6 +123,7 @@ def pack(bits: BoolArray) -> WordArray:
     """Pack truth values of shape (…, n_bits) into 64-bit words, lowest bit first, padded with 0."""
     padding = [(0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % WORD)]
     packed = np.packbits(np.pad(bits, padding), axis=-1, bitorder="little")
+    # Little endian on any machine, so that bits mean the same everywhere.
     words: WordArray = np.ascontiguousarray(packed).view("<u8").astype(np.uint64)
     return words
 
@@ -163,6 +170,7 @@ class BitBank:
         self.missing: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
         if missing is not None:
             self.missing = pack(missing[:, layout.rows]) & layout.valid
+        # Rows of weight 1 without missing values take a shorter way in the kernel.
         self._is_plain = missing is None and bool((layout.weights == 1).all())
         self.accepted: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
         self.correct: WordArray = self.accepted
@@ -179,6 +187,7 @@ class BitBank:
             self.correct = self._grown(self.correct, n_slots)
 
     def _grown(self, words: WordArray, n_slots: int) -> WordArray:
+        # Zeros, not whatever memory holds: unused slots must accept nobody.
         grown = np.zeros((n_slots, self.n_words), dtype=np.uint64)
         grown[: len(words)] = words
         return grown
@@ -265,6 +274,7 @@ def bits_of_margins(margins: SingleArray, truth: LabelArray, thresholds: FloatAr
     more than two; then the highest threshold of the others counts.
     """
     n_classes = len(thresholds)
+    # Pessimistic: a wrong label needs the highest of the thresholds that it might have.
     others = np.array([np.delete(thresholds, c).max() for c in range(n_classes)])
     if_correct = _beyond_a_guess(thresholds, n_classes)
     if_wrong = _beyond_a_guess(others, n_classes)
@@ -276,6 +286,7 @@ def bits_of_margins(margins: SingleArray, truth: LabelArray, thresholds: FloatAr
 def _beyond_a_guess(confidence: FloatArray, n_classes: int) -> FloatArray:
     """Log-odds of probabilities, less those of 1 / number of classes."""
     sure = np.clip(confidence, 0.0, _SUREST)
+    # A confidence of 0 has odds of minus infinity, which is what comparisons need.
     with np.errstate(divide="ignore"):
         odds: FloatArray = np.log(sure / (1 - sure)) + np.log(n_classes - 1)
     return odds

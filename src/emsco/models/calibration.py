@@ -54,11 +54,14 @@ class SigmoidMap:
         from scipy.special import expit
 
         n_with, n_others = float(weights[has_class].sum()), float(weights[~has_class].sum())
+        # Platt's targets are a little inside 0 and 1, as if each class had one more row of the
+        # other kind; so a perfect ranking has a finite slope.
         targets = np.where(has_class, (n_with + 1) / (n_with + 2), 1 / (n_others + 2))
         log_odds = _log_odds(probability, certain)
         total = weights.sum()
         centre = float((weights * log_odds).sum() / total)
         spread = float(np.sqrt((weights * np.square(log_odds - centre)).sum() / total))
+        # All log-odds are equal but for rounding: there is nothing to scale by.
         if spread <= 1e-9 * max(1.0, abs(centre)):
             spread, scaled = 1.0, np.zeros_like(log_odds)
         else:
@@ -67,16 +70,19 @@ class SigmoidMap:
 
         def loss_at(point: FloatArray) -> float:
             odds = point @ terms
+            # The cross-entropy in terms of log-odds, which does not overflow.
             return float((weights * (np.logaddexp(0, odds) - targets * odds)).sum())
 
         def step_from(point: FloatArray) -> tuple[FloatArray, float]:
             mapped = expit(point @ terms)
             gradient = terms @ (weights * (mapped - targets))
             hessian = (terms * (weights * mapped * (1 - mapped))) @ terms.T
+            # The shortest solution, for when the Hessian is singular.
             step = np.linalg.lstsq(hessian, gradient, rcond=None)[0].astype(np.float64)
             return step, float(step @ gradient)
 
         mean = float((weights * targets).sum() / total)
+        # The best map with slope 0: everyone has the mean of the targets.
         point = np.array([0.0, np.log(mean / (1 - mean))])
         loss = loss_at(point)
         for _ in range(_MOST_STEPS):
@@ -92,6 +98,7 @@ class SigmoidMap:
             point, loss = nearer, lower
         point -= step_from(point)[0]  # one more step for the last digits
         slope = float(point[0] / spread)
+        # Back from centred and scaled log-odds to log-odds.
         return cls(slope, float(point[1] - slope * centre), certain)
 
     def apply(self, probability: FloatArray) -> FloatArray:
@@ -250,6 +257,7 @@ class Calibrator:
             for k, one in zip(_mapped_classes(self.n_classes), self.maps, strict=True)
         ]
         if self.n_classes == 2:
+            # One map is enough: the other class has the rest.
             return np.column_stack([1 - columns[0], columns[0]])
         total = np.zeros(len(probabilities))
         for column in columns:  # a fixed order, so that rounding does not depend on the layout
@@ -316,6 +324,7 @@ def calibration_split(
                 f"class {name!r} must have at least 2 training rows, one of them to calibrate, "
                 f"got {len(rows)}; give more rows or calibration=None."
             )
+        # Both sides keep at least one row of the class.
         size = min(max(int(_SHARE * len(rows) + 0.5), 1), len(rows) - 1)
         calibrates[rng.permutation(rows)[:size]] = True
     return train[~calibrates], train[calibrates]

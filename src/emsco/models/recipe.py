@@ -105,6 +105,7 @@ class StageRecipe:
         """
         if isinstance(estimator, str):
             check_choice("estimator", estimator, (AUTO, *FAMILIES))
+            # Logistic regression is the default and has no name inside, so that both ways agree.
             estimator = None if estimator == "logistic" else estimator
         elif estimator is not None:
             check_estimator_like(estimator)
@@ -141,6 +142,7 @@ class StageRecipe:
     @property
     def uses_device(self) -> bool:
         """Whether the stage models are fitted on a device other than the CPU."""
+        # With calibration, models come from fitters that run on the CPU.
         return self.device != CPU and self.is_linear and self.calibration is None
 
     @property
@@ -156,6 +158,7 @@ class StageRecipe:
 
     def of_family(self, family: str) -> StageRecipe:
         """Return the recipe of one of the `FAMILIES`."""
+        # Models of the families are fitted faster than a cache is read.
         return replace(self, estimator=None if family == "logistic" else family, cache=None)
 
     def for_search(self, search_with: str | None, n_blocks: int) -> StageRecipe:
@@ -182,6 +185,7 @@ class StageRecipe:
 
         def losses_of(family: str, few: list[Split], subsets: BoolArray) -> FloatArray:
             recipe = self.of_family(family).prepared(data, few)
+            # A subset of features reads all inputs that they bring.
             reads, losses = subsets[:, data.encoding.input_feature], []
             for split in few:
                 (models,) = recipe.stage_models(recipe.open_bank(data, [split]), [reads])
@@ -192,6 +196,7 @@ class StageRecipe:
             return np.concatenate(losses, axis=1)
 
         weights = self._class_weights(data, np.arange(len(data.labels)))
+        # Rows are weighed as the stage models see them, class weights included.
         choice = choose_family(families, data, splits, losses_of, weights, self.seed, report)
         return self.of_family(choice.family), choice
 
@@ -205,6 +210,7 @@ class StageRecipe:
             return self
         rows = np.asarray(data.rows)
         basis = SplineBasis.learn(rows, data.weights)
+        # Only the first split, so that no label of its scored rows is used.
         (first,) = self._split_data(data, basis.expand(rows), splits[:1])
         penalty = choose_penalty(first)
         return replace(self, basis=basis, penalty=penalty)
@@ -234,11 +240,13 @@ class StageRecipe:
         `members` marks the features of each block, shape (n_blocks, n_features). By default every
         feature is its own block. `by_class` makes the bank count the rows of each class too.
         """
+        # Which inputs each feature brings; blocks bring those of all their features.
         brings = np.arange(len(data.costs.names))[:, None] == data.encoding.input_feature
         brings = brings if self.basis is None else self.basis.reads(brings)
         missing = data.missing()
         if members is not None:
             brings = members @ brings
+            # A block misses a value if any of its features does.
             missing = None if missing is None else missing @ members.T
         columns = data.rows if self.basis is None else self.basis.expand(np.asarray(data.rows))
         engine: Engine
@@ -256,6 +264,7 @@ class StageRecipe:
             shared = [one for one in fitters if isinstance(one, SharedBoosting)]
             prepare = partial(train_together, shared, self.n_jobs) if shared else None
             engine = OutcomeEngine(fitters, parts, prepare)
+        # A device computes a batch at a time; threads would only wait for each other.
         n_jobs = 1 if self.uses_device else self.n_jobs
         return SubsetBank(engine, brings, self.memory_limit, n_jobs)
 
@@ -268,6 +277,8 @@ class StageRecipe:
         size: SizeChoice | None = None
         fitters: list[OutcomeFitter] = []
         for number, part in enumerate(parts):
+            # Of the split's number, not of a shared generator, so that splits can be fitted in any
+            # order.
             seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
             if self.is_linear and calibration is not None:
                 fitters.append(CalibratedFitter(part, calibration, classes, seed, self.penalty))
@@ -324,6 +335,7 @@ class StageRecipe:
             designs = [self.basis.reads(reads) for reads in designs]
         parts: list[list[StageModels]] = []
         if isinstance(engine, LogisticEngine):  # the bank has most of the models
+            # All designs in one array, so that the bank answers once; cut apart again below.
             ends = np.cumsum([len(reads) for reads in designs])[:-1]
             of_splits = engine.coefs(bank.kept_of_inputs(np.concatenate(designs)))
             splits = engine.splits if average else engine.splits[:1]
@@ -347,6 +359,7 @@ class StageRecipe:
         self, fitter: Any, designs: list[BoolArray], report: Report | None
     ) -> list[StageModels]:
         """Models of all designs by one fitter; equal stages are fitted once."""
+        # Designs share many stages: each is fitted once, and handed out by position.
         different, place = np.unique(np.concatenate(designs), axis=0, return_inverse=True)
         fitted = fitter.models(different, report)
         stages = iter([fitted[i] for i in place.reshape(-1)])
@@ -372,6 +385,7 @@ class StageRecipe:
         """
         totals = np.bincount(data.labels, data.weights, len(data.classes)).astype(np.float64)
         weights = self._class_weights(data, np.arange(len(data.labels)))
+        # Calibration maps probabilities back to the shares of the rows.
         return totals if weights is None or self.calibration else totals * weights
 
     def _class_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:

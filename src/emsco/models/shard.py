@@ -131,10 +131,12 @@ class Shard:
     def __init__(self, data: SplitData, scaling: Scaling, leaf: int = 0) -> None:
         self.leaf = leaf
         train, basis = data.labels[data.train], orthonormal_basis(data.n_classes)
+        # Two classes need one target, 0 or 1; more have coordinates in the basis.
         targets = train.astype(np.float64) if data.n_classes == 2 else basis[train].T
         self._double = (
             scaling.columns(data.X[data.train]),
             np.ascontiguousarray(targets),
+            # Empty weights tell the kernels that all rows count 1.
             np.zeros(0) if data.weights is None else data.weights[data.train],
             basis,
         )
@@ -155,6 +157,8 @@ class Shard:
         width = models.columns.shape[1]
         n_lines = 2 * n_classes if n_classes > 2 else 2
         work = np.empty((n_lines, BLOCK))
+        # Columns of a model in single precision are copied side by side, so that the kernel reads
+        # them in order.
         work32 = np.empty((n_lines + width + 1, BLOCK), dtype=np.float32)
         sums = (
             models.columns,
@@ -185,8 +189,10 @@ class Shard:
         """
         logits = coefs @ self._scored_rows
         if logits.ndim == 2:
+            # Of the likelier class, so that the exponent never overflows.
             return (logits > 0).astype(np.int64), 1 / (1 + np.exp(-np.abs(logits)))
         logits -= logits.max(axis=1, keepdims=True)
+        # After the largest logit is taken off, its own share of the sum is exactly 1.
         return logits.argmax(axis=1), 1 / np.exp(logits).sum(axis=1)
 
     def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
@@ -224,6 +230,7 @@ def cut_shards(
     )
     shards = []
     for leaf, (train, scored) in enumerate(leaves):
+        # At least one shard for each leaf, even if it has no rows: leaves keep their numbers.
         for start in range(0, max(len(train), len(scored), 1), rows_per_shard):
             part = slice(start, start + rows_per_shard)
             rows = replace(data, train=train[part], scored=scored[part])
@@ -259,6 +266,7 @@ class Request:
     @classmethod
     def from_batch(cls, batch: ModelBatch, live: IntArray) -> tuple[Self, IntArray]:
         """Ask for the live models of a batch; also returns them in the order of the answer."""
+        # Stable, so that models keep their order, and with it the order of sums.
         order = live[np.argsort(~batch.curved[live], kind="stable")]
         models, n_curved = batch.models, int(batch.curved[live].sum())
         few = Models(models.columns[order], models.sizes[order], models.coefs[order])
@@ -278,6 +286,7 @@ class Request:
             slope=none,
             norm=none,
             fine=self.fine,
+            # Those with a Hessian come first, so a place below their number says so.
             curved=np.arange(n_models) < self.n_curved,
             passes=no_passes,
         )
@@ -289,7 +298,10 @@ class Request:
 def merged(nodes: dict[Node, Sums], n_leaves: int) -> dict[Node, Sums]:
     """Add up all pairs of neighbours that are there, in place; what has no neighbour moves up."""
     for level in range((n_leaves - 1).bit_length()):
+        # From left to right, pairs of the same level: the tree of additions depends on the number
+        # of leaves alone, never on where or when they were summed.
         for number in sorted(j for at, j in nodes if at == level and j % 2 == 0):
+            # The last node of a level may have no neighbour.
             is_last = (number + 1) << level >= n_leaves
             if not is_last and (level, number + 1) not in nodes:
                 continue
@@ -302,6 +314,7 @@ def merged(nodes: dict[Node, Sums], n_leaves: int) -> dict[Node, Sums]:
 
 def add_up(shards: Sequence[Shard], batch: ModelBatch, live: IntArray) -> None:
     """Add the sums of all shards to a batch: within a leaf one after the other, then by pairs."""
+    # Shards of a leaf stand side by side.
     leaves = [list(alike) for _, alike in groupby(shards, key=lambda shard: shard.leaf)]
     if len(leaves) == 1:
         for shard in shards:
@@ -311,6 +324,7 @@ def add_up(shards: Sequence[Shard], batch: ModelBatch, live: IntArray) -> None:
     nodes: dict[Node, Sums] = {}
     for number, of_leaf in enumerate(leaves):
         nodes[0, number] = request.over(of_leaf)
+        # Merged at once, so that only one node for each level waits in memory.
         merged(nodes, len(leaves))
     put(batch, order, request.n_curved, nodes.popitem()[1])
 

@@ -49,6 +49,7 @@ class StageModels(ABC):
         Returns the stage at which each row leaves, or the number of stages if it does not. Also
         returns the likeliest class and its probability at the last stage that saw the row.
         """
+        # The number of stages stands for rows that never leave.
         stage = np.full(len(rows), len(self), dtype=np.int64)
         winner = np.zeros(len(rows), dtype=np.int64)
         confidence = np.full(len(rows), np.nan)
@@ -59,6 +60,7 @@ class StageModels(ABC):
             shares = self.probabilities(rows[left], j)
             winner[left] = shares.argmax(axis=1)
             confidence[left] = shares.max(axis=1)
+            # At least, not above: a threshold of the smallest confidence accepts everyone.
             sure = confidence[left] >= thresholds[j, winner[left]]
             stage[left[sure]] = j
             left = left[~sure]
@@ -134,6 +136,7 @@ class LinearModels(StageModels):
         logit = intercept
         for i, coef, mean, inverse in terms:
             logit += coef * ((row[i] - mean) * inverse)
+        # NaN is the only number that differs from itself. Checked at the end, as it is rare.
         if logit != logit:  # a missing value counts as the mean and adds nothing
             logit = intercept
             for i, coef, mean, inverse in terms:
@@ -163,6 +166,7 @@ class LinearModels(StageModels):
 
     @cached_property
     def _models(self) -> Models:
+        # Models of two classes have a single output, which the kernels expect without an axis.
         coefs = self.coefs[:, 0] if self.coefs.shape[1] == 1 else self.coefs
         return Models.from_subsets(self.reads, coefs)
 
@@ -239,6 +243,7 @@ class AveragedModels(StageModels):
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Mean class probabilities at one stage, shape (n_rows, n_classes)."""
         rows = rows if self._basis is None else self._basis.expand(rows)
+        # Filling copies all rows, so it is left out where nothing is missing.
         has_missing = bool(np.isnan(rows).any())
         first, *others = (
             part.probabilities(part.filled(rows) if has_missing else rows, stage)
@@ -265,6 +270,7 @@ class AveragedModels(StageModels):
         """Splines that all parts share, so that rows are turned into their columns once."""
         bases = [part.basis if isinstance(part, LinearModels) else None for part in self.parts]
         first = bases[0]
+        # Splits may have learnt different knots; then each part expands rows itself.
         return first if first is not None and all(map(first.equals, bases)) else None
 
     @cached_property
@@ -273,6 +279,7 @@ class AveragedModels(StageModels):
         if self._basis is None:
             return self.parts
         linear = (part for part in self.parts if isinstance(part, LinearModels))
+        # Without a basis of their own, as they are handed the expanded columns.
         return tuple(replace(part, basis=None) for part in linear)
 
 

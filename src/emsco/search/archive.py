@@ -65,8 +65,12 @@ class Archive:
             designs = np.concatenate([self.designs, designs])
             scores = Scores.concatenate([self.scores, scores])
         kept = np.flatnonzero(front_mask(scores))
+        # Thinned first and made distinct after: equal designs tie, so thinning keeps or drops them
+        # together.
         kept = kept[thin(scores[kept], self._total_cost, _MOST_VECTORS)]
         first = np.unique(design_keys(designs[kept]), axis=0, return_index=True)[1]
+        # In the order in which they came, old ones first: the last line tells old from new by
+        # position.
         kept = kept[np.sort(first)]
         self._kept = designs[kept], scores[kept]
         group = tie_groups(self.scores)
@@ -83,6 +87,7 @@ class Archive:
     def ties(self) -> list[StageArray]:
         """All designs with the objectives of each design of `front`, the simplest first."""
         order, group = self._by_group()
+        # Groups lie one behind the other after the sort; a new one begins where the number changes.
         ends = np.flatnonzero(np.diff(group)) + 1
         groups = {int(members[0]): members for members in np.split(order, ends)}
         first = self._ranked(np.array(list(groups)))

@@ -74,6 +74,8 @@ class NearbySubsets:
         self._known[0] = True  # nothing is no subset
         if space.first is not None:
             every = np.arange(len(self._known))
+            # Subsets without the feature that comes first count as known, so that nobody proposes
+            # them.
             self._known[every >> space.first & 1 == 0] = True
         self._n_left_out = int(self._known.sum())
 
@@ -98,6 +100,7 @@ class NearbySubsets:
         can be left out, they are.
         """
         best = self.nearest(used_by, n_subsets)
+        # Bit i of a subset's number is feature i.
         bought = best[:, None] >> np.arange(self._space.n_features) & 1
         rest = -1 if self._space.allow_exclusion else 1
         return np.where(bought == 1, 0, rest).astype(np.int16)
@@ -107,10 +110,13 @@ class NearbySubsets:
         worth: FloatArray = np.zeros(len(self._known))
         worth[_numbers(used_by)] = 1.0
         worth[[0, -1]] = 0.0  # near to all or nothing is not near to anything good
+        # One pass for each feature lends to the subset with and the one without it at once: after
+        # all passes, a subset has lent 0.2ᵈ to each that differs from it in d features.
         for i in range(self._space.n_features):
             pairs = worth.reshape(-1, 2, 2**i)
             pairs[:] = pairs + _FADE * pairs[:, ::-1]
         worth[self._known] = -1.0
+        # Stable, so that equal worth goes by number and the same run repeats to the bit.
         best = np.argsort(-worth, kind="stable")[:n_subsets]
         nearest: IntArray = best[worth[best] > 0]
         return nearest
@@ -164,10 +170,12 @@ class _Line:
         self.points: FloatArray = np.zeros((0, 3))
         self.handicap: FloatArray = np.zeros(0)
         self._total_cost = total_cost
+        # Objectives that were seen, with coverage, accuracy and cost as three words of a key.
         self._vectors = Slots(UNBOUNDED, n_words=3)
 
     def take(self, designs: StageArray, scores: Scores, row: float) -> None:
         """Add designs to the pool; `row` is the share of one row."""
+        # Keys are words, so a float lends its bits.
         spent = np.asarray(scores.spent, dtype=np.float64).view(np.uint64)
         if scores.by_class is None:
             correct = scores.correct.astype(np.uint64)
@@ -190,6 +198,7 @@ class _Line:
         distances = np.empty(len(self.points))
         front = self._points(self.archive.front()[1])
         measure_distances(self.points, front, _SLOPE, distances)
+        # Ties in distance go by chance, not by age, so that old designs do not always come first.
         self.keep(np.lexsort((rng.random(len(distances)), distances + self.handicap))[:_POOL])
 
     def keep(self, which: IntArray | BoolArray) -> None:
@@ -275,7 +284,9 @@ class EvolutionSearch:
         self._nearby = NearbySubsets(self.space) if is_small else None
         self._linked_at = 0
         self._variation = _THOROUGH if self._n_designs <= _SMALL else _WIDE
+        # Four genes of 16 bits make a word.
         self._seen = Slots(UNBOUNDED, n_words=-(-len(costs) // 4))
+        # The order counts: designs of the main line are seen before the side line draws its own.
         self._main = _Line(self._first_designs(), total_cost)
         self._side: _Line | None = _Line(self._first_designs(), total_cost)
         self._line = self._main
@@ -324,6 +335,7 @@ class EvolutionSearch:
             settings = self._settings
             budget = round(_SUBSETS * settings.population_size * settings.generations)
             left = min(self._nearby.max_subsets, budget) - self._nearby.n_known
+            # Spread evenly over the generations that are left, rounded up.
             n_subsets = -(-left // (settings.generations - self.generation))
             if n_subsets > 0:
                 near = self._nearby.propose(self.front[0], n_subsets)
@@ -335,11 +347,15 @@ class EvolutionSearch:
     def wants_chains(self) -> bool:
         """Whether it is time to make chains of the subsets fitted so far."""
         if self.stop_reason is not None:
+            # At the end once more, unless there is only one design: chains may have been left to
+            # find.
             return self._n_designs > 1
         if self._nearby:
             is_first = not self._linked_at and self.generation >= _SMALL_FIRST - 1
             more = _MORE if self._grid.is_single else _MUCH_MORE
             return is_first or self._nearby.n_known >= more * self._linked_at > 0
+        # Where subsets are too many to list, chains are made each time the generations have
+        # doubled.
         return self.generation >= max(_FIRST_CHAINS, 2 * self._linked_at)
 
     def promising(self, most_subsets: int) -> WordArray:
@@ -348,6 +364,7 @@ class EvolutionSearch:
         stages = stages_of(np.concatenate([self.front[0], self._main.designs]))
         words = subset_words(stages, int(stage_counts(stages).max()))
         flat = words.reshape(-1, words.shape[2])
+        # Back in the order in which they came, which `unique` loses.
         first = np.sort(np.unique(flat, axis=0, return_index=True)[1])
         return flat[first[:most_subsets]]
 
@@ -365,6 +382,8 @@ class EvolutionSearch:
         self._linked_at = self.generation
         if self._nearby:
             self._nearby.note(designs)
+            # In small spaces the count of known subsets says when the next chains are due, not the
+            # generation.
             self._linked_at = self._nearby.n_known
             self._join_lines()
         had = {design.tobytes() for design in self.archive.designs}
@@ -375,6 +394,7 @@ class EvolutionSearch:
                 new.append(i)
         if scores is None or not new:
             return
+        # Only to count them as seen: breeding must not ask for them again.
         self._unseen(designs[new])
         self._add(self._main, designs[new], scores[np.array(new)])
 
@@ -391,6 +411,7 @@ class EvolutionSearch:
             return self._main
         if self.generation + 1 < _SIDE_UNTIL:
             turns = [self._main, self._side]
+            # The second of each three generations is the side line's, if it has designs to ask for.
             if self.generation % _SIDE_TURN == _SIDE_TURN - 2:
                 turns.reverse()
             return turns[0] if len(turns[0].asked) else turns[1]
@@ -414,9 +435,11 @@ class EvolutionSearch:
             return self._grid.complete(one_stage)
         size = self._settings.population_size
         # The cheapest features first, the others at a second stage or never.
+        # The rank of each feature by cost: where it stands in the sorted order.
         rank = np.argsort(np.argsort(self._costs, kind="stable"))
         n_prefixes = min(n_features - 1, size // 3 + 1)
         lengths = np.unique(np.linspace(1, max(1, n_features - 1), n_prefixes, dtype=int))
+        # A line for each length; True for features that come after the prefix.
         later = rank[None, :] >= lengths[:, None]
         places = [1] * (space.max_stages > 1) + [NEVER] * space.allow_exclusion
         prefixes = np.concatenate([later * np.int16(place) for place in places])
@@ -444,6 +467,7 @@ class EvolutionSearch:
         best = line.designs[: variation.best]
         n_mutants = round(variation.mutants * size)
         first, second = best[self._rng.integers(len(best), size=(2, n_mutants))]
+        # Levels are put back afterwards: a crossed child inherits those of its first parent.
         mutants = recombine(stages_of(first), stages_of(second), variation.crossed, self._rng)
         mutants = mutate(mutants, 1 / len(self._costs), _STAGE_BIAS, self.space, self._rng)
         children = [self._unseen(self._with_levels(mutants, first))]
@@ -460,9 +484,13 @@ class EvolutionSearch:
             new = self._seen.find(design_keys(near)) < 0
             near, parent = near[new], parent[new]
             n_new = np.bincount(parent, minlength=len(parents))
+            # Position of each child among those of its own parent: its number less that of the
+            # first.
             place = np.arange(len(parent)) - np.repeat(np.cumsum(n_new) - n_new, n_new)
             chosen = np.flatnonzero(place < variation.per_parent)[:n_wanted]
             children.append(self._unseen(near[chosen]))
+            # No child is new although all steps were drawn: nothing is left to find around this
+            # parent.
             all_drawn = n_steps(stages_of(parents), self.space.allow_exclusion) <= _DRAWS
             exhausted[here] = all_drawn & (n_new == 0)
             line.handicap[here] += visit

@@ -49,6 +49,7 @@ def initial_population(
     """
     space = replace(space, max_stages=min(space.max_stages, 2))
     designs = np.zeros((n_designs, space.n_features), dtype=np.int16)
+    # Rejection sampling: a mutant may come out with a single stage, and then it is drawn again.
     poor = np.arange(n_designs)
     while poor.size:
         designs[poor] = mutate(designs[poor], _INITIAL_RATE, stage_bias, space, rng)
@@ -68,13 +69,16 @@ def random_designs(n_designs: int, space: DesignSpace, rng: Generator) -> StageA
         genes[:, space.first] = 0
     while (poor := np.flatnonzero(genes.max(axis=1, initial=NEVER) == NEVER)).size:
         genes[poor] = rng.integers(lowest, n_stages[poor], size=(len(poor), space.n_features))
+    # Some stages may have drawn no feature; they are closed up.
     return compress(genes)
 
 
 def select(shares: FloatArray, n_parents: int, rng: Generator) -> IntArray:
     """Spin the roulette wheel: draw positions of parents by their shares, with replacement."""
     edges = np.cumsum(shares)
+    # On the right of equal edges, so that nobody with a share of 0 is drawn.
     landed = np.searchsorted(edges, rng.random(n_parents) * edges[-1], side="right")
+    # The product may round up to the last edge itself.
     chosen: IntArray = np.minimum(landed, len(shares) - 1)
     return chosen
 
@@ -116,6 +120,7 @@ def mutate(
         space.allow_exclusion,
         -1 if space.first is None else space.first,
         mutants,
+        # Room to count the features of each stage, before stages without any are closed up.
         np.empty(int(designs.max(initial=0)) + space.max_stages + 1, dtype=np.int64),
     )
     return mutants
@@ -126,6 +131,8 @@ def _cumulative_stages(stage_bias: float, max_stages: int) -> FloatArray:
     """Distribution functions of the beta-binomials over 0..h, one row for each h below k."""
     from scipy.special import betaln, gammaln
 
+    # In logarithms, as factorials of many stages overflow. Row h is the beta-binomial over 0..h,
+    # and columns beyond h have no mass.
     h, j = np.arange(max_stages)[:, None], np.arange(max_stages)[None, :]
     left = np.maximum(h - j, 0)
     ways = gammaln(h + 1) - gammaln(j + 1) - gammaln(left + 1)
@@ -141,6 +148,7 @@ def growth_probability(
     """Probability that a mutation adds a stage, if `max_stages` allows one."""
     from scipy.special import gammaln
 
+    # Mass of the one new stage, j = h, of the beta-binomial; any of the features may draw it.
     log_new = (
         np.log(stage_bias)
         + gammaln(n_stages + 1)
@@ -155,6 +163,8 @@ def n_steps(designs: StageArray, allow_exclusion: bool = False) -> IntArray:
     """Number of steps that `neighbours` draws from, for each design."""
     n_stages = stage_counts(designs)
     n_places = 2 * n_stages + 1 + allow_exclusion
+    # A feature may go to a stage, into a gap before, between or after them, or be dropped; a pair
+    # of adjacent stages may be merged or swapped.
     steps: IntArray = designs.shape[1] * n_places + 2 * (n_stages - 1)
     return steps
 
@@ -173,8 +183,10 @@ def neighbours(
     n_places = 2 * stage_counts(designs) + 1 + space.allow_exclusion
     steps = n_steps(designs, space.allow_exclusion)
     draws = rng.random((len(designs), int(steps.max())))
+    # Steps that a design does not have are sorted behind all others.
     draws[np.arange(draws.shape[1]) >= steps[:, None]] = np.inf
     step = np.argsort(draws, axis=1)[:, :max_steps]
+    # What is left after a design's own steps is cut off here, as designs differ in their number.
     parent, column = np.nonzero(step < steps[:, None])
     children = np.empty((len(parent), n_features), dtype=np.int16)
     allowed = np.empty(len(parent), dtype=np.bool_)
@@ -201,6 +213,7 @@ def vary_levels(
         return designs
     n_stages = stage_counts(designs)
     levels = levels_of(designs, int(n_stages.max()))
+    # Whether a design varies, which of its stages, and to which threshold.
     draws = rng.random((3, len(designs)))
     stage = (draws[1] * n_stages).astype(np.int64)
     early = np.array(grid.early)[(draws[2] * len(grid.early)).astype(np.int64)]

@@ -56,9 +56,11 @@ class CaseService:
         self.n_open, self.n_decided = store.n_cases()
         self.metrics = Metrics(store, cascade.stages.identity, lambda: self.n_open)
         self._entries: dict[str, _Entry] = {}
+        # Prices that a table has in a column come with the rows when rows are decided at once.
         self._price_columns = [
             (price.feature, price.column) for price in cascade.stages.prices.prices if price.column
         ]
+        # Counts show only what is on the disk.
         store.on_commit = self.metrics.add
 
     async def describe(self) -> messages.CascadeFacts:
@@ -129,6 +131,7 @@ class CaseService:
     async def look(self, case: str) -> messages.WholeCase:
         """Say how a case stands, and which values it was given."""
         entry = await self._find(case)
+        # Before the wait for the disk, so that values and state belong together.
         given, opened, changed = dict(entry.case.given), entry.opened, entry.changed
         state = await self._state(entry)
         return {**state, "given": given, "opened": opened, "changed": changed}
@@ -136,6 +139,7 @@ class CaseService:
     async def delete(self, case: str) -> messages.Deleted:
         """Delete a case with its values."""
         entry = await self._find(case)
+        # Gone at once for other requests, though the disk is not done yet.
         entry.is_gone = True
         entry.saved = self.store.delete(case, {"emsco_cases_deleted_total": 1})
         if entry.case.needs:
@@ -176,6 +180,7 @@ class CaseService:
         answers: list[messages.Decision | messages.Error] = []
         counts = Sums()
         for i, row in enumerate(rows):
+            # A long list must not keep other requests waiting.
             if i % _PAUSE_AFTER == _PAUSE_AFTER - 1:
                 await asyncio.sleep(0)
             try:
@@ -185,6 +190,7 @@ class CaseService:
                 }
                 case = self._decide_one(row, given.budget, of_row)
             except (EMSCOError, RefusalError) as error:
+                # One wrong row must not spoil the answers to the others.
                 answers.append({"error": str(error)})
                 counts.add({"emsco_rows_refused_total": 1})
                 continue
@@ -202,6 +208,7 @@ class CaseService:
         if not n_old:
             return
         self.n_decided -= n_old
+        # What was read into memory may be expired on the disk; open cases never are.
         for name, entry in list(self._entries.items()):
             if not entry.case.needs and (entry.saved is None or entry.saved.done()):
                 del self._entries[name]
@@ -214,6 +221,7 @@ class CaseService:
                 f"Too many cases: {self.settings.max_open:,} are open. Decide or delete some.",
                 headers={"retry-after": "60"},
             )
+        # Costs and prices are checked here, before the case has a name.
         case = self.cascade.open(opening.budget, opening.prices)
         if "values" in opening.model_fields_set and case.needs:
             values: Any = opening.values
@@ -225,6 +233,7 @@ class CaseService:
             name = f"{time.time_ns() // 1_000_000:011x}{secrets.token_hex(8)}"
         else:
             name = _checked_id(opening.id)
+            # The answer to a repeated request must tell the client how the case stands.
             if (known := await self._known(name)) is not None:
                 sentence = f"id must be new, got {name!r}, which is a case already."
                 raise RefusalError(409, sentence, {"case": await self._state(known)})
@@ -238,12 +247,14 @@ class CaseService:
         if entry is None or entry.is_gone:
             entry = await self._find(case)
         if not entry.case.needs:
+            # A client that lost an answer gives the same values again: that is no error.
             if _is_repeated(entry.case, given.values):
                 return entry
             raise await self._decided(entry)
         try:
             entry.case.give(given.values, given.spent)
         except EMSCOError:
+            # The case has moved on since, so these values do not fit, but they were taken.
             if _is_repeated(entry.case, given.values):
                 return entry
             raise
@@ -259,6 +270,7 @@ class CaseService:
                 ends.append(error)
             except EMSCOError as error:
                 ends.append(RefusalError(422, str(error)))
+        # Answers wait for the disk together, so that many cases cost one write.
         answers: list[Any] = []
         for end in ends:
             if isinstance(end, RefusalError):
@@ -280,6 +292,7 @@ class CaseService:
         """Let a row buy from its own values; names that the cascade does not read are ignored."""
         if not isinstance(row, dict):
             raise RefusalError(422, "each row must be an object of names and values.")
+        # Prices in the request come before those of the row.
         in_row = {name: row[column] for name, column in self._price_columns if column in row}
         case = self.cascade.open(budget, {**in_row, **prices} or None)
         while case.needs:
@@ -396,6 +409,7 @@ class CaseService:
         while len(self._entries) > _MAX_AT_HAND:
             name = next(iter(self._entries))
             entry = self._entries.pop(name)
+            # Its entry is the only place that knows of the write.
             if entry.saved is not None and not entry.saved.done():
                 self._entries[name] = entry
                 return

@@ -74,6 +74,7 @@ class Stored(NamedTuple):
     def check(self) -> None:
         """Refuse a row that no service has written: SQLite keeps any type in any column."""
         times_are = is_finite_number(self.opened) and is_finite_number(self.changed)
+        # Room to count up for ever without overflow of SQLite's integers.
         if type(self.version) is not int or not 0 <= self.version < 2**62 or not times_are:
             raise FileError(f"a case must have a version and two times, got {brief(self[2:5])}.")
         if not isinstance(self.document, str):
@@ -130,6 +131,7 @@ class CaseStore:
         self._thread = ThreadPoolExecutor(1, "emsco-commit")
         self._next: _Batch | None = None
         self._flushing: asyncio.Task[None] | None = None
+        # Replaced by the service; a store alone has nobody to tell.
         self.on_commit: Callable[[Mapping[str, float]], None] = lambda _: None
 
     def counts(self) -> dict[str, float]:
@@ -175,6 +177,7 @@ class CaseStore:
             while True:
                 n = await self._in_thread(lambda: self._file.execute(_EXPIRE, given).rowcount)
                 total += n
+                # A full batch may have left others behind.
                 if n < _AT_ONCE:
                     return total
 
@@ -184,6 +187,7 @@ class CaseStore:
             await self._flushing
         self._thread.shutdown()
         with suppress(sqlite3.Error):
+            # Best effort: the next service reads a file with a log as well.
             self._file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._file.close()
 
@@ -205,15 +209,18 @@ class CaseStore:
 
     async def _flush(self) -> None:
         """Write batches until none waits, each in a transaction."""
+        # Whatever came in while a batch was written goes with the next one.
         while self._next is not None:
             batch, self._next = self._next, None
             try:
                 self._file.execute("BEGIN IMMEDIATE")
                 for statement, fields in batch.steps:
                     done = self._file.execute(statement, fields)
+                    # No row was touched: another version of the case is in the file.
                     if done.rowcount != 1 and statement is not _DELETE:
                         raise WriteError(f"case {fields['id']} has changed meanwhile")
                 self._file.executemany(_COUNT, batch.counts.items())
+                # Only this waits for the disk; the event loop goes on meanwhile.
                 await self._in_thread(lambda: self._file.execute("COMMIT"))
             except Exception as error:  # whatever it is, nobody may wait for ever
                 with suppress(sqlite3.Error):
@@ -234,18 +241,23 @@ class CaseStore:
 def _open(path: Path, cascade: str) -> sqlite3.Connection:
     """Open the file, and create it for this user alone if it does not exist."""
     with suppress(FileExistsError):
+        # Created first, because SQLite would create it readable for others.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     file = sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
     try:
         file.execute("PRAGMA trusted_schema = OFF")
+        # Deleted values must not stay readable in the file.
         file.execute("PRAGMA secure_delete = ON")
+        # Two services on one file would count and answer past each other.
         file.execute("PRAGMA locking_mode = EXCLUSIVE")
         file.execute("PRAGMA journal_mode = WAL")
+        # An answer is given only when a power cut cannot take it back.
         file.execute("PRAGMA synchronous = FULL")
         file.execute("BEGIN IMMEDIATE")
         _check_tables(path, file, cascade)
         file.execute("COMMIT")
     except BaseException:
+        # Ctrl-C, too, must not leave the file locked.
         file.close()
         raise
     return file
@@ -257,6 +269,7 @@ def _check_tables(path: Path, file: sqlite3.Connection, cascade: str) -> None:
         file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
     )
     tables = [sql for (sql,) in file.execute("SELECT sql FROM sqlite_schema WHERE sql NOT NULL")]
+    # Neither tables nor marks: a new file, or an empty one.
     if not tables and not application and not form:
         for table in _TABLES:
             file.execute(table)

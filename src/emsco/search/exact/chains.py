@@ -74,6 +74,7 @@ def find_front(
         n_transitions=pool.n_transitions,
         stopped=stopped,
     )
+    # Where subsets are left out, the size of the space counts designs that cannot be made.
     if space.fitted is None:
         front.check_whole(space.design_space.size)
     return front
@@ -126,6 +127,8 @@ class ChainPool:
         n_jobs: int = 1,
         keep_all: bool = False,
     ) -> None:
+        # If stages cost something and the worst cost is limited, the number of stages matters to
+        # what may follow, just as when the limit of stages can bind.
         stages_cost = space.evaluation > 0 and bool(np.isfinite(space.most_paid))
         self.space, max_stages = space, space.design_space.max_stages
         self.rules = Rules(
@@ -155,6 +158,8 @@ class ChainPool:
         labels.n_tied[0] = 1
         self.spans[0] = 0, 1
         paid = arrays.cost[-1] + self.rules.evaluation
+        # There is one candidate where every design ends with the full set, and it may be too
+        # expensive.
         one = _empty(Candidates, self.rules.tail if paid <= self.rules.most_paid else 0)
         rows = arrays.accepts[-1] & ~arrays.missing[arrays.missing_mask]
         one.accepted[:] = space.count(rows)
@@ -171,6 +176,7 @@ class ChainPool:
     def sizes(self) -> range:
         """Sizes of the subsets that chains can grow into, in the order in which they must."""
         tail = self.space.tail
+        # The full set is the tail that ends every design: no chain grows into it.
         largest = self.space.n_features - tail if self.rules.max_stages > tail else 0
         return range(1, largest + 1)
 
@@ -202,11 +208,15 @@ class ChainPool:
         # Labels that each set must examine: summed over all its subsets, one feature at a time.
         counts = self.spans[:, 1] - self.spans[:, 0]
         for i in range(n_features):
+            # Lines with and without feature i lie side by side in this view; the second gains the
+            # first.
             pairs = counts.reshape(2 ** (n_features - 1 - i), 2, 2**i)
             pairs[:, 1] += pairs[:, 0]
         done = 0.0
+        # Each set also looks for labels at all of its subsets, where there are none, too.
         for grown, share in self._grow_parts(sets, counts[sets] + 2**size, allowances):
             begin, n_new = self.n_labels, len(grown.labels.n_tied)
+            # All or nothing: a task that does not fit leaves the pool as it was.
             if begin + n_new > len(self.labels.n_tied):
                 raise MemoryLimitError(_TOO_MANY.format(self.n_labels))
             columns: Iterable[tuple[AnyArray, AnyArray]]
@@ -228,7 +238,9 @@ class ChainPool:
     ) -> Iterator[tuple[_Grown, float]]:
         """Grow sets in threads, in tasks of equal work; results come back in order."""
         total = float(work.sum())
+        # At least four tasks for each thread, so that none waits long for the last.
         share = min(_CHUNK, total / (4 * self._n_jobs))
+        # A cut where the running sum of work passes a multiple of `share`.
         cuts = np.flatnonzero(np.diff((np.cumsum(work) / share).astype(np.int64))) + 1
         tasks = np.split(sets, cuts)
         shares = [float(part.sum()) / total for part in np.split(work, cuts)]
@@ -254,6 +266,7 @@ class ChainPool:
             finally:
                 for future in ahead:
                     future.cancel()
+                # A task that runs cannot be cancelled, and reads the pool's arrays.
                 wait(ahead)
 
 
@@ -305,6 +318,7 @@ class _Workspace:
                 room,
             )
             if lack == NO_ROOM:
+                # One task alone would need more labels than the pool may have.
                 if len(self._fresh.n_tied) > len(pool.labels.n_tied):
                     raise MemoryLimitError(_TOO_MANY.format(pool.n_labels))
                 self._make_room(2 * len(self._fresh.n_tied))
@@ -322,6 +336,7 @@ class _Workspace:
 
     def _make_room(self, n_labels: int) -> None:
         self._fresh = _enlarged(self._fresh, n_labels, self._n_words)
+        # Hash places: eight for each label keep chains of collisions short.
         self._states: IntArray = np.empty(max(256, 8 * n_labels), dtype=np.int64)
         self._after: IntArray = np.empty(n_labels, dtype=np.int64)
 
@@ -329,6 +344,7 @@ class _Workspace:
 def _reduced(parts: list[Candidates], rules: Rules) -> Candidates:
     """Keep the non-dominated candidates, one per objective vector: the simplest, all counted."""
     every = Candidates._make(np.concatenate(column) for column in zip(*parts, strict=True))
+    # Simplest first, as the first of each vector is kept.
     every = _rows(every, np.lexsort((every.code, every.stages)))
     first, n_tied = first_of_vectors(
         rules.n_rows, every.accepted, every.wrong, every.spent, rules.slack, every.n_tied

@@ -255,6 +255,7 @@ class SingleThresholdSpace(_SubsetSpace):
         missing, missing_mask = self._missing_rows()
         correct = of_larger(self.correct.copy(), np.bitwise_or, 0)
         # Rows that the full set accepts, and that no larger subset labels correctly.
+        # Without the tail nobody has to be accepted in the end, so no row is doomed.
         doomed = self.accepts[-1] & ~missing[missing_mask] & ~correct if self.tail else 0 * correct
         cost = self.subset_costs()
         expensive, rises = self._cost_levels(cost)
@@ -283,12 +284,15 @@ class SingleThresholdSpace(_SubsetSpace):
         n_subsets = len(self.accepts)
         expensive = np.zeros((n_subsets, _COST_LEVELS, self.n_words), dtype=np.uint64)
         levels = np.zeros(0)
+        # Columns of bits at a time, as each bit becomes a float for each subset.
         width = max(1, min(64, _BLOCK // n_subsets))
         for start in range(0, 64 * self.n_words, width):
             word = start // 64
             bits = np.arange(start % 64, start % 64 + width, dtype=np.uint64)
             accepted = (self.accepts[:, word, None] >> bits) & np.uint64(1) != 0
             later = of_larger(np.where(accepted, cost[:, None], np.inf), np.minimum, np.inf)
+            # What such a row pays from here: the larger subset's cost beyond this one's, and the
+            # stage.
             later -= cost[:, None] - self.evaluation
             finite = np.isfinite(later)
             if not levels.size:  # levels from the first rows serve for all: any levels are bounds
@@ -300,6 +304,7 @@ class SingleThresholdSpace(_SubsetSpace):
                 rows = (finite & (later >= lowest)).astype(np.uint64)
                 expensive[:, level, word] |= (rows << bits).sum(axis=1, dtype=np.uint64)
         rises = np.diff(levels, prepend=0.0)
+        # A first level of 0 bounds nothing.
         used = rises > 0
         return np.ascontiguousarray(expensive[:, : len(levels)][:, used]), rises[used]
 
@@ -342,6 +347,7 @@ class ThresholdSpace(_SubsetSpace):
     @staticmethod
     def has_codes(n_features: int, max_stages: int, n_levels: int) -> bool:
         """Whether the stages and the levels of a design each fit into a whole number."""
+        # Below 2⁶³, with room to add place values.
         return bool(max(max_stages + 1, n_levels) ** n_features < 2**62)
 
     @property
@@ -355,6 +361,7 @@ class ThresholdSpace(_SubsetSpace):
         every = np.arange(1, 2**self.n_features)
         if space.first is not None:
             every = every[every >> space.first & 1 == 1]
+        # The only design is the full set in one stage.
         if space.deepest == 1 and not space.allow_exclusion:
             every = every[-1:]
         return every[np.argsort(np.bitwise_count(every), kind="stable")]
@@ -375,6 +382,7 @@ class ThresholdSpace(_SubsetSpace):
         deepest = int(stage_counts(stages).max(initial=1))
         by_stage = np.zeros((len(stages), deepest), dtype=np.int64)
         design, feature = np.nonzero(stages >= 0)
+        # All features of a stage carry its level, so whichever is written last is right.
         by_stage[design, stages[design, feature]] = by_feature[design, feature]
         return with_levels(stages, by_stage)
 
@@ -386,12 +394,14 @@ class ThresholdSpace(_SubsetSpace):
         sure = np.bitwise_and.reduce(self.accepts[:, list(self.last)], axis=1)
         if self.missing is not None:
             sure &= ~np.bitwise_or.reduce(self.missing, axis=0)
+        # No design ends in these: they must not narrow down what the others share.
         sure[~self._ends] = ~np.uint64(0)
         # ... and that none labels correctly.
         doomed = of_larger(sure, np.bitwise_and, ~np.uint64(0)) & ~self._later(self.correct)
         bits = np.concatenate([self.accepts, self.accepts & ~self.correct], axis=1)
         cost = self.subset_costs()
         return WalkArrays(
+            # Words before levels: the kernel reads all levels of one word at a time.
             bits=np.ascontiguousarray(bits.transpose(0, 2, 1)),
             bounds=np.stack([self._later(self.accepts), doomed], axis=2),
             early=np.isin(np.arange(self.n_levels), self.early),
@@ -432,6 +442,7 @@ def totals(values: Any) -> Any:
     """
     total = np.zeros(2 ** len(values), dtype=values.dtype)
     for i, value in enumerate(values):
+        # Subsets with feature i are those without it, shifted by 2ⁱ.
         total[1 << i : 2 << i] = total[: 1 << i] + value
     return total
 

@@ -70,6 +70,7 @@ def tied_designs(
     accepted, spent = int(front.accepted[point]), float(front.spent[point])
     wrong = accepted - int(front.correct[point])
     allowed = allowances_of_point(front, point, space.most_spent)
+    # With `apart`, because ties that share a vector must be told apart here.
     walk_of_all = _Walk(space, space.first_subsets().tolist(), apart=True)
     while not walk_of_all.is_over:
         vectors = walk_of_all.go_on(allowed).vectors
@@ -112,6 +113,8 @@ class _Vectors:
         numbers = np.concatenate([self.numbers, *(one.numbers for one in others)])
         spent = np.concatenate([self.spent, *(one.spent for one in others)])
         within = np.flatnonzero(spent <= space.most_spent)
+        # Simplest first (fewest stages, then the lower numbers), so that the first design of a
+        # vector is the simplest one that has it.
         every = _Vectors(numbers, spent).some(within[np.lexsort(numbers[within][:, [5, 4, 2]].T)])
         first, n_tied = first_of_vectors(
             space.n_rows, every.accepted, every.wrong, every.spent, space.slack, every.n_tied
@@ -155,6 +158,7 @@ class _Walk:
     def __init__(self, space: ThresholdSpace, firsts: list[int], *, apart: bool = False) -> None:
         n_lines, n_words = space.design_space.deepest + 1, space.n_words
         self._space = space
+        # Reversed, as they are popped from the end: the most work comes first.
         self._firsts = firsts[::-1]
         self._rules = WalkRules(
             n_rows=space.n_rows,
@@ -175,6 +179,7 @@ class _Walk:
             counts=np.zeros((n_lines, 2 * space.n_levels), dtype=np.uint64),
             at=np.full(1, -1),
         )
+        # Nothing bounds the cost before the first stage.
         self._path.amounts[0, 1] = np.inf
         self._path.undecided[0] = space.arrays.bounds[0, :, 0]
 
@@ -190,12 +195,15 @@ class _Walk:
         finds = Finds(
             numbers=np.empty((room, 6), dtype=np.int64),
             spent=np.empty(room),
+            # An open-addressing table at most half full, so that lookups stay short.
             slots=np.full(2 << room.bit_length(), -1, dtype=np.int64),
             tally=np.zeros(3, dtype=np.int64),
         )
         n_early, n_last = len(space.early), len(space.last)
         while finds.tally[0] < _ROOM and finds.tally[1] < _BUDGET and not self.is_over:
             if path.at[0] < 0:
+                # The path is empty: begin with the next first subset, of which one design is under
+                # way.
                 path.numbers[0] = 0, self._firsts.pop(), space.n_levels, 0, 0, 1, 0, 0
                 path.at[0] = 0
             walk(self._rules, space.arrays, allowed, path, finds, n_early, n_last, _BUDGET)
@@ -212,6 +220,7 @@ class _Walks:
     def __init__(self, space: ThresholdSpace, known: Scores | None, n_jobs: int) -> None:
         self._space = space
         firsts = space.first_subsets().tolist()
+        # Dealt out like cards, as the first subsets are sorted by work.
         self._walks = [_Walk(space, firsts[i::_AT_ONCE]) for i in range(_AT_ONCE)]
         self._workers = Workers(n_jobs)
         self.vectors = _Vectors.none()
@@ -227,6 +236,8 @@ class _Walks:
             if any(len(one.vectors.spent) for one in rounds):
                 before = self.vectors
                 self.vectors = before.merged([one.vectors for one in rounds], self._space)
+                # Only new vectors tighten the allowances. All walks of a round see the same ones,
+                # so that the number of threads changes nothing.
                 fresh = self.vectors.without(before).allowances(self._space)
                 self._allowed = np.minimum(self._allowed, fresh)
             share = self.n_settled / self._space.design_space.size
