@@ -55,15 +55,19 @@ class EMSCOClassifier(TableClassifier):
         A row leaves at the first stage whose largest class probability is at least this. A dict
         holds a threshold for each label; the one of the likeliest class applies. "auto" gives
         every stage a threshold of its own, which the search chooses, from a little above the
-        share of the class to nearly 1. The last stage may also label everyone.
+        share of the class to nearly 1. The last stage labels everyone, or rejects the rows that it
+        is least sure of.
     always_answer : bool
-        Whether the last stage labels whoever is left. Then coverage is 1, and designs differ in
-        accuracy and cost alone.
+        Whether every design labels every row. Then coverage is 1, and designs differ in accuracy
+        and cost alone. By default the front also has designs that reject rows, and a design that
+        answers everyone is deployed.
     reject_below : float, dict or None
         Confidence below which the last stage rejects a row. None: as `min_confidence` says.
     prefer : {"economical", "one_standard_error", "accurate", "balanced", "fittest", "knee"} or dict
         The point of the front to deploy. The names are methods of `ParetoFront`. "economical" is
-        the cheapest design that is not worse than buying everything at once, beyond noise;
+        the cheapest design that answers everyone as well as buying everything does, in accuracy
+        and in the share found of each class, beyond noise. With a number or a dict as
+        `min_confidence` or `reject_below`, it is compared with everything at that confidence.
         "one_standard_error" is the simplest of those nearly as good as the best; "fittest" is the
         paper's choice. A dict holds limits for `ParetoFront.select`, such as
         ``{"max_cost": 300, "min_recall": {"ill": 0.9}}``, or the costs of an error and of a
@@ -161,7 +165,8 @@ class EMSCOClassifier(TableClassifier):
     Attributes
     ----------
     front_ : ParetoFront
-        The designs that no other design beats, best first, with their scored figures.
+        The designs that no other design beats, the cheapest first, with their scored figures. The
+        paper's search lists the fittest first.
     point_ : ParetoPoint
         The deployed point of the front.
     design_ : Design
@@ -453,7 +458,7 @@ class EMSCOClassifier(TableClassifier):
             Promises and settings of `ParetoFront.certify`.
         """
         check_is_fitted(self, "front_")
-        settings = {"prefer": rule_of(self.prefer), **settings}
+        settings = {"prefer": rule_of(self.prefer) or "accurate", **settings}
         return self.front_.certify(self._check_new_rows(X), y, **settings)
 
     def predict(self, X: ArrayLike) -> AnyArray:
@@ -475,6 +480,7 @@ class EMSCOClassifier(TableClassifier):
         """Deploy a point of the front, and warn of what is doubtful about it."""
         check_is_fitted(self, "front_")
         point = self.front_.find(which)
+        self.front_ = replace(self.front_, deployed=self.front_.position(point))
         self.point_, self.design_ = point, point.design
         self._error_costs = given_error_costs(which) or given_error_costs(self.prefer)
         self.cascade_ = self.front_.cascade(point).with_error_costs(label_costs)

@@ -278,7 +278,8 @@ def test_equal_classes_have_thresholds_that_halve_the_doubt_and_the_last_may_lab
     slight = [round(1 - 0.5 * 0.5 ** (0.02 * 50 ** (i / 12)), 3) for i in range(12)]
     assert grid.thresholds.tolist() == [[least] * 2 for least in [*early, 0.0, *slight]]
     assert grid.early == tuple(range(10))
-    assert grid.last == tuple(range(10 + 1 + 12))
+    assert sorted(grid.last) == [*range(10 + 1 + 12)]
+    assert not grid.thresholds[grid.last[0]].any()  # everyone is answered if all is bought at once
 
 
 def test_slight_thresholds_reach_up_to_the_share_of_the_commonest_class():
@@ -310,7 +311,7 @@ def test_unequal_classes_have_thresholds_of_both_kinds_each_once():
     early = grid.thresholds[list(grid.early)].tolist()
     assert early[0] == [0.55, 0.95]  # a half of the doubt that the share leaves
     assert [0.938, 0.938] in early
-    assert len(early) == len({tuple(one) for one in early}) == 5 + 10
+    assert len(early) == len({tuple(one) for one in early}) == 5 + 10 + 5
 
 
 @pytest.mark.parametrize("last", [np.zeros(2), np.full(2, 0.6)])

@@ -18,6 +18,8 @@ from emsco.front.rules import (
 )
 from emsco.stats.by_class import ByClass
 
+KNEE = "the nearest to the best of all three figures"
+
 COSTS = make_front().costs
 
 
@@ -29,7 +31,10 @@ def point():
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ("economical", "the cheapest that is not worse than buying everything (economical)"),
+        (
+            "economical",
+            "the cheapest that is as good as buying everything at your confidence (economical)",
+        ),
         ("accurate", "the most accurate (accurate)"),
         ("balanced", "the best balance of coverage, accuracy and cost (balanced)"),
         (
@@ -37,10 +42,8 @@ def point():
             "the simplest within a standard error of the best expected (one_standard_error)",
         ),
         ("fittest", "the one that the paper would deploy (fittest)"),
-        (
-            {"max_cost": 3},
-            "the best balance of coverage, accuracy and cost within your limits (balanced)",
-        ),
+        ({"max_cost": 3}, "the most accurate that answers everyone within your limits"),
+        ({"max_cost": 3, "rule": "knee"}, f"{KNEE} within your limits (knee)"),
         ({"rule": "accurate"}, "the most accurate (accurate)"),
     ],
 )

@@ -28,7 +28,8 @@ def front():
 
 def test_text_lists_the_shortlist_and_then_what_there_is_without_a_cascade(front):
     heading, _, *lines = repr(front).splitlines()
-    shown = front.shortlist()[:10]
+    shown = [i for i in range(len(front)) if f"\n{i:>3}" in repr(front)]
+    assert {front.shortlist()[0], front.shortlist()[-1], front.deployed} <= {*shown}
     assert heading.endswith(f"{len(front.shortlist())} differ beyond noise")
     assert [int(line[:3]) for line in lines[: len(shown)]] == shown
     assert lines[len(shown)].strip() == f"… and {len(front) - len(shown)} more; to_pandas() has all"
@@ -39,7 +40,8 @@ def test_text_lists_the_shortlist_and_then_what_there_is_without_a_cascade(front
 
 def test_text_marks_designs_that_are_no_better_than_the_commonest_class(front):
     points = sorted(front.points, key=lambda point: point.is_informative)
-    dull = replace(front, points=tuple(replace(point, shortlisted=True) for point in points))
+    listed = tuple(replace(point, shortlisted=True) for point in points)
+    dull = replace(front, points=listed, deployed=None)
     assert "\n  0≈ " in repr(dull)
     assert repr(dull).endswith("≈ no better than always answering 'well', or only by chance")
     assert "\n  0  " in repr(replace(dull, points=dull.points[-1:]))
@@ -64,8 +66,9 @@ def test_columns_have_the_recall_of_each_class_and_what_the_assessment_says(fron
 
 def test_html_lists_the_shortlist_and_ends_with_what_there_is_without_a_cascade(front):
     rows = front._repr_html_().split("<tr>")[2:]
-    shown = front.shortlist()[:8]
-    assert [int(row.split("<td>")[1].split("<")[0].rstrip(" ≈")) for row in rows[:-3]] == shown
+    numbers = [row.split("<td>")[1].split("<")[0].rstrip(" ≈") for row in rows[:-3]]
+    assert f"▶ {front.deployed}" in numbers
+    assert {int(number.lstrip("▶ ")) for number in numbers} <= {*front.shortlist(), front.deployed}
     assert [title in row for title, row in zip(("always", "every", "all"), rows[-3:], strict=True)]
     assert f"{len(front.shortlist())} of {len(front)} designs differ" in rows[-1]
 

@@ -309,11 +309,11 @@ class ThresholdGrid:
         A label must halve the doubt that there is beforehand some number of times. For accuracy,
         that is the doubt of a guess, the same for all classes; for balanced accuracy, the doubt
         that the share of a class leaves. If some rows are rejected and classes differ in size,
-        thresholds of both kinds are tried: the first kind alone would reject a rare class. If
-        everyone is answered and one class is common, thresholds just above its share are added:
-        that is where the first, cheap stages tell rows apart.
+        thresholds of both kinds are tried: the first kind alone would reject a rare class. If one
+        class is common, thresholds just above its share are added: that is where the first, cheap
+        stages tell rows apart.
 
-        Without a threshold `last` of its own, the last stage may have any of these, label everyone,
+        Without a threshold `last` of its own, the last stage may label everyone, have any of these,
         or reject only those it is least sure of.
         """
         share = shares / shares.sum()
@@ -326,22 +326,23 @@ class ThresholdGrid:
         commonest = float(np.log2(guess / max(sure, guess * 0.5 ** max(_ON_FEW_ROWS))))
         if metric != "accuracy":
             kinds = [(share, halvings)]
-        elif answers_all:
+        else:
             beyond = [commonest + step for step in _BEYOND] if commonest > 1 else []
             kinds = [(equal, (*halvings, *beyond))]
-        elif np.ptp(share) <= _ALIKE:
-            kinds = [(equal, halvings)]
-        else:
-            kinds = [(share, _BY_SHARE), (equal, halvings)]
+            if not answers_all and np.ptp(share) > _ALIKE:
+                kinds.insert(0, (share, _BY_SHARE))
         distinct = _distinct(kinds)
         early = tuple(range(len(distinct)))
         if last is not None:
             return cls(np.stack([*distinct, last]), early, (len(distinct),))
         # Halvings that reject few rows: in equal ratios, up to what the commonest class satisfies.
-        slight = np.geomspace(_LEAST, max(1.0, commonest), _N_SLIGHT + 1)[:-1]
+        n_slight = min(_N_SLIGHT, MOST_LEVELS - len(distinct) - 1)
+        slight = np.geomspace(_LEAST, max(1.0, commonest), n_slight + 1)[:-1]
         every = _distinct([*kinds, (equal, tuple(slight.tolist()))])
+        # The first level is that of buying everything at once, which answers everyone.
+        others = (level for level in range(len(every) + 1) if level != len(distinct))
         every.insert(len(distinct), np.zeros(len(share)))
-        return cls(np.stack(every), early, tuple(range(len(every))))
+        return cls(np.stack(every), early, (len(distinct), *others))
 
     @property
     def n_levels(self) -> int:
@@ -358,6 +359,11 @@ class ThresholdGrid:
         """Levels that were not asked for, but are to be chosen from."""
         chosen = [levels for levels in (self.early, self.last) if len(levels) > 1]
         return tuple(sorted({level for levels in chosen for level in levels}))
+
+    @property
+    def may_answer_all(self) -> bool:
+        """Whether the last stage may label whoever is left, and may reject some; see `searched`."""
+        return len(self.last) > 1 and not self.thresholds[self.last[0]].any()
 
     @property
     def answers_all(self) -> bool:

@@ -34,7 +34,7 @@ from emsco.fitting.settings import FitSettings, seeds_of_fit
 from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.assessment import Assessor
-from emsco.front.economical import Simplifier, economical_of
+from emsco.front.economical import Simplifier, economical_of, undominated
 from emsco.front.expected import OptimismCorrection
 from emsco.front.history import Generation, history_of
 from emsco.front.point import NamedDesigns
@@ -175,6 +175,8 @@ def fit_rows(
     # From here on, `bench` has the models that count: those of the search, or better ones.
     bench, result, refinement = steps.refine(bench, recipe, result)
     front = steps.judge(bench, steps.thin(bench, result))
+    if not settings.is_paper:
+        front = front.by_cost()
     front = steps.fit_stages(bench, front)
     history = history_of(result, blocks, steps.named, rows.data.per_row)
     return Fitted(
@@ -455,13 +457,16 @@ class _Steps:
                     bench.recipe.n_jobs,
                 )
                 evaluator = self._evaluator(bench)
-                front, designs = self._assess(bench, rows, evaluator, front, result, report)
+                data = bench.data
+                assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
+                front, designs = self._assess(bench, assessor, front, result, report)
             except KeyboardInterrupt:
                 what = "the front is kept as it was scored, without results by class."
                 _warn(InterruptedWarning(f"Fit interrupted; {what}"))
                 return front
             try:
-                return self._expect(bench, rows, evaluator, front, designs, result, report)
+                front = self._expect(bench, assessor, front, designs, result, report)
+                return self._undominated(assessor, front, designs)
             except KeyboardInterrupt:
                 what = "the front is kept without expected figures."
                 _warn(InterruptedWarning(f"Fit interrupted; {what}"))
@@ -470,8 +475,7 @@ class _Steps:
     def _assess(
         self,
         bench: Workbench,
-        rows: ScoredRows,
-        evaluator: Evaluator,
+        assessor: Assessor,
         front: ParetoFront,
         result: SearchResult,
         report: Report | None,
@@ -482,9 +486,8 @@ class _Steps:
         marked, and joins the front as its last point if it is not there yet.
         """
         data, designs = bench.data, result.designs
-        assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
         points = assessor.assessed(front.points, designs, report)
-        if not self.settings.is_paper and self.settings.prefer == "economical":
+        if self._is_economical:
             simplifier = Simplifier(
                 assessor,
                 may_leave_out=self.search.allow_exclusion,
@@ -509,8 +512,7 @@ class _Steps:
     def _expect(
         self,
         bench: Workbench,
-        rows: ScoredRows,
-        evaluator: Evaluator,
+        assessor: Assessor,
         front: ParetoFront,
         designs: StageArray,
         result: SearchResult,
@@ -521,7 +523,7 @@ class _Steps:
         others = runners_up(
             designs,
             designs if result.scored is None else result.scored,
-            evaluator,
+            assessor.evaluator,
             self.search.space(self.blocks.n_blocks, self.grid),
             all_fitted=result.proven,
             max_tried=self.settings.effort.max_tried,
@@ -533,8 +535,29 @@ class _Steps:
             groups = np.unique(scored, return_inverse=True)[1]
         prefer = None if self.settings.is_paper else self.settings.prefer
         max_bags = self.settings.effort.max_bags
-        correction = OptimismCorrection(rows, evaluator, bench.data.costs.total, groups, max_bags)
+        correction = OptimismCorrection(
+            assessor.rows, assessor.evaluator, bench.data.costs.total, groups, max_bags
+        )
         return correction.corrected(front, designs, others, prefer, report, self._is_over)
+
+    def _undominated(
+        self, assessor: Assessor, front: ParetoFront, designs: StageArray
+    ) -> ParetoFront:
+        """Mark a point to be deployed instead, if it is no worse and better beyond noise."""
+        if not self._is_economical:
+            return front
+        points = list(front.points)
+        first = economical_of(points, front.costs.total)
+        best = undominated(points, first, lambda i: assessor.beats(designs[i], designs[first]))
+        if best == first:
+            return front
+        points = [replace(point, is_simplified=i == best) for i, point in enumerate(points)]
+        points[best] = replace(points[best], shortlisted=True)
+        return replace(front, points=tuple(points))
+
+    @property
+    def _is_economical(self) -> bool:
+        return not self.settings.is_paper and self.settings.prefer == "economical"
 
     def _is_over(self) -> bool:
         """Whether only necessary work should go on."""

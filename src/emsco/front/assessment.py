@@ -87,11 +87,17 @@ class Assessor:
             self.labels,
             self.rows.truth,
             winner,
-            self._everything_outcomes.given < len(self.labels),
+            None if self.answers_all else self._everything_outcomes.given < len(self.labels),
             commonest,
             self.costs.total,
             self.rows.own_weights,
         )
+
+    @property
+    def answers_all(self) -> bool:
+        """Whether buying everything at once labels every row."""
+        grid = self.evaluator.grid
+        return not grid.thresholds[grid.last[0]].any()
 
     def assessed(
         self, points: Sequence[ParetoPoint], designs: StageArray, report: Report | None = None
@@ -103,7 +109,6 @@ class Assessor:
         """
         assessed: list[ParetoPoint] = []
         listed: list[Figures] = []
-        margins = _MARGINS * (1.0, 1.0, self.costs.total)
         measured = zip(points, designs, self.rows.outcomes(designs), strict=True)
         _ = self.everything  # once, before threads ask for it
 
@@ -117,7 +122,7 @@ class Assessor:
         workers = self.rows.workers
         for few in batched(measured, 2 * workers.n_jobs):
             for point, figures in workers.map(measure, few):
-                is_new = all(figures.beats(one, CHANCE, margins) for one in reversed(listed))
+                is_new = all(self._beats(figures, one) for one in reversed(listed))
                 if is_new:
                     listed.append(figures)
                 assessed.append(replace(point, shortlisted=is_new))
@@ -147,6 +152,14 @@ class Assessor:
     def figures_of(self, design: StageArray) -> Figures:
         """Measure the figures of one design over blocks, row by row."""
         return self._figures(design, next(self.rows.outcomes(design[None])))
+
+    def beats(self, design: StageArray, other: StageArray) -> bool:
+        """Whether one design is better than another in coverage, accuracy or cost beyond noise."""
+        return self._beats(self.figures_of(design), self.figures_of(other))
+
+    def _beats(self, figures: Figures, other: Figures) -> bool:
+        margins = _MARGINS * (1.0, 1.0, self.costs.total)
+        return bool(figures.beats(other, CHANCE, margins))
 
     def _with_results(
         self, point: ParetoPoint, outcomes: RowOutcomes, figures: Figures

@@ -1,8 +1,10 @@
 """The economical rule, which `fit` deploys a design by unless it is told otherwise.
 
-The yardstick is to buy everything at once: one stage, all features, the same confidence. A design
-is compared with it row by row, in coverage, accuracy, and the shares of each class that are found
-and mislabelled (`ParetoPoint.versus_everything`). Then the rule decides in three steps:
+The yardstick is to buy everything at once, one stage with all features, and to answer everyone. If
+labels need a confidence that the user has given, the yardstick needs it too. A design is compared
+with it row by row, in coverage, accuracy, and the shares of each class that are found and
+mislabelled (`ParetoPoint.versus_everything`). So a design that rejects rows is behind a yardstick
+that answers them all. Then the rule decides in four steps:
 
 1. *Choose* (`economical_of`). A point is good enough if it is behind the yardstick in none of these
    figures by more than half a standard error. The cheapest of those wins; among points that cost
@@ -12,6 +14,8 @@ and mislabelled (`ParetoPoint.versus_everything`). Then the rule decides in thre
    yardstick itself, or a cascade that ends as it does and is behind it in nothing.
 3. *Simplify* (`Simplifier`). Stages are merged and features left out as long as nothing changes by
    more than about one row. Only a fit can do this, since it takes the scored rows.
+4. *Look again* (`undominated`). If another point is expected to be no worse in anything, and is
+   better in something beyond noise, that one is deployed.
 """
 
 from __future__ import annotations
@@ -92,12 +96,38 @@ def why_economical(point: ParetoPoint) -> str:
     shortfall = math.inf if point.versus_everything is None else point.versus_everything.shortfall
     if point.n_stages == 1 and not point.design.left_out:
         return "everything at once, since every cascade falls short of it in something"
+    as_well = "answers everyone as well as buying everything"
+    if point.coverage < 1:
+        as_well = "is as good as buying everything at your confidence"
     if point.is_simplified and shortfall <= CHANCE:
-        cheap = "the simplest of the cheap ones that are not worse than buying everything"
-        return f"{cheap} by more than chance"
+        return f"the simplest cheap design that {as_well}, within chance"
     if not is_good_enough(point):
         return "the one that falls least short of buying everything, since all do"
-    return "the cheapest that is not worse than buying everything"
+    return f"the cheapest that {as_well}"
+
+
+def undominated(points: Sequence[ParetoPoint], chosen: int, beats: Callable[[int], bool]) -> int:
+    """Return the position of a point that beats the chosen one in all respects, or the chosen one.
+
+    Its promised coverage, accuracy and cost and the scored recall of each class must be no worse.
+    `beats` tells whether the point at a position is better in something beyond noise. Of several,
+    the cheapest is returned.
+    """
+    deployed = points[chosen]
+    promised = deployed.promised[1]
+    for i in sorted(range(len(points)), key=lambda i: points[i].cost):
+        point, figures = points[i], points[i].promised[1]
+        if point.by_class is None or deployed.by_class is None or i == chosen:
+            continue
+        is_no_worse = (
+            figures.coverage >= promised.coverage
+            and figures.accuracy >= promised.accuracy
+            and figures.cost <= promised.cost
+            and bool((point.by_class.recall >= deployed.by_class.recall).all())
+        )
+        if is_no_worse and beats(i):
+            return i
+    return chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False)

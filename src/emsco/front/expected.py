@@ -50,6 +50,7 @@ _AT_ONCE, _CELLS = 64, 2e7  # designs at a time, and rows times designs
 # Models of different folds share rows, so accuracy varies more than rows do by themselves.
 _FOLDS = 1.2
 _ROUNDING = 1e-12  # of sums of squares
+_TIE = 1e-6  # shares that differ by less are the same
 _NAMED = ("one_standard_error", "knee", "balanced")  # whose choice follows from three figures
 _UNFOLLOWED = {"min_recall", *DELAY_LIMITS}  # limits on figures that bags do not have
 
@@ -239,10 +240,14 @@ class ChoiceRules:
         if not isinstance(prefer, dict):
             choices.pop(front.position(front.prefer(prefer)), None)
             return choices
-        limits = limits_in(prefer)
-        is_balanced = (prefer.get("rule") or "balanced") == "balanced"
-        if is_balanced and not _UNFOLLOWED & limits.keys() and front.within(**limits):
-            choices[front.position(front.select(**limits))] = self._balanced(limits)
+        limits, rule = limits_in(prefer), prefer.get("rule")
+        if (
+            rule in (None, "balanced")
+            and not _UNFOLLOWED & limits.keys()
+            and front.within(**limits)
+        ):
+            chosen = self._balanced(limits) if rule else self._meant(limits)
+            choices[front.position(front.select(**prefer))] = chosen
         return choices
 
     def cheapest(self, costs: ErrorCosts, limits: Mapping[str, Any], by_class: ByClass) -> IntArray:
@@ -277,8 +282,25 @@ class ChoiceRules:
 
     def _balanced(self, limits: Mapping[str, Any]) -> IntArray:
         """Choose the best balanced design within limits; the nearest to them if none is."""
+        return self._best(self._scores, limits)
+
+    def _meant(self, limits: Mapping[str, Any]) -> IntArray:
+        """Choose what limits mean, as `PointLimits.best` does; the nearest to them if none is."""
+        coverage, accuracy, cost = self._inside
+        dearer = _TIE * cost / (self.total_cost or 1.0)  # of equals the cheapest
+        has_accuracy = limits.get("min_accuracy") is not None
+        if limits.get("min_coverage") is not None:
+            return self._best(-dearer if has_accuracy else accuracy - dearer, limits)
+        if has_accuracy:
+            return self._best(coverage - dearer, limits)
+        answering = np.where(coverage >= 1 - _TIE, 1 + accuracy, coverage * accuracy)
+        return self._best(answering - dearer, limits)
+
+    def _best(self, scores: FloatArray, limits: Mapping[str, Any]) -> IntArray:
+        """Choose the design with the highest score within limits; the nearest if none is."""
         beyond = self._beyond(limits)
-        chosen: IntArray = np.where(beyond > 0, -beyond, self._scores).argmax(axis=1)
+        lowest = scores.min(axis=1, keepdims=True) - 1
+        chosen: IntArray = np.where(beyond > 0, lowest - beyond, scores).argmax(axis=1)
         return chosen
 
     def _beyond(self, limits: Mapping[str, Any]) -> FloatArray:

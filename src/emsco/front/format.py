@@ -114,10 +114,11 @@ def _references(
     paid = _paid_after_stages(Design.everything(costs.names), costs)
     for name in ("references", "seen_references"):
         written = fields.many_fields(name) if fields.items(name) else []
-        if len(written) not in (0, len(KINDS)):
-            fields.refuse(name, f"{len(KINDS)} references or none", f"{len(written)}")
+        kinds = KINDS if len(written) == len(KINDS) else (KINDS[0], KINDS[-1])
+        if len(written) not in (0, len(kinds)):
+            fields.refuse(name, f"2 or {len(KINDS)} references, or none", f"{len(written)}")
         known = []
-        for one, kind in zip(written, KINDS, strict=False):
+        for one, kind in zip(written, kinds, strict=False):
             reference = Reference.from_dict(one, kind, labels)
             by_class = reference.by_class
             n_rows, answered = float(by_class.rows.sum()), float(by_class.answered.sum())

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParetoFront(Tabular, Sequence[ParetoPoint]):
-    """The best trade-offs between coverage, accuracy and cost, best first.
+    """The best trade-offs between coverage, accuracy and cost, the cheapest first.
 
     To gain in one of the three, you give up some of another. Figures are *scored*: the rows that
     measured them also chose the designs, so they are too good, on few rows by several percentage
@@ -62,7 +62,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     Attributes
     ----------
     points : tuple of ParetoPoint
-        Best first: by fitness for the paper's search, else by the balanced score.
+        The cheapest first; those of the paper's search by fitness, the fittest first.
     costs : FeatureCosts
     min_confidence : float or dict
         Confidence that a label needs, unless the design of a point has thresholds of its own.
@@ -83,6 +83,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         The same on the test rows.
     searched : RowPrints or None
         Fingerprints of the rows of the search, by which `certify` refuses them.
+    deployed : int or None
+        Position of the point that is deployed, which tables mark; None if nobody knows.
 
     Examples
     --------
@@ -106,6 +108,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     seen_references: tuple[Reference, ...] = ()
     searched: RowPrints | None = None
     by_fitness: bool = field(default=False, kw_only=True)
+    deployed: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Tell the points how long a row has waited after each of their stages."""
@@ -153,6 +156,15 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             None if tied is None else NamedTies(tied, named),
         )
 
+    def by_cost(self) -> ParetoFront:
+        """Return the front with the cheapest point first; of equals the one that labels most."""
+        order = sorted(
+            range(len(self)),
+            key=lambda i: (self[i].cost, -self[i].coverage, -self[i].accuracy),
+        )
+        tied = None if self.tied is None else replace(self.tied, positions=tuple(order))
+        return replace(self, points=tuple(self[i] for i in order), tied=tied)
+
     @property
     def metric(self) -> str:
         """The metric that the accuracy of its points is: "accuracy" or "balanced_accuracy"."""
@@ -175,11 +187,11 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[ParetoPoint]: ...
     def __getitem__(self, index: int | slice) -> ParetoPoint | Sequence[ParetoPoint]:
-        """Return the point at a position; 0 is the best."""
+        """Return the point at a position; 0 is the cheapest, or the fittest of the paper's."""
         return self.points[index]
 
     def __iter__(self) -> Iterator[ParetoPoint]:
-        """Iterate over the points, best first."""
+        """Iterate over the points, the cheapest first."""
         return iter(self.points)
 
     def position(self, point: ParetoPoint | int) -> int:
@@ -212,10 +224,9 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         return [i for i, point in enumerate(self.points) if point.shortlisted]
 
     def best_first(self, positions: Sequence[int] | None = None) -> list[int]:
-        """Sort positions of points as `select` prefers them; by default those of all points.
+        """Sort positions of points by their balanced scores; by default those of all points.
 
-        Points whose labels tell more than the commonest class come first, then those with the best
-        balanced score.
+        Points whose labels tell more than the commonest class come first.
         """
         scores = self.balanced_scores()
         # `sorted` is stable: of equal scores, the one that the search lists first stays first.
@@ -223,13 +234,14 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         return sorted(known, key=lambda i: (not self[i].is_informative, -scores[i]))
 
     def economical(self) -> ParetoPoint:
-        """Return the cheapest point that is not worse than buying everything at once.
+        """Return the cheapest point that answers everyone as well as buying everything does.
 
-        Not worse means within half a standard error in coverage, accuracy, and the shares of each
-        class that are found and mislabelled. Of the points that cost at most 1 % of everything
-        more than the cheapest, it is the one with fewest stages and features. If every point is
-        worse, it is the one that loses least. A front built by hand returns its knee. See
-        `emsco.front.economical`.
+        As well means within half a standard error in accuracy and in the shares of each class that
+        are found and mislabelled. If labels need a confidence that you have given, points are
+        compared with everything at that confidence, in coverage too. Of the points that cost at
+        most 1 % of everything more than the cheapest, it is the one with fewest stages and
+        features. If every point is worse, it is the one that loses least. A front built by hand
+        returns its knee. See `emsco.front.economical`.
         """
         return self._chosen("economical")
 
@@ -283,10 +295,14 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         error_cost: Any = None,
         reject_cost: Any = None,
     ) -> ParetoPoint:
-        """Return the point with the best balanced score among those within the limits.
+        """Return the point that you mean by some limits.
 
-        Points whose labels are no better than the commonest class come last. With `error_cost`,
-        it is the point with the lowest `ParetoPoint.total`.
+        With `max_cost` or limits on delays alone, it is the most accurate point that answers
+        everyone. With `min_coverage`, it is the most accurate that labels so many rows. With
+        `min_accuracy` or `min_recall`, it is the one that labels most rows, and of those the
+        cheapest. With both, it is the cheapest. Points whose labels are no better than the
+        commonest class come last. With `error_cost`, it is the point with the lowest
+        `ParetoPoint.total`.
 
         Parameters
         ----------
@@ -297,8 +313,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         min_recall : dict, optional
             Lowest share of a class that must get the correct label, such as ``{"ill": 0.9}``.
             Rejected rows count as not found.
-        rule : {"balanced", "economical", "accurate", "one_standard_error", "knee", "fittest"}
-            Chooses among the points within the limits; by default "balanced".
+        rule : {"economical", "accurate", "balanced", "one_standard_error", "knee", "fittest"}
+            Chooses among the points within the limits instead.
         max_mean_delay, max_worst_delay : float, optional
             Longest time that a row waits for its features, on average and at worst.
         error_cost, reject_cost : float, mapping or array-like, optional
@@ -320,6 +336,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             points = [self[i] for i in within]
             # If totals tie, the simpler design.
             return min(points, key=lambda point: (point.total_with(costs).value, point.size))
+        if rule is None:
+            return self[limits.best(self.points, within)]
         if rule == "balanced":
             return self[self.best_first(within)[0]]
         return self[self.choose_among(rule, within)]
@@ -692,7 +710,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             Text that the page's button copies. The number of the shown design replaces the last
             ``{number}`` in it.
         deployed : ParetoPoint or int, optional
-            The deployed point, which the page shows first.
+            The deployed point, which the page shows first; by default the one that the front knows.
         facts : mapping, optional
             Further facts for readers, such as ``{"Data": "clinic.csv"}``.
         error_cost, reject_cost : float, mapping or array-like, optional
@@ -712,7 +730,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             self,
             title=title,
             deploy=deploy,
-            deployed=None if deployed is None else self.position(deployed),
+            deployed=self.deployed if deployed is None else self.position(deployed),
             facts=facts or {},
             error_costs=self.error_costs(error_cost, reject_cost),
             currency=currency,

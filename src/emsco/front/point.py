@@ -382,11 +382,22 @@ class NamedDesigns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedTies:
-    """Lists the designs that tie with the point at a position."""
+    """Lists the designs that tie with the point at a position.
+
+    Attributes
+    ----------
+    source : callable
+        Lists chromosomes by the position that a search gave its designs.
+    named : NamedDesigns
+    positions : tuple of int or None
+        What the search called the point at each position; None if nobody has sorted the points.
+    """
 
     source: TieSource
     named: NamedDesigns
+    positions: tuple[int, ...] | None = None
 
     def __call__(self, position: int) -> Iterator[Design]:
         """Iterate over the designs, the simplest first."""
-        return map(self.named, self.source(position))
+        searched = position if self.positions is None else self.positions[position]
+        return map(self.named, self.source(searched))

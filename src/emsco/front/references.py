@@ -17,6 +17,7 @@ from emsco.costs import FeatureCosts
 from emsco.costs.prices import GivenPrices
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.weights import check_weights
+from emsco.designs.thresholds import answers_all
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, Total
 
@@ -31,7 +32,7 @@ class Reference(Objectives):
     ----------
     kind : {"commonest", "everything", "answered"}
         Always answer with the commonest class, for nothing; buy everything at once and reject
-        below the same confidence; or buy everything at once and answer every row.
+        below the confidence that you have given; or buy everything at once and answer every row.
     by_class : ByClass
     """
 
@@ -144,7 +145,7 @@ def references_from_decisions(
         labels,
         positions_of(truth, everything.classes),
         positions_of(decisions.guesses, everything.classes),
-        decisions.accepted,
+        None if answers_all(everything.min_confidence) else decisions.accepted,
         labels.index(commonest),
         cost,
         weights,
@@ -155,7 +156,7 @@ def references_of(
     labels: Sequence[object],
     truth: IntArray,
     winner: IntArray | LabelArray,
-    sure: BoolArray,
+    sure: BoolArray | None,
     commonest: int,
     cost: float,
     weights: FloatArray | None,
@@ -167,19 +168,18 @@ def references_of(
     labels : sequence
     truth, winner : ndarray of shape (n_rows,)
         True class, and likeliest class of the model that sees everything.
-    sure : ndarray of bool, shape (n_rows,)
-        Whether that model is confident enough.
+    sure : ndarray of bool, shape (n_rows,), or None
+        Whether that model is confident enough; None if it is to answer every row.
     commonest : int
         Position of the commonest class of the rows that were fitted.
     cost : float
         Cost of everything.
     weights : ndarray of shape (n_rows,) or None
     """
-    given = {
-        "commonest": np.full(len(truth), commonest),
-        "everything": np.where(sure, winner, len(labels)),
-        "answered": winner,
-    }
+    given = {"commonest": np.full(len(truth), commonest)}
+    if sure is not None:
+        given["everything"] = np.where(sure, winner, len(labels))
+    given["answered"] = np.asarray(winner)
     return tuple(
         Reference.from_counts(
             kind,

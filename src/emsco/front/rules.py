@@ -1,6 +1,12 @@
 """Rules that choose a point of a front: a rule by name, or limits.
 
-The economical rule, the default of `fit`, has a module of its own: `emsco.front.economical`.
+The economical rule, the default of `fit`, has a module of its own: `emsco.front.economical`. Limits
+choose what people mean by them (`PointLimits.best`):
+
+- with a highest cost or delay alone, the most accurate design that answers everyone;
+- with a lowest coverage, the most accurate design that labels so many rows;
+- with a lowest accuracy or recall, the one that labels most rows, and of those the cheapest;
+- with both, the cheapest.
 """
 
 from __future__ import annotations
@@ -28,7 +34,7 @@ from emsco.stats.error_costs import ErrorCosts, plain_costs
 Preference: TypeAlias = str | dict[str, Any]
 
 _WHY = {  # each rule, and why it chooses a point
-    "economical": "the cheapest that is not worse than buying everything",
+    "economical": "the cheapest that answers as well as buying everything",
     "accurate": "the most accurate",
     "balanced": "the best balance of coverage, accuracy and cost",
     "fittest": "the one that the paper would deploy",
@@ -139,6 +145,41 @@ class PointLimits:
         recall = by_class.recall
         places = self.places(by_class.labels)
         return tuple(str(by_class.labels[i]) for i, share in places if recall[i] < share)
+
+    @property
+    def _has_quality(self) -> bool:
+        """Whether there is a limit on how good labels are."""
+        return self.min_accuracy is not None or bool(self.min_recall)
+
+    @property
+    def chooses(self) -> str:
+        """What these limits choose, in words."""
+        if self._has_quality:
+            if self.min_coverage is not None:
+                return "the cheapest"
+            return "the one that labels most rows, and of those the cheapest,"
+        if self.min_coverage is not None:
+            return "the most accurate"
+        return "the most accurate that answers everyone"
+
+    def best(self, points: Sequence[ParetoPoint], within: Sequence[int]) -> int:
+        """Return the one of some positions that these limits choose.
+
+        Points whose labels are no better than the commonest class come last. Where no point
+        answers everyone, the one that labels most rows correctly stands in for it.
+        """
+        within = [i for i in within if points[i].is_informative] or list(within)
+        if self._has_quality and self.min_coverage is not None:
+            return min(within, key=lambda i: (points[i].cost, -points[i].accuracy))
+        if self._has_quality:
+            return max(within, key=lambda i: (points[i].coverage, -points[i].cost))
+        if self.min_coverage is None:
+            answering = [i for i in within if points[i].coverage == 1]
+            if not answering:
+                labelled = {i: points[i].coverage * points[i].steadied_accuracy for i in within}
+                return max(within, key=lambda i: (labelled[i], -points[i].cost))
+            within = answering
+        return max(within, key=lambda i: (points[i].steadied_accuracy, -points[i].cost))
 
     def nearest(self, points: Sequence[ParetoPoint]) -> int:
         """Return the position of the point that misses the limits by least.
@@ -288,14 +329,14 @@ def error_costs_of(
 
 
 def rule_of(preference: Any) -> Any:
-    """Return the rule of a preference, without its limits and its costs."""
-    return preference.get("rule") or "balanced" if isinstance(preference, dict) else preference
+    """Return the rule of a preference, without its limits and its costs; None if it has none."""
+    return preference.get("rule") if isinstance(preference, dict) else preference
 
 
-def check_rule(rule: Any, *, has_error_costs: bool) -> str:
-    """Return the rule that chooses within limits; costs of errors leave no room for one."""
+def check_rule(rule: Any, *, has_error_costs: bool) -> str | None:
+    """Check the rule that chooses within limits; costs of errors leave no room for one."""
     if rule is None:
-        return "balanced"
+        return None
     if has_error_costs:
         otherwise = ("be left out where ", Parameter("error_cost"), " is given")
         raise refused("rule", otherwise, rule)
@@ -319,7 +360,7 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     >>> preference_in_words("knee", point)
     'the nearest to the best of all three figures (knee)'
     >>> preference_in_words({"max_cost": 9}, point)
-    'the best balance of coverage, accuracy and cost within your limits (balanced)'
+    'the most accurate that answers everyone within your limits'
     """
     if (given := given_error_costs(rule)) and not isinstance(rule, str):
         within = " within your limits" if limits_in(rule) else ""
@@ -328,10 +369,13 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
         if labels is not None or all(map(is_number, given.values())):
             costs = str(error_costs_of(given, labels, may_reject=False))
         return f"the lowest {point.promised[0]} total{within} with {costs}"
-    if not isinstance(rule, str) and limits_in(rule):
-        name = rule_of(rule)
-        return f"{_WHY[name]} within your limits ({name})"
-    rule = str(rule_of(rule))
+    if not isinstance(rule, str):
+        limits, name = limits_in(rule), rule_of(rule)
+        if name is None:
+            return f"{PointLimits(**limits).chooses} within your limits"
+        if limits:
+            return f"{_WHY[name]} within your limits ({name})"
+        rule = str(name)
     if rule == "economical" and point.versus_everything is None:
         rule = "knee"  # nobody has compared it with buying everything
     why = why_economical(point) if rule == "economical" else _WHY[rule]

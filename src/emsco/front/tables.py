@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from emsco._base.objectives import Objectives, metric_brief, metric_name
 from emsco._base.text import aligned, counted, in_short, listed, objective_lines, shorten, whole
 from emsco.data.frames import Columns
@@ -29,7 +31,7 @@ def no_better(references: Sequence[Reference]) -> str:
 
 
 def front_text(front: ParetoFront) -> str:
-    """List the first points of the shortlist, one line each, and the references below."""
+    """List points of the shortlist, evenly over costs, one line each, and the references below."""
     points, shortlist = front.points, front.shortlist()
     proof = ", proven" if front.proven else ""
     scored = f"scored on {points[0].rows_in_words}"
@@ -41,9 +43,10 @@ def front_text(front: ParetoFront) -> str:
     expect = "  expected" if has_expected else ""
     delay = "      delay" if front.costs.has_delays else ""
     lines.append(f"  #  coverage {heading:>9}{expect}       cost{delay}  design")
-    shown = shortlist[:_TEXT_LINES]
+    shown = _spread(shortlist, _TEXT_LINES, front.deployed)
     for i in shown:
         mark = " " if points[i].is_informative else NO_BETTER
+        mark = "▶" if i == front.deployed else mark
         design = shorten(points[i].design.arrows(), 60 - len(expect) - len(delay))
         waits = f"  {points[i].mean_delay:9.4g}" if delay else ""
         lines.append(f"{i:>3}{mark} {_figures(points[i], has_expected)}{waits}  {design}")
@@ -57,6 +60,13 @@ def front_text(front: ParetoFront) -> str:
     if not all(points[i].is_informative for i in shown):
         lines.append(no_better(front.references))
     return "\n".join(lines)
+
+
+def _spread(shortlist: list[int], n_lines: int, deployed: int | None) -> list[int]:
+    """Some positions of a shortlist, evenly, and that of the deployed point."""
+    places = np.linspace(0, len(shortlist) - 1, min(len(shortlist), n_lines))
+    shown = {shortlist[int(place)] for place in places}
+    return sorted(shown if deployed is None else {*shown, deployed})
 
 
 def _figures(figures: Objectives, has_expected: bool) -> str:
@@ -113,7 +123,7 @@ def front_html(front: ParetoFront) -> str:
     """Show the shortlist and the references as a table, and all points as a picture."""
     points, seen, metric = front.points, front.seen, metric_name(front.metric)
     shortlist = front.shortlist()
-    shown, notes = shortlist[:_HTML_LINES], []
+    shown, notes = _spread(shortlist, _HTML_LINES, front.deployed), []
     columns = _html_columns(front, shown)
     lines = list(zip(*columns.values(), strict=True))
     dots = [
@@ -141,8 +151,9 @@ def _html_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequenc
     points, references = [front.points[i] for i in shown], front.references
     blanks, metric = [""] * len(references), metric_name(front.metric)
     marks = ["" if point.is_informative else f" {NO_BETTER}" for point in points]
+    numbers = [f"▶ {i}" if i == front.deployed else f"{i}" for i in shown]
     columns: dict[str, Sequence[str]] = {
-        "#": [f"{i}{mark}" for i, mark in zip(shown, marks, strict=True)] + blanks
+        "#": [f"{number}{mark}" for number, mark in zip(numbers, marks, strict=True)] + blanks
     }
     scored = objective_lines([*points, *(one.scored_by(front.metric) for one in references)])
     columns |= zip(("coverage", metric, "cost"), zip(*scored, strict=True), strict=True)

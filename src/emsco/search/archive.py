@@ -17,7 +17,7 @@ from emsco.scoring.pareto import (
 )
 from emsco.scoring.scores import Scores
 
-_MOST_VECTORS = 500
+_MOST_VECTORS, _MOST_ANSWERING = 500, 200  # of designs that reject some rows, and of the others
 _WIDER = 1.1  # growth of boxes that are too many
 
 
@@ -27,6 +27,7 @@ class Archive:
     Designs above the limits are kept only until one within them is added, and only those
     that exceed them least. Beyond about 500 different objective vectors, those that differ little
     from others are dropped; see `thin`. One that is kept may be a little worse than one dropped.
+    Designs that answer everyone are thinned among themselves, since most users choose from them.
 
     Parameters
     ----------
@@ -67,7 +68,18 @@ class Archive:
         kept = np.flatnonzero(front_mask(scores))
         # Thinned first and made distinct after: equal designs tie, so thinning keeps or drops them
         # together.
-        kept = kept[thin(scores[kept], self._total_cost, _MOST_VECTORS)]
+        answers_all = scores.coverage[kept] == 1
+        kept = np.concatenate(
+            [
+                part[thin(scores[part], self._total_cost, most)]
+                for part, most in (
+                    (kept[answers_all], _MOST_ANSWERING),
+                    (kept[~answers_all], _MOST_VECTORS),
+                )
+                if len(part)
+            ]
+        )
+        kept.sort()
         first = np.unique(design_keys(designs[kept]), axis=0, return_index=True)[1]
         # In the order in which they came, old ones first: the last line tells old from new by
         # position.

@@ -161,9 +161,13 @@ class _Line:
     handicap : ndarray of shape (n_pool,)
         Added to the distance behind the front: for repeated objectives, for costs above a limit,
         and for each visit as a parent.
+    by_turns : bool
+        Whether designs that answer everyone and others become parents by turns. Answering everyone
+        is one of many thresholds of a last stage, but what most users choose.
     """
 
-    def __init__(self, first: StageArray, total_cost: float) -> None:
+    def __init__(self, first: StageArray, total_cost: float, *, by_turns: bool) -> None:
+        self.by_turns = by_turns
         self.archive = Archive(first.shape[1], total_cost)
         self.asked = first
         self.designs = self.archive.designs
@@ -199,7 +203,12 @@ class _Line:
         front = self._points(self.archive.front()[1])
         measure_distances(self.points, front, _SLOPE, distances)
         # Ties in distance go by chance, not by age, so that old designs do not always come first.
-        self.keep(np.lexsort((rng.random(len(distances)), distances + self.handicap))[:_POOL])
+        order = np.lexsort((rng.random(len(distances)), distances + self.handicap))
+        if self.by_turns:
+            answers_all = self.points[order, 0] == 1
+            place = np.where(answers_all, np.cumsum(answers_all), np.cumsum(~answers_all))
+            order = order[np.argsort(place, kind="stable")]
+        self.keep(order[:_POOL])
 
     def keep(self, which: IntArray | BoolArray) -> None:
         """Keep some designs of the pool."""
@@ -287,8 +296,9 @@ class EvolutionSearch:
         # Four genes of 16 bits make a word.
         self._seen = Slots(UNBOUNDED, n_words=-(-len(costs) // 4))
         # The order counts: designs of the main line are seen before the side line draws its own.
-        self._main = _Line(self._first_designs(), total_cost)
-        self._side: _Line | None = _Line(self._first_designs(), total_cost)
+        by_turns = self._grid.may_answer_all
+        self._main = _Line(self._first_designs(), total_cost, by_turns=by_turns)
+        self._side: _Line | None = _Line(self._first_designs(), total_cost, by_turns=by_turns)
         self._line = self._main
         self._front: tuple[StageArray, Scores] | None = None
         self._same_front = 0

@@ -152,8 +152,12 @@ def finish_search(
     """
     spread = spread_order(result.scores, evaluator.costs.total)
     near = order_by_worth(result.scores, everything)
-    steps = order_by_budget(result.scores, evaluator.costs.total)
-    picked = result.designs[np.column_stack([spread, near, steps]).reshape(-1)]  # by turns
+    # What a budget would choose, if everyone is to be answered and if a tenth may be rejected.
+    steps = (
+        order_by_budget(result.scores, evaluator.costs.total, coverage)
+        for coverage in (1.0, _ENOUGH)
+    )
+    picked = result.designs[np.column_stack([spread, near, *steps]).reshape(-1)]  # by turns
     subsets = wanted_subsets(picked, most_subsets)
     # Fit subsets in their order, as long as there is time.
     started, n_fitted, end = perf_counter(), 0, RefinementEnd.COMPLETE
@@ -244,12 +248,12 @@ def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
     return np.concatenate([good, order[n_good:]])
 
 
-def order_by_budget(scores: Scores, total_cost: float) -> IntArray:
+def order_by_budget(scores: Scores, total_cost: float, coverage: float = _ENOUGH) -> IntArray:
     """Order designs so that those come first that a budget would choose, each unlike those before.
 
-    Such a design labels nine rows in ten, and none that is as cheap and does so is more accurate.
+    Such a design has this coverage, and none that is as cheap and has it is more accurate.
     """
-    enough = scores.coverage >= min(_ENOUGH, float(scores.coverage.max()))
+    enough = scores.coverage >= min(coverage, float(scores.coverage.max()))
     by_cost = np.lexsort((-scores.accuracy, scores.cost, ~enough))
     accuracy = np.where(enough[by_cost], scores.accuracy[by_cost], -1.0)
     best = np.maximum.accumulate(accuracy)

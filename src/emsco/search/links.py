@@ -245,6 +245,9 @@ def linked_front(
 ) -> StageArray:
     """Return the best designs made of these subsets, one for each vector of objectives.
 
+    If the last stage may answer everyone or reject some, designs that answer everyone are linked
+    apart as well: chains that serve them would not be among the few that are followed.
+
     At most `width` chains that end in the same subset are followed. Designs that one of `front`
     beats are left out. All features together are always among the subsets. If there are more than
     65,536 scored rows, this many of them stand for all, and the best designs are those of a sample.
@@ -253,8 +256,26 @@ def linked_front(
     places, n_rows = evaluator.bank.sampled_words(_MOST_WORDS)
     subsets = _subsets(evaluator, words, places)
     fill_reach(subsets)
+    known = _known(evaluator, front, n_rows)
+    linked = [_linked(evaluator, space, subsets, known, n_rows, width, grid.last)]
+    if grid.may_answer_all:
+        linked.append(_linked(evaluator, space, subsets, known, n_rows, width, grid.last[:1]))
+    return np.unique(np.concatenate(linked), axis=0) if len(linked) > 1 else linked[0]
+
+
+def _linked(
+    evaluator: Evaluator,
+    space: DesignSpace,
+    subsets: Subsets,
+    known: FloatArray,
+    n_rows: int,
+    width: int,
+    last_levels: tuple[int, ...],
+) -> StageArray:
+    """Link subsets whose last stage has one of some levels."""
+    grid = evaluator.grid
     early = np.isin(np.arange(grid.n_levels), grid.early)
-    last = np.isin(np.arange(grid.n_levels), grid.last)
+    last = np.isin(np.arange(grid.n_levels), last_levels)
     rules = LinkRules(
         n_rows=n_rows,
         max_stages=space.max_stages,
@@ -282,8 +303,8 @@ def linked_front(
         subsets,
         early,
         last,
-        tries=np.array(sorted({grid.last[0], grid.last[-1]}), dtype=np.int64),
-        known=_known(evaluator, front, n_rows),
+        tries=np.array(sorted({*last_levels[:2], last_levels[-1]}), dtype=np.int64),
+        known=known.copy(),
         chains=chains,
         ends=ends,
         ends_spent=spent,

@@ -152,8 +152,11 @@ def choose(
 ) -> None:
     """Deploy another design of a run: by number, by a rule, within limits, or by its total.
 
-    Within limits, the best balanced design is taken, or what --prefer chooses among them. With
-    --error-cost and --reject-cost, it is the design with the lowest expected total of features,
+    With --max-cost alone, it is the most accurate design that answers everyone; with
+    --min-coverage, the most accurate that labels so many rows; with --min-accuracy or
+    --min-recall, the one that labels most, and of those the cheapest; with both, the cheapest.
+    --prefer chooses among the designs within the limits by another rule. With --error-cost and
+    --reject-cost, it is the design with the lowest expected total of features,
     errors and rejections; the run remembers these costs, and shows totals from then on, until
     --no-error-cost makes it forget them.
 

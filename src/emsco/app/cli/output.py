@@ -116,6 +116,7 @@ def print_deployed(run: Run) -> None:
     """Say in one sentence which design a fit deploys, and why."""
     from emsco._base.objectives import metric_name
     from emsco.app.cli.terminal import than_everything
+    from emsco.front.offers import rejection_offers
     from emsco.front.rules import preference_in_words
 
     why = preference_in_words(run.about["settings"]["prefer"], run.point)
@@ -135,6 +136,9 @@ def print_deployed(run: Run) -> None:
         named = [f"{label} {share:.1%}" for label, share, rows in shares if rows]
         recalls = f"Found of each class, as scored: {listed(named, _CLASSES)}. {_beaten(run)}"
         console().print(recalls.rstrip(), highlight=False, markup=False)
+    for offer in rejection_offers(run.front, run.point):
+        command = f"emsco choose {run.folder} --min-coverage {offer.min_coverage:g}"
+        console().print(f"Or {offer}: {command}", highlight=False, markup=False)
 
 
 def _beaten(run: Run) -> str:

@@ -302,8 +302,8 @@ def _explained(
     is_limited: bool,
 ) -> list[str]:
     """Explain the columns and marks of the table of a front in short lines."""
-    first = "the fittest" if front.by_fitness else "the best balanced"
-    lines = [f"By cost. ▶ deployed; design 0 is {first}; ties share a line."]
+    fittest = "; design 0 is the fittest" if front.by_fitness else ""
+    lines = [f"By cost. ▶ deployed{fittest}; ties share a line."]
     if _DELAY in columns:
         lines.append("delay: the mean time that a row waits for the features it buys.")
     if _EXPECTED in columns:
@@ -320,8 +320,7 @@ def _explained(
         )
         lines += wrap(total, _CAPTION)
     if best is not None and is_limited:
-        best_of = "best balanced" if costs is None else "lowest total"
-        lines.append(f"✓ is what emsco choose takes within these limits: the {best_of}.")
+        lines.append("✓ is what emsco choose takes within these limits.")
     elif best is not None:
         lines.append("✓ has the lowest total.")
     return lines

@@ -16,6 +16,7 @@ from emsco.data.row_prints import RowPrints
 from emsco.errors import DataError, FileError, Parameter
 from emsco.front import Certificate
 from emsco.front.certificate import certify
+from emsco.front.rules import rule_of
 from emsco.stats.promises import promises_from_dict
 
 _SPENT_FORMAT = 1
@@ -67,7 +68,7 @@ def certify_run(
             sample_weight=weights,
             max_weight=max_weight,
             order=order,
-            prefer=rule.get("rule", "balanced") if isinstance(rule, dict) else rule,
+            prefer=rule_of(rule) or "accurate",
             random_state=random_state,
             what=str(path),
             first_row=1,

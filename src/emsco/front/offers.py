@@ -1,0 +1,69 @@
+"""What rejecting the least sure rows would bring, for someone whose design answers everyone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emsco.errors import NoSuchDesign
+from emsco.front.pareto_front import ParetoFront
+from emsco.front.point import ParetoPoint
+
+_COVERAGES = (0.9, 0.8)  # the shares of rows to label that are offered
+_WORTH_IT = 0.01  # gain in accuracy below which nothing is offered
+
+
+@dataclass(frozen=True, slots=True)
+class RejectionOffer:
+    """A design that labels fewer rows, and more of them correctly.
+
+    Attributes
+    ----------
+    min_coverage : float
+        The limit that chooses it.
+    point : ParetoPoint
+    deployed : ParetoPoint
+        The design that answers everyone.
+    """
+
+    min_coverage: float
+    point: ParetoPoint
+    deployed: ParetoPoint
+
+    def __str__(self) -> str:
+        """Say what the design brings, without the command that deploys it."""
+        before, after = self.deployed.promised[1], self.point.promised[1]
+        said = (
+            f"reject the least sure {1 - self.min_coverage:.0%}: {after.accuracy:.0%} of the "
+            f"labels correct instead of {before.accuracy:.0%}"
+        )
+        by_class, of_deployed = self.point.by_class, self.deployed.by_class
+        if by_class is None or of_deployed is None:
+            return said
+        # The rarest class is what a gain in accuracy may be bought with.
+        rarest = int(by_class.rows.argmin())
+        return (
+            f"{said}, finds {by_class.recall[rarest]:.0%} of {by_class.labels[rarest]!r} instead "
+            f"of {of_deployed.recall[rarest]:.0%}"
+        )
+
+
+def rejection_offers(front: ParetoFront, deployed: ParetoPoint) -> list[RejectionOffer]:
+    """Return the designs to offer to someone whose deployed design answers everyone.
+
+    There are none if it rejects rows already, or if rejecting some gains next to nothing.
+    """
+    if deployed.coverage < 1:
+        return []
+    offers: list[RejectionOffer] = []
+    accuracy = deployed.promised[1].accuracy
+    for min_coverage in _COVERAGES:
+        try:
+            point = front.select(min_coverage=min_coverage)
+        except NoSuchDesign:
+            continue
+        is_new = all(point is not offer.point for offer in offers)
+        gain = point.promised[1].accuracy - accuracy
+        if is_new and point.coverage < 1 and gain >= _WORTH_IT:
+            offers.append(RejectionOffer(min_coverage, point, deployed))
+            accuracy = point.promised[1].accuracy
+    return offers
