@@ -72,9 +72,11 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     labels = shared.classes.tolist()
     for one in fields.many_fields("points"):
         design, of_stages = design_from_dicts(one, shared)
+        # With prices by row there is nothing to check costs against.
         scored, paid = one.fields("scored"), _paid_after_stages(design, shared.costs)
         points.append(ParetoPoint.from_dict(scored, design, labels, metric))
         check_point(scored, points[-1], paid)
+        # Points share models, so these are numbers of models until a point is deployed.
         model_numbers.append(of_stages)
         if one.get("seen") is not None:
             seen = one.fields("seen")
@@ -98,6 +100,7 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         "costs": shared.costs,
         "min_confidence": shared.min_confidence,
         "proven": fields.flag("proven"),
+        # Files of before it was kept have no such field.
         "by_fitness": "by_fitness" in fields.values and fields.flag("by_fitness"),
         "models": models,
         "seen": tuple(evaluations) or None,
@@ -126,6 +129,7 @@ def _references(
             _check(one, "accuracy", reference.accuracy, by_class.accuracy)
             if kind == "commonest":
                 _check(one, "cost", reference.cost, 0.0)
+            # The commonest class buys nothing; the other two references buy everything.
             elif paid is not None:
                 _check(one, "cost", reference.cost, float(paid[-1]))
             known.append(reference)
@@ -150,6 +154,7 @@ def _check_points(
     if len(simplified) > 1:
         fields.refuse("points", "simplified at most once", f"points {simplified[0]} and more")
     for kind, measured in (("scored", points), ("seen", evaluations)):
+        # Designs were scored together, so that their figures can be compared.
         n_rows = sorted({one.n_rows for one in measured})
         if len(n_rows) > 1:
             got = f"{n_rows[0]:g} and {n_rows[1]:g} rows"
@@ -167,6 +172,7 @@ def check_point(fields: Fields, point: ParetoPoint, paid: FloatArray | None = No
     paid : ndarray of shape (n_stages,), optional
         Cost of a row after each stage; without it, the cost is not checked.
     """
+    # Exactly rounded sums, as the limit on rounding is tight.
     left, correct = math.fsum(point.exits), math.fsum(point.correct_exits)
     if left > point.n_rows * (1 + _ROUNDING):
         fields.refuse("exits", f"at most {point.n_rows:.10g} rows together", left)
@@ -175,6 +181,7 @@ def check_point(fields: Fields, point: ParetoPoint, paid: FloatArray | None = No
         _check(fields, "accuracy", point.accuracy, correct / (left or 1))
     if paid is not None:
         spent = math.fsum(map(mul, point.exits, paid.tolist()))
+        # Rejected rows have paid for every stage.
         spent += max(0.0, point.n_rows - left) * float(paid[-1])
         _check(fields, "cost", point.cost, spent / point.n_rows)
 
@@ -184,6 +191,7 @@ def _check_seen(fields: Fields, seen: Evaluation, paid: FloatArray | None) -> No
     *stages, rejected = seen.exits
     left = math.fsum(report.n_rows for report in stages)
     correct = math.fsum(report.n_correct for report in stages)
+    # A rejection gives no label, so it cannot be a correct one.
     if rejected.n_correct:
         fields.refuse("exits", "without correct labels for rejected rows", rejected.n_correct)
     _check(fields, "n_rows", seen.n_rows, left + rejected.n_rows)

@@ -123,6 +123,7 @@ class ParetoPoint(Objectives):
             figures.refuse("n_rows", "above 0", n_rows)
         counts = {}
         for name in ("exits", "correct_exits"):
+            # Checked as numbers, then taken as written: whole numbers of rows stay whole.
             figures.numbers(name, design.n_stages, 0, n_rows)
             counts[name] = tuple(figures.items(name))
         if any(
@@ -169,6 +170,7 @@ class ParetoPoint(Objectives):
     @property
     def mean_delay(self) -> float:
         """Mean time that a row waits, rejected rows included; 0 if no feature has a delay."""
+        # Weighted counts may add up to a little more than all rows.
         rejected = max(0.0, self.n_rows - sum(self.exits))
         waited = sum(map(mul, self.exits, self.stage_delays)) + rejected * self.worst_delay
         return float(waited / self.n_rows)
@@ -199,6 +201,7 @@ class ParetoPoint(Objectives):
         return tuple(
             j
             for j, (confidence, n_rows, n_correct) in enumerate(counts, start=1)
+            # Each row counts as often as it was scored, so the bound on rows grows with it.
             if n_rows >= _FEWEST * often
             and confidence - n_correct / n_rows > _OVERCONFIDENT
             and is_beyond(n_correct / n_rows, confidence, n_rows / often)
@@ -223,6 +226,7 @@ class ParetoPoint(Objectives):
     def times_scored(self) -> float:
         """Number of splits that score a row; `n_rows` counts it as often."""
         distinct = 0.0 if self.by_class is None else float(self.by_class.rows.sum())
+        # Weights are sums of floats; a ratio just above 1 is no second scoring.
         often = self.n_rows / distinct if distinct else 1.0
         return often if often > _ONCE else 1.0
 
@@ -245,6 +249,7 @@ class ParetoPoint(Objectives):
         >>> point.promised
         ('scored', Objectives(coverage=0.8, accuracy=0.95, cost=2.0))
         """
+        # Expected figures are of accuracy, also if a front was searched by balanced accuracy.
         if self.expected is not None and self.metric == "accuracy":
             return "expected", self.expected.figures
         labelled = sum(self.exits)

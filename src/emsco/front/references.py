@@ -178,6 +178,7 @@ def references_of(
     """
     given = {"commonest": np.full(len(truth), commonest)}
     if sure is not None:
+        # The number of classes stands for a rejection.
         given["everything"] = np.where(sure, winner, len(labels))
     given["answered"] = np.asarray(winner)
     return tuple(

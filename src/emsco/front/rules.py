@@ -56,13 +56,17 @@ def choose(
     """
     columns = np.array([(p.coverage, p.accuracy, p.cost) for p in points]).T.copy()
     coverage, accuracy, cost = columns[0], columns[1], columns[2]
+    # Without the comparison there is nothing to be economical about: the knee, below.
     if rule == "economical" and any(point.versus_everything is not None for point in points):
         return economical_of(points, costs.total)
     if rule == "accurate":
+        # Equal accuracy goes to the cheaper point.
         return max(range(len(points)), key=lambda i: (points[i].steadied_accuracy, -points[i].cost))
     if rule == "balanced":
         return int(np.argmax(balanced_length(coverage, accuracy, cost, costs.total)))
     if rule == "fittest":
+        # The paper's fitness depends on its last population, which is gone; the first is its
+        # choice.
         if by_fitness:
             return 0
         designs = np.array([point.design.stages for point in points])
@@ -77,6 +81,7 @@ def choose(
         ]
         best, error = max(scores)
         near = [i for i, (score, _) in enumerate(scores) if score >= best - error]
+        # A design that tells nothing is simple, too, and must not win for that.
         informative = [i for i in near if points[i].is_informative]
         return min(informative or near, key=lambda i: points[i].size)
     return knee_of(coverage, accuracy, cost)  # also if nobody has compared them with everything
@@ -189,7 +194,9 @@ class PointLimits:
         """
         criteria = self._criteria(points)
         largest = [
-            max(map(one.figure, points)) or 1.0 if one.is_ceiling else 1.0 for one in criteria
+            # Shares are compared as they are; costs and delays have a scale of their own.
+            max(map(one.figure, points)) or 1.0 if one.is_ceiling else 1.0
+            for one in criteria
         ]
 
         def missed(i: int) -> float:
@@ -264,6 +271,7 @@ class _Criterion(NamedTuple):
         """Whether a point is within the limit; a delay may round above it."""
         if not self.is_ceiling:
             return self.figure(point) >= self.limit
+        # Costs are exact sums of units, so only delays may be rounded.
         slack = 0.0 if self.title == "cost" else _ROUNDING
         return self.figure(point) <= self.limit * (1 + slack)
 
@@ -299,6 +307,7 @@ def check_preference(
         limits = PointLimits(**limits_in(rule))
         check_rule(rule.get("rule"), has_error_costs=bool(given_error_costs(rule)))
         if classes is not None:
+            # Names of classes are checked here, before a long fit, not after it.
             limits.places(classes)
             error_costs_of(rule, classes, may_reject=may_reject)
     elif not isinstance(rule, str) or rule not in _WHY:

@@ -157,8 +157,7 @@ class Shard:
         width = models.columns.shape[1]
         n_lines = 2 * n_classes if n_classes > 2 else 2
         work = np.empty((n_lines, BLOCK))
-        # Columns of a model in single precision are copied side by side, so that the kernel reads
-        # them in order.
+        # Single precision also needs a line of weights, and the weighted columns of a model.
         work32 = np.empty((n_lines + width + 1, BLOCK), dtype=np.float32)
         sums = (
             models.columns,

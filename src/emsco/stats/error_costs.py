@@ -149,6 +149,7 @@ class ErrorCosts:
             raise refused(_REJECT, beside, None, hint="0 makes rejections free")
         if labels is None:
             for name, given in ((_ERROR, error_cost), (_REJECT, reject_cost)):
+                # Without results by class, nobody knows whose error it was.
                 if given is not None and not is_number(given):
                     rule = "be one number for designs without results by class"
                     raise refused(name, rule, given)
@@ -188,6 +189,7 @@ class ErrorCosts:
     def is_uniform(self) -> bool:
         """Whether all errors cost the same, all rejections do, and correct labels are free."""
         wrong = self.of_labels[~np.eye(len(self.labels), dtype=np.bool_)]
+        # A correct label costs 0 as well, or not all labels are equal.
         parts = (wrong, self.costs[:, -1], np.append(np.diagonal(self.of_labels), 0.0))
         return all(len(set(part.tolist())) == 1 for part in parts)
 
@@ -207,15 +209,18 @@ class ErrorCosts:
         n = len(self.labels)
         counts = np.zeros((n, n + 1)) if by_class is None else np.array(by_class.counts)
         rows = counts.sum(axis=1, keepdims=True)
+        # Without any rows, all classes are equally likely.
         shares = rows / rows.sum() if rows.sum() else np.full((n, 1), 1 / n)
         right = np.column_stack([np.eye(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)])
         rejected = np.arange(n + 1)[None] == n
         steady = _STEADY if promised else 0.0
         means, errors = [], []
         for kind in (right, ~right & ~rejected, np.broadcast_to(rejected, right.shape)):
+            # How often each cell of a kind would be hit if errors fell on classes by their share.
             usual = np.where(kind, shares / kind.sum(axis=1, keepdims=True), 0.0)
             usual /= usual.sum()
             seen = np.where(kind, counts, 0.0)
+            # The prior's weight: ten rows for a promise, and at least one where nothing was seen.
             weights = seen + (steady if seen.sum() else max(steady, 1.0)) * usual
             mean = float((weights * self.costs).sum() / weights.sum())
             variance = float((weights * (self.costs - mean) ** 2).sum() / weights.sum())
@@ -230,6 +235,7 @@ class ErrorCosts:
         """
         wrong = ~np.eye(len(self.labels), dtype=np.bool_)
         counts = np.where(wrong, np.array(by_class.counts, dtype=np.float64)[:, :-1], 0.0)
+        # A class without errors so far could get any of the wrong labels.
         counts = np.where(counts.sum(axis=1, keepdims=True) > 0, counts, wrong)
         means: FloatArray = (counts * self.of_labels).sum(axis=1) / counts.sum(axis=1)
         return means
@@ -267,6 +273,7 @@ class ErrorCosts:
         correct, wrong, rejected = means
         coverage, accuracy = figures.coverage, figures.accuracy
         if expected is not None:
+            # Derivatives of the total by each figure, times that figure's standard error.
             slopes = (
                 (accuracy * correct + (1 - accuracy) * wrong - rejected) * expected.coverage.error,
                 coverage * (correct - wrong) * expected.accuracy.error,
@@ -288,6 +295,7 @@ class ErrorCosts:
         counts = np.array(by_class.counts, dtype=np.float64)
         shares = counts / (counts.sum() or 1.0)
         mean = (shares * self.costs).sum()
+        # Rounding can leave a tiny negative number.
         return float(np.sqrt(max(0.0, (shares * (self.costs - mean) ** 2).sum())))
 
     def __str__(self) -> str:
@@ -333,6 +341,7 @@ def _matrix(given: Any, labels: tuple[object, ...]) -> FloatArray:
         for i, (label, line) in enumerate(_lines(_ERROR, given, labels)):
             if not isinstance(line, Mapping):
                 costs[i] = check_number(_ERROR, line, 0, math.inf, "[)", of=f"class {label!r}")
+                # A row of a class costs nothing if its label is correct.
                 costs[i, i] = 0.0
                 continue
             by_label = {label: 0.0, **of_labels(line, labels)}
@@ -353,6 +362,7 @@ def _matrix(given: Any, labels: tuple[object, ...]) -> FloatArray:
         for i, j in np.ndindex(n, n):
             of = f"class {labels[i]!r} given the label {labels[j]!r}"
             check_number(_ERROR, float(costs[i, j]), 0, math.inf, "[)", of=of)
+    # A correct label that costs more than a wrong one would make every rule prefer errors.
     for i, j in np.argwhere(costs < np.diagonal(costs)[:, None]).tolist():
         rule = f"make the correct label of class {labels[i]!r} cost no more than a wrong one"
         got = f"{costs[i, i]:g} for it and {costs[i, j]:g} for {labels[j]!r}"

@@ -129,10 +129,12 @@ class Promise:
         everyone, answered = np.ones(len(given), dtype=np.bool_), given < len(labels)
         if not self.needs_labels:
             return everyone, answered
+        # Position -1 is no class, and stands for all labels.
         place = -1 if self.label is None else labels.index(self.label)
         if self.kind == "recall":
             return truth == place, given == place
         called = answered if self.label is None else given == place
+        # Rows whose truth is not known cannot be counted as correct or wrong.
         return called & (truth >= 0), given == truth
 
     def to_dict(self) -> dict[str, Any]:
@@ -191,6 +193,7 @@ def _by_label(
         of = "" if is_whole else f"class {label!r}"
         share = check_number(name, limit, 0, 1, ends, of=of, note=note)
         promises.append(Promise(kind, share, None if is_whole else labels[labels.index(label)]))
+    # In the order of the classes, the one for all labels first, however they were written.
     return sorted(promises, key=lambda one: -1 if one.label is None else labels.index(one.label))
 
 
@@ -218,12 +221,14 @@ def promises_from_dict(fields: Fields, labels: Sequence[object]) -> tuple[Promis
         kind, label = one.text("kind"), one.get("label")
         if kind not in _KINDS:
             one.refuse("kind", f"one of {', '.join(_KINDS)}", kind)
+        # Coverage and cost are about all rows, so they have no label.
         may_be = {"accuracy": [None, *labels], "recall": [*labels]}.get(kind, [None])
         if label not in may_be or (kind, label) in ((each.kind, each.label) for each in promises):
             one.refuse("label", f"one of {some(may_be)}, each once", label)
         limit = one.number("limit", 0, math.inf if kind == "cost" else 1)
         if not limit and kind != "cost":
             one.refuse("limit", "above 0", limit)
+        # The label as the classes have it: 1 and 1.0 are equal, but print differently.
         promises.append(Promise(kind, limit, may_be[may_be.index(label)]))
     return tuple(promises)
 
@@ -264,6 +269,8 @@ class SeenPromise:
         limit = self.promise.limit
         promised = Interval(limit, limit) if self.promised is None else self.promised
         if self.promise.is_met_by(self.seen):
+            # A promise that is an estimate counts as kept only on evidence of about the same
+            # weight.
             may_say = self.promised is None or _width(self.interval) <= 2 * _width(promised)
             return Verdict.KEPT if may_say else Verdict.TOO_FEW
         # Both the seen figure and the promised one may be off by chance, each by its own interval.
@@ -352,6 +359,7 @@ class PromiseReport:
     def verdict(self) -> Verdict:
         """The worst verdict of the three."""
         verdicts = {one.verdict for one in self.promises}
+        # One broken promise is enough, whatever the others say.
         worst_first = (Verdict.NOT_KEPT, Verdict.TOO_FEW, Verdict.KEPT)
         return next(verdict for verdict in worst_first if verdict in verdicts)
 

@@ -63,12 +63,15 @@ def certify(
         raise DataError("X must have rows, got none.")
     weights, max_weight = _check_weights(sample_weight, max_weight, len(inputs), first_row)
     seed = check_whole("random_state", random_state, 0)
+    # Drawn before anything is looked at: the order of rows must not depend on labels.
     drawn = _draw(groups, len(inputs), np.random.default_rng(seed), first_row)
+    # Of all rows, not of those drawn, so that the same table has the same digest for any seed.
     digest = digest_of_rows(inputs, truth, *([] if weights is None else [weights]))
     about = TestedRows(len(inputs), len(drawn), digest, seed, groups is not None, max_weight)
     of_drawn = None if weights is None else weights[drawn]
     rows = _Rows(inputs[drawn], truth[drawn], of_drawn, about)
     if front.searched is not None:
+        # Evidence from rows that chose the design would be counted twice.
         _refuse_seen(front.searched, inputs, what, first_row)
         again = front.searched.repeated(inputs)
         if groups is None and again.size:  # they would count as twice the evidence
@@ -78,6 +81,7 @@ def certify(
                 "); drop them, or name groups of rows.",
             )
     numbers = wanted_order(front, order) or order_of(front, promises)
+    # Refused before any test, so that the rows are still fresh.
     _refuse_too_few(front, promises, rows, delta, numbers, what)
 
     # Each design is tested at the whole level, until the first that fails.
@@ -89,6 +93,7 @@ def certify(
     passed = [test.number for test in tests if test.p_value <= delta]
 
     best_first = front.best_first(passed)
+    # By default the best balanced; another rule only moves its choice to the front.
     if passed and rule != "balanced":
         best = front.choose_among(rule, best_first)
         best_first = [best, *(i for i in best_first if i != best)]
@@ -96,6 +101,7 @@ def certify(
     nearest, rows_needed = None, None
     if not passed:  # the rows are spent, so the others may be looked at, but not certified
         others = _tests(front, numbers[len(tests) :], promises, rows, delta)
+        # The smallest p-value: what came nearest, not what would have been certified.
         nearest = min([*tests, *others], key=lambda test: test.p_value)
         if rows.weights is None:  # nobody plans for weighted rows
             n_rows = len(rows.truth)
@@ -143,6 +149,7 @@ def _check_weights(
             hint="declare it before you look at these rows",
         )
     max_weight = check_number("max_weight", max_weight, 0, np.inf, "()")
+    # A bet on weights needs their bound in advance; one row above it would void the test.
     if (above := np.flatnonzero(weights > max_weight)).size:
         raise DataError(
             Parameter("sample_weight"),
@@ -191,6 +198,7 @@ def _draw(
             Parameter("groups"),
             f" must have one group for each of {n_rows} rows, got shape {given.shape}.",
         )
+    # A missing group differs from itself, as NaN does.
     if (missing := np.flatnonzero([one is None or one != one for one in given.tolist()])).size:
         raise DataError(
             Parameter("groups"),
@@ -198,6 +206,7 @@ def _draw(
             Row(first_row + int(missing[0])),
             ".",
         )
+    # The first of each group in a drawn order is a random one of its rows.
     _, first = np.unique(given[drawn].astype(np.str_), return_index=True)
     return drawn[np.sort(first)]
 
@@ -212,10 +221,12 @@ def _refuse_too_few(
 ) -> None:
     """Refuse rows of which even a design without an error needs more; they are not spent."""
     for promise in promises:
+        # A design that answers everyone keeps any coverage without evidence.
         if promise.kind == "coverage" and any(answers_everyone(front, front[i]) for i in numbers):
             continue
         fewest = fewest_rows(promise, delta, by_betting=rows.weights is not None)
         there, of = len(rows.truth), ""
+        # Only rows of the class count for its recall.
         if promise.kind == "recall":
             place = front.cascade(0).classes.tolist().index(promise.label)
             there, of = int((rows.truth == place).sum()), f" of class {promise.label!r}"
@@ -247,6 +258,7 @@ def _tests(
             worst_cost=float(cascade.stage_costs[-1]),
             answers_all=answers_everyone(front, front[number]),
         )
+        # Without weights, every row weighs 1.
         max_weight = rows.about.max_weight or 1.0
         checks = check_promises(promises, results, delta, rows.weights, max_weight)
         yield DesignTest(number, cascade.stages.identity, front[number], checks)

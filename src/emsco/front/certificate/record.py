@@ -211,6 +211,8 @@ class Certificate:
 
     def covers(self, cascade: Cascade) -> bool:
         """Tell whether a cascade is one of the certified designs, with the same models."""
+        # A digest covers models, thresholds and costs, so a design that was fitted again is another
+        # one.
         certified = {self._test(number).cascade for number in self.best_first}
         return cascade.stages.identity in certified
 
@@ -284,6 +286,7 @@ class Certificate:
                 one.refuse("checks", f"one for each of {len(promises)} promises", f"{len(written)}")
             design, scored = _read_design(one, labels, names), one.fields("scored")
             point = ParetoPoint.from_dict(scored, design, labels, metric)
+            # Figures that contradict the counts beside them mean that somebody has edited the file.
             check_point(scored, point)
             is_counted = rows.max_weight is None  # then p-values must be those of the counts
             checks = tuple(
@@ -294,10 +297,12 @@ class Certificate:
 
         tests = tuple(map(read, fields.many_fields("tests")))
         order = tuple(fields.wholes("order", len(fields.items("order"))))
+        # The order was fixed before the tests, so these must be its first ones.
         if order[: len(tests)] != tuple(test.number for test in tests):
             fields.refuse(
                 "tests", f"of the designs {order} in this order", [t.number for t in tests]
             )
+        # Not taken from the file: which designs passed follows from the p-values.
         passed = n_passing([test.p_value for test in tests], delta)
         certified = fields.wholes("certified", passed)
         if {*certified} != {test.number for test in tests[:passed]}:
@@ -377,6 +382,7 @@ def _check_lines(test: DesignTest) -> list[str]:
         seen = f"seen {check.seen:.4g}"
         if check.n_kept is not None:
             seen = f"seen {check.seen:.1%} ({check.n_kept:,} of {check.n_rows:,})"
+        # Very small p-values are shown as a bound, which needs no equals sign.
         evidence = f"p = {_p(check.p_value)}".replace("= <", "<")
         evidence = "always so" if check.is_certain else evidence
         cells.append((check.promise.sentence, seen, evidence))
@@ -414,6 +420,7 @@ def _read_design(fields: Fields, labels: Sequence[object], names: tuple[str, ...
 
 
 def _digest(fields: Fields, name: str) -> str:
+    # Digests of the wrong form could never match a cascade, so they are refused on reading.
     if not re.fullmatch(rf"{DIGEST}[0-9a-f]{{64}}", digest := fields.text(name)):
         fields.refuse(name, f"a digest that begins with {DIGEST}", digest)
     return digest
