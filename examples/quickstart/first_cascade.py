@@ -23,7 +23,6 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_sta
 costs = {name: 5 if "worst" in name else 3 if "error" in name else 1 for name in X}
 clf = EMSCOClassifier(
     costs=costs,
-    min_confidence=0.9,
     max_stages=3,
     generations=20,
     estimator="logistic",
@@ -32,8 +31,8 @@ clf = EMSCOClassifier(
 ).fit(X_train, y_train)
 
 # %%
-# The front holds the designs that no other design beats in coverage, accuracy and cost at once. The
-# best balanced design comes first.
+# The front holds the designs that no other design beats in coverage, accuracy and cost at once, the
+# cheapest first.
 
 print(clf.front_)
 
