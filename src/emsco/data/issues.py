@@ -35,7 +35,7 @@ _LEAK = 0.99  # balanced accuracy of a single column on unseen rows
 _SUSPECT = 0.9  # on the few rows of the first look
 _LEAST_OF_CLASS = 20  # rows; accuracy on a smaller class is a guess
 _EXCEPTIONS, _MANY_ROWS = 4, 1_000  # a value but for 4 of 1,000 rows or more is as good as constant
-_OWN_TEXT = 0.95  # share of rows with a text of their own
+_OWN_VALUE = 0.9  # different values for each row of a column of ids
 _MANY_LEVELS, _ROWS_PER_LEVEL = 20, 10
 _HUGE = 100  # categories; each is an input, so the model of one column is that of a wide table
 _SAME = 1e-9  # relative difference of values that only rounding tells apart
@@ -240,14 +240,18 @@ def _constant(table: _Table, i: int) -> DataIssue | None:
 
 def _identifier(table: _Table, i: int) -> DataIssue | None:
     name, seen = table.codes[i].name, table.sampled[i]
-    if (seen != np.floor(seen)).any() or np.unique(seen).size < len(seen):
+    if (seen != np.floor(seen)).any() or np.unique(seen).size < _OWN_VALUE * len(seen):
         return None  # most columns end here, before all rows are read
     if np.isnan(table.rows[:, table.data.encoding.starts[i]]).any():
         return None
-    return _an_id(name) if is_numbering(name, table.values(i)) else None
+    values = table.values(i)
+    if not is_numbering(name, values):
+        return None
+    return _an_id(name, every_row=np.unique(values).size == len(values))
 
 
-def _an_id(name: str, where: str = "every row") -> DataIssue:
+def _an_id(name: str, *, every_row: bool) -> DataIssue:
+    where = "every row" if every_row else "nearly every row"
     words = f"has a different value in {where}; if it is an id, "
     return DataIssue.of_column(DataIssueKind.IDENTIFIER, name, words)
 
@@ -260,8 +264,8 @@ def _category(table: _Table, code: ColumnCode) -> DataIssue | None:
             "a number, such as days since an event, or "
         )
         return DataIssue.of_column(DataIssueKind.DATES, name, words)
-    if n_levels >= _OWN_TEXT * table.n_rows:
-        return _an_id(name, "every row" if n_levels == table.n_rows else "nearly every row")
+    if n_levels >= _OWN_VALUE * table.n_rows:
+        return _an_id(name, every_row=n_levels == table.n_rows)
     if n_levels > _HUGE:
         words = (
             f"has {n_levels:,} different texts, each an input of its own, which makes a fit slow; "
@@ -414,15 +418,18 @@ class _ClassSample:
 def is_numbering(name: str, values: FloatArray) -> bool:
     """Tell whether numbers look like those of an id.
 
-    They are whole and all different. They also rise or fall from row to row, or leave few numbers
-    out, or the column is called an id.
+    They are whole, and at least nine in ten differ. They also rise or fall from row to row, or
+    leave few numbers out, or the column is called an id.
     """
-    if not (values == np.floor(values)).all() or np.unique(values).size < len(values):
+    n_rows, n_different = len(values), np.unique(values).size
+    if not (values == np.floor(values)).all() or n_different < _OWN_VALUE * n_rows:
         return False
     steps = np.diff(values)
-    in_order = bool((steps > 0).all() or (steps < 0).all())
-    # Ids need not begin at 0 nor be complete, but they leave few numbers out.
-    dense = float(values.max() - values.min()) < 2 * len(values)
+    in_order = bool((steps >= 0).all() or (steps <= 0).all())
+    # Ids need not begin at 0 nor be complete, but they leave few numbers out. If some repeat, of as
+    # many measurements in so short a range more would.
+    longest = 2 if n_different == n_rows else 1.5
+    dense = float(values.max() - values.min()) < longest * n_rows
     return in_order or dense or _ID_NAME.search(name) is not None
 
 

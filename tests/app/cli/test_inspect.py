@@ -1,6 +1,8 @@
 """`emsco inspect`, and files that are read as `emsco fit` was told."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pyarrow
@@ -10,7 +12,7 @@ import pytest
 from support.commands import refuses
 
 from emsco.app.files.sources import FitFiles
-from emsco.app.runs.inspect import inspect_file
+from emsco.app.runs.inspect import inspect_file, profiles_of
 from emsco.errors import DataError, ParameterError
 
 
@@ -62,6 +64,39 @@ def test_everything_odd_is_told_with_its_way_out(typed, messy):
         "'?' was read as missing, 4 values",
     ):
         assert words in result.err, words
+
+
+def test_zeros_far_from_all_other_values_may_mean_missing():
+    path = Path(os.environ.get("EMSCO_DATA", "")) / "pima.csv"
+    if not path.exists():
+        pytest.skip("EMSCO_DATA names no folder with pima.csv")
+    inspection = inspect_file(FitFiles("label", path))
+    odd = {one.name: one.n_odd_zeros for one in inspection.columns if one.n_odd_zeros}
+    assert odd == {"plas": 5, "pres": 35, "skin": 227, "insu": 374, "mass": 11}
+    assert "".join(map(str, inspection.notes[0])) == (
+        "column 'plas' is 0 in 5 rows and far above 0 in all others: if 0 means a missing value, "
+        "leave these cells empty in the file."
+    )
+
+
+@pytest.mark.parametrize("name", ["heart", "credit", "cleveland", "spam", "thyroid"])
+def test_zeros_that_are_values_are_not_odd(name):
+    path = Path(os.environ.get("EMSCO_DATA", "")) / f"{name}.csv"
+    if not path.exists():
+        pytest.skip(f"EMSCO_DATA names no folder with {name}.csv")
+    names = pyarrow.csv.read_csv(path).column_names[:-1]
+    assert not any(one.n_odd_zeros for one in profiles_of(path, names)[1])
+
+
+def test_a_column_without_a_name_is_not_named_like_the_target(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "no_names.csv"
+    lines = [f"{a},{b},{'ab'[i % 2]}" for i, (a, b) in enumerate(rng.normal(size=(60, 2)))]
+    path.write_text("\n".join(["c1,column1,column10", *lines]))
+    assert inspect_file(FitFiles("column10", path)).notes == ()
+    path.write_text("\n".join(["outcome_code,Unnamed: 0,outcome", *lines]))
+    (note,) = inspect_file(FitFiles("outcome", path)).notes
+    assert str(note[0]).startswith("column 'outcome_code' is named like the target")
 
 
 def test_the_same_is_there_as_json(typed, messy):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -18,6 +19,7 @@ from pyarrow import compute
 from emsco._base.checks import refused
 from emsco._base.documents import PathLike, write_text
 from emsco._base.text import counted, listed, shorten, some
+from emsco._base.typing import FloatArray
 from emsco.app.files.csv import NUMBER, CsvFile, date_remedy
 from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.app.files.sources import FitFiles
@@ -35,6 +37,11 @@ from emsco.fitting.forecast import FitForecast, forecast_fit
 _COMMONEST, _WIDTH = 3, 14  # texts to show of a column, and letters of each
 _HEADING = ("feature", "cost", "group", "fee", "fee_cost")
 _SHORT = 4  # letters of a target's name that may be in another by chance
+_UNNAMED = re.compile(r"column\d+|unnamed: \d+")  # names that readers make up, in small letters
+# Zeros that may mean missing: so many at least, so far from all others. The distance is a share of
+# the median, and a multiple of the usual step between small values.
+_FEWEST_ZEROS = 3
+_ZERO_SHARE, _ZERO_STEPS = 0.1, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,8 @@ class ColumnProfile:
         The range of numbers, or the commonest texts with their counts.
     refusal : tuple of str, Parameter or Hint
         Why a fit would refuse the column, and the way out; empty if it would not.
+    n_odd_zeros : int
+        Zeros that may mean missing values, since all other values lie far from 0.
     """
 
     name: str
@@ -59,6 +68,7 @@ class ColumnProfile:
     n_missing: int
     values: str
     refusal: tuple[Part, ...] = ()
+    n_odd_zeros: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -69,6 +79,7 @@ class ColumnProfile:
             "missing": self.n_missing,
             "values": self.values,
             "refused": "".join(map(str, self.refusal)) or None,
+            "odd_zeros": self.n_odd_zeros,
         }
 
 
@@ -101,7 +112,8 @@ def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
         ends = compute.min_max(known).as_py()
         values = f"{ends['min']:.6g} to {ends['max']:.6g}"
         n_different = int(compute.count_distinct(known).as_py())
-        return ColumnProfile(name, "number", n_different, n_missing, values)
+        n_zeros = n_odd_zeros(known.to_numpy())
+        return ColumnProfile(name, "number", n_different, n_missing, values, n_odd_zeros=n_zeros)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         column = column.cast(pa.string())
     elif not _is_text(kind) and not pa.types.is_boolean(kind):
@@ -132,6 +144,30 @@ def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
     return ColumnProfile(name, holds, len(counts), n_missing, values, refusal)
 
 
+def n_odd_zeros(values: FloatArray) -> int:
+    """Count zeros that may mean missing values; 0 if they look like any other value.
+
+    They are at most half of the values. All others lie far above 0: the smallest is at least a
+    tenth of their median, and five of the usual steps between the smaller half of the values.
+
+    Examples
+    --------
+    >>> n_odd_zeros(np.array([0, 0, 0, 62, 64, 66, 70, 72.0]))
+    3
+    >>> n_odd_zeros(np.array([0, 0, 0, 1, 2, 3, 4, 8.0]))
+    0
+    """
+    zero = values == 0
+    others = np.unique(values[~zero])
+    n_zeros = int(zero.sum())
+    few = n_zeros < _FEWEST_ZEROS or len(others) < _FEWEST_ZEROS
+    if few or others[0] < 0 or n_zeros > len(values) / 2:
+        return 0
+    steps = np.diff(others[: len(others) // 2 + 2])
+    far = max(_ZERO_SHARE * float(np.median(values[~zero])), _ZERO_STEPS * float(np.median(steps)))
+    return n_zeros if others[0] >= far else 0
+
+
 def _refusal(why: str, name: str) -> tuple[Part, ...]:
     return f"column {name!r} {why}; ", Hint(Remedy.DROP, (name,)), "."
 
@@ -159,7 +195,8 @@ class Inspection:
     data_issues : tuple of DataIssue
         Leaks, ids, copies, constants, rare classes and the like.
     notes : tuple of tuples of parts
-        Sentences about columns that a fit would refuse, gaps, and names like that of the target.
+        Sentences about columns that a fit would refuse, gaps, odd zeros, and names like that of the
+        target.
     forecast : FitForecast or None
         What a fit would do; None unless asked for.
     """
@@ -343,16 +380,21 @@ def _without_suspects(
 def _notes(
     files: FitFiles, columns: Sequence[ColumnProfile], known: Collection[str]
 ) -> tuple[tuple[Part, ...], ...]:
-    """Return sentences about columns that a fit would refuse, gaps, and names like the target's."""
+    """Return sentences about refused columns, gaps, odd zeros, and names like the target's."""
     notes = [column.refusal for column in columns if column.refusal]
     gaps = [column.name for column in columns if column.n_missing and not column.refusal]
     if gaps:
         which = f"column{'s' if len(gaps) > 1 else ''} {some(gaps)}"
         notes.append((f"values are missing in {which}; ", Hint(Remedy.GAPS), "."))
+    for column in columns:
+        if column.n_odd_zeros:
+            zeros = counted(column.n_odd_zeros, "row")
+            said = f"column {column.name!r} is 0 in {zeros} and far above 0 in all others: if 0 "
+            notes.append((f"{said}means a missing value, leave these cells empty in the file.",))
     target = files.target.casefold()
     for column in columns:
         name = column.name.casefold()
-        if column.name in known:
+        if column.name in known or _UNNAMED.fullmatch(name):
             continue
         if len(target) >= _SHORT and (target in name or (len(name) >= _SHORT and name in target)):
             said = f"column {column.name!r} is named like the target: is it known before the answer"
