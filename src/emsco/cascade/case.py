@@ -93,6 +93,7 @@ class Case:
         self._stages = stages
         self._budget = check_budget(budget)
         self._prices = stages.prices.of_case("prices", prices)  # NaN where not known yet
+        # Values not bought yet are NaN, which no stage so far reads.
         self._row = [math.nan] * stages.encoding.n_inputs
         self._given: dict[str, Any] = {}
         self._winner, self._confidence = 0, math.nan
@@ -149,12 +150,14 @@ class Case:
         if self._reason is not None:
             raise DataError(f"give() must not be called once a case is decided ({self._reason}).")
         stages, stage = self._stages, self._passed
+        # Checked before anything is changed, so that a refused value leaves the case as it was.
         numbers = stages.encoding.row(values, stages.buys[stage])
         if self._prices or spent is not None:
             # The price of everything that the row buys now must be known.
             paid = zip(self._prices, stages.prices.of_case("spent", spent), strict=True)
             known = [before if math.isnan(now) else now for before, now in paid]
             stages.prices.check_paid(stage, np.array([known]))
+            # Only once the stage's prices are complete: a refusal keeps what was known.
             self._prices = known
         for i, number in zip(stages.inputs[stage], numbers, strict=True):
             self._row[i] = number
@@ -188,6 +191,7 @@ class Case:
             confidence=self._confidence,
             stage=passed,
             cost=self._cost(passed),
+            # An open case has a reason as well, for people who look at it.
             reason=reason or f"waiting for {', '.join(self.needs)}",
             delay=stages.delays[passed - 1] if passed and stages.delays else 0.0,
         )
@@ -209,6 +213,7 @@ class Case:
     def from_json(cls, stages: Stages, text: str | bytes) -> Self:
         """Read a case that `to_json` wrote, for the same stages."""
         fields = parse_document(text, "case", _FORMAT, "the case")
+        # Another cascade would read the same values and decide differently.
         if fields.text("cascade") != stages.identity:
             raise FileError(
                 "the case must be of this cascade, got a case of another one; resume it with the "
@@ -221,6 +226,7 @@ class Case:
         except (CostsError, DataError) as error:
             raise FileError(f"the case must hold valid prices: {error}") from None
         left = dict(fields.fields("given").values)
+        # Given anew, stage by stage: what was decided then is decided again, and not believed.
         while left and case.needs:
             if missing := [name for name in case.needs if name not in left]:
                 raise FileError(f"the case must hold whole stages, got no {missing[0]!r}.")
@@ -235,6 +241,7 @@ class Case:
         reason = None if fields.get("rejected") is None else fields.text("rejected")
         if reason == "":
             fields.refuse("rejected", "text that is not empty", reason)
+        # A case may also have been rejected by its last stage, which happened again above.
         if reason is not None and case.needs:
             case.reject(reason)
         return case
@@ -250,6 +257,7 @@ class Case:
         """Reject the case if no stage is left, or if the next one would exceed the budget."""
         if self._passed == len(self._stages):
             self._reason = NEVER_SURE
+        # Before the stage is bought: a budget is never exceeded.
         elif self._budget is not None and (cost := self._cost(self._passed + 1)) > self._budget:
             self._reason = over_budget(self._passed, cost, self._budget)
 
@@ -263,6 +271,7 @@ class Case:
 def check_budget(budget: float | None) -> float | None:
     """Check a budget and return it; None and infinity both mean no limit and return None."""
     limit = math.inf if budget is None else check_number("budget", budget, 0, math.inf)
+    # JSON has no infinity, and a case must be written as JSON.
     return limit if math.isfinite(limit) else None
 
 
@@ -273,6 +282,7 @@ def over_budget(passed: int, cost: float, budget: float) -> str:
 
 def plain_value(value: Any) -> Any:
     """Convert an accepted value to text, a truth value or a number; None if it is missing."""
+    # Scalars of NumPy and the like.
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, (str, bool)):
         return value

@@ -79,6 +79,7 @@ class Shared:
     ) -> Self:
         """Collect the values shared by cascades with these models."""
         split_up = [parts_of(one) for one in fitted]
+        # A file has the models of each split once, so all designs must average the same splits.
         if len({len(parts) for parts in split_up}) > 1:
             raise FileError(
                 "a front must have models of one fit to be saved, got averages of several sizes."
@@ -96,12 +97,14 @@ class Shared:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         labels, threshold = self.classes.tolist(), self.min_confidence
+        # Without the byte order of this machine.
         class_type = str(self.classes.dtype.newbyteorder("="))
         if not _are_plain(labels) or not re.fullmatch(_LABEL_TYPES, class_type):
             raise FileError(
                 f"classes must be numbers, text or truth values to be saved, got {labels!r}."
             )
         if isinstance(threshold, Mapping):
+            # By class, in the order of the labels: a JSON object would turn labels into text.
             min_confidence: Any = [threshold[label] for label in labels]
         else:
             min_confidence = float(threshold)
@@ -147,6 +150,7 @@ class Shared:
 
         Thresholds are None unless the design has its own. Models are numbers, one in each part.
         """
+        # A stage averages one model of each split, so it has a number in each part.
         of_parts = list(zip(self.parts, parts_of(models), strict=True))
         by_class = design.thresholds_of_stages(self.min_confidence, self.classes).tolist()
         thresholds = design.thresholds or (None,) * design.n_stages
@@ -208,6 +212,7 @@ def design_from_dicts(
     chromosome = np.full(len(names), -1)
     for j, stage in enumerate(stages):
         for bought in stage.texts("buys"):
+            # Unknown names and features bought twice are the same mistake in a file: not a design.
             if bought not in position or chromosome[position[bought]] >= 0:
                 stage.refuse("buys", "features, each bought once", bought)
             chromosome[position[bought]] = j
@@ -221,6 +226,7 @@ def design_from_dicts(
     design = Design(chromosome, names, thresholds)
     numbers = tuple(tuple(stage.wholes("models", len(shared.parts))) for stage in stages)
     for stage, of_stage, bought in zip(stages, numbers, design.subsets(), strict=True):
+        # Inputs of all features bought so far: a stage reads what earlier ones have bought, too.
         inputs = np.flatnonzero(bought[shared.encoding.input_feature])
         for number, part in zip(of_stage, shared.parts, strict=True):
             if not part.does_read(number, inputs):
@@ -286,6 +292,7 @@ def _read_classes(fields: Fields) -> AnyArray:
             classes = np.array(values, dtype=kind)
     except (OverflowError, TypeError, ValueError):
         fields.refuse("classes", f"labels of type {kind}", values)
+    # A label that changes when it becomes an array, such as 1.5 as a whole number, is refused.
     if classes.tolist() != values:
         fields.refuse("classes", f"labels of type {kind}", values)
     return classes
@@ -311,6 +318,7 @@ class ModelPart(ABC):
         distinct: dict[Any, Any] = {}
         for models in fitted:
             for stage in range(len(models)):
+                # Stages of different designs share models: each is written once.
                 key, model = cls.entry(models, stage)
                 distinct.setdefault(key, model)
         places = {key: i for i, key in enumerate(distinct)}
@@ -502,6 +510,7 @@ class TreesPart(ModelPart):
         """Whether there is a model with this number, and it reads none but these inputs."""
         if number >= len(self.models):
             return False
+        # Trees need not split on every input that they may read.
         return bool(np.isin(np.flatnonzero(self.models[number][0].reads), inputs).all())
 
     def stage_models(self, numbers: Sequence[int]) -> BoostedModels:
@@ -517,6 +526,7 @@ class EstimatorPart(ModelPart):
     @staticmethod
     def entry(models: EstimatorModels, stage: int) -> tuple[int, EstimatorModel]:
         """Return what tells the model of a stage apart from others of its split, and the model."""
+        # Classifiers have no values to compare; equal stages share the very object.
         return id(models.models[stage]), models.models[stage]
 
     @classmethod

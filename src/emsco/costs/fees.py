@@ -104,6 +104,7 @@ class Fee:
             if isinstance(fee, Mapping) and set(fee) == {"cost", "features"}:
                 pair = (fee["cost"], fee["features"])
             is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
+            # Text is iterable, too, but its letters are no features.
             if not is_pair or isinstance(pair[1], str) or not isinstance(pair[1], Iterable):
                 raise CostsError(
                     f"the fee {str(name)!r} must be a cost and a list of features, got "
@@ -140,6 +141,7 @@ def fees_paid(
     (True, ())
     """
     bought, before = set(features), set(known)
+    # A fee is paid once: with the first of its features, and never again.
     return tuple(
         fee for fee in fees if bought & set(fee.features) and not before & set(fee.features)
     )
@@ -175,11 +177,13 @@ class Fees:
     @property
     def alone(self) -> FloatArray | IntArray:
         """Fees that each feature pays if it is the first that is bought."""
+        # Each feature pays every fee that it shares, as it is alone.
         paid: FloatArray | IntArray = self.amounts @ self.members
         return paid
 
     def of_subsets(self, subsets: BoolArray) -> FloatArray | IntArray:
         """Fees that each subset pays; subsets have the shape (…, n_features)."""
+        # Of booleans, the product says whether any member is bought, not how many.
         paid: FloatArray | IntArray = (subsets @ self.members.T) @ self.amounts
         return paid
 
@@ -188,6 +192,7 @@ class Fees:
         n_features = self.members.shape[1]
         numbers, paid = np.arange(2**n_features), np.zeros(2**n_features, self.amounts.dtype)
         for amount, members in zip(self.amounts, self.members, strict=True):
+            # A mask of the members as bits: a subset that shares any of them pays.
             paid[numbers & int(members @ (1 << np.arange(n_features))) != 0] += amount
         return paid
 
@@ -199,6 +204,7 @@ class Fees:
         paid: Any = np.zeros((len(stages), n_stages), dtype=self.amounts.dtype)
         for amount, members in zip(self.amounts, self.members, strict=True):
             of_members = stages[:, members]
+            # Features never bought come after the last stage, so that they pay nothing.
             first = np.where(of_members < 0, n_stages, of_members).min(axis=1)
             paid += np.where(np.arange(n_stages) >= first[:, None], amount, 0)
         totals: FloatArray | IntArray = paid

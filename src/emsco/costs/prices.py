@@ -74,6 +74,7 @@ def is_row_price(cost: Any) -> bool:
     if isinstance(cost, (str, RowPrice)) or callable(cost):
         return True
     try:
+        # One number for each row; a matrix is no price.
         return not isinstance(cost, Mapping) and np.ndim(np.asarray(cost)) == 1
     except ValueError:  # a ragged list; no price, and refused as a cost
         return False
@@ -124,6 +125,7 @@ def prices_of_rows(
     paid = np.empty((n_rows, len(prices)))
     for j, price in enumerate(prices):
         paid[:, j] = _column(price, table, n_rows)
+        # Written so that NaN counts as wrong, too.
         wrong = np.flatnonzero(~((paid[:, j] >= 0) & (paid[:, j] <= LARGEST_COST)))
         if wrong.size:
             raise DataError(
@@ -191,6 +193,7 @@ def _numbers(feature: str, given: Any) -> FloatArray:
         return np.asarray(given, dtype=np.float64)
     except (OverflowError, TypeError, ValueError):
         values = np.asarray(given, dtype=object).ravel()
+        # The message shows the first value that is no number, not the whole column.
         first = next((one for one in values if not is_number(one)), given)
         raise DataError(f"the price of {feature!r} must be numbers, got {brief(first)}.") from None
 
@@ -239,6 +242,7 @@ class StagePrices:
         fixed : ndarray of shape (n_stages,)
             What every row has paid after each stage, without the features in `prices`.
         """
+        # Features that no stage buys cost nobody anything.
         stage_of = {name: j for j, bought in enumerate(buys) for name in bought}
         bought = tuple(price for price in prices if price.feature in stage_of)
         return cls(
@@ -314,6 +318,7 @@ class StagePrices:
 
     def costs(self, prices: FloatArray) -> FloatArray:
         """Cost of each row after each stage, (n_rows, n_stages); NaN stands for the usual price."""
+        # A row has paid for a feature from the stage on that buys it.
         bought = self.stages[:, None] <= np.arange(len(self.fixed))
         costs: FloatArray = self.fixed + np.where(np.isnan(prices), self.usual, prices) @ bought
         return costs

@@ -129,7 +129,7 @@ def _references(
             _check(one, "accuracy", reference.accuracy, by_class.accuracy)
             if kind == "commonest":
                 _check(one, "cost", reference.cost, 0.0)
-            # The commonest class buys nothing; the other two references buy everything.
+            # The commonest class buys nothing; the other references buy everything.
             elif paid is not None:
                 _check(one, "cost", reference.cost, float(paid[-1]))
             known.append(reference)

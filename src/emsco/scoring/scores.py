@@ -82,6 +82,7 @@ class CostLimits:
         beyond = np.zeros(len(mean))
         for limit, waited in ((self.mean_delay, mean), (self.worst_delay, worst)):
             over = waited > _most(limit, 1)
+            # Above the limit itself, not above the room for rounding.
             beyond[over] += waited[over] - (limit or 0.0)
         return beyond
 
@@ -148,6 +149,7 @@ class Scores:
             np.concatenate([part.correct_exits for part in parts]),
             np.concatenate([part.spent for part in parts]),
             parts[0].per_one,
+            # Parts without limits are within them.
             np.concatenate([part.beyond for part in parts]) if limited else None,
             np.concatenate(by_class) if by_class else None,
         )
@@ -197,6 +199,7 @@ class Scores:
         With `by_class`, the mean of this share over the classes.
         """
         if self.by_class is None:
+            # 0 of 0 labels correct is 0.
             return self.correct / np.maximum(self.accepted, 1)
         accepted, correct = self.by_class[:, 0], self.by_class[:, 1]
         balanced: FloatArray = (correct / np.maximum(accepted, 1)).mean(axis=1)
@@ -216,6 +219,7 @@ class Scores:
         n_accepted = max(1, int(one.accepted[0]))
         for name, n_rows in (("coverage", self.n_rows), ("accuracy", n_accepted)):
             best = float(getattr(one, name)[0])
+            # A share of 0 or 1 has no spread by its formula, but one row could have changed it.
             error = np.sqrt(max(best * (1 - best), 1 / n_rows) / n_rows)
             behind = np.maximum(behind, (best - getattr(self, name)) / error)
         return behind

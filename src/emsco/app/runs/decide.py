@@ -48,6 +48,8 @@ class DecisionCounts:
         """
         n_rows, costs = int(exits.sum()), np.append(cascade.stage_costs, cascade.stage_costs[-1])
         if len(cascade.stages.prices):
+            # With prices by row, an exit costs what its rows paid on average; one without rows, the
+            # usual.
             costs = np.divide(spent, exits, out=costs.copy(), where=exits > 0)
         return cls(
             n_rows,
@@ -61,6 +63,7 @@ class DecisionCounts:
 
 def check_other_file(out: PathLike | None, read: PathLike, name: str) -> None:
     """Refuse to write over the file that is read; `name` is its parameter."""
+    # The file would be gone before it is read to the end.
     if out is not None and Path(out).resolve() == Path(read).resolve():
         rule = ("be another file than ", Parameter(name))
         raise refused("out", rule, out, got=f"{str(out)!r} for both")
@@ -93,6 +96,7 @@ def decide_file(
     """
     check_other_file(out, new, "new")
     exits, spent = np.zeros(cascade.n_stages + 1, dtype=np.int64), np.zeros(cascade.n_stages + 1)
+    # A price may be in a column that is also bought.
     columns = list(dict.fromkeys([*cascade.columns, *cascade.stages.prices.columns]))
     with write_table(out) as table, by_line(new, reading):
         for chunk in read_chunks(new, columns, keep, cascade.encoding.kinds, reading=reading):
@@ -109,6 +113,7 @@ def decide_file(
                     hint="rename it",
                 )
             table.write({**chunk.kept, **decided})
+            # Exits from 0, rejected rows last.
             left = np.where(decisions.accepted, decisions.stage - 1, cascade.n_stages)
             exits += np.bincount(left, minlength=len(exits))
             spent += np.bincount(left, decisions.cost, len(spent))

@@ -95,6 +95,7 @@ def evaluate_run(
     costs, files = run.error_costs(error_costs), run.about["files"]
     weights: str | None = files.get("weights")
     target = files["target"] if target is None else target
+    # A wrong column is found out before the first chunk is read.
     _check_target(target, path, cascade, weights, reading)
     everything = run.front.everything() if run.front.references else None
     stages, encoding = cascade.stages, cascade.encoding
@@ -102,6 +103,7 @@ def evaluate_run(
         cascade.classes,
         cascade.design.buys,
         None if stages.prices else stages.costs,
+        # Keys of a CSV file are text; a group must have one key, however its chunks were read.
         by_text=file_kind(path) == "csv",
         delays=stages.delays,
     )
@@ -109,9 +111,11 @@ def evaluate_run(
     lookup = None if searched is None else Lookup(searched)
     references: list[tuple[Reference, ...]] = []
     n_rows = 0
+    # Prices of all features where everything is measured beside the cascade.
     price_columns = (everything or cascade).stages.prices.columns
     chunks = read_chunks(
         path,
+        # Each column once, though a price may also be a feature.
         list(dict.fromkeys([*encoding.columns, *price_columns, *([weights] if weights else [])])),
         keep=[name for name in (by, groups) if name is not None],
         kinds=encoding.kinds,
@@ -145,6 +149,7 @@ def evaluate_run(
             tally.add(decisions, truth, row_weights, group_of_row, subgroup_of_row)
             if everything is not None:
                 decided = everything.decide_rows(inputs, prices_of_all)
+                # The commonest class of the fit, not of this file.
                 commonest = run.front.references[0].label
                 references.append(
                     references_from_decisions(everything, commonest, decided, truth, row_weights)
@@ -156,6 +161,7 @@ def evaluate_run(
             report(n_rows)
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
+    # Looked up at the end, over all chunks; their number is a lower bound.
     if lookup is not None and (n_seen := len(lookup.seen())):
         took_part = f"{n_seen:,} or more of the {n_rows:,} rows of {path} took part in the search"
         warnings.warn(DataWarning(f"{took_part}; their figures are too good."), stacklevel=2)
@@ -166,6 +172,7 @@ def evaluate_run(
         run,
         number,
         run.front[number].compared_with(new.with_total(costs)),
+        # References of chunks are joined kind by kind.
         tuple(map(Reference.joined, zip(*references, strict=True))),
     )
 

@@ -83,11 +83,13 @@ def fit_files(
     """
     path = Path(out)
     cv = check_simple_cv(_plain(cv))
+    # Before any data is read: a place that cannot be written to is found out in a second.
     with _usable(path):
         _check_place(path, resume)
     if groups is not None:
         _check_groups(files, groups, cv)
         if groups not in files.drop:
+            # A group says whose row it is, and must not be bought as a feature.
             files = replace(files, drop=(*files.drop, groups))
     rows = files.read(cv, settings.get("gaps", "refuse"), folders=True)
     of_rows = None
@@ -98,12 +100,14 @@ def fit_files(
                 rule = f"{files.data} must have a group in column {groups!r} for every row"
                 raise DataError(f"{rule}, got none in ", Row(int(missing.argmax()) + 1), ".")
     labels = np.unique(rows.rows.y).tolist()
+    # Labels on a command line are text; here they become those of the data.
     for name in ("min_confidence", "reject_below", "class_weight"):
         if isinstance(given := settings.get(name), dict):
             settings[name] = of_labels(given, labels)
     if resume and not (path / CHECKPOINT).exists():
         warnings.warn(f"nothing to resume in {path}: a new search begins.", stacklevel=2)
     with _usable(path):
+        # Only now: a mistake in the files leaves no folder behind.
         path.mkdir(parents=True, exist_ok=True)
     classifier = EMSCOClassifier(
         costs=rows.costs,
@@ -132,8 +136,10 @@ def fit_files(
         table.write(history_columns(classifier.history_))
     write_document(path / RUN, "run", FORMAT, about)
     if not classifier.stop_reason_.is_interrupted:
-        # Renamed before it is deleted, so that a partial one is never resumed.
+        # Renamed before it is deleted, so that a partial one is never resumed. An interrupted
+        # search keeps its checkpoint, so that it can go on.
         shutil.rmtree((path / CHECKPOINT).rename(path / f"{CHECKPOINT}{UNFINISHED}"))
+    # All is written by now. The limits come last, so that a long search is not lost to them.
     if lacking:
         kept = f" {path} keeps all that was found, and deploys the economical design: "
         raise NoSuchDesign(*lacking.parts, kept, Hint(Remedy.CHOOSE), ".")
@@ -166,6 +172,7 @@ def _fit(
     try:
         classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights, groups)
     except BaseException as error:
+        # The search is done: its designs are worth more than the limits that none of them meets.
         if isinstance(error, NoSuchDesign) and hasattr(classifier, "front_"):
             classifier.choose("economical")
             return error
@@ -216,6 +223,7 @@ def _about(
     files: FitFiles, rows: RowsOfFiles, classifier: EMSCOClassifier, seed: int, cv: str | float
 ) -> dict[str, Any]:
     settings = classifier.get_params(deep=False)
+    # What is about this run alone, or is written elsewhere, is no setting.
     for name in ("costs", "delays", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
         settings.pop(name)
     for name in ("estimator", "cache"):
@@ -225,6 +233,7 @@ def _about(
             settings[name] = {str(label): number for label, number in given.items()}
     settings["prefer"] = plain_preference(settings["prefer"])
     if isinstance(search := settings["search"], PaperSearch):
+        # Flat, as on the command line.
         settings |= {"search": "paper", **search.get_params()}
     plain_files: dict[str, Any] = {
         name: list(given) if name == "drop" else given and str(given)

@@ -96,6 +96,7 @@ def profiles_of(
         if isinstance(file, CsvFile):
             file.warn_of_what_was_noticed(table, names)
             texts = [name for name in names if _is_text(table.column(name).type)]
+            # Marks for missing values are read as such only in text; numbers have them already.
             table = file.with_missing(table, texts)
     told = reading.dates is not None
     return table.num_rows, tuple(_profile(name, table.column(name), told) for name in names)
@@ -105,9 +106,11 @@ def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
     kind, n_missing = column.type, int(column.is_null(nan_is_null=True).to_numpy().sum())
     if n_missing == len(column):
         return ColumnProfile(name, "empty", 0, n_missing, "", _refusal("has no value", name))
+    # Categories of Parquet and pandas: the values behind them count.
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        # Decimals are compared as floats, as a fit does.
         known = column.cast(pa.float64()).drop_null()
         ends = compute.min_max(known).as_py()
         values = f"{ends['min']:.6g} to {ends['max']:.6g}"
@@ -127,8 +130,10 @@ def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
     common = [f"{shorten(text, _WIDTH)} {n:,}" for text, n in counts.most_common(_COMMONEST)]
     holds, values = "text", listed(common, _COMMONEST)
     refusal: tuple[Part, ...] = ()
+    # Texts that are no numbers. If all or none are, the column is of one kind.
     other = [text for text in counts if not NUMBER.fullmatch(text)]
     if are_dates(counts):
+        # If both orders are possible, either gives a range that is good enough to look at.
         order = date_order(counts) or "day-first"
         day = {text: days_of(text, order) or 0.0 for text in counts}
         values = f"{min(counts, key=day.__getitem__)} to {max(counts, key=day.__getitem__)}"
@@ -343,6 +348,7 @@ def check_new(path: PathLike, *, force: bool = False) -> None:
 
 def _training_data(files: FitFiles, columns: Sequence[ColumnProfile]) -> TrainingData:
     """Read the columns that a fit takes, dates too; missing values are allowed."""
+    # Columns that a fit would refuse; dates only if nobody said how to read them.
     bad = [one.name for one in columns if one.refusal and one.kind != "date"]
     if files.reading.dates is None:
         bad += [one.name for one in columns if one.kind == "date"]
@@ -355,6 +361,7 @@ def _training_data(files: FitFiles, columns: Sequence[ColumnProfile]) -> Trainin
     names = tuple(rows.table.column_names)
     given = None
     if files.costs is not None:
+        # Costs of columns that are left out must not be refused as unknown.
         given = FeatureCosts.from_file(files.costs, names, (*bad, *files.drop))
     costs = FeatureCosts.resolve(given, names)
     return TrainingData.from_table(rows.table, rows.y, rows.weights, costs, "impute")
@@ -373,6 +380,7 @@ def _without_suspects(
         return None
     try:
         return _training_data(replace(files, drop=(*files.drop, *sorted(odd))), rest)
+    # The rest may be too little for a fit, which is no reason to stop an inspection.
     except DataError:
         return None
 
@@ -396,6 +404,7 @@ def _notes(
         name = column.name.casefold()
         if column.name in known or _UNNAMED.fullmatch(name):
             continue
+        # Short names are part of many others by chance.
         if len(target) >= _SHORT and (target in name or (len(name) >= _SHORT and name in target)):
             said = f"column {column.name!r} is named like the target: is it known before the answer"
             notes.append((f"{said}? If not, ", Hint(Remedy.DROP, (column.name,)), "."))

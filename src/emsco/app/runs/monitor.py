@@ -80,6 +80,7 @@ def monitor_file(
             for part in slices(len(rows), _LOOK if in_order else len(rows))
         ]
         if not in_order:
+            # One look for the whole file: its chunks are counted together.
             looks = [sum(looks[1:], looks[0])]
         seen.add(inputs, truth)
         if report:
@@ -89,6 +90,7 @@ def monitor_file(
     if late and not any(look.n_labelled for look in looks):
         raise DataError(f"{path} must have labels that came late, got none.")
     if not again:
+        # Before the looks count: a file that was counted twice would be evidence twice.
         seen.check(path)
     for look in looks:
         monitor = monitor.look(look)
@@ -104,6 +106,7 @@ def _labelled_rows(
     """
     bought, kinds = cascade.columns, cascade.encoding.kinds
     there = set(column_names(path, reading)).difference(bought)
+    # Columns that the design does not buy help to tell rows apart, if the file has them.
     more = [name for name in kinds if name in there]
     keep = more if target is None else [target, *more]
     for chunk in read_chunks(path, bought, keep, kinds, reading=reading):
@@ -130,6 +133,7 @@ def _to_recognise(rows: FloatArray, chunk: Chunk, cascade: Cascade) -> FloatArra
         inputs[:] = np.nan
         if code.name in chunk.kept:
             column = chunk.with_gaps(code.name)
+            # Whatever the file says there, it must be recognised, not understood.
             try:
                 numbers = column if code.kind == "category" else pa.array(_numbers(column, chunk))
                 code.fill(inputs, numbers, "", 0, gaps=True)
@@ -153,6 +157,7 @@ def _numbers(column: Any, chunk: Chunk) -> FloatArray:
             try:
                 numbers[i] = float(text)
             except ValueError:
+                # Equal texts have equal numbers; which one does not matter.
                 numbers[i] = zlib.crc32(text.encode())
     return numbers
 
@@ -187,6 +192,7 @@ class _Seen:
     def add(self, rows: FloatArray, truth: IntArray) -> None:
         """Add rows; also compare the beginning of the file with earlier, shorter files."""
         end = self.n_rows + len(rows)
+        # Earlier files may end inside this chunk, and the digest is compared at each such end.
         inside = [n - self.n_rows for n in self._lengths if self.n_rows < n < end]
         for first, last in zip([0, *inside], [*inside, len(rows)], strict=True):
             part, labels = rows[first:last], truth[first:last]
@@ -206,6 +212,7 @@ class _Seen:
         """Return an earlier file with these rows that was counted in the same way."""
         now = self.source()
         for source in self._sources:
+            # Late labels are compared with labels, new rows with rows that were not late.
             if (source.n_rows, source.rows) == (now.n_rows, now.rows) and (
                 source.labels == now.labels != "" if self._late else not source.late
             ):
@@ -265,6 +272,7 @@ def open_monitor(
             )
         return known
     signed = run.folder / CERTIFICATE
+    # Promises on the command line come before those of a certificate.
     if limits or not signed.exists():
         return Monitor(run.cascade, **limits, delta=0.05 if delta is None else delta)
     certified = Monitor.from_certificate(Certificate.load(signed), run.cascade)

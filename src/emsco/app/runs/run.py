@@ -125,6 +125,7 @@ class Run:
     def open(cls, folder: PathLike, trusted: Sequence[str] = ()) -> Run:
         """Read a folder that `fit_files` wrote; `trusted` is as for `Cascade.load`."""
         path = Path(folder)
+        # The last file that a fit writes: without it the run is not complete.
         if not (path / RUN).exists():
             why = f"which has no {RUN}" if path.is_dir() else "which is a file"
             why = why if path.exists() else "which does not exist"
@@ -133,6 +134,7 @@ class Run:
             raise FileError(Parameter("folder"), made, *resume, ".")
         about = read_about(path / RUN)
         front = ParetoFront.load(path / FRONT, trusted)
+        # Files of two runs in one folder contradict each other here.
         if list(front.costs.names) != about["features"]:
             raise FileError(
                 f"{str(path / RUN)!r}, 'features' must be those of {FRONT}, got "
@@ -150,6 +152,7 @@ class Run:
                 f"{brief(classes.tolist())}; choose a point anew."
             )
         for point in self.front:
+            # By design, not by position: the front may have been sorted otherwise.
             if point.design == self.cascade.design:
                 return point
         raise FileError(
@@ -191,6 +194,7 @@ class Run:
             fitted["target"],
             path,
             weights=fitted.get("weights"),
+            # What is asked for now comes before how the run's own files were read.
             reading=(reading or Reading()).over(self.reading),
         )
         more = files.read_more(
@@ -276,6 +280,7 @@ class Run:
                 rule = ("be given with ", Parameter("error_cost"))
                 raise refused("cheapest_label", rule, cheapest_label, got="no cost of errors")
             cascade = cascade.with_error_costs(costs.of_labels)
+        # Checked before anything is written.
         if error_costs is not None:
             self.error_costs(error_costs)
             about = {**about, "error_costs": plain_preference(dict(error_costs))}

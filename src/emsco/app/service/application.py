@@ -81,6 +81,7 @@ class _Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request whose body was read."""
+        # For metrics: a path with an id would make a series of its own for each case.
         scope[ROUTE] = self.path
         given: list[Any] = list(scope["path_params"].values())
         if self.takes is not None:
@@ -94,8 +95,10 @@ class _Endpoint:
         def content(kind: Any) -> dict[str, Any]:
             return {"application/json": {"schema": reference(kind)}}
 
+        # The first sentence of a docstring is the title, and the rest its description.
         summary, _, more = " ".join((self.step.__doc__ or "").split()).partition(". ")
         of_body = () if self.takes is None else (400, 413, 415)
+        # Whoever checks health need not know the token.
         of_all = (429,) if self.path == "/health" else (401, 429)
         responses = {
             str(self.status): {"description": "The answer.", "content": content(self.gives)}
