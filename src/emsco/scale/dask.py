@@ -69,8 +69,10 @@ class DaskTable(PartedTable):
             if X.ndim != 2:
                 raise DataError(f"X must have rows and columns, got shape {X.shape}.")
             self.shell = np.empty((0, X.shape[1]), dtype=X.dtype)
+            # Whole rows in each chunk, as a row is encoded at once.
             self._parts = X.rechunk({1: -1}).to_delayed().ravel().tolist()
         self.parts = [f"partition {i}" for i in range(len(self._parts))]
+        # Lengths are not known before the parts are computed.
         self._ends: IntArray = np.cumsum([0, *self.run(len)])
         self.places = [(first, "X") for first in self._ends[:-1].tolist()]
         if not len(self):
@@ -85,6 +87,7 @@ class DaskTable(PartedTable):
         """Return ``function(part, *shared, *each[number])`` of each part, in order."""
         from dask import delayed
 
+        # Not pure: a key of its own for each call, without a hash of all arguments.
         call = delayed(function, pure=False)
         each_part = zip(self._parts, each or repeat(()), strict=False)
         futures = self._client.compute([call(part, *shared, *more) for part, more in each_part])
@@ -106,6 +109,7 @@ class DaskTable(PartedTable):
         for leaf in range(n_leaves_of(n_rows)):
             start, stop, _ = rows_of_leaf(leaf).indices(n_rows)
             within = [
+                # The piece of a partition that lies in this leaf, counted from its own first row.
                 (part, max(start, first) - first, min(stop, end) - first)
                 for part, (first, end) in zip(parts, pairwise(ends.tolist()), strict=True)
                 if first < stop and end > start
@@ -179,9 +183,11 @@ class _Dealer:
         ) from why
 
     def _deal(self, leaves: list[int], threads: dict[str, int]) -> list[Held]:
+        # Neighbouring leaves together, so that pairs are added up where they are.
         cuts = np.array_split(np.array(leaves), len(threads))
         dealt = {
             at: tuple(numbers.tolist())
+            # Sorted, so that the same workers get the same leaves.
             for at, numbers in zip(sorted(threads), cuts, strict=True)
             if len(numbers)
         }
@@ -208,6 +214,7 @@ class _Dealer:
         """Compute leaves that come from a graph, all at once: they share partitions."""
         every = [leaf for leaves in loaded.values() for leaf in leaves]
         if is_dask(every[0]):
+            # Leaves share partitions: computed one by one, these would be read again for each.
             every = self.client.compute(every)
         futures = iter(every)
         return {at: [next(futures) for _ in leaves] for at, leaves in loaded.items()}
@@ -240,6 +247,7 @@ def _waited(waiting: Any, address: str, client: Any) -> Any:
         try:
             return waiting.result(timeout=_LOOK)
         except TimeoutError:
+            # A task may take long; only a worker that is gone never answers.
             if address not in client.nthreads():
                 raise LostWorker(address) from None
         except OSError as error:

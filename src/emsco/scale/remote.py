@@ -75,12 +75,14 @@ class Keeper:
         def call(number: int) -> None:
             more = () if task.each is None else task.each[number]
             answer = task.function(self._leaves[number], *task.shared, *more)
+            # Answers come from several threads.
             with adding:
                 if task.combine is None:
                     answers[number] = answer
                 else:
                     task.combine(answers, number, answer)
 
+        # One task at a time: each uses all threads of the worker.
         with self._lock:
             self._workers.run(call, list(self._leaves))
         return answers
@@ -124,6 +126,7 @@ class RemoteRows(RowsElsewhere):
 
         The leaves of a lost worker are loaded again on others, which are then asked instead.
         """
+        # All are asked before the first answer is awaited, so that workers compute at once.
         waiting = [(held, held.ask(task.of(held.leaves))) for held in list(self._held)]
         answers: dict[Any, Any] = {}
         for held, answer in waiting:  # grows if workers are lost
@@ -137,6 +140,7 @@ class RemoteRows(RowsElsewhere):
     def note(self, task: LeafTask) -> dict[Any, Any]:
         """Run a task whose effect on the notes of leaves must outlive the worker."""
         with self._lock:
+            # Kept for workers that take over leaves: they must know what the lost one knew.
             self._notes.append(task)
         return self.run(task)
 
@@ -159,6 +163,7 @@ class RemoteRows(RowsElsewhere):
     def _replace(self, held: Held) -> list[Held]:
         """Load the leaves of a lost worker on others, once for all who have noticed."""
         with self._lock:
+            # Several threads may notice that the same worker is gone.
             if held not in self._successors:
                 others = self._take_over(held.leaves)
                 self._successors[held] = others
@@ -169,10 +174,12 @@ class RemoteRows(RowsElsewhere):
         while True:
             others = list(self._deal(leaves))
             try:
+                # In their order, as a later note may build on an earlier one.
                 for task in self._notes:
                     for answer in [one.ask(task.of(one.leaves)) for one in others]:
                         answer()
             except LostWorker:
+                # Another worker was lost meanwhile: deal these leaves out once more.
                 continue
             return others
 
@@ -201,9 +208,11 @@ class SelectedRows:
         del copy  # what is fetched is always new
         every = range(self.rows.n_leaves)
         leaves = split_by_leaf(self.numbers, self.rows.n_leaves)
+        # A worker counts its rows from the first one of the leaf.
         each = {i: (rows - rows_of_leaf(i).start,) for i, rows in enumerate(leaves)}
         parts = self.rows.run(LeafTask(_take, each=each))
         fetched = np.empty(self.shape, dtype=dtype or np.float64)
+        # Back in the order in which they were asked for.
         fetched[by_leaf(np.arange(len(self)), self.numbers)] = np.concatenate(
             [parts[i] for i in every]
         )

@@ -60,6 +60,7 @@ class _Terms:
         request, order = Request.from_batch(batch, live)
         n_leaves = self.rows.n_leaves
         combine = partial(_add_leaf, n_leaves=n_leaves)
+        # Workers add up pairs of leaves already, so that few sums travel.
         nodes = self.rows.run(LeafTask(_terms, (self.key, request), combine=combine))
         put(batch, order, request.n_curved, merged(nodes, n_leaves).popitem()[1])
 
@@ -82,7 +83,9 @@ class RemoteSplit(SplitRows):
             strict=True,
         )
         parts = [_leaf_of(data, leaf, *numbers) for leaf, numbers in enumerate(leaves)]
+        # Workers keep notes of several splits at a time.
         key = next(_keys)
+        # A note, not a mere task: a worker that takes over must make the same shards.
         rows.note(LeafTask(_open_split, (key, scaling), {i: (one,) for i, one in enumerate(parts)}))
         shards: Any = [_Scored.open(leaf, part) for leaf, part in enumerate(parts)]
         terms: Any = _Terms(rows, key)  # it is only summed over
@@ -109,6 +112,7 @@ class RemoteEngine(LogisticEngine):
         self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
     ) -> None:
         """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
+        # The bits of all leaves come back at once; batches bound the memory of the answer.
         for part in slices(len(slots), _MOST_MODELS):
             for split, models in self._models(subsets[part], numbers[part]):
                 of_leaves = split.rows.run(LeafTask(_judged, (split.key, models, thresholds)))
@@ -149,6 +153,7 @@ def _learn_scaling(data: SplitData) -> Scaling:
     leaves = enumerate(split_by_leaf(data.weighty_train, data.X.n_leaves))
     parts = [
         (
+            # Row numbers within the leaf, as the worker has no others.
             train - rows_of_leaf(leaf).start,
             None if data.weights is None else data.weights[train],
         )
@@ -164,6 +169,7 @@ def _leaf_of(data: SplitData, leaf: int, train: IntArray, scored: IntArray) -> S
     rows = rows_of_leaf(leaf)
     return replace(
         data,
+        # Rows are there already, and too large to send.
         X=None,
         labels=data.labels[rows],
         train=train - rows.start,
@@ -192,6 +198,7 @@ class _SplitOfLeaf:
 
     def over(self, rows: FloatArray, *, train: bool = True, scored: bool = True) -> Shard:
         """Return a shard of the rows to train on, the rows that are scored, or both."""
+        # Rows in memory have their shard ready; rows on disk make one for each request.
         if self.shard is not None:
             return self.shard
         data = self.data
@@ -217,6 +224,7 @@ def _squares(
 def _open_split(leaf: Leaf, key: int, scaling: Scaling, data: SplitData) -> None:
     """Make a shard of the rows of a leaf that a split has, unless these stay on disk."""
     split = _SplitOfLeaf(scaling, data)
+    # A shard copies its rows, which those on disk must not.
     leaf.notes[key] = split if leaf.on_disk else replace(split, shard=split.over(leaf.rows))
 
 

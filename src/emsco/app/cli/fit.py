@@ -185,6 +185,7 @@ class StageOptions:
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
         reject_below: Any = self.reject_below
+        # Text like that of --min-confidence, but without "auto".
         if reject_below is not None:
             reject_below = parse_by_class("reject_below", reject_below)
         return {
@@ -233,8 +234,10 @@ class DesignRules:
         {'first': ['age'], 'together': [['iron', 'zinc']]}
         """
         rules = asdict(self)
+        # An option of the classifier itself; the rest are constraints on designs.
         allow_exclusion = rules.pop("allow_exclusion")
         rules["together"] = [part.split(",") for part in self.together or ()]
+        # Typer gives None for options left out, and an empty list for some that may be repeated.
         given = {name: rule for name, rule in rules.items() if rule not in (None, [])}
         return {"allow_exclusion": allow_exclusion, "constraints": given or None}
 
@@ -271,6 +274,7 @@ class Deployment(ChoiceOptions):
         {'max_cost': 300.0}
         """
         limits = self.choice()
+        # With limits, the rule is one of them: it chooses among the designs within.
         if limits and self.prefer is not None:
             limits["rule"] = self.prefer
         return {"prefer": limits or self.prefer or "economical", "refit": self.refit}
@@ -306,9 +310,11 @@ def fit(
 
         emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
     """
+    # Imported late: a fit needs scikit-learn and Numba, which --help must not wait for.
     from emsco.app.runs.fit import fit_files
 
     settings: dict[str, Any] = {"n_jobs": jobs}
+    # Each panel of options knows which parameters it makes.
     for topic in (files, stages, search, rules, deploy):
         settings |= topic.settings()
     with interruptible(lambda: _left(out)):
@@ -338,6 +344,7 @@ def fit(
     else:
         print_front(run)
         print_deployed(run)
+        # Other commands refuse these types unless they are told, so the hint tells them.
         trust = "".join(f" --trust {name}" for name in run.cascade.untrusted_types)
         echo(
             f"Written to {out}. Next: emsco show {out}{trust}, emsco explore {out}{trust}, "
@@ -345,6 +352,7 @@ def fit(
         )
     if run.interrupted:
         say(f"interrupted; {_left(out)}.")
+        # Its own exit code, though everything is written: a script must be able to tell.
         raise typer.Exit(INTERRUPTED)
 
 

@@ -136,6 +136,7 @@ class HowToRead:
         """Return the options as a `Reading`."""
         from emsco.app.files.reading import Reading
 
+        # An empty text is asked for as --na '', and means that no text is a missing value.
         na = None if self.na is None else tuple(text for text in self.na if text)
         return Reading(na, self.separator, self.decimal, self.header, self.dates)
 
@@ -223,6 +224,7 @@ def _limits(options: ChoiceOptions | Promises, min_accuracy: Any) -> dict[str, A
             "min_coverage": options.min_coverage,
             "min_recall": parse_shares("min_recall", options.min_recall),
             "max_cost": options.max_cost,
+            # Only designs of a run can be limited by delays.
             "max_mean_delay": getattr(options, "max_mean_delay", None),
             "max_worst_delay": getattr(options, "max_worst_delay", None),
         }

@@ -61,6 +61,7 @@ def parse_by_class(
     >>> parse_by_class("min_confidence", "ill=0.9,well=0.99")
     {'ill': 0.9, 'well': 0.99}
     """
+    # From the right, as a label may have an equals sign in it.
     parts = [part.rpartition("=") for part in text.split(",")]
     try:
         numbers = [float(number) for _, _, number in parts]
@@ -69,6 +70,7 @@ def parse_by_class(
     labels = [label.strip() for label, _, _ in parts]
     if labels == [""]:
         return numbers[0]
+    # Numbers with and without a label cannot be mixed.
     if "" in labels or len(set(labels)) < len(labels):
         raise refused(name, rule, text)
     return dict(zip(labels, numbers, strict=True))
@@ -91,6 +93,7 @@ def parse_cv(text: str) -> str | float | int:
     if meant := meant_by(text):
         raise refused("cv", "be auto, a share held out or a number of folds", text, hint=meant)
     try:
+        # Digits alone are a number of folds; 5.0 would be a share, and is refused as one.
         return int(text) if text.strip().isdecimal() else float(text)
     except ValueError:
         return text
@@ -104,6 +107,7 @@ def parse_screen_rows(text: str) -> str | int | None:
     >>> parse_screen_rows("20000"), parse_screen_rows("none"), parse_screen_rows("auto")
     (20000, None, 'auto')
     """
+    # As people write large numbers.
     plain = text.strip().replace(",", "").replace("_", "")
     return None if plain == "none" else int(plain) if plain.isdecimal() else text
 
@@ -143,6 +147,7 @@ def parse_delays(texts: Sequence[str] | None) -> dict[str, float] | None:
     """
     delays: dict[str, float] = {}
     for text in texts or ():
+        # From the right, as the name of a column may have an equals sign.
         name, _, number = text.rpartition("=")
         try:
             delay = float(number)
@@ -184,8 +189,10 @@ def parse_error_costs(name: str, texts: Sequence[str] | None, *, by_label: bool 
         if not isinstance(one, dict):
             raise refused(name, rule, part)
         ((key, cost),) = one.items()
+        # The first colon parts true from given label.
         label, colon, said = key.partition(":") if by_label else (key, "", "")
         line = costs.setdefault(label, {}) if colon else costs
+        # A label has one cost for all errors, or one for each label given, never both.
         if not isinstance(line, dict) or (said or label) in line:
             raise refused(name, "be given once for a label", texts, got=f"{part!r} again")
         line[said or label] = cost
@@ -214,6 +221,7 @@ def parse_range(name: str, text: str) -> tuple[float, ...]:
     """
     try:
         numbers = [number for part in text.split(",") for number in _steps(part)]
+    # A range without numbers, as `_steps` says it.
     except IndexError:
         got = f"{text!r}, whose first is above its last"
         raise refused(name, "be a range first:last:step that goes up", text, got=got) from None
@@ -235,6 +243,7 @@ def _steps(text: str) -> list[Decimal]:
         raise IndexError("empty")
     if step <= 0 or (last - first) / step >= _MOST_STEPS:
         raise ValueError("no range")
+    # From the first by whole steps, so that no rounding adds up.
     return [first + i * step for i in range(int((last - first) / step) + 1)]
 
 

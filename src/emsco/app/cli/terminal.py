@@ -109,6 +109,7 @@ class Listing:
         for i in range(len(front)) if within is None else within:
             point = front[i]
             objectives = (point.cost, point.coverage, point.accuracy)
+            # By identity: points with equal figures must not share a mark.
             if objectives not in different or any(point is one for one in marked):
                 different[objectives] = i
         by_cost = [different[objectives] for objectives in sorted(different)]
@@ -120,6 +121,7 @@ class Listing:
         kept = list(dict.fromkeys(marked_at))  # one may have both marks
         shown = sorted({*noted, *kept}, key=by_cost.index) if is_short else by_cost
         if len(shown) > max_rows + spare:
+            # At least the first mark is shown, however few lines there are.
             kept = kept[:max_rows]
             others = [i for i in shown if i not in kept]
             # Halves go up: rounded to even, two neighbours could be one.
@@ -174,6 +176,7 @@ def front_table(
     room -= sum(len(heading) + 2 for heading in seen_columns)
     room -= len(_DELAY) + 2 if _DELAY in columns else 0
     room -= _TOTAL_ROOM if costs is not None else 0
+    # A column with holes would make people ask what is missing.
     if room >= _LEAST_ROOM and all(point.expected is not None for point in front):
         expected = [front[i].expected for i in shown]
         accuracies = [f"{one.accuracy.value:.1%}" if one else "" for one in expected]
@@ -197,6 +200,7 @@ def front_table(
     )
     table.add_column("design", no_wrap=True, min_width=7)
     _add_numbers(table, columns)
+    # What is left names features, if it is wide enough to say anything.
     if room >= _LEAST_ROOM:
         table.add_column("buys first", no_wrap=True)
     lines = list(zip(*columns.values(), strict=True))
@@ -206,6 +210,7 @@ def front_table(
         marks += "" if point.is_informative else NO_BETTER
         buys = [Text(_first_stage(point.design, room))] if room >= _LEAST_ROOM else []
         style = "bold" if point is chosen else ""
+        # Marks stand in a column of their own, so that numbers line up.
         name = f"{marks:>3} {i:>{max(3, len(str(len(front) - 1)))}}"
         table.add_row(Text(name), *cells, *buys, style=style)
     table.add_section()
@@ -253,6 +258,7 @@ def _named_lines(
 
 def _add_numbers(table: Table, headings: Iterable[str]) -> None:
     for heading in headings:
+        # Costs may have more digits than the heading has letters.
         min_width = _LEAST_COST if heading == "cost" else len(heading)
         table.add_column(heading, justify="right", no_wrap=True, min_width=min_width)
 
@@ -277,6 +283,7 @@ def _seen_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequenc
     if not front.seen:
         return {}
     lines = [*objective_lines([*(front.seen[i] for i in shown), *front.seen_references])]
+    # References may not have been measured on test rows; their cells are empty then.
     lines += [("", "", "")] * (len(shown) + len(front.references) - len(lines))
     return dict(zip(_SEEN, zip(*lines, strict=True), strict=True))
 
@@ -331,6 +338,7 @@ def _first_stage(design: Design, room: int) -> str:
     at = design.threshold_in_words(0)
     at = f" {at}" if at and len(at) < room - _LEAST_ROOM else ""
     names = design.features(0)
+    # As many names as fit; at least one, or else their number.
     for n_named in range(len(names), 0, -1):
         if len(text := listed(names, n_named)) <= room - len(at):
             return f"{text}{at}"
@@ -360,6 +368,7 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
 
 def than_everything(saved: float) -> str:
     """Say how much less, or more with evaluation costs, was spent than on all features."""
+    # Compared as shown: less than half a percent is no difference to a reader.
     if f"{abs(saved):.0%}" == "0%":
         return "as much as buying everything"
     return f"{abs(saved):.0%} {'less' if saved >= 0 else 'more'} than buying everything"
@@ -392,6 +401,7 @@ def cascade_drawing(
                 "bold",
             )
         )
+        # Fees that an earlier stage has paid are not listed again.
         known = [name for earlier in flow.stages[:j] for name in earlier.features]
         buys = ", ".join(front.costs.in_words(stage.features, known))
         branch.add(Text(f"buys {buys}: cost {about}{stage.cost:g}"))

@@ -64,6 +64,7 @@ class ParquetFolder(PartedTable):
     """
 
     def __init__(self, folder: PathLike, reading: Reading = AS_FOUND) -> None:
+        # By name, so that the same folder is read in the same order on any machine.
         files = sorted(
             path
             for path in Path(folder).iterdir()
@@ -79,6 +80,8 @@ class ParquetFolder(PartedTable):
                 file = cast(ParquetFile, opened)
                 if path == files[0]:
                     self.names, self.shell = file.names, file.schema.empty_table()
+                # The first file sets the columns; a column in some files only would be missing in
+                # others.
                 rule = f"{path} must have the columns of {files[0].name}"
                 if missing := [name for name in self.names if name not in file.names]:
                     raise DataError(f"{rule}, got no {missing[0]!r}.")
@@ -87,6 +90,7 @@ class ParquetFolder(PartedTable):
                 self._parts += [
                     _Part(path, group, first, n_rows)
                     for group, (first, n_rows) in enumerate(file.row_groups())
+                    # Empty row groups have no rows to learn from.
                     if n_rows
                 ]
         self.parts = [str(part.path) for part in self._parts]
@@ -97,6 +101,7 @@ class ParquetFolder(PartedTable):
 
     def only(self, names: Sequence[str]) -> ParquetFolder:
         """Return the table of some columns."""
+        # Files are shared, not read again.
         narrower = copy(self)
         narrower.names, narrower.shell = tuple(names), self.shell.select(list(names))
         return narrower
@@ -106,6 +111,7 @@ class ParquetFolder(PartedTable):
     ) -> list[Any]:
         """Return ``function(part, *shared, *more)`` of each row group; `each` holds `more`."""
         return [
+            # A row group at a time is in memory, whatever the size of the folder.
             function(self._read(part, self.names), *shared, *more)
             for part, more in zip(self._parts, each or repeat(()), strict=False)
         ]
@@ -127,6 +133,7 @@ class ParquetFolder(PartedTable):
             raise DataError(f"{self.folder} must have rows, got none.")
         first, first_labels = next(iter(of_files.items()))
         for path, labels in of_files.items():
+            # Numbers and text must not meet: as one array, numbers would become text.
             if (labels.dtype.kind == "U") != (first_labels.dtype.kind == "U"):
                 raise DataError(
                     f"{self.folder} must have labels of one type in column {target!r}, got "
@@ -152,6 +159,7 @@ class ParquetFolder(PartedTable):
         """Return a digest of the names and contents of all files."""
         digest = hashlib.sha256()
         for path in self.files:
+            # Names count, too: they set the order of the rows.
             digest.update(path.name.encode())
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
@@ -235,11 +243,13 @@ class FitFiles:
             return self._read_folder(self.data, cv, gaps)
         path = self.data if self.train is None else self.train
         assert path is not None  # checked above
+        # Day and month are settled by the first file, so that all files are read alike.
         settled = replace(self, reading=settled_reading(path, self.reading, self.drop))
         table, y, names = read_labelled(path, self.target, drop=self.drop, reading=settled.reading)
         with by_line(path, settled.reading):
             table, weights = self._take_weights(table, path)
             names = tuple(name for name in names if name != self.weights)
+            # Classes before costs, as a wrong target is the commoner mistake.
             classes, costs = self._classes(y, path), self._costs(names)
             encoding = Encoding.learn(table, costs, gaps, str(path), 1)
             rows = [encoding.rows(table, 1, str(path))]
@@ -249,12 +259,14 @@ class FitFiles:
             if self.val is not None:
                 more = settled.read_more(self.val, encoding, classes, priced)
                 rows.append(encoding.rows(more.table, 1, str(self.val)))
+                # Scored rows are those of the second file: one split, no folds.
                 cv = [(np.arange(len(y)), np.arange(len(y), len(y) + len(more.y)))]
                 table, y = joined(table, more.table), np.concatenate([y, more.y])
                 weights = None if weights is None else np.concatenate([weights, more.weights])
             test = None
             if self.test is not None:
                 test = settled.read_more(self.test, encoding, classes, priced)
+            # Prices belong to the data: other prices are another search.
             data, labelled = fingerprint(*rows, y), Labelled(table, y, weights)
             return RowsOfFiles(labelled, cv, test, costs, data, settled.reading)
 
@@ -271,6 +283,7 @@ class FitFiles:
         test = None
         if self.test is not None:
             encoding = table.learn_encoding(costs, gaps)
+            # Test rows are checked now, not after hours of search.
             test = self.read_more(self.test, encoding, classes, costs.price_columns)
         rows, data = Labelled(table, y, weights), folder.fingerprint()
         return RowsOfFiles(rows, cv, test, costs, data, self.reading)
@@ -288,6 +301,7 @@ class FitFiles:
     ) -> Labelled:
         """Read and check the rows of another file with the same columns; some may hold prices."""
         more = [*prices, *([] if self.weights is None else [self.weights])]
+        # A column of prices or weights may be a feature as well.
         names = list(dict.fromkeys([*encoding.columns, *more]))
         kinds: dict[str, Kind] = {**dict.fromkeys(more, "number"), **encoding.kinds}
         table, y, _ = read_labelled(
@@ -314,6 +328,7 @@ class FitFiles:
                 f"{path} must have labels of two classes or more {where}, got "
                 f"{len(classes)} ({', '.join(map(repr, classes.tolist()))})."
             )
+        # Fractions are measurements; a classifier would make a class of each.
         if y.dtype.kind == "f" and (measured := y[y != np.floor(y)]).size:
             raise DataError(
                 f"{path} must have classes {where}, got numbers such as {measured[0].item()!r}; ",

@@ -56,6 +56,7 @@ class Chunk:
     def with_gaps(self, name: str) -> Any:
         """Return a column that was kept, with missing values where CSV has a marker of one."""
         column = self.kept[name]
+        # Parquet says itself what is missing.
         if isinstance(self.file, ParquetFile) or column.type != pa.string():
             return column
         return self.file.with_missing(pa.table({name: column}), [name]).column(name)
@@ -114,6 +115,7 @@ def read_ids(path: PathLike, name: str, reading: Reading = AS_FOUND) -> AnyArray
     """Read a column of ids, such as patients, as text; missing ones are None."""
     values: list[object] = []
     for chunk in read_chunks(path, (), keep=(name,), reading=reading):
+        # An empty cell is no id: rows without one must not become a group.
         values += [None if one in (None, "") else str(one) for one in chunk.kept[name].to_pylist()]
     return np.array(values, dtype=object)
 
@@ -125,6 +127,7 @@ def settled_reading(path: PathLike, reading: Reading, drop: Sequence[str] = ()) 
     with open_table(path, reading) as file:
         if isinstance(file, ParquetFile):
             return reading
+        # A name that stands twice cannot be told apart, and is refused later on.
         names = [name for name in file.names if name not in drop and file.names.count(name) == 1]
         return replace(reading, dates=file.with_date_order(names).dates)
 
@@ -190,6 +193,7 @@ def by_line(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[None]:
     try:
         yield
     except EMSCOError as error:
+        # Looked at again, since a table that was read has forgotten its lines.
         if file_kind(path) == "csv":
             error.by_line(CsvFile.look_at(path, reading).line_of)
         raise
@@ -216,6 +220,7 @@ def open_table(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[CsvFile 
         why = os.strerror(error.errno) if error.errno else first_line(error)
         raise FileError(f"{path} must be a file that can be read ({why}).") from None
     except (pa.ArrowException, UnicodeDecodeError) as error:
+        # Arrow's words are for programmers; a CSV file knows better ones.
         words = file.words_for(error) if isinstance(file, CsvFile) else None
         words = words or (f"{path} must be a whole table: {first_line(error)}.",)
         raise DataError(*words) from None
@@ -224,6 +229,7 @@ def open_table(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[CsvFile 
 def check_columns_there(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
     """Refuse a file that lacks one of the columns `wanted`, or has it several times."""
     missing = [name for name in wanted if name not in there]
+    # One or two columns with a separator inside: the file was most likely read with the wrong one.
     inside = [mark for mark in _MARKS if 0 < len(there) < 3 and mark in there[0]]
     if missing and inside:
         said = f"{path} must have a column {missing[0]!r}, got {some(there)}; "
@@ -246,6 +252,7 @@ class TableWriter:
             kind = pq.ParquetWriter if self._kind == "parquet" else arrow_csv.CSVWriter
             self._writer = kind(self._file, batch.schema)
             self._schema = batch.schema
+        # Later chunks may have another type, such as all values missing.
         self._writer.write_table(batch.cast(self._schema))
 
     def close(self) -> None:
