@@ -143,16 +143,16 @@ class League:
 
     def promise(self, method: str) -> dict[str, float | None]:
         """What a method promised and kept, averaged over sets."""
-        found = [report.comparison.promises[method] for report in self._with(method)]
-        errors = [one.in_errors for one in found if one.in_errors is not None]
+        promises = [report.comparison.promises[method] for report in self._with(method)]
+        errors = [one.in_errors for one in promises if one.in_errors is not None]
         return {
-            "promised": float(np.mean([one.promised for one in found])),
-            "kept": float(np.mean([one.kept for one in found])),
-            "gap": float(np.mean([one.gap for one in found])),
+            "promised": float(np.mean([one.promised for one in promises])),
+            "kept": float(np.mean([one.kept for one in promises])),
+            "gap": float(np.mean([one.gap for one in promises])),
             "in_errors": float(np.mean(errors)) if errors else None,
             "most_errors": max(errors, key=abs) if errors else None,
-            "overspent": float(np.mean([one.overspent for one in found])),
-            "coverage_short": float(np.mean([one.short for one in found])),
+            "overspent": float(np.mean([one.overspent for one in promises])),
+            "coverage_short": float(np.mean([one.short for one in promises])),
         }
 
     def _with(self, method: str) -> list[ComparisonReport]:
@@ -318,34 +318,34 @@ class Plan:
 
     def known(self, store: ResultStore) -> dict[TrialJob, Answers]:
         """Results in a folder, of any split; those that cannot be read are named."""
-        found = {}
+        results = {}
         for job, fields in store.every(TrialJob):
             effort = TuningEffort(job.most, job.generations)
             if (job.seed, effort) != (self.seed, self.effort):
                 continue
             if job.data in self.sets and job.method in self.methods:
                 try:
-                    found[job] = Answers.from_dict(fields)
+                    results[job] = Answers.from_dict(fields)
                 except FileError as error:
                     print(f"passed over: {error}")
-        return found
+        return results
 
 
 def reports_of(
-    found: Mapping[TrialJob, Answers], sets: tuple[str, ...], methods: tuple[str, ...]
+    results: Mapping[TrialJob, Answers], sets: tuple[str, ...], methods: tuple[str, ...]
 ) -> dict[str, ComparisonReport]:
     """Report every set that has results, methods in their usual order."""
     reports = {}
     for name in sets:
-        own = {
-            job: found[job]
+        answers = {
+            job: results[job]
             for method in methods
-            for job in found
+            for job in results
             if (job.data, job.method) == (name, method)
         }
-        if own:
+        if answers:
             reports[name] = ComparisonReport(
-                MethodComparison.from_answers(name, costed_rows(name), own)
+                MethodComparison.from_answers(name, costed_rows(name), answers)
             )
     return {name: one for name, one in reports.items() if one.comparison.methods}
 

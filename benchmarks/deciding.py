@@ -215,7 +215,7 @@ def main_decide_memory() -> None:
         cascade.save(folder / "cascade.json")
         for n_rows in asked.rows.split(","):
             write_rows(folder / "rows.parquet", cascade.encoding.columns, int(n_rows))
-            own = [
+            command = [
                 sys.executable,
                 Path(__file__).parent,
                 "decide_memory",
@@ -224,4 +224,4 @@ def main_decide_memory() -> None:
                 "--folder",
                 name,
             ]
-            subprocess.run(own, check=True)
+            subprocess.run(command, check=True)

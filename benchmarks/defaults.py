@@ -53,9 +53,11 @@ def splitter(way: str, seed: int):
 def promised_and_seen(promised: Objectives, seen: Objectives, total: float) -> list[float]:
     """What is promised less what is seen, then what is seen."""
 
-    def four(found: Objectives) -> np.ndarray:
-        share = found.cost / total
-        return np.array([found.balanced(total), found.coverage, found.accuracy, share])
+    def four(objectives: Objectives) -> np.ndarray:
+        share = objectives.cost / total
+        return np.array(
+            [objectives.balanced(total), objectives.coverage, objectives.accuracy, share]
+        )
 
     return [*(four(promised) - four(seen)), *four(seen)]
 
@@ -84,14 +86,14 @@ def measured(table: Table, way: str, seed: int, n_jobs: int) -> dict[str, list[f
         with mock.patch.object(Workbench, "stage_models", keep):
             clf.fit(X, y)
         seconds = time.perf_counter() - started
-    found, (bench,) = {}, benches
+    figures, (bench,) = {}, benches
     for refit in REFITS:
         if refit == "first" and clf.n_splits_ == 1:
             continue  # the average of one
         front = replace(clf.front_, models=bench.stage_models(clf.front_, refit))
         seen = front.cascade(clf.point_).evaluate(X_test, y_test)
-        found[refit] = [*promised_and_seen(clf.point_, seen, front.costs.total), seconds]
-    return found
+        figures[refit] = [*promised_and_seen(clf.point_, seen, front.costs.total), seconds]
+    return figures
 
 
 def line(results: list[list[float]]) -> str:
@@ -163,8 +165,8 @@ def deployed(table: Table, parts: list, seed: int, **settings: object) -> list[f
     clf = fit_with_folds(table, X, y, seed, **settings)
     seconds = time.perf_counter() - start
     seen, total = clf.evaluate(X_test, y_test), clf.front_.costs.total
-    found = min(seen.by_class.recall)
-    kept = [seen.coverage, seen.accuracy, found, seen.cost / total]
+    lowest_recall = min(seen.by_class.recall)
+    kept = [seen.coverage, seen.accuracy, lowest_recall, seen.cost / total]
     return [*kept, clf.point_.coverage, clf.point_.accuracy, seconds]
 
 
@@ -218,11 +220,11 @@ def main_thresholds() -> None:
             )
             for words, least in (("one", one_threshold(np.asarray(parts[2]))), ("own", "auto")):
                 for what in (deployed, answered):
-                    found = what(table, parts, seed, min_confidence=least, **shared)
-                    lines.setdefault(f"{what.__name__} {words}", []).append(found)
+                    measured_figures = what(table, parts, seed, min_confidence=least, **shared)
+                    lines.setdefault(f"{what.__name__} {words}", []).append(measured_figures)
         print(f"{name}, seeds {options.first} to {options.first + options.seeds - 1}")
-        for words, found in sorted(lines.items()):
-            figures = np.array(found)
+        for words, measured_figures in sorted(lines.items()):
+            figures = np.array(measured_figures)
             error = figures.std(axis=0, ddof=min(1, len(figures) - 1)) / np.sqrt(len(figures))
             print(f"  {words:13}", *(f"{x:6.3f}" for x in figures.mean(axis=0)), flush=True)
             print(
@@ -235,16 +237,16 @@ BEFORE |= {"prefer": "balanced"}
 RULES = ("economical", "balanced", "knee", "fittest")
 
 
-def shown(found: Evaluation | Reference, total: float) -> list[float]:
+def shown(results: Evaluation | Reference, total: float) -> list[float]:
     """Figures on test rows that can be told without reading a table by class."""
-    by_class = found.by_class
+    by_class = results.by_class
     missed = by_class.coverage - by_class.recall
     return [
-        found.coverage,
-        found.accuracy,
+        results.coverage,
+        results.accuracy,
         by_class.recall.min(),
         missed.max(),
-        found.cost / total,
+        results.cost / total,
     ]
 
 
@@ -255,8 +257,8 @@ def fitted(table: Table, seed: int, **settings) -> tuple[EMSCOClassifier, tuple]
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EMSCOWarning)
-        own = {"cv": 1 / 3, "random_state": seed, "n_jobs": -1, **settings}
-        clf = EMSCOClassifier(table.costs, **own)
+        options = {"cv": 1 / 3, "random_state": seed, "n_jobs": -1, **settings}
+        clf = EMSCOClassifier(table.costs, **options)
         return clf.fit(X, y), (X_test, y_test)
 
 
@@ -272,15 +274,15 @@ def by_rules(table: Table, seed: int) -> dict[str, list[float]]:
     old, rows = fitted(table, seed, **BEFORE)
     clf, rows = fitted(table, seed)
     total = table.costs.total
-    found = {"before: balanced at 0.75": figures_of_deployed(old, rows)}
+    figures = {"before: balanced at 0.75": figures_of_deployed(old, rows)}
     for reference in clf.front_.references_on(*rows):
-        found[reference.kind] = [*shown(reference, total), 1, table.X.shape[1]]
+        figures[reference.kind] = [*shown(reference, total), 1, table.X.shape[1]]
     for rule in RULES:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EMSCOWarning)
             clf.choose(rule)
-        found[rule] = figures_of_deployed(clf, rows)
-    return found
+        figures[rule] = figures_of_deployed(clf, rows)
+    return figures
 
 
 def by_cascades(table: Table, seed: int) -> dict[str, list[float]]:
@@ -349,11 +351,11 @@ def figures_of_front(name: str, split: int, generations: int) -> tuple[np.ndarra
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EMSCOWarning)
         clf.fit(trial.fitted.X, trial.fitted.y)
-    found, total = [], trial.costs.total
+    figures, total = [], trial.costs.total
     for i, point in enumerate(clf.front_):
         seen = clf.front_.cascade(i).evaluate(trial.test.X, trial.test.y)
-        found.append([point.accuracy, seen.accuracy, point.cost / total, seen.cost / total])
-    return np.array(found), [str(point.design) for point in clf.front_]
+        figures.append([point.accuracy, seen.accuracy, point.cost / total, seen.cost / total])
+    return np.array(figures), [str(point.design) for point in clf.front_]
 
 
 def main_promises() -> None:
@@ -379,14 +381,14 @@ def main_promises() -> None:
             with mock.patch.object(
                 ThresholdGrid, "searched_levels", ThresholdGrid.searched_levels if watched else ()
             ):
-                found, designs = figures_of_front(name, asked.split, asked.generations)
-            differs = 100 * np.abs(found[:, 0] - found[:, 1])
-            more = found[:, 3] - found[:, 2]
+                figures, designs = figures_of_front(name, asked.split, asked.generations)
+            differs = 100 * np.abs(figures[:, 0] - figures[:, 1])
+            more = figures[:, 3] - figures[:, 2]
             print(
-                f"{name + ', ' + words:28}{len(found):8}{differs.max():9.2f}"
+                f"{name + ', ' + words:28}{len(figures):8}{differs.max():9.2f}"
                 f"{np.median(differs):8.2f}{more.max():8.1%}{-more.min():8.1%}",
                 flush=True,
             )
             if asked.all:
-                for (promised, kept, cost, paid), design in zip(found, designs, strict=True):
+                for (promised, kept, cost, paid), design in zip(figures, designs, strict=True):
                     print(f"  {promised:.4f} {kept:.4f} {cost:.4f} {paid:.4f} {design}")

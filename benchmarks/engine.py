@@ -215,12 +215,12 @@ def loop_over_subsets(
     """Fit subsets one by one with scikit-learn; return probabilities of the scored rows."""
     train, scored = problem.standardised()
     y = problem.y[problem.train]
-    found = []
+    every = []
     with threadpool_limits(1):
         for subset in subsets:
             model = LogisticRegression(max_iter=100_000, **settings).fit(train[:, subset], y)
-            found.append(model.coef_ @ scored[:, subset].T + model.intercept_)
-    return [1 / (1 + np.exp(-logits)) for logits in found]
+            every.append(model.coef_ @ scored[:, subset].T + model.intercept_)
+    return [1 / (1 + np.exp(-logits)) for logits in every]
 
 
 def tolerance_for_equality(problem: Problem, sample: np.ndarray) -> tuple[float, float]:
@@ -364,13 +364,13 @@ def fit_all_classes(X: np.ndarray, y: np.ndarray, subsets: np.ndarray, batch: in
 
 def loop_over_classes(Z: np.ndarray, y: np.ndarray, subsets: np.ndarray) -> list[np.ndarray]:
     """Fit subsets one by one with scikit-learn; return the logits of the rows."""
-    found = []
+    logits = []
     with threadpool_limits(1), config_context(assume_finite=True):
         for subset in subsets:
             model = LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000)
             model.fit(Z[:, subset], y)
-            found.append(model.coef_ @ Z[:, subset].T + model.intercept_[:, None])
-    return found
+            logits.append(model.coef_ @ Z[:, subset].T + model.intercept_[:, None])
+    return logits
 
 
 def report_classes(

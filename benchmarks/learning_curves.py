@@ -88,8 +88,8 @@ def work(job: CurveJob) -> Mapping[str, Any]:
         rival = CostAwareBoosting(trial.costs, random_state=job.split)
         offers = answer_with_rival(rival, trial, QUESTIONS, MOST_SETTINGS)
     else:
-        own = {"estimator": job.method, "generations": job.generations}
-        offers, _ = answer_with_emsco(trial, QUESTIONS, **own)
+        options = {"estimator": job.method, "generations": job.generations}
+        offers, _ = answer_with_emsco(trial, QUESTIONS, **options)
     accuracies = [100 * offer.seen.accuracy for offer in offers]
     return {"accuracies": accuracies, "seconds": process_time() - start}
 
@@ -109,10 +109,10 @@ class Curves:
     n_splits: Mapping[tuple[str, int, str], int]
 
     @classmethod
-    def from_results(cls, found: Mapping[CurveJob, Any]) -> Curves:
+    def from_results(cls, by_job: Mapping[CurveJob, Any]) -> Curves:
         """Average the results of all splits."""
         every: dict[tuple[str, int, str], list[list[float]]] = {}
-        for job, fields in found.items():
+        for job, fields in by_job.items():
             if accuracies := fields.get("accuracies"):
                 results = every.setdefault((job.data, job.n_rows, job.method), [])
                 results.append([*accuracies, fields.get("seconds")])
@@ -181,8 +181,8 @@ def main() -> None:
     ]
     with JobProgress("fits") as progress:
         store = ResultStore(asked.out / "results")
-        found, is_complete = finish_jobs(jobs, work, store, asked.jobs, progress.job)
-    curves = Curves.from_results(found)
+        results, is_complete = finish_jobs(jobs, work, store, asked.jobs, progress.job)
+    curves = Curves.from_results(results)
     text = "\n\n".join(table(curves, name, methods) for name in asked.sets.split(","))
     text += "" if is_complete else "\n\nIncomplete: the same command continues."
     print(text)

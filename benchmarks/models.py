@@ -58,10 +58,10 @@ def load_rows(name: str) -> tuple[np.ndarray, np.ndarray]:
 def random_subsets(n_features: int, seed: int) -> np.ndarray:
     """Subsets of all sizes from 1 to all features."""
     rng = np.random.default_rng([seed, n_features])
-    found = np.zeros((N_SUBSETS, n_features), dtype=bool)
-    for one, size in zip(found, np.linspace(1, n_features, N_SUBSETS).round(), strict=True):
+    subsets = np.zeros((N_SUBSETS, n_features), dtype=bool)
+    for one, size in zip(subsets, np.linspace(1, n_features, N_SUBSETS).round(), strict=True):
         one[rng.choice(n_features, int(size), replace=False)] = True
-    return found
+    return subsets
 
 
 class FamilyProblem:
@@ -124,14 +124,14 @@ class FamilyProblem:
             "shared": self.by_shared,
             "own": self.by_own,
         }
-        found, said = {}, {}
+        figures_of, said = {}, {}
         for name, ask in families.items():
             start = time.process_time()
             said[name] = ask()
-            found[name] = [*self.judged(said[name]), time.process_time() - start]
+            figures_of[name] = [*self.judged(said[name]), time.process_time() - start]
         both = [(a + b) / 2 for a, b in zip(said["shared"], said["own"], strict=True)]
-        found["both"] = [*self.judged(both), np.nan]
-        return found
+        figures_of["both"] = [*self.judged(both), np.nan]
+        return figures_of
 
     def judged(self, said: list[np.ndarray]) -> list[float]:
         """Accuracy and log loss, means over subsets."""
@@ -158,12 +158,12 @@ def show_subsets(options: argparse.Namespace) -> None:
 
 def best_after_compiling(task: Callable[[], object], times: int = 7) -> float:
     task()  # compiles
-    found = []
+    seconds = []
     for _ in range(times):
         start = time.perf_counter()
         task()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 def show_speed(_: argparse.Namespace) -> None:
@@ -242,22 +242,22 @@ def training(n_rows: int, n_inputs: int, n_classes: int) -> str:
     settings |= {"verbose": -1, "num_threads": 1, "min_sum_hessian_in_leaf": 1e-3}
     if n_classes > 2:
         settings |= {"objective": "multiclass", "num_class": n_classes}
-    found = {}
+    models = {}
 
     def ours() -> None:
-        found[0] = train_trees(rows, bins, n_classes, np.zeros(n_inputs), size)
+        models[0] = train_trees(rows, bins, n_classes, np.zeros(n_inputs), size)
 
     def scikit() -> None:
-        found[1] = theirs.fit(X[:n_rows], y[:n_rows])
+        models[1] = theirs.fit(X[:n_rows], y[:n_rows])
 
     def light() -> None:
         data = lightgbm.Dataset(X[:n_rows], y[:n_rows])
-        found[2] = lightgbm.train(settings, data, size.rounds)
+        models[2] = lightgbm.train(settings, data, size.rounds)
 
     with threadpool_limits(1):
         first, second, third = (best_after_compiling(task, 3) for task in (ours, scikit, light))
         new = X[n_rows:]
-        said = found[0].probabilities(new), found[1].predict_proba(new), found[2].predict(new)
+        said = models[0].probabilities(new), models[1].predict_proba(new), models[2].predict(new)
     losses = ", ".join(f"{log_loss(y[n_rows:], one):.4f}" for one in said)
     return (
         f"| {n_rows:,} × {n_inputs}, {n_classes} | {size.rounds}, {size.leaves} | {first:.3f} "
@@ -305,18 +305,18 @@ def figures_of_family(table: Table, seed: int, **settings) -> tuple[list[float],
     seconds = time.perf_counter() - start
     everything = clf.front_.everything()
     said = everything.predict_proba(X_test)
-    found = [
+    figures = [
         float((clf.classes_[said.argmax(axis=1)] == y_test).mean()),
         float(log_loss(y_test, said, labels=clf.classes_)),
     ]
     total, scores = table.costs.total, []
     for one in (clf.point_, clf.evaluate(X_test, y_test)):
-        found += [one.coverage, one.accuracy, one.cost / total]
+        figures += [one.coverage, one.accuracy, one.cost / total]
         scores.append(
             balanced_length(*np.array([[one.coverage], [one.accuracy], [one.cost]]), total)
         )
     broken = float((scores[0] - scores[1])[0])
-    return [*found, broken, seconds], str(clf.model_choice_ or "")
+    return [*figures, broken, seconds], str(clf.model_choice_ or "")
 
 
 def main_families() -> None:
@@ -383,8 +383,8 @@ def measured(X: FloatArray, y: AnyArray, calibration: str | None, seed: int) -> 
         cv=1 / 3,
         random_state=seed,
     ).fit(X_train, y_train)
-    found = clf.reliability(X_test, y_test)[0].error
-    return found, float(clf.decide(X_test).accepted.mean())
+    error = clf.reliability(X_test, y_test)[0].error
+    return error, float(clf.decide(X_test).accepted.mean())
 
 
 def main_calibration() -> None:
@@ -404,8 +404,8 @@ def main_calibration() -> None:
         X, y = rows_of(name)
         cells = []
         for kind in KINDS:
-            found = [measured(X, y, kind, seed) for seed in range(SPLITS)]
-            error, coverage = np.mean(found, axis=0)
+            errors = [measured(X, y, kind, seed) for seed in range(SPLITS)]
+            error, coverage = np.mean(errors, axis=0)
             cells.append(f"{100 * error:.0f} points, {coverage:.0%}")
         print(f"| {name} | {len(y)} | {' | '.join(cells)} |")
 
@@ -481,7 +481,9 @@ def one_fit(
     front, total = classifier.front_, data.costs.total
     scored = np.array([(point.coverage, point.accuracy, point.cost) for point in front])
     tested = [front.cascade(point).evaluate(data.X[test], data.y[test]) for point in front]
-    seen = np.array([(found.coverage, found.accuracy, found.cost) for found in tested])
+    seen = np.array(
+        [(evaluation.coverage, evaluation.accuracy, evaluation.cost) for evaluation in tested]
+    )
     chosen = seen[list(front).index(front.balanced())]
     return Result(
         volume(scored, total),

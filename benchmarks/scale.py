@@ -60,8 +60,8 @@ def some_subsets(n: int, n_features: int, seed: int) -> Any:
 
 def timed(work: Any) -> tuple[float, Any]:
     start = time.perf_counter()
-    found = work()
-    return time.perf_counter() - start, found
+    result = work()
+    return time.perf_counter() - start, result
 
 
 def report_fits(X: Any, y: Any, options: argparse.Namespace) -> None:
@@ -91,24 +91,25 @@ def report_fits(X: Any, y: Any, options: argparse.Namespace) -> None:
     report_counts(engine, n_features, len(subsets))
     if options.cpu:
         few = subsets[: options.cpu]
-        own = LogisticEngine(
+        here = LogisticEngine(
             [SplitRows.cut(SplitData(rows, labels, train, scored))], n_features, 2, CORES
         )
-        own.fit(few[:1])
-        seconds, expected = timed(lambda: own.fit(few))
+        here.fit(few[:1])
+        seconds, expected = timed(lambda: here.fit(few))
         print(f"{CORES} cores: {len(few) / seconds:,.1f} fits a second; ", end="")
         print(f"the device is {device_speed * seconds / len(few):,.0f} times as fast")
-        print(
-            f"probabilities differ by at most {largest_gap(own, expected, numbers[: len(few)]):.1e}"
-        )
+        gap = largest_gap(here, expected, numbers[: len(few)])
+        print(f"probabilities differ by at most {gap:.1e}")
 
 
 def largest_gap(engine: LogisticEngine, expected: Any, numbers: Any) -> float:
     """Largest difference of the confidences of scored rows."""
     (shard,) = engine.splits[0].shards[:1]
     few = min(len(expected), 50)
-    own = [shard.answers(engine.coefs(one[:few])[0, :, 0])[1] for one in (expected, numbers)]
-    return float(np.abs(own[0] - own[1]).max())
+    confidences = [
+        shard.answers(engine.coefs(one[:few])[0, :, 0])[1] for one in (expected, numbers)
+    ]
+    return float(np.abs(confidences[0] - confidences[1]).max())
 
 
 def report_counts(engine: Any, n_features: int, n_slots: int) -> None:
@@ -195,11 +196,11 @@ class Counted:
 
     def run(self, rows: RemoteRows, task: LeafTask) -> Any:
         """Ask, and count."""
-        found = self._run(rows, task)
+        result = self._run(rows, task)
         self.n_asked += 1
         self.sent += len(pickle.dumps(task))
-        self.received += len(pickle.dumps(found))
-        return found
+        self.received += len(pickle.dumps(result))
+        return result
 
 
 def cpu_seconds(client: Any) -> float:
@@ -243,8 +244,8 @@ def main_clusters() -> None:
     order = np.random.default_rng(options.seed).permutation(options.rows)
     split = by_leaf(order), by_leaf(order[: options.rows // 10])
     subsets = some_subsets(options.models, options.features, options.seed)
-    own = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
-    with LocalCluster(**own) as cluster, Client(cluster) as client:
+    of_cluster = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**of_cluster) as cluster, Client(cluster) as client:
         data = TrainingData.from_table(MemoryTable(rows, client), y, None, costs, "refuse")
         local = LogisticEngine(
             [SplitRows.cut(SplitData(rows, data.labels, *split))], options.features
@@ -310,11 +311,11 @@ def measured_trial(
 
 def figures_of_trial(clf: EMSCOClassifier, place: int, trial: TrialRows) -> FloatArray:
     """Coverage, accuracy and share of the cost saved of one point on test rows."""
-    found = clf.front_.cascade(place).decide(trial.test.X)
-    accepted = np.asarray(found.accepted)
-    correct = np.asarray(found.guesses)[accepted] == trial.test.y[accepted]
+    decisions = clf.front_.cascade(place).decide(trial.test.X)
+    accepted = np.asarray(decisions.accepted)
+    correct = np.asarray(decisions.guesses)[accepted] == trial.test.y[accepted]
     accuracy = float(correct.mean()) if accepted.any() else 0.0
-    return np.array([accepted.mean(), accuracy, 1 - found.cost.mean() / trial.costs.total])
+    return np.array([accepted.mean(), accuracy, 1 - decisions.cost.mean() / trial.costs.total])
 
 
 def report_screening(asked: argparse.Namespace) -> str:
@@ -433,7 +434,7 @@ def main_sizes() -> None:
     print("| rows × features | rows searched on | CPU s | s | MiB above | bytes a value | points |")
     print("|---|---|---|---|---|---|---|", flush=True)
     for size in asked.sizes.split(","):
-        own = [
+        command = [
             sys.executable,
             Path(__file__).parent,
             "sizes",
@@ -442,7 +443,7 @@ def main_sizes() -> None:
             "--estimator",
             asked.estimator,
         ]
-        subprocess.run([*own, "--seed", str(asked.seed)], check=True)
+        subprocess.run([*command, "--seed", str(asked.seed)], check=True)
 
 
 def main_wide() -> None:

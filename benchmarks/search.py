@@ -309,8 +309,8 @@ def solve_levels(case: Case, n_jobs: int = CORES) -> tuple[ThresholdSpace, Exact
     """Find the exact front of a case, fits included."""
     scorer = open_evaluator(case, n_jobs)
     grid, n_features = scorer.grid, scorer.bank.n_features
-    own = case.max_stages, case.allow_exclusion, None, len(grid.early), len(grid.last)
-    terrain = ThresholdSpace.from_evaluator(scorer, DesignSpace(n_features, *own))
+    shape = case.max_stages, case.allow_exclusion, None, len(grid.early), len(grid.last)
+    terrain = ThresholdSpace.from_evaluator(scorer, DesignSpace(n_features, *shape))
     return terrain, walk_front(terrain, n_jobs=n_jobs)
 
 

@@ -69,18 +69,18 @@ class FrontQuality:
     epsilon: float
 
     @classmethod
-    def from_scores(cls, found: Scores, total_cost: float, truth: Scores | None = None) -> Self:
+    def from_scores(cls, scores: Scores, total_cost: float, truth: Scores | None = None) -> Self:
         """Measure `found`, and compare it with the true front if that is known."""
         import moocore
 
-        points = losses(found, total_cost)
+        points = losses(scores, total_cost)
         volume = float(moocore.hypervolume(points, ref=_REFERENCE))
         if truth is None:
             return cls(np.nan, volume, np.nan, np.nan, np.nan)
         target = losses(truth, total_cost)
         whole = float(moocore.hypervolume(target, ref=_REFERENCE))
         return cls(
-            share=share_of_front(found, truth),
+            share=share_of_front(scores, truth),
             hypervolume=volume,
             hypervolume_ratio=volume / whole,
             igd_plus=float(moocore.igd_plus(points, ref=target)),
@@ -92,9 +92,9 @@ class FrontQuality:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def share_of_front(found: Scores, truth: Scores) -> float:
+def share_of_front(scores: Scores, truth: Scores) -> float:
     """Share of the objective vectors of `truth` that are in `found`, compared exactly."""
-    wanted, had = vectors(truth), vectors(found)
+    wanted, had = vectors(truth), vectors(scores)
     return len(wanted & had) / len(wanted)
 
 
@@ -393,7 +393,7 @@ def all_repeats(
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
     complete = min(map(len, repeats.values()))
-    return {search: found[:complete] for search, found in repeats.items()}
+    return {search: done[:complete] for search, done in repeats.items()}
 
 
 def report_found(

@@ -50,10 +50,10 @@ class Connection:
         start = await self._reader.readuntil(b"\r\n\r\n")
         status = int(start[9:12])
         at = start.index(b"content-length: ") + 16
-        found = await self._reader.readexactly(int(start[at : start.index(b"\r", at)]))
+        reply = await self._reader.readexactly(int(start[at : start.index(b"\r", at)]))
         if status >= 300:
-            raise RuntimeError(f"{status}: {found.decode()}")
-        return json.loads(found)
+            raise RuntimeError(f"{status}: {reply.decode()}")
+        return json.loads(reply)
 
 
 def fit(folder: Path) -> tuple[list[dict[str, float]], float]:
@@ -91,7 +91,9 @@ async def with_clients(
     ]
     shares = [range(i, n, n_clients) for i in range(n_clients)]
     started = time.perf_counter()
-    await asyncio.gather(*(job(client, own) for client, own in zip(clients, shares, strict=True)))
+    await asyncio.gather(
+        *(job(client, share) for client, share in zip(clients, shares, strict=True))
+    )
     seconds = time.perf_counter() - started
     for client in clients:
         client._writer.close()
@@ -101,8 +103,8 @@ async def with_clients(
 def single(
     rows: list[dict[str, float]], waits: list[float], first: list[str]
 ) -> Callable[[Connection, range], Awaitable[None]]:
-    async def play(client: Connection, own: range) -> None:
-        for i in own:
+    async def play(client: Connection, share: range) -> None:
+        for i in share:
             row, started = rows[i % len(rows)], time.perf_counter()
             opening = {"values": {name: row[name] for name in first}} if first else {}
             case = await client.ask("POST", "/cases", opening)
@@ -117,11 +119,11 @@ def single(
 def batch(
     rows: list[dict[str, float]], size: int
 ) -> Callable[[Connection, range], Awaitable[None]]:
-    async def play(client: Connection, own: range) -> None:
-        for k in range(0, len(own), size):
-            mine = own[k : k + size]
-            found = await client.ask("POST", "/batch/open", {"cases": [{} for _ in mine]})
-            left = found["cases"]
+    async def play(client: Connection, share: range) -> None:
+        for k in range(0, len(share), size):
+            mine = share[k : k + size]
+            answer = await client.ask("POST", "/batch/open", {"cases": [{} for _ in mine]})
+            left = answer["cases"]
             row_of = {c["id"]: rows[i % len(rows)] for c, i in zip(left, mine, strict=True)}
             while left := [case for case in left if case["needs"]]:
                 given = [
@@ -133,8 +135,8 @@ def batch(
     return play
 
 
-async def nothing(client: Connection, own: range) -> None:
-    for _ in own:
+async def nothing(client: Connection, share: range) -> None:
+    for _ in share:
         await client.ask("GET", "/health")
 
 

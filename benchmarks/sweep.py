@@ -54,10 +54,10 @@ def main() -> None:
     parts = parts_of_benchmark()
     sweep_thresholds(parts, [0.75], runs=1, search=search, generations=1)  # kernels compiled
     report_parts(parts)
-    started, own = perf_counter(), process_time()
+    started, cpu_seconds = perf_counter(), process_time()
     result = sweep_thresholds(parts, runs=10, search=search, seed=SEED, n_jobs=n_jobs)
-    seconds, own = perf_counter() - started, process_time() - own
+    seconds, cpu_seconds = perf_counter() - started, process_time() - cpu_seconds
     searching = sum(repeat.seconds for repeat in result.repeats)
     each = searching / len(result.repeats)
     print(f"search: {len(result.repeats)} searches, {searching:.1f} CPU s, {each:.2f} each")
-    print(f"sweep ({search}): {seconds:.1f} s, {searching + own:.1f} CPU s")
+    print(f"sweep ({search}): {seconds:.1f} s, {searching + cpu_seconds:.1f} CPU s")

@@ -133,15 +133,15 @@ def _off(
     front: ParetoFront, point: ParetoPoint, new: tuple[np.ndarray, np.ndarray], n_rows: int
 ) -> np.ndarray:
     """Scored and expected minus true, whether the interval holds, and its width; by figure."""
-    true, found = front.cascade(point).evaluate(*new), []
+    true, lines = front.cascade(point).evaluate(*new), []
     for name in NAMES:
         unit = front.costs.total if name == "cost" else 1.0
         scored, expected, kept = (getattr(one, name) for one in (point, point.expected, true))
         plain = share_estimate(expected.value, max(1.0, point.coverage * n_rows))
         holds = expected.low <= kept <= expected.high
         width = (expected.high - expected.low) / (plain.high - plain.low)
-        found.append([(scored - kept) / unit, (expected.value - kept) / unit, holds, width])
-    return np.array(found, dtype=float).T
+        lines.append([(scored - kept) / unit, (expected.value - kept) / unit, holds, width])
+    return np.array(lines, dtype=float).T
 
 
 def main_expected() -> None:
@@ -164,14 +164,14 @@ def main_expected() -> None:
     parser.add_argument("--estimator", default="logistic")
     asked = parser.parse_args()
     n_problems, generations = (20, 20) if asked.quick else (asked.problems, 60)
-    found: dict[str, list[np.ndarray]] = {}
+    errors: dict[str, list[np.ndarray]] = {}
     with JobProgress("problems") as progress:
         for i in range(n_problems):
             for rule, line in lines_of(asked.first + i, asked.estimator, generations):
-                found.setdefault(rule, []).append(line)
+                errors.setdefault(rule, []).append(line)
             progress.job(i + 1, n_problems, "")
     print(f"{'':31}{'scored off':>12}{'expected off':>20}{'holds':>8}{'width':>8}")
-    for rule, lines in found.items():
+    for rule, lines in errors.items():
         means, spread = np.mean(lines, axis=0), np.std(lines, axis=0)
         for j, name in enumerate(NAMES):
             error = spread[1, j] / n_problems**0.5
@@ -223,9 +223,9 @@ def compare_costs(rng, name, costs, shares, n_rows, n_draws) -> None:
         "betting": low + span * np.array([betting(one) for one in values]),
     }
     said = [
-        f"{way} {((found[:, 0] <= mean) & (mean <= found[:, 1])).mean():.3f} "
-        f"{np.diff(found).mean() / known:.2f}"
-        for way, found in ways.items()
+        f"{way} {((intervals[:, 0] <= mean) & (mean <= intervals[:, 1])).mean():.3f} "
+        f"{np.diff(intervals).mean() / known:.2f}"
+        for way, intervals in ways.items()
     ]
     print(f"  {name:16} {n_rows:5} rows: {', '.join(said)}", flush=True)
 
@@ -255,15 +255,15 @@ def compare_groups(rng, share, alike, n_groups, size, n_draws) -> None:
     scale = np.inf if alike == 0 else (1 - alike) / alike
     known = n_groups * size / (1 + alike * (size - 1))
     ((low, high),) = share_intervals(share * known, known)
-    sizes, found = np.full(n_groups, float(size)), []
+    sizes, intervals = np.full(n_groups, float(size)), []
     for _ in range(n_draws):
         chance = share if alike == 0 else rng.beta(share * scale, (1 - share) * scale, n_groups)
         hits = rng.binomial(size, chance, n_groups).astype(float)
         seen = hits.sum() / sizes.sum()
         varied = int(min((hits > 0).sum(), (hits < sizes).sum()))
         rows = effective_rows(hits, sizes, seen * (1 - seen), varied, sizes.sum())
-        found += share_intervals(seen * rows, rows)
-    ends = np.array(found)
+        intervals += share_intervals(seen * rows, rows)
+    ends = np.array(intervals)
     held = ((ends[:, 0] <= share) & (share <= ends[:, 1])).mean()
     wide = np.diff(ends).mean() / (high - low)
     print(
@@ -379,13 +379,13 @@ def delays(
     for _ in range(before // 100):
         gamblers.add(rng.multinomial(100, (fewer, 1 - fewer), n_paths))
     is_early = gamblers.peak >= 1 / DELTA
-    found = np.full(n_paths, most)
+    waits = np.full(n_paths, most)
     for n_rows in range(rows, most, rows):
         gamblers.add(rng.multinomial(rows, (1 - limit + drop, limit - drop), n_paths))
-        found[(gamblers.peak >= 1 / DELTA) & (found == most)] = n_rows
-        if (found < most).all():
+        waits[(gamblers.peak >= 1 / DELTA) & (waits == most)] = n_rows
+        if (waits < most).all():
             break
-    return found[~is_early]
+    return waits[~is_early]
 
 
 def main_monitoring() -> None:
@@ -422,13 +422,13 @@ def main_monitoring() -> None:
         for drop in (0.02, 0.05, 0.1):
             cells = []
             for before, restarts in ((0, True), (5_000, True), (later, True), (later, False)):
-                found = delays(limit, drop, before, few, most, restarts=restarts)
-                cells.append(_cell(found, most))
+                waits = delays(limit, drop, before, few, most, restarts=restarts)
+                cells.append(_cell(waits, most))
             print(f"| {limit:g} | {100 * drop:g} points | {' | '.join(cells)} |", flush=True)
     print(f"\n({time.perf_counter() - began:.0f} s in all)")
 
 
-def _cell(found: IntArray, most: int) -> str:
+def _cell(waits: IntArray, most: int) -> str:
     """Median, and the rows within which nine of ten alarms came."""
-    middle, late = (int(np.quantile(found, share, method="higher")) for share in (0.5, 0.9))
+    middle, late = (int(np.quantile(waits, share, method="higher")) for share in (0.5, 0.9))
     return " / ".join(f"{n:,}" if n < most else f"over {most:,}" for n in (middle, late))

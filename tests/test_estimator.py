@@ -122,8 +122,9 @@ def test_settings_of_one_papers_classifier_are_not_those_of_another():
 
 def test_a_grid_over_settings_of_the_search_fits_each_of_them(table):
     clf = EMSCOClassifier.paper(generations=2, population_size=30, random_state=0)
-    found = GridSearchCV(clf, {"search__stage_bias": [1.0, 3.0]}, cv=2).fit(*table)
-    assert found.best_params_["search__stage_bias"] == found.best_estimator_.search.stage_bias
+    grid_search = GridSearchCV(clf, {"search__stage_bias": [1.0, 3.0]}, cv=2).fit(*table)
+    best = grid_search.best_estimator_
+    assert grid_search.best_params_["search__stage_bias"] == best.search.stage_bias
 
 
 def test_works_at_the_end_of_a_pipeline(table):
@@ -137,8 +138,10 @@ def test_grid_search_picks_by_a_selective_scorer_inside_a_pipeline(table):
     X, y = table
     pipeline = make_pipeline(StandardScaler(), quick())
     grid = {"emscoclassifier__min_confidence": [0.6, 0.99]}
-    found = GridSearchCV(pipeline, grid, scoring=make_selective_scorer("coverage"), cv=3).fit(X, y)
-    assert found.best_params_ == {"emscoclassifier__min_confidence": 0.6}
+    grid_search = GridSearchCV(pipeline, grid, scoring=make_selective_scorer("coverage"), cv=3).fit(
+        X, y
+    )
+    assert grid_search.best_params_ == {"emscoclassifier__min_confidence": 0.6}
 
 
 def test_cross_validate_reports_several_selective_scores(table):
@@ -361,21 +364,21 @@ def test_pandas_polars_and_numpy_give_the_same_front(table):
 
 
 @pytest.mark.parametrize(
-    ("search", "step", "found"),
+    ("search", "step", "wording"),
     [
         ("exact", "exact, chains to size", "designs settled"),
         ("evolution", "evolution, generation", "designs,"),
         ("paper", "paper, generation", "designs,"),
     ],
 )
-def test_progress_goes_to_standard_error_only_when_asked_for(table, capsys, search, step, found):
+def test_progress_goes_to_standard_error_only_when_asked_for(table, capsys, search, step, wording):
     quick(search=search).fit(*table)
     silent = capsys.readouterr()
     quick(search=search, verbose=1).fit(*table)
     shown = capsys.readouterr()
     assert silent.out == silent.err == shown.out == ""
     assert step in shown.err
-    assert found in " ".join(shown.err.split())
+    assert wording in " ".join(shown.err.split())
 
 
 def test_progress_forecasts_the_exact_search_that_auto_has_chosen(table, capsys):
@@ -420,8 +423,8 @@ def test_shares_of_the_default_confidence_are_those_of_the_weights(table):
     X, y = table
     weights = np.where(y == "ill", 3.0, 1.0)
     share = weights[y == "ill"].sum() / weights.sum()
-    found = quick_with_thresholds_by_stage().fit(X, y, weights).front_.min_confidence
-    assert found["ill"] == round((1 + share) / 2, 4)
+    thresholds = quick_with_thresholds_by_stage().fit(X, y, weights).front_.min_confidence
+    assert thresholds["ill"] == round((1 + share) / 2, 4)
 
 
 @pytest.mark.parametrize("min_confidence", ["auto", 0.75])
@@ -719,8 +722,8 @@ def test_nothing_that_another_search_finds_beats_a_proven_front(table):
     exact, paper = (quick(search=name).fit(*table).front_ for name in ("exact", "paper"))
     proven = np.array([(p.coverage, p.accuracy, -p.cost) for p in exact])
     for point in paper:
-        found = np.array([point.coverage, point.accuracy, -point.cost])
-        assert ((proven >= found).all(axis=1)).any()
+        figures = np.array([point.coverage, point.accuracy, -point.cost])
+        assert ((proven >= figures).all(axis=1)).any()
 
 
 def test_evolution_that_scores_every_design_finds_the_proven_front(table):
@@ -729,10 +732,10 @@ def test_evolution_that_scores_every_design_finds_the_proven_front(table):
     evolution = quick_in_papers_space(search="evolution", **settings).fit(*table)
     assert str(evolution.stop_reason_) == "all 603 designs have been scored"
     assert not evolution.front_.proven
-    found, proven = (
+    evolved, proven = (
         {replace(point, expected=None) for point in clf.front_} for clf in (evolution, exact)
     )
-    assert found == proven
+    assert evolved == proven
 
 
 @pytest.mark.parametrize("search", ["exact", "evolution"])

@@ -57,8 +57,8 @@ def test_a_cost_scorer_is_negative_so_that_larger_is_better(small_problem):
     clf = EMSCOClassifier(**QUICK).fit(X, y)
     cost = clf.evaluate(X, y).cost
     assert make_selective_scorer("cost")(clf, X, y) == pytest.approx(-cost)
-    own = make_selective_scorer(mean_cost_score, greater_is_better=False)
-    assert own(clf, X, y) == pytest.approx(-cost)
+    scorer = make_selective_scorer(mean_cost_score, greater_is_better=False)
+    assert scorer(clf, X, y) == pytest.approx(-cost)
 
 
 def test_a_scorer_sees_through_a_pipeline(small_problem):

@@ -50,8 +50,8 @@ OTHERS = {
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     shape = argparse.RawDescriptionHelpFormatter
-    found = argparse.ArgumentParser(description=__doc__, formatter_class=shape)
-    commands = found.add_subparsers(dest="command", required=True)
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=shape)
+    commands = arguments.add_subparsers(dest="command", required=True)
     files = commands.add_parser(
         "files", help="damage files, read and use them", description=__doc__, formatter_class=shape
     )
@@ -69,7 +69,7 @@ def parser() -> argparse.ArgumentParser:
         other.add_argument("--trial", type=int, help="repeat the trial with this number alone")
     worker = commands.add_parser("work", help="carry out a plan; `files` starts this by itself")
     worker.add_argument("folder", type=Path)
-    return found
+    return arguments
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -106,10 +106,10 @@ def disturb(name: str, seed: int, numbers: range) -> int:
     n_trials = n_escaped = 0
     with tempfile.TemporaryDirectory(prefix="emsco-attack-") as folder:
         if name == "sources":
-            found = sources.try_sources(seed, numbers)
+            trials = sources.try_sources(seed, numbers)
         else:
-            found = of_folders[name](Path(folder), seed, numbers)
-        for one in found:
+            trials = of_folders[name](Path(folder), seed, numbers)
+        for one in trials:
             n_trials += 1
             if one.escape or len(numbers) == 1:
                 n_escaped += bool(one.escape)

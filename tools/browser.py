@@ -78,15 +78,15 @@ def open_browser(folder: Path, reach: str = "", switches: tuple[str, ...] = ()) 
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
-    found = find()
-    if found is None:
+    browser = find()
+    if browser is None:
         raise FileNotFoundError("no Chromium with its driver; see tools/browser.py")
     options = ChromeOptions()
-    options.binary_location = found[0]
+    options.binary_location = browser[0]
     for switch in (*SWITCHES, *switches, f"--user-data-dir={folder}"):
         is_closed = reach and switch.startswith("--host-resolver-rules")
         options.add_argument(f"{switch}, EXCLUDE {reach}" if is_closed else switch)
-    return Chrome(options=options, service=Service(found[1]))
+    return Chrome(options=options, service=Service(browser[1]))
 
 
 def main() -> int:

@@ -52,26 +52,26 @@ def problems_of(site: Path) -> list[str]:
     """Find everything that would fail on a page opened from disk, one sentence each."""
     paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in paths}
-    found = []
+    problems = []
     for path, page in pages.items():
         name = path.relative_to(site).as_posix()
         for address in page.loads:
             if urlsplit(address).netloc or urlsplit(address).scheme in ("http", "https"):
-                found.append(f"{name} loads {address} from another host.")
+                problems.append(f"{name} loads {address} from another host.")
             elif why := _missing(path, address, pages):
-                found.append(f"{name} loads {address}: {why}.")
+                problems.append(f"{name} loads {address}: {why}.")
         for address in page.links:
             parts = urlsplit(address)
             if parts.scheme or parts.netloc:
                 if parts.scheme not in ("https", "mailto") or not (parts.netloc or parts.path):
-                    found.append(f"{name} links to {address}: not an https address.")
+                    problems.append(f"{name} links to {address}: not an https address.")
             elif why := _missing(path, address, pages):
-                found.append(f"{name} links to {address}: {why}.")
+                problems.append(f"{name} links to {address}: {why}.")
     for style in sorted(site.rglob("*.css")):
         text = style.read_text(encoding="utf-8")
         if "url(http" in text or "url(//" in text or "@import url(" in text:
-            found.append(f"{style.relative_to(site).as_posix()} loads from another host.")
-    return found
+            problems.append(f"{style.relative_to(site).as_posix()} loads from another host.")
+    return problems
 
 
 def _missing(path: Path, address: str, pages: dict[Path, Page]) -> str:
@@ -107,11 +107,11 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.check is None and build(site, gallery=not asked.no_gallery):
         print("The site was not built: Sphinx found problems.", file=sys.stderr)
         return 1
-    found = problems_of(site)
-    for problem in found:
+    problems = problems_of(site)
+    for problem in problems:
         print(problem, file=sys.stderr)
-    if found:
-        print(f"Problems found: {len(found)}.", file=sys.stderr)
+    if problems:
+        print(f"Problems found: {len(problems)}.", file=sys.stderr)
         return 1
     print(f"Open {site / 'index.html'}")
     return 0

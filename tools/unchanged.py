@@ -99,19 +99,20 @@ def compare(before: Path, after: Path, only: str, notes: bool) -> int:
     """Print a line for every case; 1 if a result differs, or there is nothing to compare."""
     one, other = read(before, only), read(after, only)
     names = sorted({*one, *other})
-    found = [compare_facts(name, one.get(name), other.get(name)) for name in names]
+    differences = [compare_facts(name, one.get(name), other.get(name)) for name in names]
     width = max((len(name) for name in names), default=0)
-    for case in found:
+    for case in differences:
         print(f"  {case.name:<{width}}  {_in_short(case)}")
         for note in case.notes if notes else ():
             print(f"  {'':<{width}}  note: {note}")
     about = [(folder / _ABOUT).read_text(encoding="utf-8") for folder in (before, after)]
     if about[0] != about[1]:
         print(f"note: the recordings come from different environments; see {_ABOUT}")
-    changed = sum(bool(case.changes) for case in found)
-    noted = sum(bool(case.notes) for case in found)
-    print(f"the same: {len(found) - changed} of {len(found)} cases; {noted} with notes (--notes)")
-    return 1 if changed or not found else 0
+    changed = sum(bool(case.changes) for case in differences)
+    noted = sum(bool(case.notes) for case in differences)
+    n_cases = len(differences)
+    print(f"the same: {n_cases - changed} of {n_cases} cases; {noted} with notes (--notes)")
+    return 1 if changed or not differences else 0
 
 
 def _in_short(case: CaseComparison) -> str:

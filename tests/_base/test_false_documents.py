@@ -557,9 +557,9 @@ class TestAnyFile:
     )
     @fuzz
     def test_with_any_head_is_usable_or_refused(self, tmp_path, head):
-        found = json.loads(document_text("cascade", FORMAT, CASCADE_BODY)) | head
+        output = json.loads(document_text("cascade", FORMAT, CASCADE_BODY)) | head
         path = tmp_path / "head.json"
-        put(path, json.dumps(found).encode())
+        put(path, json.dumps(output).encode())
         try:
             assert_same_cascade(Cascade.load(path), make_cascade())
         except FileError as error:

@@ -38,12 +38,12 @@ def test_rows_come_back_to_the_bit_and_in_order(tmp_path, row_type, exclusive):
             store.add(keys_from(10 * i), rows)
     with opened(tmp_path, row_type, exclusive) as store:
         batches = list(store.batches())
-        found = [store.rows(batch) for batch in batches]
+        read = [store.rows(batch) for batch in batches]
     assert [batch.keys.tolist() for batch in batches] == [
         keys_from(10 * i).tolist() for i in range(3)
     ]
-    assert [rows.tobytes() for rows in found] == [rows.tobytes() for rows in written]
-    assert all(rows.dtype == row_type.base for rows in found)
+    assert [rows.tobytes() for rows in read] == [rows.tobytes() for rows in written]
+    assert all(rows.dtype == row_type.base for rows in read)
 
 
 def test_only_newer_batches_are_asked_for(tmp_path):

@@ -85,9 +85,9 @@ def test_results_come_in_the_order_of_tasks(most, monkeypatch):
         return task**2
 
     assert in_threads(job, range(50), most) == [task**2 for task in range(50)]
-    own = threading.current_thread().name
+    this_thread = threading.current_thread().name
     assert len(used) <= 3
-    assert (used == {own}) == (most <= 1)
+    assert (used == {this_thread}) == (most <= 1)
 
 
 def test_parts_cover_all_rows_once(monkeypatch):

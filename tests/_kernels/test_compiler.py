@@ -61,19 +61,19 @@ def test_a_kernel_keeps_the_name_and_the_words_of_its_function():
 
 def test_threads_that_call_first_share_one_compiled_function():
     fresh: Kernel[[float], float] = kernel(cache=False)(lambda x: x + 1.0)
-    found, barrier = [], threading.Barrier(8)
+    compiled, barrier = [], threading.Barrier(8)
 
     def look():
         barrier.wait()
-        found.append(fresh.compiled)
+        compiled.append(fresh.compiled)
 
     threads = [threading.Thread(target=look) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 8
-    assert len({id(one) for one in found}) == 1
+    assert len(compiled) == 8
+    assert len({id(one) for one in compiled}) == 1
     assert fresh(1.0) == 2.0
 
 
@@ -94,9 +94,9 @@ def test_compiled_bit_counts_equal_the_plain_ones():
 )
 def test_compiled_numbers_of_bits_equal_the_plain_ones(convert, plain, whole, real):
     wanted = np.array([0.0, 1.0, -1.5, 1e-30, 3e30, np.inf], dtype=real)
-    found = np.zeros_like(wanted)
-    convert(wanted.view(whole), found)
-    assert found.tolist() == wanted.tolist() == [plain(number) for number in wanted.view(whole)]
+    numbers = np.zeros_like(wanted)
+    convert(wanted.view(whole), numbers)
+    assert numbers.tolist() == wanted.tolist() == [plain(number) for number in wanted.view(whole)]
 
 
 def test_kernels_are_imported_without_their_compiler():

@@ -88,11 +88,16 @@ class TestCountExits:
             blocked = [missing[designs[d] == j].any(axis=0) for j in range(n)]
             wanted = np.full((2, 3 + 4), 1000)
             for c in range(3):
-                own = slice(64 * ends[c], 64 * ends[c + 1])
-                parts = accepted[:, own], correct[:, own], chains[d, :n], weights.repeat(64)[own]
-                found = plain_exits(*parts, [some[own] for some in blocked])
-                wanted[:, c] += found.sum(axis=1)
-                wanted[:, 3 : 3 + n] += found
+                of_class = slice(64 * ends[c], 64 * ends[c + 1])
+                parts = (
+                    accepted[:, of_class],
+                    correct[:, of_class],
+                    chains[d, :n],
+                    weights.repeat(64)[of_class],
+                )
+                plain = plain_exits(*parts, [some[of_class] for some in blocked])
+                wanted[:, c] += plain.sum(axis=1)
+                wanted[:, 3 : 3 + n] += plain
             assert [exits[d].tolist(), correct_exits[d].tolist()] == wanted.tolist()
 
 
@@ -112,8 +117,8 @@ def follow(winner, sure, least, missing):
     given = np.full(n_rows, N_CLASSES, dtype=np.uint8)
     stage, confidence = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.float32)
     for j in range(len(winner)):
-        own = missing[j] if len(missing) else np.zeros(0, dtype=bool)
-        counts.follow_stage(j, winner[j], sure[j], least[j], own, given, stage, confidence)
+        lacks = missing[j] if len(missing) else np.zeros(0, dtype=bool)
+        counts.follow_stage(j, winner[j], sure[j], least[j], lacks, given, stage, confidence)
     return given, stage, confidence
 
 
@@ -123,10 +128,10 @@ def test_a_row_leaves_at_the_first_stage_that_is_sure_and_misses_nothing(seed):
     leaves = (sure >= np.take_along_axis(least, winner.astype(int), axis=1)) & ~missing
     accepted, rows = leaves.any(axis=0), np.arange(winner.shape[1])
     stage = np.where(accepted, leaves.argmax(axis=0), len(winner) - 1)
-    found = follow(winner, sure, least, missing)
-    assert np.array_equal(found[0], np.where(accepted, winner[stage, rows], N_CLASSES))
-    assert np.array_equal(found[1], stage)
-    assert np.array_equal(found[2], sure[stage, rows].astype(np.float32))
+    left = follow(winner, sure, least, missing)
+    assert np.array_equal(left[0], np.where(accepted, winner[stage, rows], N_CLASSES))
+    assert np.array_equal(left[1], stage)
+    assert np.array_equal(left[2], sure[stage, rows].astype(np.float32))
 
 
 def test_no_line_of_gaps_means_no_gap():
@@ -140,7 +145,7 @@ def test_decisions_about_a_row_add_up():
     rng = np.random.default_rng(5)
     truth, rows = rng.integers(0, N_CLASSES, 200), rng.integers(0, 40, 200)
     share, paid = rng.random(200).astype(np.float32), np.array([1.0, 4.0, 9.0])
-    found = np.zeros((3, 40), dtype=np.float32)
-    counts.add_shares(given, stage, truth, rows, share, paid, N_CLASSES, found)
-    for line, values in zip(found, (given < N_CLASSES, given == truth, paid[stage]), strict=True):
+    sums = np.zeros((3, 40), dtype=np.float32)
+    counts.add_shares(given, stage, truth, rows, share, paid, N_CLASSES, sums)
+    for line, values in zip(sums, (given < N_CLASSES, given == truth, paid[stage]), strict=True):
         assert line == pytest.approx(np.bincount(rows, share * values, 40), rel=1e-5)

@@ -200,10 +200,10 @@ class TestDecideRows:
     )
     def test_every_stage_and_class_may_have_its_own_threshold(self, thresholds):
         given = *random_cascade(3), np.array(thresholds)
-        found, plain = decide(*given), plain_decisions(*given)
-        assert found[0].tolist() == plain[0].tolist()
-        assert found[1].tolist() == plain[1].tolist()
-        assert len({*found[0].tolist()}) > 1
+        decisions, plain = decide(*given), plain_decisions(*given)
+        assert decisions[0].tolist() == plain[0].tolist()
+        assert decisions[1].tolist() == plain[1].tolist()
+        assert len({*decisions[0].tolist()}) > 1
 
     def test_rows_leave_early_even_if_a_later_stage_asks_for_less(self):
         X, mean, inverse, models = random_cascade(3)
@@ -276,11 +276,11 @@ class TestDecideRowsMany:
     def test_decisions_equal_the_plain_ones(self, n_classes):
         given = cascade_of_classes(n_classes)
         thresholds = np.random.default_rng(15).uniform(0.4, 0.8, size=(3, n_classes))
-        found = given[3].decide(*frozen(*given[:3], thresholds), 0, 3)
+        decisions = given[3].decide(*frozen(*given[:3], thresholds), 0, 3)
         plain = plain_decisions_many(*given, thresholds)
-        assert found[0].tolist() == plain[0].tolist()
-        assert found[1].tolist() == plain[1].tolist()
-        np.testing.assert_allclose(found[2], plain[2], rtol=1e-15, atol=0)
+        assert decisions[0].tolist() == plain[0].tolist()
+        assert decisions[1].tolist() == plain[1].tolist()
+        np.testing.assert_allclose(decisions[2], plain[2], rtol=1e-15, atol=0)
 
     @pytest.mark.parametrize("n_classes", [3, 5])
     def test_rows_are_decided_and_judged_alike_even_at_ties(self, n_classes):
@@ -309,13 +309,13 @@ class TestProbabilities:
     def test_the_largest_is_the_confidence_to_the_last_bit(self, n_classes):
         X, mean, inverse, models = cascade_of_classes(n_classes)
         for j in range(3):
-            found = models.probabilities(*frozen(X, mean, inverse), j)
+            probabilities = models.probabilities(*frozen(X, mean, inverse), j)
             stage, winner, confidence = models.decide(
                 X, mean, inverse, np.full((3, n_classes), 2.0), j, j + 1
             )
             assert (stage == 3).all()
-            assert found.max(axis=1).tobytes() == confidence.tobytes()
-            assert found.argmax(axis=1).tolist() == winner.tolist()
+            assert probabilities.max(axis=1).tobytes() == confidence.tobytes()
+            assert probabilities.argmax(axis=1).tolist() == winner.tolist()
 
     @pytest.mark.parametrize("n_classes", [2, 3, 6])
     def test_they_equal_the_plain_ones(self, n_classes):
@@ -323,8 +323,10 @@ class TestProbabilities:
         rows = np.vstack([np.ones(len(X)), ((X - mean) * inverse).T])
         coefs = models.coefs[0] if n_classes > 2 else np.vstack([0 * models.coefs, models.coefs])
         shares = np.exp(coefs @ rows[models.columns[0]])
-        found = models.probabilities(X, mean, inverse, 0)
-        np.testing.assert_allclose(found, (shares / shares.sum(axis=0)).T, rtol=1e-12, atol=1e-15)
+        probabilities = models.probabilities(X, mean, inverse, 0)
+        np.testing.assert_allclose(
+            probabilities, (shares / shares.sum(axis=0)).T, rtol=1e-12, atol=1e-15
+        )
 
 
 def random_margins(seed, share):

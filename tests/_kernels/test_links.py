@@ -21,8 +21,8 @@ def test_reach_is_what_some_larger_subset_accepts_at_some_level(n_rows, n_levels
     none = np.zeros((0, words.shape[2]), dtype=np.uint64)
     ones = np.ones(words.shape[2], dtype=np.uint64)
     fill_reach(Subsets(members, np.zeros(12), words, 0 * words, reach, none, ones))
-    found = unpack(reach, n_rows)
+    reached = unpack(reach, n_rows)
     for t, subset in enumerate(numbers):
         larger = [u for u, other in enumerate(numbers) if u != t and subset & ~other == 0]
-        assert found[t].tolist() == accepts[larger].any(axis=(0, 1)).tolist()
-    assert found[12].tolist() == accepts.any(axis=(0, 1)).tolist()
+        assert reached[t].tolist() == accepts[larger].any(axis=(0, 1)).tolist()
+    assert reached[12].tolist() == accepts.any(axis=(0, 1)).tolist()

@@ -65,8 +65,8 @@ class TestAddTerms:
         for m, size in enumerate(SIZES):
             lower = np.tril_indices(size)
             _, hessian = plain_terms(batch, rows, targets, m)
-            found = batch.hessian[m, :size, :size]
-            np.testing.assert_allclose(found[lower], hessian[lower], atol=3e-6 * n_rows**0.5)
+            computed = batch.hessian[m, :size, :size]
+            np.testing.assert_allclose(computed[lower], hessian[lower], atol=3e-6 * n_rows**0.5)
 
     @pytest.mark.parametrize("fine", [True, False])
     def test_a_row_counts_as_much_as_it_weighs(self, fine):
@@ -79,8 +79,8 @@ class TestAddTerms:
             gradient, hessian = plain_terms(batch, rows, targets, m, weights)
             close = 1e-9 if fine else 2e-4
             np.testing.assert_allclose(batch.gradient[m, :size], gradient, atol=close)
-            found = batch.hessian[m, :size, :size]
-            np.testing.assert_allclose(found[lower], hessian[lower], atol=2e-4)
+            computed = batch.hessian[m, :size, :size]
+            np.testing.assert_allclose(computed[lower], hessian[lower], atol=2e-4)
 
     def test_a_model_that_is_not_curved_keeps_its_hessian(self):
         (rows, targets), batch = random_rows(300), random_batch()

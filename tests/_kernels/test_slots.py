@@ -119,8 +119,8 @@ def test_claiming_nothing_gives_nothing():
 def test_finding_gives_the_slots_of_known_keys_and_claims_none():
     table = Table(capacity=4)
     table.claim("abc")
-    found = table.table.find(words("cxa")).tolist()
-    assert found == [table.slots["c"], -1, table.slots["a"]]
+    slots = table.table.find(words("cxa")).tolist()
+    assert slots == [table.slots["c"], -1, table.slots["a"]]
     assert len(table.table) == 3
     assert table.claim("x") == ["x"]
 
@@ -221,12 +221,12 @@ class TestHashing:
     def test_a_claimed_key_is_found_and_another_is_not(self):
         wanted, strangers = random_keys(60, 3), random_keys(60, 3, seed=8)
         index, keys = np.full(256, -1), np.zeros((120, 3), dtype=np.uint64)
-        slots, new, found = np.full((3, 120), -7)
+        slots, new, known = np.full((3, 120), -7)
         claim_slots(index, keys, *frozen(wanted, np.arange(120)), slots, new)
-        find_slots(*frozen(index, keys, wanted), found)
-        assert found.tolist() == slots.tolist()
-        find_slots(*frozen(index, keys, strangers), found)
-        assert found.tolist() == [-1] * 120
+        find_slots(*frozen(index, keys, wanted), known)
+        assert known.tolist() == slots.tolist()
+        find_slots(*frozen(index, keys, strangers), known)
+        assert known.tolist() == [-1] * 120
 
     def test_too_few_places_are_told_and_never_passed(self):
         index, keys = np.full(256, -1), np.zeros((3, 1), dtype=np.uint64)
@@ -236,18 +236,18 @@ class TestHashing:
 
     def test_a_table_that_is_filled_again_knows_the_slots_that_were_entered(self):
         keys = np.unique(random_keys(60, 2), axis=0)
-        index, found = np.full(256, -1), np.full(len(keys), -7)
+        index, read = np.full(256, -1), np.full(len(keys), -7)
         kept = np.flatnonzero(np.arange(len(keys)) % 3)
         slots, new = np.full((2, len(kept)), -7)
         assert claim_slots(index, keys, *frozen(keys[kept], kept), slots, new) == len(kept)
-        find_slots(*frozen(index, keys, keys.copy()), found)
-        assert found.tolist() == [i if i % 3 else -1 for i in range(len(keys))]
+        find_slots(*frozen(index, keys, keys.copy()), read)
+        assert read.tolist() == [i if i % 3 else -1 for i in range(len(keys))]
 
 
 def test_hashes_of_rows_are_those_of_plain_integers():
     words = np.random.default_rng(0).integers(0, 2**32, (50, 3), dtype=np.uint32)
-    found = np.full(50, 7, dtype=np.uint64)
-    hash_rows(*frozen(words), found)
+    hashes = np.full(50, 7, dtype=np.uint64)
+    hash_rows(*frozen(words), hashes)
 
     def mixed(row):
         h = 7
@@ -258,4 +258,4 @@ def test_hashes_of_rows_are_those_of_plain_integers():
             h ^= h >> 31
         return h
 
-    assert found.tolist() == [mixed(row) for row in words.tolist()]
+    assert hashes.tolist() == [mixed(row) for row in words.tolist()]

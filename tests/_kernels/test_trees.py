@@ -82,8 +82,8 @@ def test_codes_count_the_cuts_below_a_value():
 def test_logits_equal_the_plain_ones(n_classes, most_leaves):
     trees = random_trees(n_classes, most_leaves=most_leaves)
     rows, subsets = random_rows(trees, 40), random_subsets(trees, 9)
-    for found, subset in zip(trees.logits(trees.code(rows), subsets), subsets, strict=True):
-        np.testing.assert_allclose(found, plain_logits(trees, rows, subset), rtol=0, atol=1e-12)
+    for logits, subset in zip(trees.logits(trees.code(rows), subsets), subsets, strict=True):
+        np.testing.assert_allclose(logits, plain_logits(trees, rows, subset), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_rows", [1, 8, 9, BLOCK, BLOCK + 1])

@@ -62,8 +62,8 @@ def test_a_fair_game_with_restarts_makes_no_money_on_average(monkeypatch):
     ("drop", "before", "most"), [(0.1, 0, 250), (0.05, 0, 700), (0.1, 5000, 450)]
 )
 def test_nine_of_ten_alarms_come_soon_after_a_drop(drop, before, most):
-    found = delays(0.95, drop, before, n_paths=60, most=1000)
-    assert np.quantile(found, 0.9) <= most
+    waits = delays(0.95, drop, before, n_paths=60, most=1000)
+    assert np.quantile(waits, 0.9) <= most
 
 
 def test_restarts_notice_what_a_mean_over_all_rows_hides():

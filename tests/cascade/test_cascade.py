@@ -427,10 +427,10 @@ def test_the_mean_delay_is_that_of_a_walk_over_rows(stages, delays, seed):
             case.give({name: row[cascade.costs.names.index(name)] for name in case.needs})
         waited.append(time)
         assert case.decision.delay == time
-    found = cascade.evaluate(ROWS, LABELS)
-    assert found.mean_delay == pytest.approx(np.mean(waited))
-    assert found.worst_delay == cascade.stage_delays[-1]
-    assert found.flow().mean_delay == pytest.approx(np.mean(waited))
+    evaluation = cascade.evaluate(ROWS, LABELS)
+    assert evaluation.mean_delay == pytest.approx(np.mean(waited))
+    assert evaluation.worst_delay == cascade.stage_delays[-1]
+    assert evaluation.flow().mean_delay == pytest.approx(np.mean(waited))
     decided = cascade.decide(ROWS).delay
     assert any(delays) == (decided is not None)
     assert decided is None or decided.tolist() == waited
@@ -456,12 +456,12 @@ def test_a_case_says_how_long_it_has_waited(slow):
 
 
 def test_an_evaluation_shows_delays_in_words_and_in_files(slow):
-    found = slow.evaluate(ROWS, LABELS)
-    assert f"  delay     {found.mean_delay:.4g} on average, 9.5 at worst\n" in repr(found)
-    assert "at cost 53.5, delay 9.5" in repr(found)
-    assert found.to_dict()["mean_delay"] == found.mean_delay
-    fields = Fields(json.loads(json.dumps(found.counts_to_dict())), "it")
-    assert Evaluation.from_dict(fields, slow.design.buys, slow.classes) == found
+    evaluation = slow.evaluate(ROWS, LABELS)
+    assert f"  delay     {evaluation.mean_delay:.4g} on average, 9.5 at worst\n" in repr(evaluation)
+    assert "at cost 53.5, delay 9.5" in repr(evaluation)
+    assert evaluation.to_dict()["mean_delay"] == evaluation.mean_delay
+    fields = Fields(json.loads(json.dumps(evaluation.counts_to_dict())), "it")
+    assert Evaluation.from_dict(fields, slow.design.buys, slow.classes) == evaluation
     plain = make_cascade().evaluate(ROWS, LABELS)
     assert "delay" not in repr(plain) + repr(plain.to_dict()) + repr(plain.exits)
     assert (plain.mean_delay, plain.worst_delay) == (0, 0)
@@ -490,9 +490,9 @@ def test_delays_are_in_the_file_of_a_cascade(slow, tmp_path):
 
 def test_the_cheapest_labels_wait_no_longer(slow):
     careful = slow.with_error_costs({0: 9, 1: 1})
-    found, before = careful.decide(ROWS), slow.decide(ROWS)
-    assert found.delay.tolist() == before.delay.tolist()
-    assert found.guesses.tolist() != before.guesses.tolist()
+    decisions, before = careful.decide(ROWS), slow.decide(ROWS)
+    assert decisions.delay.tolist() == before.delay.tolist()
+    assert decisions.guesses.tolist() != before.guesses.tolist()
     told = repr(careful.evaluate(ROWS, LABELS, error_cost=5, reject_cost=2)).splitlines()
     assert [line.split()[0] for line in told[1:6]] == [
         "coverage",

@@ -37,27 +37,31 @@ def truth(cascade):
 
 
 def exact(hits, rows):
-    found = stats.binomtest(int(hits), int(rows)).proportion_ci(method="exact")
-    return pytest.approx((found.low, found.high), abs=1e-8)
+    interval = stats.binomtest(int(hits), int(rows)).proportion_ci(method="exact")
+    return pytest.approx((interval.low, interval.high), abs=1e-8)
 
 
 def sampled(cascade, truth, groups, weights=None, parts=1):
     """Evaluate part by part."""
     tally = Tally(cascade.classes, cascade.design.buys, cascade.stages.costs)
     for which in np.array_split(np.arange(N), parts):
-        own = None if weights is None else weights[which]
+        some_weights = None if weights is None else weights[which]
         keys = Keys.from_column(groups[which])
-        tally.add(cascade.decide(MANY[which]), truth[which], own, keys)
+        tally.add(cascade.decide(MANY[which]), truth[which], some_weights, keys)
     return tally.evaluation()
 
 
 def test_shares_have_exact_intervals(cascade, truth):
-    found = cascade.evaluate(MANY, truth)
-    at, by_class, labelled = found.intervals, found.by_class, found.by_class.answered.sum()
+    evaluation = cascade.evaluate(MANY, truth)
+    at, by_class, labelled = (
+        evaluation.intervals,
+        evaluation.by_class,
+        evaluation.by_class.answered.sum(),
+    )
     assert at.kind == "exact"
     assert at.coverage == exact(labelled, N)
     assert at.accuracy == exact(by_class.correct.sum(), labelled)
-    for report, limits in zip(found.exits[:-1], at.exits, strict=True):
+    for report, limits in zip(evaluation.exits[:-1], at.exits, strict=True):
         assert limits == exact(report.n_correct, report.n_rows)
     for i in range(2):
         assert at.recall[i] == exact(by_class.correct[i], by_class.rows[i])
@@ -65,8 +69,8 @@ def test_shares_have_exact_intervals(cascade, truth):
 
 
 def test_the_cost_of_a_single_stage_is_certain():
-    found = make_cascade(stages=(0, 0, 0, 0)).evaluate(ROWS, TRUTH)
-    assert found.intervals.cost == (53.5, 53.5)
+    evaluation = make_cascade(stages=(0, 0, 0, 0)).evaluate(ROWS, TRUTH)
+    assert evaluation.intervals.cost == (53.5, 53.5)
 
 
 def test_intervals_of_nothing_have_the_whole_range(cascade):
@@ -77,31 +81,31 @@ def test_intervals_of_nothing_have_the_whole_range(cascade):
 
 def test_equal_weights_change_no_interval(cascade, truth):
     plain = cascade.evaluate(MANY, truth).intervals
-    found = cascade.evaluate(MANY, truth, np.full(N, 2.5))
-    assert found.intervals.kind == "weights"
-    assert found.intervals.accuracy == pytest.approx(plain.accuracy, abs=1e-6)
-    assert found.intervals.cost == pytest.approx(plain.cost, abs=1e-4)
-    assert np.allclose(found.intervals.recall, plain.recall)
+    evaluation = cascade.evaluate(MANY, truth, np.full(N, 2.5))
+    assert evaluation.intervals.kind == "weights"
+    assert evaluation.intervals.accuracy == pytest.approx(plain.accuracy, abs=1e-6)
+    assert evaluation.intervals.cost == pytest.approx(plain.cost, abs=1e-4)
+    assert np.allclose(evaluation.intervals.recall, plain.recall)
 
 
 def test_unequal_weights_widen_intervals_and_the_text_says_how_far(cascade, truth):
     weights = RNG.exponential(size=N)
-    found = cascade.evaluate(MANY, truth, weights)
+    evaluation = cascade.evaluate(MANY, truth, weights)
     rows = weights.sum() ** 2 / (weights**2).sum()
-    assert found.rows.coverage == pytest.approx(rows)
-    assert f"approximate 95 % intervals (weights: as of {rows:.0f} rows)" in repr(found)
+    assert evaluation.rows.coverage == pytest.approx(rows)
+    assert f"approximate 95 % intervals (weights: as of {rows:.0f} rows)" in repr(evaluation)
 
 
 def test_rows_repeated_in_groups_tell_no_more_than_once(cascade, truth):
     few, labels = MANY[::4], truth[::4]
     once = cascade.evaluate(few, labels)
     again = np.repeat(np.arange(N // 4), 4)
-    found = cascade.evaluate(few[again], labels[again], groups=again)
-    assert (found.rows.kind, found.rows.n_groups) == ("groups", N // 4)
+    evaluation = cascade.evaluate(few[again], labels[again], groups=again)
+    assert (evaluation.rows.kind, evaluation.rows.n_groups) == ("groups", N // 4)
     for name in ("coverage", "accuracy", "cost"):
-        one, other = getattr(once.intervals, name), getattr(found.intervals, name)
+        one, other = getattr(once.intervals, name), getattr(evaluation.intervals, name)
         assert other.high - other.low == pytest.approx(one.high - one.low, rel=0.1)
-    assert "approximate 95 % intervals (from 100 groups)" in repr(found)
+    assert "approximate 95 % intervals (from 100 groups)" in repr(evaluation)
 
 
 def test_the_interval_of_the_cost_holds_for_groups(cascade):
@@ -138,12 +142,12 @@ def test_groups_that_span_parts_are_put_together(cascade, truth, weighted, parts
     shuffled = RNG.permutation(PATIENTS)
     weights = RNG.random(N) if weighted else None
     whole = cascade.evaluate(MANY, truth, weights, groups=shuffled)
-    found = sampled(cascade, truth, shuffled, weights, parts)
-    assert found.rows.n_groups == 100
+    evaluation = sampled(cascade, truth, shuffled, weights, parts)
+    assert evaluation.rows.n_groups == 100
     for name in ("coverage", "accuracy", "cost"):
-        one, other = getattr(found.intervals, name), getattr(whole.intervals, name)
+        one, other = getattr(evaluation.intervals, name), getattr(whole.intervals, name)
         assert one == pytest.approx(other, abs=1e-4)
-    assert np.allclose(found.rows.recall, whole.rows.recall)
+    assert np.allclose(evaluation.rows.recall, whole.rows.recall)
 
 
 def test_parts_with_weights_add_up_to_the_same_intervals(cascade, truth):
@@ -171,12 +175,12 @@ def test_groups_without_a_value_are_refused(cascade, truth):
 
 @pytest.mark.parametrize("how", [{}, {"sample_weight": RNG.random(N)}, {"groups": PATIENTS}])
 def test_intervals_come_back_from_plain_values(cascade, truth, how):
-    found = cascade.evaluate(MANY, truth, **how)
-    values = json.loads(json.dumps(found.to_dict()))
+    evaluation = cascade.evaluate(MANY, truth, **how)
+    values = json.loads(json.dumps(evaluation.to_dict()))
     again = Evaluation.from_dict(Fields(values, "a.json"), cascade.design.buys, cascade.classes)
-    assert again == found
-    assert again.intervals == found.intervals
-    assert values["intervals"]["accuracy"] == list(found.intervals.accuracy)
+    assert again == evaluation
+    assert again.intervals == evaluation.intervals
+    assert values["intervals"]["accuracy"] == list(evaluation.intervals.accuracy)
     assert values["intervals"]["level"] == 0.95
 
 
@@ -215,18 +219,18 @@ def test_costs_that_differ_within_a_stage_have_students_interval():
 
 class TestPromises:
     def test_figures_are_compared_with_intervals(self, cascade, truth):
-        found = cascade.evaluate(MANY, truth)
-        better = Objectives(found.coverage, found.accuracy + 0.001, found.cost / 2)
-        verdicts = [str(one.verdict) for one in found.against(better).promises]
+        evaluation = cascade.evaluate(MANY, truth)
+        better = Objectives(evaluation.coverage, evaluation.accuracy + 0.001, evaluation.cost / 2)
+        verdicts = [str(one.verdict) for one in evaluation.against(better).promises]
         assert verdicts == ["kept", "too few rows", "not kept"]
 
     def test_the_cascade_alone_knows_no_promise(self, cascade, truth):
-        found = cascade.evaluate(MANY, truth)
-        assert found.promise is None
-        assert "promised" not in repr(found) + found._repr_html_()
-        assert found.to_dict()["promise"] is None
+        evaluation = cascade.evaluate(MANY, truth)
+        assert evaluation.promise is None
+        assert "promised" not in repr(evaluation) + evaluation._repr_html_()
+        assert evaluation.to_dict()["promise"] is None
 
     def test_a_point_scored_by_balanced_accuracy_promises_another_accuracy(self, cascade, truth):
-        found = cascade.evaluate(MANY, truth)
+        evaluation = cascade.evaluate(MANY, truth)
         with pytest.raises(ParameterError, match="have the share of labels that are correct as"):
-            found.against(make_balanced_front()[0])
+            evaluation.against(make_balanced_front()[0])

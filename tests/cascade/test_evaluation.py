@@ -36,22 +36,22 @@ LABELS = {
 def test_accepted_rows_have_the_confusion_matrix_of_sklearn():
     cascade, rows = make_rich_cascade(), make_rich_rows(200)
     truth = np.random.default_rng(0).choice(cascade.classes, 200)
-    decisions, found = cascade.decide(rows), cascade.evaluate(rows, truth).by_class
+    decisions, by_class = cascade.decide(rows), cascade.evaluate(rows, truth).by_class
     kept = decisions.accepted
     matrix = confusion_matrix(truth[kept], decisions.guesses[kept], labels=cascade.classes)
     assert 0 < kept.sum() < 200
-    assert [list(line[:-1]) for line in found.counts] == matrix.tolist()
+    assert [list(line[:-1]) for line in by_class.counts] == matrix.tolist()
     rejected = [int((truth[~kept] == label).sum()) for label in cascade.classes]
-    assert [line[-1] for line in found.counts] == rejected
+    assert [line[-1] for line in by_class.counts] == rejected
 
 
 @pytest.mark.parametrize("classes", LABELS.values(), ids=LABELS)
 def test_labels_of_every_type_are_counted_alike(classes):
     cascade = make_cascade(classes=classes)
-    found = cascade.evaluate(ROWS, classes[TRUTH])
-    assert found.by_class.labels == tuple(classes.tolist())
-    assert found.by_class.counts == make_cascade().evaluate(ROWS, TRUTH).by_class.counts
-    assert found.accuracy == make_cascade().evaluate(ROWS, TRUTH).accuracy
+    evaluation = cascade.evaluate(ROWS, classes[TRUTH])
+    assert evaluation.by_class.labels == tuple(classes.tolist())
+    assert evaluation.by_class.counts == make_cascade().evaluate(ROWS, TRUTH).by_class.counts
+    assert evaluation.accuracy == make_cascade().evaluate(ROWS, TRUTH).accuracy
 
 
 def test_labels_in_another_type_than_the_classes_are_the_same_labels():
@@ -61,11 +61,13 @@ def test_labels_in_another_type_than_the_classes_are_the_same_labels():
 
 
 def test_totals_agree_with_the_exits():
-    found = make_cascade().evaluate(ROWS, TRUTH, np.random.default_rng(2).random(60))
-    assert found.by_class.rows.sum() == pytest.approx(found.n_rows)
-    assert found.by_class.answered.sum() / found.n_rows == pytest.approx(found.coverage)
-    correct = found.by_class.correct.sum() / found.by_class.answered.sum()
-    assert correct == pytest.approx(found.accuracy)
+    evaluation = make_cascade().evaluate(ROWS, TRUTH, np.random.default_rng(2).random(60))
+    assert evaluation.by_class.rows.sum() == pytest.approx(evaluation.n_rows)
+    assert evaluation.by_class.answered.sum() / evaluation.n_rows == pytest.approx(
+        evaluation.coverage
+    )
+    correct = evaluation.by_class.correct.sum() / evaluation.by_class.answered.sum()
+    assert correct == pytest.approx(evaluation.accuracy)
 
 
 def test_parts_add_up_by_class():
@@ -76,12 +78,12 @@ def test_parts_add_up_by_class():
 
 def test_counts_come_back_from_plain_values_and_shares_follow_from_them():
     cascade = make_cascade()
-    found, buys = cascade.evaluate(ROWS, TRUTH), cascade.design.buys
-    values = json.loads(json.dumps(found.to_dict()))
+    evaluation, buys = cascade.evaluate(ROWS, TRUTH), cascade.design.buys
+    values = json.loads(json.dumps(evaluation.to_dict()))
     values["by_class"]["recall"] = [7, 7]
     again = Evaluation.from_dict(Fields(values, "seen.json"), buys, cascade.classes)
-    assert again == found
-    assert again.by_class.recall.tolist() == found.by_class.recall.tolist()
+    assert again == evaluation
+    assert again.by_class.recall.tolist() == evaluation.by_class.recall.tolist()
 
 
 def test_counts_of_other_classes_are_refused():
@@ -112,60 +114,62 @@ def row_totals(cascade, rows, truth):
 
 def test_the_total_is_the_mean_over_rows():
     cascade = make_cascade()
-    found = cascade.evaluate(ROWS, TRUTH, error_cost=MATRIX, reject_cost=REJECT)
+    evaluation = cascade.evaluate(ROWS, TRUTH, error_cost=MATRIX, reject_cost=REJECT)
     rows = row_totals(cascade, ROWS, TRUTH)
-    assert found.total.value == pytest.approx(rows.mean())
-    assert found.total.seen.features == pytest.approx(found.cost)
-    assert found.total.seen.basis == "seen"
-    assert found.total.verdict is None
+    assert evaluation.total.value == pytest.approx(rows.mean())
+    assert evaluation.total.seen.features == pytest.approx(evaluation.cost)
+    assert evaluation.total.seen.basis == "seen"
+    assert evaluation.total.verdict is None
 
 
 def test_the_interval_of_a_seen_total_is_at_least_as_wide_as_that_of_its_rows():
     cascade = make_cascade()
-    found = cascade.evaluate(ROWS, TRUTH, error_cost=MATRIX, reject_cost=REJECT).total.seen
+    evaluation = cascade.evaluate(ROWS, TRUTH, error_cost=MATRIX, reject_cost=REJECT).total.seen
     error = row_totals(cascade, ROWS, TRUTH).std() / np.sqrt(len(TRUTH))
-    assert error <= found.standard_error < 2 * error
+    assert error <= evaluation.standard_error < 2 * error
 
 
 def test_weights_count_rows_several_times():
     cascade = make_cascade()
     weights = np.arange(len(TRUTH)) % 3
-    found = cascade.evaluate(ROWS, TRUTH, weights, error_cost=MATRIX, reject_cost=REJECT)
+    evaluation = cascade.evaluate(ROWS, TRUTH, weights, error_cost=MATRIX, reject_cost=REJECT)
     mean = np.average(row_totals(cascade, ROWS, TRUTH), weights=weights)
-    assert found.total.value == pytest.approx(mean)
+    assert evaluation.total.value == pytest.approx(mean)
 
 
 def test_without_costs_there_is_no_total():
-    found = make_cascade().evaluate(ROWS, TRUTH)
-    assert found.total is None
-    assert "total" not in found.to_dict()
-    assert "  total" not in repr(found)
+    evaluation = make_cascade().evaluate(ROWS, TRUTH)
+    assert evaluation.total is None
+    assert "total" not in evaluation.to_dict()
+    assert "  total" not in repr(evaluation)
 
 
 def test_a_cascade_that_may_reject_needs_a_cost_of_rejections():
     with pytest.raises(ParameterError, match="reject_cost must be given beside error_cost"):
         make_cascade().evaluate(ROWS, TRUTH, error_cost=5)
     answers = with_thresholds(make_cascade(), (0.9, 0.8, 0))
-    found = answers.evaluate(ROWS, TRUTH, error_cost=5)
-    assert found.total.value == pytest.approx(found.cost + 5 * (1 - found.accuracy))
+    evaluation = answers.evaluate(ROWS, TRUTH, error_cost=5)
+    assert evaluation.total.value == pytest.approx(evaluation.cost + 5 * (1 - evaluation.accuracy))
 
 
 def test_the_total_stands_beside_what_was_promised():
     cascade, point = make_cascade(), make_front()[0]
-    found = cascade.evaluate(ROWS, TRUTH, error_cost=500, reject_cost=40)
-    told = point.compared_with(found).total
+    evaluation = cascade.evaluate(ROWS, TRUTH, error_cost=500, reject_cost=40)
+    told = point.compared_with(evaluation).total
     assert told.promised == point.total(500, 40)
     assert told.verdict in Verdict
-    assert f"scored {told.promised.value:.4g}: {told.verdict}" in repr(point.compared_with(found))
+    assert f"scored {told.promised.value:.4g}: {told.verdict}" in repr(
+        point.compared_with(evaluation)
+    )
     assert told.to_dict()["verdict"] == str(told.verdict)
     assert told.to_dict()["promised"]["basis"] == "scored"
     names = [line[0].strip() for line in told.lines()]
     assert names == ["total", "features", "errors", "rejections"]
-    assert "rejections" in point.compared_with(found)._repr_html_()
+    assert "rejections" in point.compared_with(evaluation)._repr_html_()
     cheap = replace(point, cost=0.0, coverage=1.0, correct_exits=point.exits)
-    assert cheap.compared_with(found).total.verdict is Verdict.NOT_KEPT
+    assert cheap.compared_with(evaluation).total.verdict is Verdict.NOT_KEPT
 
 
 def test_a_promise_without_a_total_stays_as_it_was():
-    found = make_cascade().evaluate(ROWS, TRUTH)
-    assert make_front()[0].compared_with(found).total is None
+    evaluation = make_cascade().evaluate(ROWS, TRUTH)
+    assert make_front()[0].compared_with(evaluation).total is None

@@ -86,10 +86,10 @@ class TestCascades:
 
     def test_are_readable_text_that_names_its_writer(self, tmp_path):
         make_cascade(names=("Größe", "b", "c", "d")).save(tmp_path / "c.json")
-        found = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
-        assert (found["emsco"], found["format"]) == ("cascade", FORMAT)
-        assert found["written_by"].startswith("emsco ")
-        assert found["body"]["stages"][0]["buys"] == ["Größe", "b"]
+        document = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
+        assert (document["emsco"], document["format"]) == ("cascade", FORMAT)
+        assert document["written_by"].startswith("emsco ")
+        assert document["body"]["stages"][0]["buys"] == ["Größe", "b"]
         assert "Größe" in (tmp_path / "c.json").read_text(encoding="utf-8")
 
     def test_have_read_only_arrays_after_loading(self, tmp_path):
@@ -162,15 +162,15 @@ def test_deciding_needs_neither_scikit_learn_nor_its_dependencies(tmp_path):
 
 def test_models_of_a_front_are_put_together_when_asked_for(tmp_path):
     front, loaded = make_assessed_front(), load_body(tmp_path, ParetoFront, FRONT_BODY)
-    found = loaded.models.of_points
-    assert isinstance(found, StoredModels)
-    assert len(found) == len(front) == len(found[:])
-    for one, other in zip(found, front.models.of_points, strict=True):
+    models = loaded.models.of_points
+    assert isinstance(models, StoredModels)
+    assert len(models) == len(front) == len(models[:])
+    for one, other in zip(models, front.models.of_points, strict=True):
         assert np.array_equal(one.coefs, other.coefs)
         assert np.array_equal(one.reads, other.reads)
-    assert np.array_equal(found[-1].coefs, found[1].coefs)
+    assert np.array_equal(models[-1].coefs, models[1].coefs)
     with pytest.raises(IndexError, match="out of range"):
-        found[2]
+        models[2]
 
 
 def test_stages_of_far_more_weights_than_the_file_has_are_refused(tmp_path, monkeypatch):

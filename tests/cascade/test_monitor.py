@@ -159,9 +159,9 @@ def test_only_the_last_files_are_remembered():
 
 
 def test_plain_values_have_everything():
-    found = watch(ACCURACY, (60, 140)).to_dict()
-    assert (found["kind"], found["limit"], found["verdict"]) == ("accuracy", 0.9, "not kept")
-    assert found["alarm"] == {"row": 200, "since": 0, "n_rows": 200, "figure": 0.7}
+    values = watch(ACCURACY, (60, 140)).to_dict()
+    assert (values["kind"], values["limit"], values["verdict"]) == ("accuracy", 0.9, "not kept")
+    assert values["alarm"] == {"row": 200, "since": 0, "n_rows": 200, "figure": 0.7}
     assert watch().to_dict()["alarm"] is None
 
 
@@ -296,10 +296,10 @@ def test_an_alarm_comes_when_labels_turn_wrong():
 class TestFiles:
     @pytest.fixture
     def monitor(self):
-        found = Monitor(CASCADE, **EVERY, delta=0.1)
+        watching = Monitor(CASCADE, **EVERY, delta=0.1)
         for some in np.array_split(np.arange(200), 7):
-            found = found.update(CASCADE.decide(ROWS[some]), TRUTH[some])
-        return found
+            watching = watching.update(CASCADE.decide(ROWS[some]), TRUTH[some])
+        return watching
 
     def test_a_monitor_comes_back_and_goes_on_as_if_nothing_was(self, monitor, tmp_path):
         monitor.save(tmp_path / "monitor.json")

@@ -42,8 +42,10 @@ def plain_decisions(cascade, rows):
     stage, winner = np.full(n_rows, n_stages), np.zeros(n_rows, dtype=int)
     confidence, accepted = np.zeros(n_rows), np.zeros(n_rows, dtype=bool)
     labels = cascade.classes.tolist()
-    for j, own in enumerate(cascade.thresholds):
-        least = np.array([own[label] if isinstance(own, dict) else own for label in labels])
+    for j, threshold in enumerate(cascade.thresholds):
+        least = np.array(
+            [threshold[label] if isinstance(threshold, dict) else threshold for label in labels]
+        )
         p = cascade.stages.probabilities(rows, j)
         going = ~accepted
         winner[going], confidence[going] = p.argmax(axis=1)[going], p.max(axis=1)[going]
@@ -59,12 +61,12 @@ def assert_all_agree(cascade, X, y):
     """Compare decide, evaluate, predict_proba, cases, run and arun with the plain reference."""
     rows = cascade.encoding.rows(X)
     guesses, accepted, confidence, stage = plain_decisions(cascade, rows)
-    found = cascade.decide(X)
-    assert found.guesses.tolist() == guesses.tolist()
-    assert found.accepted.tolist() == accepted.tolist()
-    assert found.stage.tolist() == stage.tolist()
-    assert found.confidence.tobytes() == confidence.tobytes()
-    assert found.cost.tolist() == cascade.stage_costs[stage - 1].tolist()
+    decisions = cascade.decide(X)
+    assert decisions.guesses.tolist() == guesses.tolist()
+    assert decisions.accepted.tolist() == accepted.tolist()
+    assert decisions.stage.tolist() == stage.tolist()
+    assert decisions.confidence.tobytes() == confidence.tobytes()
+    assert decisions.cost.tolist() == cascade.stage_costs[stage - 1].tolist()
 
     exits = cascade.evaluate(X, y).exits
     left = [(accepted & (stage == j + 1)).sum() for j in range(cascade.n_stages)]
@@ -86,9 +88,9 @@ def assert_all_agree(cascade, X, y):
         cascade.run(ids, acquire),
         asyncio.run(cascade.arun(ids, acquire_later, batch_size=7)),
     ):
-        assert_same_bits(one, found)
+        assert_same_bits(one, decisions)
         assert one.reasons.tolist() == reasons
-    return found
+    return decisions
 
 
 def case_reason(cascade, table, i):
@@ -127,8 +129,8 @@ class TestDeciding:
         X = make_rich_rows(N_ROWS).astype({"smokes": object})
         X.loc[::7, "sodium"] = np.nan
         y = np.random.default_rng(2).choice(cascade.classes, size=N_ROWS)
-        found = assert_all_agree(cascade, X, y)
-        assert {*found.stage} == {1, 2}
+        result = assert_all_agree(cascade, X, y)
+        assert {*result.stage} == {1, 2}
 
     @pytest.mark.parametrize("gaps", ["impute", "skip"])
     @pytest.mark.parametrize("n_classes", [2, 3])
@@ -151,17 +153,17 @@ class TestDeciding:
         point = next(point for point in clf.front_ if point.n_stages == 2)
         cascade = with_thresholds(clf.front_.cascade(point), (0.95, 0))
         assert cascade.n_models == 2
-        found = assert_all_agree(cascade, X[:60], y[:60].to_numpy())
+        result = assert_all_agree(cascade, X[:60], y[:60].to_numpy())
         lacks = X[:60].isna().any(axis=1).to_numpy() & (gaps == "skip")
-        assert found.accepted[~lacks].all()
-        assert not found.accepted[lacks & (found.stage == 2)].any()
+        assert result.accepted[~lacks].all()
+        assert not result.accepted[lacks & (result.stage == 2)].any()
 
     def test_thresholds_that_all_stages_share_decide_as_min_confidence_does(self):
         plain = make_cascade(min_confidence=0.85)
-        own = with_thresholds(make_cascade(min_confidence=0.6), (0.85,) * 3)
-        assert_same_bits(plain.decide(ROWS), own.decide(ROWS))
-        assert own.stages.identity == plain.stages.identity
-        assert own.thresholds == plain.thresholds == (0.85,) * 3
+        shared = with_thresholds(make_cascade(min_confidence=0.6), (0.85,) * 3)
+        assert_same_bits(plain.decide(ROWS), shared.decide(ROWS))
+        assert shared.stages.identity == plain.stages.identity
+        assert shared.thresholds == plain.thresholds == (0.85,) * 3
 
     def test_a_last_threshold_of_0_labels_everyone_and_says_so(self):
         cascade = with_thresholds(make_cascade(), (0.95, 0.9, 0))
@@ -215,13 +217,13 @@ class TestTrust:
 
     def test_curves_have_the_threshold_only_if_there_is_a_single_one(self):
         cascade, (X, y) = make_cascade(), named(make_cascade())
-        for own, single in [
+        for thresholds, single in [
             ((0.8125, 0.8125, 0.8125), 0.8125),
             ((0.8125, 0.8125, 0.75), None),
             (({0: 0.8125, 1: 0.75},) * 3, None),
             ((0, 0, 0), None),
         ]:
-            some = with_thresholds(cascade, own)
+            some = with_thresholds(cascade, thresholds)
             assert some.single_threshold == single
             assert (0.8125 in some.risk_coverage(X, y)[0].threshold) == (single is not None)
 
@@ -232,9 +234,9 @@ class TestShowing:
         stages = "age, pulse [3.5] at 0.9 → scan [13.5] at 0.75 → biopsy [53.5] for all"
         assert shown == f"Cascade({stages})"
 
-    @pytest.mark.parametrize(("own", "shown"), [(0.7, "accept at 0.7"), (0, "answers all")])
-    def test_a_cascade_shows_thresholds_that_agree_once(self, own, shown):
-        assert repr(with_thresholds(make_cascade(), (own,) * 3)).endswith(f"[53.5]; {shown})")
+    @pytest.mark.parametrize(("threshold", "shown"), [(0.7, "accept at 0.7"), (0, "answers all")])
+    def test_a_cascade_shows_thresholds_that_agree_once(self, threshold, shown):
+        assert repr(with_thresholds(make_cascade(), (threshold,) * 3)).endswith(f"[53.5]; {shown})")
 
     def test_a_notebook_shows_the_rule_of_each_stage(self):
         html = with_thresholds(make_cascade(), (0.9, 0.75, 0))._repr_html_()
@@ -289,16 +291,16 @@ def made(request):
 
 def test_labels_have_the_least_expected_cost_and_nothing_else_changes(made):
     plain, careful, rows = made
-    before, found = plain.decide(rows), careful.decide(rows)
+    before, decisions = plain.decide(rows), careful.decide(rows)
     for name in ("accepted", "stage", "cost"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(before, name))
+        np.testing.assert_array_equal(getattr(decisions, name), getattr(before, name))
     chances = careful.predict_proba(rows)
     expected = chances @ careful.label_costs
-    assert found.guesses.tolist() == careful.classes[expected.argmin(axis=1)].tolist()
-    places = np.searchsorted(careful.classes, found.guesses)
-    np.testing.assert_array_equal(found.confidence, chances[np.arange(120), places])
-    assert (found.guesses != before.guesses).any()
-    assert (found.confidence <= before.confidence + 1e-12).all()
+    assert decisions.guesses.tolist() == careful.classes[expected.argmin(axis=1)].tolist()
+    places = np.searchsorted(careful.classes, decisions.guesses)
+    np.testing.assert_array_equal(decisions.confidence, chances[np.arange(120), places])
+    assert (decisions.guesses != before.guesses).any()
+    assert (decisions.confidence <= before.confidence + 1e-12).all()
 
 
 def test_cases_runs_and_tables_agree_to_the_last_bit(made):
@@ -372,10 +374,10 @@ def test_evaluations_count_the_labels_that_are_given():
     truth = (np.random.default_rng(0).random(200) < plain.predict_proba(rows)[:, 1]).astype(int)
     costs = {"error_cost": {0: 1, 1: 40}, "reject_cost": 2}
     before = plain.evaluate(rows, truth, **costs)
-    found = plain.with_error_costs(costs["error_cost"]).evaluate(rows, truth, **costs)
-    assert (found.coverage, found.cost) == (before.coverage, before.cost)
-    assert found.by_class.recall[1] > before.by_class.recall[1]
-    assert found.total.value < before.total.value
+    evaluation = plain.with_error_costs(costs["error_cost"]).evaluate(rows, truth, **costs)
+    assert (evaluation.coverage, evaluation.cost) == (before.coverage, before.cost)
+    assert evaluation.by_class.recall[1] > before.by_class.recall[1]
+    assert evaluation.total.value < before.total.value
 
 
 def test_reliability_is_that_of_the_likeliest_class(made):

@@ -23,44 +23,44 @@ MISSING = np.where(WARDS == "ICU", None, WARDS.astype(object))
 
 
 @pytest.fixture(scope="module")
-def found():
+def evaluation():
     return CASCADE.evaluate(ROWS, TRUTH, by=WARDS)
 
 
-def test_each_subgroup_has_the_evaluation_of_its_rows(found):
-    assert list(found.by) == ["A", "B", "ICU"]
-    for ward, one in found.by.items():
+def test_each_subgroup_has_the_evaluation_of_its_rows(evaluation):
+    assert list(evaluation.by) == ["A", "B", "ICU"]
+    for ward, one in evaluation.by.items():
         here = ward == WARDS
         assert one == CASCADE.evaluate(ROWS[here], TRUTH[here])
     with pytest.raises(KeyError, match="C"):
-        found.by["C"]
+        evaluation.by["C"]
 
 
-def test_the_rows_of_all_subgroups_are_all_rows(found):
+def test_the_rows_of_all_subgroups_are_all_rows(evaluation):
     plain = CASCADE.evaluate(ROWS, TRUTH)
-    assert (found.coverage, found.exits, found.by_class) == (
+    assert (evaluation.coverage, evaluation.exits, evaluation.by_class) == (
         plain.coverage,
         plain.exits,
         plain.by_class,
     )
-    assert sum(one.n_rows for one in found.by.values()) == 300
+    assert sum(one.n_rows for one in evaluation.by.values()) == 300
 
 
-def test_rows_without_a_value_are_a_subgroup(found):
+def test_rows_without_a_value_are_a_subgroup(evaluation):
     by = CASCADE.evaluate(ROWS, TRUTH, by=MISSING).by
     assert list(by) == ["A", "B", None]
-    assert by[None] == found.by["ICU"]
+    assert by[None] == evaluation.by["ICU"]
     assert by.to_pandas()["subgroup"].isna().tolist() == [False, False, True]
     assert by.to_polars()["subgroup"].to_list() == ["A", "B", None]
     assert "  missing " in repr(by)
 
 
 @pytest.mark.parametrize("library", [pd, pl])
-def test_a_column_of_the_table_need_not_be_a_feature(library, found):
+def test_a_column_of_the_table_need_not_be_a_feature(library, evaluation):
     table = library.DataFrame({**dict(zip(NAMES, ROWS.T, strict=True)), "ward": WARDS})
     by = CASCADE.evaluate(table, TRUTH, by="ward").by
     assert by.column == "ward"
-    assert by.evaluations == found.by.evaluations
+    assert by.evaluations == evaluation.by.evaluations
     with pytest.raises(DataError, match=r"by must be a column of X, got 'wart' .* mean 'ward'\?"):
         CASCADE.evaluate(table, TRUTH, by="wart")
 
@@ -74,11 +74,13 @@ def test_weights_and_groups_hold_within_subgroups():
     assert by["B"].rows.n_groups == len(np.unique(patients[here]))
 
 
-def test_a_subgroup_that_is_less_accurate_is_named(found):
-    assert found.by.below == ("B",)
-    assert found.by.sentence == ("By subgroup, 'B' is less accurate than the others beyond chance.")
-    assert found.by.sentence in repr(found)
-    assert "less accurate than the others beyond chance" in found._repr_html_()
+def test_a_subgroup_that_is_less_accurate_is_named(evaluation):
+    assert evaluation.by.below == ("B",)
+    assert evaluation.by.sentence == (
+        "By subgroup, 'B' is less accurate than the others beyond chance."
+    )
+    assert evaluation.by.sentence in repr(evaluation)
+    assert "less accurate than the others beyond chance" in evaluation._repr_html_()
 
 
 def test_it_is_said_if_none_is():
@@ -89,13 +91,13 @@ def test_it_is_said_if_none_is():
     assert one.sentence == "All rows are of one subgroup by subgroup."
 
 
-def test_tables_have_figures_with_intervals(found):
-    table = found.by.to_pandas()
+def test_tables_have_figures_with_intervals(evaluation):
+    table = evaluation.by.to_pandas()
     assert table["subgroup"].tolist() == ["A", "B", "ICU"]
-    assert table["rows"].tolist() == [one.n_rows for one in found.by.values()]
-    low, high = found.by["B"].intervals.accuracy
+    assert table["rows"].tolist() == [one.n_rows for one in evaluation.by.values()]
+    low, high = evaluation.by["B"].intervals.accuracy
     assert table.loc[1, ["accuracy_low", "accuracy_high"]].tolist() == [low, high]
-    assert found.by.to_polars().columns == list(table)
+    assert evaluation.by.to_polars().columns == list(table)
 
 
 def test_a_subgroup_of_few_rows_has_wide_intervals():
@@ -105,26 +107,26 @@ def test_a_subgroup_of_few_rows_has_wide_intervals():
     assert high - low > 0.6
 
 
-def test_plain_values_have_all_subgroups(found):
-    values = json.loads(json.dumps(found.to_dict()))["by"]
+def test_plain_values_have_all_subgroups(evaluation):
+    values = json.loads(json.dumps(evaluation.to_dict()))["by"]
     assert (values["column"], values["below"]) == ("subgroup", ["B"])
     assert [one["value"] for one in values["subgroups"]] == ["A", "B", "ICU"]
-    assert values["subgroups"][1]["intervals"]["cost"] == list(found.by["B"].intervals.cost)
+    assert values["subgroups"][1]["intervals"]["cost"] == list(evaluation.by["B"].intervals.cost)
     dates = np.where(WARDS == "B", np.datetime64("2026-01-02"), np.datetime64("2026-01-01"))
-    found = json.loads(json.dumps(CASCADE.evaluate(ROWS, TRUTH, by=dates).by.to_dict()))
-    assert found["below"] == ["2026-01-02"]
+    evaluation = json.loads(json.dumps(CASCADE.evaluate(ROWS, TRUTH, by=dates).by.to_dict()))
+    assert evaluation["below"] == ["2026-01-02"]
 
 
 @pytest.mark.parametrize("dear", [1.0, 1e7])
 def test_text_fits_and_20_subgroups_are_shown(dear):
     cascade = make_cascade(costs=(1, 2.5, 10, 40 * dear))
     wards = np.array([f"a very long name of a ward {i:02d}" for i in range(30)])
-    found = cascade.evaluate(ROWS, TRUTH, by=wards[np.arange(300) % 30])
-    lines = repr(found).splitlines()
+    evaluation = cascade.evaluate(ROWS, TRUTH, by=wards[np.arange(300) % 30])
+    lines = repr(evaluation).splitlines()
     assert max(map(len, lines)) <= 80
     assert "10 more; by.to_pandas() has all." in lines
-    assert "…" in found._repr_html_()
-    assert "30 subgroups by subgroup" in found.by._repr_html_()
+    assert "…" in evaluation._repr_html_()
+    assert "30 subgroups by subgroup" in evaluation.by._repr_html_()
 
 
 def test_numbers_without_end_are_refused_with_the_way_out():

@@ -193,9 +193,9 @@ def test_costs_are_copied_and_locked():
 )
 def test_decimal_costs_become_whole_numbers_of_the_largest_unit(costs, units, unit):
     units_of = FeatureCosts.from_array(costs).in_units()
-    found, per_one = units_of.features, units_of.per_one
-    assert found.dtype == np.int64
-    assert found.tolist() == units
+    whole, per_one = units_of.features, units_of.per_one
+    assert whole.dtype == np.int64
+    assert whole.tolist() == units
     assert per_one == round(1 / unit)
 
 
@@ -206,9 +206,9 @@ def test_decimal_costs_become_whole_numbers_of_the_largest_unit(costs, units, un
 )
 def test_other_costs_stay_as_they_are(costs):
     units_of = FeatureCosts.from_array(costs).in_units()
-    found, per_one = units_of.features, units_of.per_one
-    assert found.dtype == np.float64
-    assert found.tolist() == costs
+    whole, per_one = units_of.features, units_of.per_one
+    assert whole.dtype == np.float64
+    assert whole.tolist() == costs
     assert per_one == 1
 
 
@@ -222,8 +222,8 @@ def test_the_more_rows_the_smaller_the_costs_that_stay_whole_in_their_sum():
 @given(st.integers(0, 6), st.lists(st.integers(1, 10**7), min_size=1, max_size=8))
 def test_every_decimal_of_up_to_6_places_is_counted_exactly(decimals, multiples):
     costs = [float(f"{multiple}e-{decimals}") for multiple in multiples]
-    found = FeatureCosts.from_array(costs).in_units()
-    units, per_one = found.features, found.per_one
+    whole = FeatureCosts.from_array(costs).in_units()
+    units, per_one = whole.features, whole.per_one
     steps = Fraction(1, per_one)
     exact = [Fraction(multiple, 10**decimals) for multiple in multiples]
     assert units.dtype == np.int64
@@ -274,11 +274,11 @@ def test_a_stage_waits_for_the_slowest_feature_that_it_buys(features):
     stages, delays = map(np.array, zip(*features, strict=True))
     costs = FeatureCosts.from_array(np.ones(len(stages))).with_delays(delays)
     subsets = (stages >= 0) & (stages <= np.arange(4)[:, None])
-    waited, found = 0, []
+    waited, waits = 0, []
     for j in range(4):
         waited += max([delay for stage, delay in features if stage == j], default=0)
-        found.append(waited)
-    assert costs.waits_after_stages(subsets).tolist() == found
+        waits.append(waited)
+    assert costs.waits_after_stages(subsets).tolist() == waits
 
 
 # Groups of columns: their order, their forms, and words about those that do not fit

@@ -33,15 +33,15 @@ def costs_with_fees(draw):
     members = st.sets(st.sampled_from(names), min_size=1)
     fees = draw(st.lists(st.tuples(st.sampled_from([0.5, 1, 7]), members), max_size=3))
     prices[0] += not any(prices)
-    shared = {f"fee {i}": (cost, sorted(own)) for i, (cost, own) in enumerate(fees)}
+    shared = {f"fee {i}": (cost, sorted(features)) for i, (cost, features) in enumerate(fees)}
     return FeatureCosts.from_mapping(dict(zip(names, prices, strict=True)), names, fees=shared)
 
 
 def plain_cost(costs, features):
     """The plain twin of `cost_of`."""
-    own = dict(zip(costs.names, costs.costs.tolist(), strict=True))
+    cost_of = dict(zip(costs.names, costs.costs.tolist(), strict=True))
     fees = [fee.cost for fee in costs.fees if set(fee.features) & set(features)]
-    return sum(own[name] for name in features) + sum(fees)
+    return sum(cost_of[name] for name in features) + sum(fees)
 
 
 # Sums
@@ -68,8 +68,8 @@ def test_any_set_costs_its_features_and_each_of_their_fees_once(costs, data):
     assert costs.cost_of(wanted) == pytest.approx(plain_cost(costs, wanted))
     every = costs.in_units().fees.of_all_subsets()
     number = sum(1 << costs.names.index(name) for name in wanted)
-    own = sum(fee.cost for fee in costs.fees if set(fee.features) & set(wanted))
-    assert every[number] / costs.in_units().per_one == pytest.approx(own)
+    fees = sum(fee.cost for fee in costs.fees if set(fee.features) & set(wanted))
+    assert every[number] / costs.in_units().per_one == pytest.approx(fees)
 
 
 @given(costs_with_fees(), st.data())
@@ -133,12 +133,14 @@ def test_csv_and_json_give_the_same_fees(costs_file):
     )
     document = {
         "costs": PRICES,
-        "fees": {name: {"cost": cost, "features": own} for name, (cost, own) in NESTED.items()},
+        "fees": {
+            name: {"cost": cost, "features": features} for name, (cost, features) in NESTED.items()
+        },
     }
     for path in (costs_file(csv), costs_file(json.dumps(document), "costs.json")):
-        found = FeatureCosts.from_file(path, NAMES)
-        assert found.fees == made(NESTED).fees
-        assert found.costs.tolist() == made(NESTED).costs.tolist()
+        costs = FeatureCosts.from_file(path, NAMES)
+        assert costs.fees == made(NESTED).fees
+        assert costs.costs.tolist() == made(NESTED).costs.tolist()
 
 
 def test_a_file_may_have_prices_that_include_the_fees(costs_file):
@@ -148,15 +150,15 @@ def test_a_file_may_have_prices_that_include_the_fees(costs_file):
 
 def test_columns_that_are_dropped_leave_their_fees(costs_file):
     path = costs_file("feature,cost,fee,fee_cost\na,1,x,2\nb,1,x,2\nc,1,y,3\n")
-    found = FeatureCosts.from_file(path, ["a"], dropped=["b", "c"])
-    assert found.fees == (Fee("x", 2.0, ("a",)),)
+    costs = FeatureCosts.from_file(path, ["a"], dropped=["b", "c"])
+    assert costs.fees == (Fee("x", 2.0, ("a",)),)
 
 
 def test_a_delay_is_read_too(costs_file):
     path = costs_file("feature,cost,delay\nage,1,\nchol,5,1\n")
     assert FeatureCosts.from_file(path).delays.tolist() == [0, 1]
-    own = json.dumps({"costs": {"age": 1, "chol": 5}, "delays": {"chol": 1}})
-    assert FeatureCosts.from_file(costs_file(own, "c.json")).delays.tolist() == [0, 1]
+    text = json.dumps({"costs": {"age": 1, "chol": 5}, "delays": {"chol": 1}})
+    assert FeatureCosts.from_file(costs_file(text, "c.json")).delays.tolist() == [0, 1]
 
 
 # Refused

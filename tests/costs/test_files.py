@@ -135,5 +135,5 @@ def test_a_name_in_quotes_may_have_ends_of_lines_in_it(tmp_path, mark):
     name = f"blood{mark}pressure"
     path = tmp_path / "c.csv"
     path.write_bytes(f'feature,cost\r\n"{name}",3\r\n\r\nage,1\r\n'.encode())
-    found = FeatureCosts.from_file(path, ["age", name])
-    assert (found.names, found.costs.tolist()) == (("age", name), [1, 3])
+    costs = FeatureCosts.from_file(path, ["age", name])
+    assert (costs.names, costs.costs.tolist()) == (("age", name), [1, 3])

@@ -158,17 +158,17 @@ def spent_by_rows(work, designs):
         work.bank, work.data, work.splits, evaluator.grid, work.blocks.members(), work.prices
     )
     every = np.concatenate([rows for _, rows in work.splits])
-    costs, found = work.data.costs, []
+    costs, spent = work.data.costs, []
     for design, outcomes in zip(designs, scored.outcomes(designs), strict=True):
         total = 0.0
         for i, last, weight in zip(every, outcomes.stage, scored.units, strict=True):
             known = [n for n, at in zip("abc", design, strict=True) if 0 <= at <= last]
-            own = {"a": work.data.prices[i, 0], "b": 2.0, "c": work.data.prices[i, 1]}
-            paid = sum(own[n] for n in known) + 1.5 * bool({"a", "b"} & set(known))
+            price_of = {"a": work.data.prices[i, 0], "b": 2.0, "c": work.data.prices[i, 1]}
+            paid = sum(price_of[n] for n in known) + 1.5 * bool({"a", "b"} & set(known))
             total += weight * (paid + 0.5 * (last + 1))
-        found.append(total)
+        spent.append(total)
     assert costs.total == pytest.approx(work.data.costs.costs.sum() + 2)
-    return np.array(found), scored, evaluator
+    return np.array(spent), scored, evaluator
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_the_worst_cost_is_that_of_the_row_with_the_highest_prices():
 def test_prices_without_a_common_unit_are_rounded_to_nothing_that_shows():
     costs = FeatureCosts.from_mapping({"a": "p", "b": 1 / 3})
     prices = np.random.default_rng(0).uniform(size=(1, 50)) * 1e-7
-    found = ScoredPrices.from_rows(
+    rounded = ScoredPrices.from_rows(
         features=costs.costs,
         fees=Fees.from_fees([], "abcd"[:2]),
         evaluation=0.0,
@@ -212,8 +212,8 @@ def test_prices_without_a_common_unit_are_rounded_to_nothing_that_shows():
         prices=prices,
         weights=np.ones(50, dtype=np.int64),
     )
-    assert not found.fixed.are_whole
-    assert found.spent(found.whole.sum()) == pytest.approx(prices.sum(), rel=1e-4)
+    assert not rounded.fixed.are_whole
+    assert rounded.spent(rounded.whole.sum()) == pytest.approx(prices.sum(), rel=1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -241,18 +241,18 @@ def cascades(fitted):
 
 def plain_costs(cascade, table, stages):
     """What rows pay up to a stage: each feature once, and each fee once."""
-    found = []
+    paid = []
     for price, stage in zip(table.price, stages, strict=True):
         known = {name for bought in cascade.design.buys[:stage] for name in bought}
         fees = sum(cost for cost, members in FEES.values() if known & set(members))
-        found.append(sum({**OWN, "c": price}[name] for name in known) + fees)
-    return found
+        paid.append(sum({**OWN, "c": price}[name] for name in known) + fees)
+    return paid
 
 
 def test_a_table(cascades, table):
     for cascade in cascades:
-        found = cascade.decide(table)
-        assert found.cost == pytest.approx(plain_costs(cascade, table, found.stage))
+        decisions = cascade.decide(table)
+        assert decisions.cost == pytest.approx(plain_costs(cascade, table, decisions.stage))
 
 
 def test_cases_even_if_written_and_read_at_every_stage(cascades, table, tmp_path):
@@ -276,8 +276,8 @@ def test_runs_however_prices_are_told(cascades, table):
         return table.loc[ids, names]
 
     def telling(names, ids):
-        found = acquire(names, ids)
-        return Bought(found, {"c": table.price[ids].to_numpy()}) if "c" in names else found
+        values = acquire(names, ids)
+        return Bought(values, {"c": table.price[ids].to_numpy()}) if "c" in names else values
 
     async def later(names, ids):
         await asyncio.sleep(0)
@@ -287,13 +287,13 @@ def test_runs_however_prices_are_told(cascades, table):
     for cascade in cascades:
         expected = cascade.decide(table).cost
         known = {"c": table.price.to_numpy()}
-        found = cascade.run(ids, acquire, prices=known, batch_size=31)
-        assert found.cost == pytest.approx(expected)
+        decisions = cascade.run(ids, acquire, prices=known, batch_size=31)
+        assert decisions.cost == pytest.approx(expected)
         by_id = {"c": lambda ids: table.price[ids].to_numpy()}
         assert cascade.run(ids, acquire, prices=by_id).cost == pytest.approx(expected)
         assert cascade.run(ids, telling).cost == pytest.approx(expected)
-        found = asyncio.run(cascade.arun(ids, later))
-        assert found.cost == pytest.approx(expected)
+        decisions = asyncio.run(cascade.arun(ids, later))
+        assert decisions.cost == pytest.approx(expected)
 
 
 def test_files_in_chunks(cascades, table, tmp_path):
@@ -307,18 +307,18 @@ def test_files_in_chunks(cascades, table, tmp_path):
 
 def test_evaluation_has_the_mean_over_rows(fitted, table):
     y = (table.a + table.b + 0.7 * table.c - table.d > 0).astype(int)
-    found = fitted.evaluate(table, y)
+    evaluation = fitted.evaluate(table, y)
     decided = fitted.decide(table)
-    assert found.cost == pytest.approx(decided.cost.mean())
-    low, high = found.intervals.cost
-    assert low < found.cost < high
+    assert evaluation.cost == pytest.approx(decided.cost.mean())
+    low, high = evaluation.intervals.cost
+    assert low < evaluation.cost < high
 
 
 def test_exits_have_the_mean_cost_of_their_rows(cascades, table, tmp_path):
     y = (table.a + table.b + 0.7 * table.c - table.d > 0).astype(int)
     cascade = cascades[0]
-    found, decided = cascade.evaluate(table, y), cascade.decide(table)
-    for report in found.exits:
+    evaluation, decided = cascade.evaluate(table, y), cascade.decide(table)
+    for report in evaluation.exits:
         here = ~decided.accepted if report.stage is None else decided.stage == report.stage
         here = here if report.stage is None else here & decided.accepted
         if here.any():
@@ -332,16 +332,16 @@ def test_exits_have_the_mean_cost_of_their_rows(cascades, table, tmp_path):
 def test_a_budget_stops_rows_by_their_own_prices(cascades, table):
     cascade, ids = cascades[0], list(table.index)
     budget = float(np.median(cascade.decide(table).cost))
-    found = cascade.run(
+    decisions = cascade.run(
         ids, lambda names, ids: table.loc[ids, names], budget, prices={"c": table.price.to_numpy()}
     )
-    assert (found.cost <= budget).all()
+    assert (decisions.cost <= budget).all()
     for i in range(0, len(table), 11):
         case = cascade.open(budget, prices={"c": table.price[i]})
         while case.needs:
             case.give({name: table.loc[i, name] for name in case.needs})
-        assert case.decision.cost == pytest.approx(found.cost[i])
-        assert case.decision.reason == found.reasons[i]
+        assert case.decision.cost == pytest.approx(decisions.cost[i])
+        assert case.decision.reason == decisions.reasons[i]
 
 
 def test_prices_given_with_the_rows_count_instead(cascades, table):
@@ -355,12 +355,12 @@ def test_prices_given_with_the_rows_count_instead(cascades, table):
 def test_a_front_is_tested_at_prices_given_with_the_rows(fitted, table):
     y = (table.a + table.b > 0).astype(int)
     rows, prices = table.drop(columns="price"), {"c": table.price.to_numpy()}
-    given, found = (
+    given, looked_up = (
         fitted.front_.with_seen(rows, y, prices=prices),
         fitted.front_.with_seen(table, y),
     )
-    assert [one.cost for one in given.seen] == [one.cost for one in found.seen]
-    assert given.seen_references == found.seen_references
+    assert [one.cost for one in given.seen] == [one.cost for one in looked_up.seen]
+    assert given.seen_references == looked_up.seen_references
 
 
 def test_a_price_that_nobody_knows_is_asked_for(cascades, table):
@@ -408,13 +408,13 @@ def test_totals_charge_each_row_its_own_prices(fitted, cascades, table):
     y = (table.a + table.b > 0).astype(int)
     both = {"error_cost": {0: 30, 1: 90}, "reject_cost": 8}
     for cascade in cascades:
-        found, decided = cascade.evaluate(table, y, **both), cascade.decide(table)
+        evaluation, decided = cascade.evaluate(table, y, **both), cascade.decide(table)
         of_labels = cascade.error_costs(**both).costs
         errors = np.where(decided.accepted, of_labels[y, decided.guesses], of_labels[y, -1])
         each = np.array(plain_costs(cascade, table, decided.stage)) + errors
-        assert found.total.seen.features == pytest.approx(decided.cost.mean())
-        assert found.total.value == pytest.approx(each.mean())
-        assert found.total.seen.standard_error >= each.std() / np.sqrt(len(table)) - 1e-9
+        assert evaluation.total.seen.features == pytest.approx(decided.cost.mean())
+        assert evaluation.total.value == pytest.approx(each.mean())
+        assert evaluation.total.seen.standard_error >= each.std() / np.sqrt(len(table)) - 1e-9
     point = fitted.front_[0]
     expected = point.expected or point
     promised = getattr(expected.cost, "value", expected.cost)
@@ -426,15 +426,15 @@ def test_the_cheapest_labels_cost_rows_what_they_did(cascades, table, tmp_path):
         careful = plain.with_error_costs({0: 1, 1: 40})
         careful.save(tmp_path / "cascade.json")
         again, before = Cascade.load(tmp_path / "cascade.json"), plain.decide(table)
-        found = again.decide(table)
+        decisions = again.decide(table)
         driven = again.run(
             range(len(table)),
             lambda names, ids: table.iloc[list(ids)][list(names)],
             prices={"c": table.price},
         )
-        assert found.cost.tolist() == before.cost.tolist()
-        assert driven.cost == pytest.approx(found.cost)
-        assert driven.guesses.tolist() == found.guesses.tolist() != before.guesses.tolist()
+        assert decisions.cost.tolist() == before.cost.tolist()
+        assert driven.cost == pytest.approx(decisions.cost)
+        assert driven.guesses.tolist() == decisions.guesses.tolist() != before.guesses.tolist()
 
 
 def test_designs_that_leave_a_feature_out_ignore_its_prices(fitted, table):
@@ -483,9 +483,9 @@ def test_a_source_that_reports_spending_badly_rejects_its_rows_only(cascades, ta
         return Bought(table.loc[ids, names], spent if 0 in ids else {"c": 1})
 
     with pytest.warns(UserWarning, match="1 of 3 rows were rejected"):
-        found = cascades[0].run([0, 1, 2], acquire, batch_size=1)
-    assert words in found.reasons[0]
-    assert not any("spent" in reason for reason in found.reasons[1:])
+        decisions = cascades[0].run([0, 1, 2], acquire, batch_size=1)
+    assert words in decisions.reasons[0]
+    assert not any("spent" in reason for reason in decisions.reasons[1:])
 
 
 @st.composite
@@ -493,15 +493,15 @@ def paying_cascades(draw):
     """A cascade put together by hand, with any stages, fees and features with prices by row."""
     stages = compress(np.array(draw(st.lists(st.integers(-1, 3), min_size=4, max_size=4))))
     assume(stages.max() >= 0)
-    own = draw(st.lists(st.integers(0, 9), min_size=4, max_size=4))
+    fixed = draw(st.lists(st.integers(0, 9), min_size=4, max_size=4))
     priced = draw(st.sets(st.sampled_from(NAMES), max_size=2))
     members = st.sets(st.sampled_from(NAMES), min_size=1)
     shared = draw(st.lists(st.tuples(st.integers(0, 7), members), max_size=3))
     fees = {f"fee {i}": (cost, sorted(names)) for i, (cost, names) in enumerate(shared)}
     given = {
-        name: "price" if name in priced else cost for name, cost in zip(NAMES, own, strict=True)
+        name: "price" if name in priced else cost for name, cost in zip(NAMES, fixed, strict=True)
     }
-    assume(any(own) or priced or any(cost for cost, _ in shared))
+    assume(any(fixed) or priced or any(cost for cost, _ in shared))
     columns = [*NAMES, "price"] if priced else NAMES
     costs = FeatureCosts.from_mapping(given, columns, fees=fees)
     made = make_cascade(tuple(stages.tolist()), tuple(NAMES), seed=draw(st.integers(0, 5)))
@@ -514,12 +514,12 @@ def test_no_row_pays_a_fee_twice_on_any_way_through_any_cascade(cascade, seed):
     rng = np.random.default_rng(seed)
     rows = pd.DataFrame(rng.normal(size=(6, 4)), columns=NAMES)
     rows["price"] = np.round(rng.uniform(0, 9, size=6), 2)
-    own = dict(zip(NAMES, cascade.costs.fixed().costs.tolist(), strict=True))
+    fixed = dict(zip(NAMES, cascade.costs.fixed().costs.tolist(), strict=True))
     priced = [price.feature for price in cascade.costs.prices]
     decided = cascade.decide(rows)
     for i, stage in enumerate(decided.stage):
         known = {name for bought in cascade.design.buys[:stage] for name in bought}
-        paid = sum(own[name] + rows.price[i] * (name in priced) for name in known)
+        paid = sum(fixed[name] + rows.price[i] * (name in priced) for name in known)
         paid += sum(fee.cost for fee in cascade.costs.fees if known & set(fee.features))
         assert decided.cost[i] == pytest.approx(paid)
         case = cascade.open(prices=dict.fromkeys(priced, rows.price[i]))
@@ -528,5 +528,5 @@ def test_no_row_pays_a_fee_twice_on_any_way_through_any_cascade(cascade, seed):
             case = cascade.resume(case.to_json())
         assert case.decision.cost == pytest.approx(paid)
     told = {name: rows.price.to_numpy() for name in priced}
-    found = cascade.run(list(rows.index), lambda names, ids: rows.loc[ids, names], prices=told)
-    assert found.cost == pytest.approx(decided.cost)
+    decisions = cascade.run(list(rows.index), lambda names, ids: rows.loc[ids, names], prices=told)
+    assert decisions.cost == pytest.approx(decided.cost)

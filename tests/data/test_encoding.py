@@ -232,8 +232,8 @@ def test_a_feature_is_missing_if_any_of_its_columns_is():
     for gaps in ("impute", "skip"):
         encoding = learn(table, gaps, groups={"both": ["a", "c"]})
         assert encoding.features == ("both", "b")
-        found = encoding.missing_by_feature(encoding.rows(table))
-        assert found.tolist() == [[False, False], [True, False], [True, False]]
+        missing = encoding.missing_by_feature(encoding.rows(table))
+        assert missing.tolist() == [[False, False], [True, False], [True, False]]
 
 
 @pytest.mark.parametrize("gaps", ["refuse", "impute", "skip"])
@@ -255,8 +255,8 @@ def test_a_column_without_values_is_refused_in_training_and_passes_later(gaps, n
     with pytest.raises(DataError, match="X must have values in column 'c', got only missing ones"):
         learn(pl.DataFrame({"c": [None]}, schema={"c": pl.String}), gaps)
     same(learn(pl.DataFrame({"a": [1.0]}), gaps).rows(pl.DataFrame({"a": nothing})), [[NAN]] * 2)
-    found = learn(pl.DataFrame({"a": ["x"]}), gaps).rows(pl.DataFrame({"a": [None]}))
-    same(found, [[NAN]])
+    rows = learn(pl.DataFrame({"a": ["x"]}), gaps).rows(pl.DataFrame({"a": [None]}))
+    same(rows, [[NAN]])
 
 
 # Refused tables
@@ -567,11 +567,11 @@ def again(encoding, change=lambda _: None):
 def test_an_encoding_is_the_same_after_a_file(gaps):
     table = pd.DataFrame({**COLUMNS, "ill": [True, False, None if gaps != "refuse" else True]})
     encoding = learn(table, gaps, groups={"both": ["age", "ill"]})
-    found = again(encoding)
-    assert found.codes == encoding.codes
-    assert (found.features, found.feature_of) == (encoding.features, encoding.feature_of)
-    assert found.gaps == gaps
-    same(found.rows(table), encoding.rows(table))
+    loaded = again(encoding)
+    assert loaded.codes == encoding.codes
+    assert (loaded.features, loaded.feature_of) == (encoding.features, encoding.feature_of)
+    assert loaded.gaps == gaps
+    same(loaded.rows(table), encoding.rows(table))
 
 
 KINDS = {

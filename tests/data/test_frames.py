@@ -61,10 +61,10 @@ def test_masked_values_of_every_kind_are_missing_in_pyarrow_and_keep_their_type(
     ids=["pandas", "polars", "pyarrow"],
 )
 def test_results_are_the_same_kind_of_data_frame_as_the_table(table):
-    found = like(table, {"cost": np.array([2.5]), "label": np.array(["ill"])})
-    assert type(found) is type(table)
-    assert nw.from_native(found)["cost"].to_list() == [2.5]
-    assert nw.from_native(found)["label"].to_list() == ["ill"]
+    frame = like(table, {"cost": np.array([2.5]), "label": np.array(["ill"])})
+    assert type(frame) is type(table)
+    assert nw.from_native(frame)["cost"].to_list() == [2.5]
+    assert nw.from_native(frame)["label"].to_list() == ["ill"]
     assert like(table, {"cost": []}).shape[0] == 0
 
 

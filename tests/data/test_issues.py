@@ -37,7 +37,7 @@ def training(table, y, costs=None, weights=None, gaps="refuse"):
     return TrainingData.from_table(table, np.asarray(y), weights, costs, gaps)
 
 
-def found(table, y, **options):
+def issues_of(table, y, **options):
     """Kind and subject of everything odd."""
     return [(one.kind.value, one.subject) for one in data_issues_of(training(table, y, **options))]
 
@@ -61,7 +61,7 @@ def table(labels):
 
 
 def test_ordinary_columns_and_classes_are_not_odd(table, labels):
-    assert found(table, labels) == []
+    assert issues_of(table, labels) == []
 
 
 @pytest.mark.parametrize(
@@ -79,22 +79,22 @@ def test_ordinary_columns_and_classes_are_not_odd(table, labels):
 )
 def test_a_column_made_from_the_classes_is_a_leak(table, labels, leak):
     leaking = table.assign(bill=leak(labels))
-    assert found(leaking, labels) == [("leak", "bill")]
+    assert issues_of(leaking, labels) == [("leak", "bill")]
 
 
 def test_a_leak_of_many_classes_and_of_missing_values_is_found(table):
     rng = np.random.default_rng(0)
     three = rng.integers(0, 3, 300)
-    assert found(table.assign(code=three * 7), three) == [("leak", "code")]
+    assert issues_of(table.assign(code=three * 7), three) == [("leak", "code")]
     two = rng.integers(0, 2, 300)
     discharged = np.where(two == 1, rng.normal(size=300), np.nan)
-    assert found(table.assign(left=discharged), two, gaps="impute") == [("leak", "left")]
+    assert issues_of(table.assign(left=discharged), two, gaps="impute") == [("leak", "left")]
 
 
 def test_a_leak_is_found_however_rare_its_class():
     rng = np.random.default_rng(0)
     y = (np.arange(20_000) < 40).astype(int)
-    assert found({"a": rng.normal(size=20_000), "b": y * 3}, y) == [("leak", "b")]
+    assert issues_of({"a": rng.normal(size=20_000), "b": y * 3}, y) == [("leak", "b")]
 
 
 def test_the_sentence_about_a_leak_asks_and_says_the_way_out(table, labels):
@@ -107,29 +107,29 @@ def test_the_sentence_about_a_leak_asks_and_says_the_way_out(table, labels):
 
 def test_features_that_decide_together_are_no_leaks():
     X = np.random.default_rng(0).normal(size=(2_000, 4))
-    assert found(X, X[:, 0] + X[:, 1] > 0) == []
+    assert issues_of(X, X[:, 0] + X[:, 1] > 0) == []
 
 
 def test_a_category_of_many_texts_is_no_leak_of_the_rows_it_has_seen(labels):
     rng = np.random.default_rng(0)
     names = [f"n{i}" for i in rng.permutation(300) // 2]
-    assert found({"name": names}, labels) == [("many categories", "name")]
+    assert issues_of({"name": names}, labels) == [("many categories", "name")]
 
 
 def test_where_most_columns_decide_alone_the_problem_is_easy(labels):
     noise = np.random.default_rng(0).normal(0, 0.01, (300, 3))
-    assert found(noise + labels[:, None], labels) == []
+    assert issues_of(noise + labels[:, None], labels) == []
 
 
 @pytest.mark.parametrize("load", [load_breast_cancer, load_iris, load_wine])
 def test_nothing_is_odd_about_data_of_scikit_learn(load):
-    assert found(*load(return_X_y=True, as_frame=True)) == []
+    assert issues_of(*load(return_X_y=True, as_frame=True)) == []
 
 
 @pytest.mark.parametrize("name", ["heart", "pima", "credit"])
 def test_nothing_is_odd_about_the_papers_data(paper_set, name):
     data = paper_set(name)
-    assert found(data.X, data.y, costs=data.costs) == []
+    assert issues_of(data.X, data.y, costs=data.costs) == []
 
 
 def test_only_a_constant_is_odd_about_thyroid():
@@ -137,7 +137,7 @@ def test_only_a_constant_is_odd_about_thyroid():
     if not path.exists():
         pytest.skip("EMSCO_DATA names no folder with thyroid.csv")
     data = pd.read_csv(path)
-    assert found(data.drop(columns="label"), data["label"]) == [("constant", "hypopituitary")]
+    assert issues_of(data.drop(columns="label"), data["label"]) == [("constant", "hypopituitary")]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_whole_numbers_of_which_nearly_all_differ_may_be_ids(name, values, is_id
 
 def test_ids_of_numbers_and_texts_are_named(table, labels):
     odd = table.assign(row=np.arange(300), key=[f"p{i}" for i in range(300)])
-    assert found(odd, labels) == [("identifier", "row"), ("identifier", "key")]
+    assert issues_of(odd, labels) == [("identifier", "row"), ("identifier", "key")]
     (first, _) = data_issues_of(training(odd, labels))
     assert str(first) == (
         "column 'row' has a different value in every row; if it is an id, drop 'row'."
@@ -179,9 +179,9 @@ def test_an_id_of_nearly_every_row_is_an_id(table, labels):
 
 
 def test_a_constant_is_told_and_so_is_one_but_for_a_few_of_many_rows(table, labels):
-    assert found(table.assign(a=3.5, b="x"), labels) == [("constant", "a"), ("constant", "b")]
+    assert issues_of(table.assign(a=3.5, b="x"), labels) == [("constant", "a"), ("constant", "b")]
     some = np.arange(300) == 7
-    assert found(table.assign(a=some), labels) == []
+    assert issues_of(table.assign(a=some), labels) == []
     rng = np.random.default_rng(0)
     many = {"a": np.arange(2_000) == 7, "b": rng.normal(size=2_000)}
     (odd,) = data_issues_of(training(many, rng.integers(0, 2, 2_000)))
@@ -207,7 +207,7 @@ def test_texts_are_dates_if_all_of_them_are(texts, expected):
 
 def test_dates_as_text_are_told(table, labels):
     days = pd.date_range("2026-01-01", periods=300).astype(str)
-    assert found(table.assign(admitted=days), labels) == [("dates", "admitted")]
+    assert issues_of(table.assign(admitted=days), labels) == [("dates", "admitted")]
 
 
 def test_many_categories_with_few_rows_each_are_told(table, labels):
@@ -235,12 +235,12 @@ def test_copies_of_categories_are_found_under_other_names(table, labels):
 def test_all_but_the_cheapest_of_many_copies_are_named(table, labels):
     table = table.assign(a=-table["age"], b=2 * table["age"])
     costs = {"age": 3, "pulse": 1, "ward": 1, "a": 1, "b": 2}
-    assert found(table, labels, costs=costs) == [("copy", "b"), ("copy", "age")]
+    assert issues_of(table, labels, costs=costs) == [("copy", "b"), ("copy", "age")]
 
 
 def test_columns_that_nearly_agree_are_no_copies(table, labels):
     nearly = table["age"].where(np.arange(300) != 3, table["age"] + 0.01)
-    assert found(table.assign(again=nearly), labels) == []
+    assert issues_of(table.assign(again=nearly), labels) == []
     assert not is_copy(np.zeros(5), np.arange(5.0))
 
 
@@ -249,7 +249,7 @@ def test_copies_within_groups_cost_nothing(table, labels):
     costs = FeatureCosts.from_mapping(
         {"ages": 3, "pulse": 1, "ward": 1}, table.columns, {"ages": ["age", "again"]}
     )
-    assert found(table, labels, costs=costs) == []
+    assert issues_of(table, labels, costs=costs) == []
 
 
 def test_rare_classes_are_told_unless_the_split_does():
@@ -264,18 +264,18 @@ def test_rows_of_weight_0_do_not_count(table, labels):
     weights = np.ones(300)
     weights[:200] = 0
     odd = table.assign(a=np.arange(300) < 200)
-    assert found(odd, labels) == []
-    assert found(odd, labels, weights=weights) == [("constant", "a")]
+    assert issues_of(odd, labels) == []
+    assert issues_of(odd, labels, weights=weights) == [("constant", "a")]
 
 
 def test_nothing_is_said_about_few_rows(labels):
-    assert found({"id": np.arange(49), "one": 1, "y": labels[:49]}, labels[:49]) == []
+    assert issues_of({"id": np.arange(49), "one": 1, "y": labels[:49]}, labels[:49]) == []
 
 
 def test_gaps_in_numbers_and_categories_do_no_harm(table, labels):
     holes = table.mask(np.random.default_rng(0).random(table.shape) < 0.1)
     for gaps in ("impute", "skip"):
-        assert found(holes, labels, gaps=gaps) == []
+        assert issues_of(holes, labels, gaps=gaps) == []
 
 
 def test_shares_of_classes_are_by_weight_and_the_largest_come_first():

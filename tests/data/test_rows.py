@@ -27,10 +27,10 @@ class TestTables:
     def test_a_large_array_is_copied_value_by_value(self, kind):
         given = np.arange(300_006.0).reshape(-1, 3)
         given = np.asfortranarray(given) if kind == "F" else given.astype(kind)
-        found = table_rows(given, NAMES)
-        assert found.dtype == np.float64
-        assert found.flags.c_contiguous
-        np.testing.assert_array_equal(found, given)
+        rows = table_rows(given, NAMES)
+        assert rows.dtype == np.float64
+        assert rows.flags.c_contiguous
+        np.testing.assert_array_equal(rows, given)
 
     def test_an_array_of_float64_is_not_copied(self):
         assert table_rows(VALUES, NAMES) is VALUES

@@ -99,8 +99,8 @@ class TestAuto:
         assert as_lists(split("auto", seed=3)) == as_lists(split(1 / 3, seed=3))
 
     def test_folds_are_not_repeated_where_fits_are_slow(self):
-        found = make_splits("auto", X, Y, CLASSES, None, 0, repeat=False)
-        assert as_lists(found) == as_lists(split(5))
+        splits = make_splits("auto", X, Y, CLASSES, None, 0, repeat=False)
+        assert as_lists(splits) == as_lists(split(5))
 
     def test_only_the_seed_decides_the_rows(self):
         assert as_lists(split("auto", seed=4)) == as_lists(split("auto", seed=4))
@@ -122,9 +122,9 @@ class TestAuto:
     def test_rows_of_weight_0_are_no_rows(self):
         weights = (np.arange(60) % 4 > 0).astype(float)
         kept = np.flatnonzero(weights)
-        found = make_splits("auto", X, Y, CLASSES, None, 0, weights)
+        splits = make_splits("auto", X, Y, CLASSES, None, 0, weights)
         without = make_splits("auto", X[kept], Y[kept], CLASSES, None, 0)
-        assert as_lists(found) == as_lists((kept[a], kept[b]) for a, b in without)
+        assert as_lists(splits) == as_lists((kept[a], kept[b]) for a, b in without)
 
     def test_groups_stay_together_in_every_fold(self):
         groups = np.array([f"patient {i // 4}" for i in range(60)])
@@ -286,14 +286,14 @@ class TestRule:
 def test_scored_fraction_is_that_of_scikit_learn(sizes, share, seed):
     labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
     expected = StratifiedShuffleSplit(1, test_size=share, random_state=seed).split(labels, labels)
-    own = splits_module._ScoredFraction(share, range(len(sizes)), seed).split(X, labels, None)
+    ours = splits_module._ScoredFraction(share, range(len(sizes)), seed).split(X, labels, None)
     try:
         parts = next(expected)
     except ValueError:
         with pytest.raises(
             ValueError, match=rf"\d+ would (score|train), fewer than the {len(sizes)} classes"
         ):
-            next(own)
+            next(ours)
         return
-    for rows, theirs in zip(next(own), parts, strict=True):
+    for rows, theirs in zip(next(ours), parts, strict=True):
         np.testing.assert_array_equal(rows, theirs)

@@ -42,8 +42,8 @@ def test_a_fit_refuses_weights_of_1e40():
     ],
 )
 def test_decimal_weights_are_whole_numbers_of_a_unit(weights, units, per_one):
-    found = whole_weights(np.array(weights, dtype=np.float64))
-    assert (found.units.tolist(), found.per_one) == (units, per_one)
+    whole = whole_weights(np.array(weights, dtype=np.float64))
+    assert (whole.units.tolist(), whole.per_one) == (units, per_one)
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)
@@ -56,8 +56,8 @@ def test_other_weights_are_near_a_millionth_of_the_largest(weights):
 
 @pytest.mark.parametrize("weights", [[1, 3, 2e6], [1, 2**30], [0, 5, 10**9]])
 def test_whole_weights_stay_whole_however_large(weights):
-    found = whole_weights(np.array(weights, dtype=np.float64))
-    assert (found.units.tolist(), found.per_one) == (weights, 1)
+    whole = whole_weights(np.array(weights, dtype=np.float64))
+    assert (whole.units.tolist(), whole.per_one) == (weights, 1)
 
 
 def test_many_weights_together_stay_countable_and_none_vanishes():

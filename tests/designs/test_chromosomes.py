@@ -31,8 +31,8 @@ def random_case(seed, n_designs=40, n_features=6, n_levels=9):
 def plain_genes(stages, levels):
     """Genes, one by one."""
     return [
-        [-1 if stage < 0 else stage + (own[stage] << SHIFT) for stage in design]
-        for design, own in zip(stages.tolist(), levels.tolist(), strict=True)
+        [-1 if stage < 0 else stage + (levels_of_stages[stage] << SHIFT) for stage in design]
+        for design, levels_of_stages in zip(stages.tolist(), levels.tolist(), strict=True)
     ]
 
 
@@ -49,9 +49,9 @@ def test_stages_and_levels_are_read_back_from_genes(seed):
     stages, levels = random_case(seed)
     genes = with_levels(stages, levels)
     assert stages_of(genes).tolist() == stages.tolist()
-    for design, own, found in zip(stages, levels, levels_of(genes, 5), strict=True):
+    for design, given, read in zip(stages, levels, levels_of(genes, 5), strict=True):
         n_stages = design.max() + 1
-        assert found.tolist() == [*own[:n_stages].tolist(), *[0] * (5 - n_stages)]
+        assert read.tolist() == [*given[:n_stages].tolist(), *[0] * (5 - n_stages)]
 
 
 def test_the_highest_level_of_the_deepest_stage_fits_into_a_gene():

@@ -47,10 +47,10 @@ def test_designs_over_blocks_place_all_their_features():
 
 def test_costs_of_blocks_are_exact_sums_of_decimals():
     costs = FeatureCosts(NAMES, np.array([0.1, 0.2, 5, 0.7, 0.2]), evaluation=0.5)
-    found = blocks_of(together=[["age", "iron", "sex"]]).costs(costs)
-    assert found.costs.tolist() == [0.5, 5, 0.7]
-    assert found.evaluation == 0.5
-    assert found.in_units().features.tolist() == [5, 50, 7]
+    block_costs = blocks_of(together=[["age", "iron", "sex"]]).costs(costs)
+    assert block_costs.costs.tolist() == [0.5, 5, 0.7]
+    assert block_costs.evaluation == 0.5
+    assert block_costs.in_units().features.tolist() == [5, 50, 7]
 
 
 def test_rules_may_be_given_as_constraints():

@@ -296,8 +296,8 @@ def test_a_space_is_as_large_as_the_list_of_its_designs(n_features, allow_exclus
 def test_a_space_holds_its_designs_and_no_others(allow_exclusion, first):
     space = DesignSpace(4, 2, allow_exclusion, first)
     every = np.array(every_design(4, 3, allow_exclusion=True), dtype=np.int16)
-    own = every_design(4, 2, allow_exclusion, first)
-    assert sorted(map(tuple, every[space.holds(every)].tolist())) == sorted(own)
+    held = every_design(4, 2, allow_exclusion, first)
+    assert sorted(map(tuple, every[space.holds(every)].tolist())) == sorted(held)
 
 
 def test_the_formula_for_spaces_with_exclusion_sums_over_subsets_bought():

@@ -46,14 +46,14 @@ def test_labels_may_be_numbers_of_numpy():
 
 
 def test_auto_is_halfway_from_the_share_of_each_class_to_certainty():
-    found = auto_min_confidence(np.array([10.0, 30.0, 60.0]), CLASSES)
-    assert found == {"ill": 0.55, "well": 0.65, "worn": 0.8}
-    assert by_class(found, CLASSES).tolist() == [0.55, 0.65, 0.8]
+    thresholds = auto_min_confidence(np.array([10.0, 30.0, 60.0]), CLASSES)
+    assert thresholds == {"ill": 0.55, "well": 0.65, "worn": 0.8}
+    assert by_class(thresholds, CLASSES).tolist() == [0.55, 0.65, 0.8]
 
 
 def test_auto_stays_below_certainty_even_for_next_to_all_rows():
-    found = auto_min_confidence(np.array([1.0, 10**9]), CLASSES[:2])
-    assert found == {"ill": 0.5, "well": 0.999}
+    thresholds = auto_min_confidence(np.array([1.0, 10**9]), CLASSES[:2])
+    assert thresholds == {"ill": 0.5, "well": 0.999}
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ PLAIN = Design([0, 1, 0], NAMES)
 
 @pytest.mark.parametrize("given", [(0.9, 0.75), [0.9, 0.75], np.array([0.9, 0.75])])
 def test_thresholds_become_a_tuple_of_floats(given):
-    own = PLAIN.with_thresholds(given).thresholds
-    assert own == (0.9, 0.75)
-    assert all(type(one) is float for one in own)
-    assert Design([0, 1, 0], NAMES, given).thresholds == own
+    thresholds = PLAIN.with_thresholds(given).thresholds
+    assert thresholds == (0.9, 0.75)
+    assert all(type(one) is float for one in thresholds)
+    assert Design([0, 1, 0], NAMES, given).thresholds == thresholds
 
 
 def test_a_mapping_is_copied():
@@ -117,12 +117,12 @@ def test_thresholds_come_before_the_confidence_of_the_cascade():
 
 
 def test_designs_with_other_thresholds_are_other_designs():
-    own = [None, (0.9, 0.75), (0.9, 0), (0.9, BY_CLASS), (BY_CLASS, 0.9)]
-    designs = [PLAIN.with_thresholds(one) for one in own]
-    again = [PLAIN.with_thresholds(one) for one in own]
+    thresholds = [None, (0.9, 0.75), (0.9, 0), (0.9, BY_CLASS), (BY_CLASS, 0.9)]
+    designs = [PLAIN.with_thresholds(one) for one in thresholds]
+    again = [PLAIN.with_thresholds(one) for one in thresholds]
     assert designs == again
     assert [*map(hash, designs)] == [*map(hash, again)]
-    assert len({*designs, *again}) == len(own)
+    assert len({*designs, *again}) == len(thresholds)
 
 
 def test_a_design_with_thresholds_can_be_pickled():
@@ -135,7 +135,7 @@ def test_an_array_of_a_design_stays_its_chromosome():
 
 
 @pytest.mark.parametrize(
-    ("own", "shown"),
+    ("thresholds", "shown"),
     [
         ((0.9, 0.75), "age, sex at 0.9 → scan at 0.75"),
         ((0.9, 0), "age, sex at 0.9 → scan for all"),
@@ -145,8 +145,8 @@ def test_an_array_of_a_design_stays_its_chromosome():
         (None, "age, sex → scan"),
     ],
 )
-def test_a_design_shows_thresholds_only_where_stages_differ(own, shown):
-    assert repr(PLAIN.with_thresholds(own)) == f"Design({shown})"
+def test_a_design_shows_thresholds_only_where_stages_differ(thresholds, shown):
+    assert repr(PLAIN.with_thresholds(thresholds)) == f"Design({shown})"
 
 
 def test_thresholds_stand_before_the_features_that_are_never_bought():
@@ -155,7 +155,7 @@ def test_thresholds_stand_before_the_features_that_are_never_bought():
 
 
 @pytest.mark.parametrize(
-    ("own", "said"),
+    ("thresholds", "said"),
     [
         ((0.9,), r"thresholds must hold one threshold for each of 2 stages, got 1\."),
         ((0.9, 0.8, 0.7), r"thresholds must hold one threshold for each of 2 stages, got 3\."),
@@ -176,16 +176,16 @@ def test_thresholds_stand_before_the_features_that_are_never_bought():
         ),
     ],
 )
-def test_bad_thresholds_are_refused_in_one_sentence(own, said):
+def test_bad_thresholds_are_refused_in_one_sentence(thresholds, said):
     with pytest.raises(ParameterError, match=f"^{said}"):
-        Design([0, 1, 0], NAMES, own)
+        Design([0, 1, 0], NAMES, thresholds)
 
 
-@pytest.mark.parametrize("own", [{"ill": 0.9}, {"ill": 0.9, "well": 0.9, "dead": 0.9}])
-def test_thresholds_by_class_name_every_class_and_no_other(own):
+@pytest.mark.parametrize("by_class", [{"ill": 0.9}, {"ill": 0.9, "well": 0.9, "dead": 0.9}])
+def test_thresholds_by_class_name_every_class_and_no_other(by_class):
     said = r"thresholds of stage 2 must have a number for each class of 'ill', 'well', got {"
     with pytest.raises(ParameterError, match=said):
-        PLAIN.with_thresholds((0.9, own)).thresholds_of_stages(0.8, LABELS)
+        PLAIN.with_thresholds((0.9, by_class)).thresholds_of_stages(0.8, LABELS)
 
 
 def test_words_for_a_stage_that_answers_all():
@@ -220,9 +220,9 @@ def test_one_threshold_for_all_stages_is_one_level():
 
 
 def test_the_last_stage_has_a_level_of_its_own_only_if_its_threshold_differs():
-    own = np.array([0.7, 0.8])
-    assert ThresholdGrid.single(own, own.copy()).is_single
-    grid = ThresholdGrid.single(own, np.array([0.7, 0.6]))
+    early = np.array([0.7, 0.8])
+    assert ThresholdGrid.single(early, early.copy()).is_single
+    grid = ThresholdGrid.single(early, np.array([0.7, 0.6]))
     assert grid.thresholds.tolist() == [[0.7, 0.8], [0.7, 0.6]]
     assert (grid.early, grid.last, grid.is_single) == ((0,), (1,), False)
 
@@ -234,9 +234,9 @@ def test_a_grid_answers_all_where_every_last_level_labels_everyone(last, answers
 
 
 def test_thresholds_are_copied_and_locked():
-    own = np.full((2, 2), 0.7)
-    grid = ThresholdGrid(own)
-    own[:] = 0.1
+    early = np.full((2, 2), 0.7)
+    grid = ThresholdGrid(early)
+    early[:] = 0.1
     assert grid.thresholds.tolist() == [[0.7, 0.7]] * 2
     with pytest.raises(ValueError, match="read-only"):
         grid.thresholds[0, 0] = 0.5
@@ -253,8 +253,8 @@ def test_more_levels_than_a_gene_holds_are_refused():
     [(None, None, False), ([0.0, 0.0], None, True), ([0.6, 0.6], 0.6, False)],
 )
 def test_plain_values_name_the_parameters_and_say_all_of_a_grid(last, below, always):
-    own = np.array([0.7, 0.8])
-    grid = ThresholdGrid.single(own, None if last is None else np.array(last))
+    early = np.array([0.7, 0.8])
+    grid = ThresholdGrid.single(early, None if last is None else np.array(last))
     levels = [[0.7, 0.8]] if last is None else [[0.7, 0.8], last]
     assert grid.to_dict(TWO) == {
         "min_confidence": {"'ill'": 0.7, "'well'": 0.8},
@@ -355,8 +355,8 @@ def test_searched_thresholds_are_distinct_confidences_and_fit_into_genes(
     shares, n_rows, metric, answers_all
 ):
     last = np.zeros(len(shares)) if answers_all else None
-    found = np.array(shares, dtype=float)
-    grid = ThresholdGrid.searched(found, n_rows, last, metric)
+    class_shares = np.array(shares, dtype=float)
+    grid = ThresholdGrid.searched(class_shares, n_rows, last, metric)
     early = grid.thresholds[list(grid.early)]
     assert grid.n_levels <= 32
     assert len(np.unique(early, axis=0)) == len(early) > 1
@@ -378,16 +378,16 @@ def test_the_space_has_as_many_designs_as_enumeration(max_stages, allow_exclusio
         for levels in product(*[FOUR_LEVELS.early] * max(design), FOUR_LEVELS.last)
     }
     assert space.size == len(listed)
-    found = np.array(sorted(listed), dtype=np.int16)
-    assert space.holds(found).all()
-    assert FOUR_LEVELS.holds(found)
+    genes = np.array(sorted(listed), dtype=np.int16)
+    assert space.holds(genes).all()
+    assert FOUR_LEVELS.holds(genes)
 
 
 def test_a_design_has_the_first_level_of_each_kind_until_it_has_others():
-    found = FOUR_LEVELS.complete(stages([0, 1, 2], [0, 0, -1], [1, 0, 0]))
-    assert levels_of(found, 3).tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
-    assert stages_of(found).tolist() == [[0, 1, 2], [0, 0, -1], [1, 0, 0]]
-    assert FOUR_LEVELS.holds(found)
+    genes = FOUR_LEVELS.complete(stages([0, 1, 2], [0, 0, -1], [1, 0, 0]))
+    assert levels_of(genes, 3).tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    assert stages_of(genes).tolist() == [[0, 1, 2], [0, 0, -1], [1, 0, 0]]
+    assert FOUR_LEVELS.holds(genes)
 
 
 def test_with_one_threshold_designs_stay_as_they_are():
@@ -443,12 +443,12 @@ def test_children_inherit_the_levels_at_their_place_and_that_of_the_last(seed):
     n_before = parents.max(axis=1) + 1
     levels = rng.integers(0, 3, size=(30, 4))
     levels[np.arange(30), n_before - 1] = rng.choice([1, 3], size=30)
-    found = inherit_levels(children, with_levels(parents, levels), FOUR_LEVELS)
-    assert stages_of(found).tolist() == children.tolist()
-    assert FOUR_LEVELS.holds(found)
+    genes = inherit_levels(children, with_levels(parents, levels), FOUR_LEVELS)
+    assert stages_of(genes).tolist() == children.tolist()
+    assert FOUR_LEVELS.holds(genes)
     for i in range(30):
-        own = levels_of(found[i : i + 1], 4)[0, : children[i].max() + 1].tolist()
-        assert own == plain_inheritance(children[i], parents[i], levels[i].tolist())
+        inherited = levels_of(genes[i : i + 1], 4)[0, : children[i].max() + 1].tolist()
+        assert inherited == plain_inheritance(children[i], parents[i], levels[i].tolist())
 
 
 def test_one_parent_may_serve_all_children():

@@ -105,9 +105,9 @@ class TestBoosting:
         X, _ = crossed(300, seed=2)
         boosted.cascade_.save(tmp_path / "cascade.json")
         read = Cascade.load(tmp_path / "cascade.json").decide(X)
-        own = boosted.decide(X)
-        assert np.array_equal(read.confidence, own.confidence)
-        assert np.array_equal(read.stage, own.stage)
+        decided = boosted.decide(X)
+        assert np.array_equal(read.confidence, decided.confidence)
+        assert np.array_equal(read.stage, decided.stage)
 
     def test_deciding_needs_neither_scikit_learn_nor_its_dependencies(self, boosted, tmp_path):
         X, _ = crossed(50, seed=2)
@@ -156,10 +156,10 @@ class TestBoosting:
         X, y = crossed()
         split = [(np.arange(0, 240, 2), np.arange(1, 240, 2))]
         clf = EMSCOClassifier(**SMALL | {"estimator": "boosting", "cv": split}).fit(X, y)
-        found = clf.evaluate(X.iloc[1::2], y[1::2])
-        assert found.coverage == clf.point_.coverage
-        assert found.accuracy == clf.point_.accuracy
-        assert found.cost == pytest.approx(clf.point_.cost)
+        evaluation = clf.evaluate(X.iloc[1::2], y[1::2])
+        assert evaluation.coverage == clf.point_.coverage
+        assert evaluation.accuracy == clf.point_.accuracy
+        assert evaluation.cost == pytest.approx(clf.point_.cost)
 
     @pytest.mark.parametrize("calibration", [None, "sigmoid"])
     def test_takes_classes_gaps_weights_and_categories_together(self, calibration):

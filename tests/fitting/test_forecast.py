@@ -30,13 +30,13 @@ def forecast(data, **settings):
 
 
 def test_many_rows_are_searched_on_a_sample_in_one_split(many):
-    found = forecast(many)
-    assert (found.n_searched, found.n_splits, found.n_tried) == (20_000, 1, 1000)
-    assert 0 < found.low < found.high
-    line = next(fit_lines(SimpleNamespace(forecast=found)))
+    plan = forecast(many)
+    assert (plan.n_searched, plan.n_splits, plan.n_tried) == (20_000, 1, 1000)
+    assert 0 < plan.low < plan.high
+    line = next(fit_lines(SimpleNamespace(forecast=plan)))
     assert "in one split of a sample of some 20,000 rows" in line
 
 
 def test_splits_and_rows_that_are_asked_for_are_forecast(many):
-    found = forecast(many, cv=3, screen_rows=None)
-    assert (found.n_searched, found.n_splits) == (None, 3)
+    plan = forecast(many, cv=3, screen_rows=None)
+    assert (plan.n_searched, plan.n_splits) == (None, 3)

@@ -79,34 +79,34 @@ class TestHowManyRows:
 class TestSample:
     def test_classes_keep_their_shares(self):
         data = training(["a"] * 6000 + ["b"] * 3000)
-        found, rows = screened(data, 4500, seed=0)
-        assert np.bincount(found.labels).tolist() == [3000, 1500]
-        assert found.weights is None
-        assert np.array_equal(found.rows, data.rows[rows])
+        sample, rows = screened(data, 4500, seed=0)
+        assert np.bincount(sample.labels).tolist() == [3000, 1500]
+        assert sample.weights is None
+        assert np.array_equal(sample.rows, data.rows[rows])
         assert (np.diff(rows) > 0).all()
 
     def test_a_rare_class_has_more_rows_of_less_weight(self):
         data = training(["a"] * 40_000 + ["b"] * 2000)
-        found, _ = screened(data, 4200, seed=0)
-        assert np.bincount(found.labels).tolist() == [4000, 1000]
-        weight = np.bincount(found.labels, found.weights)
+        sample, _ = screened(data, 4200, seed=0)
+        assert np.bincount(sample.labels).tolist() == [4000, 1000]
+        weight = np.bincount(sample.labels, sample.weights)
         assert weight == pytest.approx([4000, 200])
 
     @pytest.mark.parametrize("n_rare", [1, 5])
     def test_a_class_of_hardly_any_rows_keeps_them_and_some_weight(self, n_rare):
-        found, _ = screened(training(["a"] * 30_000 + ["b"] * n_rare), 3000, seed=0)
-        assert np.bincount(found.labels).tolist() == [3000, n_rare]
-        assert found.weights[found.labels == 1].sum() == pytest.approx(n_rare / 10, rel=0.01)
+        sample, _ = screened(training(["a"] * 30_000 + ["b"] * n_rare), 3000, seed=0)
+        assert np.bincount(sample.labels).tolist() == [3000, n_rare]
+        assert sample.weights[sample.labels == 1].sum() == pytest.approx(n_rare / 10, rel=0.01)
 
     def test_many_classes_do_not_swell_it(self):
-        found, _ = screened(training(np.arange(20_000) % 40), 2000, seed=0)
-        assert len(found.labels) == 2000
+        sample, _ = screened(training(np.arange(20_000) % 40), 2000, seed=0)
+        assert len(sample.labels) == 2000
 
     def test_rows_of_weight_zero_are_never_drawn(self):
         weights = np.tile([0.0, 2.0], 3000)
-        found, rows = screened(training(["a", "b"] * 500 + ["b"] * 5000, weights), 2000, seed=0)
+        sample, rows = screened(training(["a", "b"] * 500 + ["b"] * 5000, weights), 2000, seed=0)
         assert (rows % 2 == 1).all()
-        assert (found.weights > 0).all()
+        assert (sample.weights > 0).all()
 
     def test_seeds_draw_other_rows(self):
         data = training(["a", "b"] * 3000)

@@ -102,17 +102,17 @@ def test_whoever_always_answers_rejects_nobody(kind):
     clf = always(kind)
     assert {point.coverage for point in clf.front_} == {1.0}
     for i in range(len(clf.front_)):
-        found = clf.front_.cascade(i).decide(NEW)
-        assert found.accepted.all()
-        assert set(found.labels.tolist()) <= set(clf.classes_.tolist())
+        decisions = clf.front_.cascade(i).decide(NEW)
+        assert decisions.accepted.all()
+        assert set(decisions.labels.tolist()) <= set(clf.classes_.tolist())
     assert len(clf.front_) > 1
 
 
 @pytest.mark.parametrize("kind", ALWAYS)
 def test_the_last_stage_of_every_design_needs_no_confidence(kind):
-    for own in thresholds_of(always(kind)):
-        assert own[-1] == 0
-        assert all(own[:-1])
+    for thresholds in thresholds_of(always(kind)):
+        assert thresholds[-1] == 0
+        assert all(thresholds[:-1])
 
 
 @pytest.mark.parametrize("kind", ["searched", "three classes"])
@@ -151,15 +151,17 @@ def test_predictions_are_the_labels():
 
 def test_every_last_stage_has_the_threshold_below_which_it_rejects():
     clf = fit(reject_below=0.6)
-    assert {own[-1] for own in thresholds_of(clf)} == {0.6}
-    assert len({own[0] for own in thresholds_of(clf) if len(own) > 1}) > 1
-    found = clf.decide(NEW)
-    assert (found.accepted == (found.confidence >= 0.6))[found.stage == clf.design_.n_stages].all()
+    assert {thresholds[-1] for thresholds in thresholds_of(clf)} == {0.6}
+    assert len({thresholds[0] for thresholds in thresholds_of(clf) if len(thresholds) > 1}) > 1
+    decisions = clf.decide(NEW)
+    assert (decisions.accepted == (decisions.confidence >= 0.6))[
+        decisions.stage == clf.design_.n_stages
+    ].all()
 
 
 def test_a_last_threshold_by_class_is_that_of_every_last_stage():
     clf = fit(reject_below={0: 0.55, 1: 0.8})
-    assert all(own[-1] == {0: 0.55, 1: 0.8} for own in thresholds_of(clf))
+    assert all(thresholds[-1] == {0: 0.55, 1: 0.8} for thresholds in thresholds_of(clf))
 
 
 @pytest.mark.parametrize("given", [{"reject_below": 0.0}, {"reject_below": {0: 0, 1: 0}}])
@@ -169,14 +171,14 @@ def test_rejecting_below_0_is_to_answer_always(given):
 
 
 def test_a_fixed_threshold_and_a_last_one_are_those_of_all_designs():
-    for own in thresholds_of(fit(min_confidence=0.9, reject_below=0.6)):
-        assert own == (0.9,) * (len(own) - 1) + (0.6,)
+    for thresholds in thresholds_of(fit(min_confidence=0.9, reject_below=0.6)):
+        assert thresholds == (0.9,) * (len(thresholds) - 1) + (0.6,)
 
 
 def test_one_threshold_for_all_stages_gives_designs_none_of_their_own():
     clf = fit(min_confidence=0.8)
     assert {point.design.thresholds for point in clf.front_} == {None}
-    assert all(set(own) == {0.8} for own in thresholds_of(clf))
+    assert all(set(thresholds) == {0.8} for thresholds in thresholds_of(clf))
     same = fit(min_confidence=0.8, reject_below=0.8)
     assert [p.figures() for p in same.front_] == [p.figures() for p in clf.front_]
 
@@ -188,8 +190,8 @@ def test_searched_thresholds_are_those_of_the_grid():
     clf = fit()
     halvings = (1, 0.125, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
     grid = {round(1 - 0.5 * 0.5**often, 3) for often in halvings}
-    early = {least for own in thresholds_of(clf) for least in own[:-1]}
-    last = {own[-1] for own in thresholds_of(clf)}
+    early = {least for thresholds in thresholds_of(clf) for least in thresholds[:-1]}
+    last = {thresholds[-1] for thresholds in thresholds_of(clf)}
     assert early <= grid
     slight = {round(1 - 0.5 * 0.5 ** (0.02 * 50 ** (i / 12)), 3) for i in range(12)}
     assert last <= grid | slight | {0.0}
@@ -202,10 +204,10 @@ def test_scored_figures_follow_from_the_thresholds_of_the_deployed_design():
     rows = np.arange(N_ROWS)
     clf = EMSCOClassifier(**{**QUICK, "cv": [(rows[:100], rows[100:])]}).fit(table, y)
     for i in range(len(clf.front_)):
-        found = clf.front_.cascade(i).evaluate(table[100:], y[100:])
+        evaluation = clf.front_.cascade(i).evaluate(table[100:], y[100:])
         point = clf.front_[i]
-        assert (found.coverage, found.cost) == pytest.approx((point.coverage, point.cost))
-        assert found.accuracy == pytest.approx(point.accuracy)
+        assert (evaluation.coverage, evaluation.cost) == pytest.approx((point.coverage, point.cost))
+        assert evaluation.accuracy == pytest.approx(point.accuracy)
 
 
 def test_a_clone_has_the_same_thresholds():

@@ -193,8 +193,8 @@ def clf(all_bags):
 def test_every_point_has_expected_figures(clf):
     for point in clf.front_:
         for name in ("coverage", "accuracy", "cost"):
-            found = getattr(point.expected, name)
-            assert found.low <= found.value <= found.high
+            estimate = getattr(point.expected, name)
+            assert estimate.low <= estimate.value <= estimate.high
 
 
 def test_luck_makes_scored_accuracy_too_good_on_average(clf):
@@ -205,8 +205,8 @@ def test_luck_makes_scored_accuracy_too_good_on_average(clf):
 def test_more_rows_leave_less_to_luck(clf):
     many = EMSCOClassifier(**SETTINGS).fit(*_rows(1000))
 
-    def width(found):
-        widths = [p.expected.accuracy.high - p.expected.accuracy.low for p in found.front_]
+    def width(estimate):
+        widths = [p.expected.accuracy.high - p.expected.accuracy.low for p in estimate.front_]
         return np.mean(widths)
 
     assert width(many) < 0.6 * width(clf)
@@ -222,10 +222,10 @@ def test_blocks_of_rows_vary_as_rows_do(monkeypatch, weights):
     assert len(rows) == len(blocks) > 3
     for name in ("coverage", "accuracy", "cost"):
         one, other = ([getattr(p.expected, name) for p in front] for front in (rows, blocks))
-        spread = np.mean([found.error for found in one])
+        spread = np.mean([estimate.error for estimate in one])
         gaps = [a.value - b.value for a, b in zip(one, other, strict=True)]
         assert np.abs(gaps).max() < 1.5 * spread
-        assert 0.8 < np.mean([found.error for found in other]) / spread < 1.25
+        assert 0.8 < np.mean([estimate.error for estimate in other]) / spread < 1.25
 
 
 def test_the_same_seed_expects_the_same(clf):
@@ -242,8 +242,8 @@ def test_rows_of_a_patient_count_as_one():
     grouped = EMSCOClassifier(**settings).fit(four, truth, groups=patients)
     single = EMSCOClassifier(**settings).fit(four, truth)
     wide, narrow = (
-        np.median([point.expected.coverage.error for point in found.front_])
-        for found in (grouped, single)
+        np.median([point.expected.coverage.error for point in clf.front_])
+        for clf in (grouped, single)
     )
     assert wide > 1.4 * narrow
 
@@ -374,7 +374,7 @@ def test_choose_deploys_a_cascade_with_the_cheapest_labels(clf):
 def test_a_classifier_evaluates_with_the_costs_it_was_told():
     prefer = {"error_cost": 60, "reject_cost": 5}
     chosen = EMSCOClassifier(**SETTINGS, prefer=prefer).fit(*_rows())
-    found = chosen.evaluate(*_rows(80, seed=3))
-    assert found.total.promised == chosen.point_.total(**prefer)
+    evaluation = chosen.evaluate(*_rows(80, seed=3))
+    assert evaluation.total.promised == chosen.point_.total(**prefer)
     other = chosen.evaluate(*_rows(80, seed=3), error_cost=1, reject_cost=1)
-    assert other.total.value < found.total.value
+    assert other.total.value < evaluation.total.value

@@ -257,10 +257,10 @@ def test_points_stay_the_same_ones_where_nothing_changes():
 def test_a_front_from_a_file_knows_delays(tmp_path):
     front = slow(make_assessed_front()).with_seen(make_rows(40), [0, 1] * 20)
     front.save(tmp_path / "front.json")
-    found = ParetoFront.load(tmp_path / "front.json")
-    assert found.points == front.points
-    assert found.seen == front.seen
-    assert found.seen[0].mean_delay == front.seen[0].mean_delay > 0
+    loaded = ParetoFront.load(tmp_path / "front.json")
+    assert loaded.points == front.points
+    assert loaded.seen == front.seen
+    assert loaded.seen[0].mean_delay == front.seen[0].mean_delay > 0
 
 
 def test_tables_have_delays_only_where_values_come_later():
@@ -275,9 +275,9 @@ def test_tables_have_delays_only_where_values_come_later():
     assert "delay: the mean time that a row waits" in text
     assert front.to_dicts()[0]["mean_delay"] == 3.3
     plain = make_assessed_front().with_seen(make_rows(40), [0, 1] * 20)
-    found = in_text(front_table(plain, plain[1])) + in_text(cascade_drawing(plain, 0))
-    found += repr(plain) + plain._repr_html_() + json.dumps(plain.to_dicts())
-    assert "delay" not in found + "".join(plain.to_pandas().columns)
+    texts = in_text(front_table(plain, plain[1])) + in_text(cascade_drawing(plain, 0))
+    texts += repr(plain) + plain._repr_html_() + json.dumps(plain.to_dicts())
+    assert "delay" not in texts + "".join(plain.to_pandas().columns)
 
 
 def test_the_drawing_of_a_cascade_has_delays():

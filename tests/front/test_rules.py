@@ -106,8 +106,8 @@ def front_to_total():
     counts = ((40, 9, 1), (1, 30, 19)), ((35, 5, 10), (0, 35, 15))
     front = make_front()
     points = [
-        replace(point, by_class=ByClass((0, 1), own))
-        for point, own in zip(front, counts, strict=True)
+        replace(point, by_class=ByClass((0, 1), counted))
+        for point, counted in zip(front, counts, strict=True)
     ]
     return replace(front, points=tuple(points))
 

@@ -102,8 +102,8 @@ def test_text_and_html_show_thresholds_that_differ():
 
 
 def test_values_of_a_point_have_the_threshold_of_each_stage():
-    own, plain = make_front_of_thresholds((0.9, {0: 0.6, 1: 0.8}, 0)).to_dicts()
-    assert [stage["threshold"] for stage in own["stages"]] == [0.9, {"0": 0.6, "1": 0.8}, 0.0]
+    by_stage, plain = make_front_of_thresholds((0.9, {0: 0.6, 1: 0.8}, 0)).to_dicts()
+    assert [stage["threshold"] for stage in by_stage["stages"]] == [0.9, {"0": 0.6, "1": 0.8}, 0.0]
     assert not any("threshold" in stage for stage in plain["stages"])
 
 

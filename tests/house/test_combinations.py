@@ -145,15 +145,15 @@ def test_a_cascade_does_on_the_scored_rows_just_what_the_front_says(problem):
     assume(clf is not None)
     weights = None if problem.weights is None else problem.weights[HELD_OUT]
     for point in clf.front_:
-        found = clf.front_.cascade(point).evaluate(
+        evaluation = clf.front_.cascade(point).evaluate(
             problem.rows(HELD_OUT), problem.y[HELD_OUT], weights
         )
-        exits = [leave.n_rows for leave in found.exits[:-1]]
+        exits = [leave.n_rows for leave in evaluation.exits[:-1]]
         assert exits == pytest.approx(point.exits, rel=1e-5)  # weights may have been rounded
-        assert [leave.n_correct for leave in found.exits[:-1]] == pytest.approx(
+        assert [leave.n_correct for leave in evaluation.exits[:-1]] == pytest.approx(
             point.correct_exits, rel=1e-5
         )
-        assert found.cost == pytest.approx(point.cost, rel=1e-5)
+        assert evaluation.cost == pytest.approx(point.cost, rel=1e-5)
 
 
 @any_combination

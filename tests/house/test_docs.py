@@ -44,8 +44,8 @@ def read(page):
 
 
 def blocks(page, *languages):
-    found = [Block(kind, textwrap.dedent(text)) for _, kind, text in FENCE.findall(read(page))]
-    return [block for block in found if not languages or block.language in languages]
+    fenced = [Block(kind, textwrap.dedent(text)) for _, kind, text in FENCE.findall(read(page))]
+    return [block for block in fenced if not languages or block.language in languages]
 
 
 def commands(page):

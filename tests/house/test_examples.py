@@ -120,9 +120,9 @@ def test_the_gallery_has_a_heading_for_each_tier(folder):
 
 
 def numbers(pattern: str, text: str) -> list[int]:
-    found = re.search(pattern, text, flags=re.MULTILINE)
-    assert found, f"{pattern} is not in:\n{text}"
-    return [int(number) for number in found.groups()]
+    match = re.search(pattern, text, flags=re.MULTILINE)
+    assert match, f"{pattern} is not in:\n{text}"
+    return [int(number) for number in match.groups()]
 
 
 @pytest.fixture(scope="module")

@@ -150,8 +150,8 @@ def test_rows_of_weight_0_are_no_rows(wine, estimator, calibration):
     kept = rows[weights > 0]
     settings = {**ONE_STAGE, "estimator": estimator, "calibration": calibration}
     one = EMSCOClassifier(**settings | {"cv": [(rows, rows)]}).fit(X, y, weights)
-    own = np.arange(len(kept))
-    two = EMSCOClassifier(**settings | {"cv": [(own, own)]}).fit(
+    every = np.arange(len(kept))
+    two = EMSCOClassifier(**settings | {"cv": [(every, every)]}).fit(
         X.iloc[kept], y.iloc[kept], np.ones(len(kept))
     )
     np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-9)

@@ -40,28 +40,28 @@ def fitted(share: float, strength: float = 1.0, n_rows: int = 3000, seed: int = 
 @every_share
 def test_no_constant_is_deployed_however_rare_a_class_is(share):
     clf, _, rows = fitted(share)
-    found = clf.evaluate(*rows).by_class
+    by_class = clf.evaluate(*rows).by_class
     assert clf.point_.is_informative
-    assert found.beats_commonest
-    assert (found.recall > 0.1).all()
+    assert by_class.beats_commonest
+    assert (by_class.recall > 0.1).all()
 
 
 @every_share
 def test_what_everything_finds_is_nearly_found_for_less(share):
     clf, _, rows = fitted(share)
     _, everything, _ = clf.front_.references_on(*rows)
-    found = clf.evaluate(*rows)
-    assert found.cost < everything.cost
-    assert found.coverage > everything.coverage - 0.05
-    assert found.accuracy > everything.accuracy - 0.03
+    evaluation = clf.evaluate(*rows)
+    assert evaluation.cost < everything.cost
+    assert evaluation.coverage > everything.coverage - 0.05
+    assert evaluation.accuracy > everything.accuracy - 0.03
     few = 0.2 if share < 0.1 else 0.1  # 36 rows of the rare class have scored designs
-    assert (found.by_class.recall > everything.by_class.recall - few).all()
+    assert (evaluation.by_class.recall > everything.by_class.recall - few).all()
 
 
 def test_most_of_a_rare_class_are_found_where_that_can_be_done():
     clf, said, rows = fitted(0.05, strength=2.0)
-    found = clf.evaluate(*rows).by_class
-    assert found.recall[1] > 0.7
+    by_class = clf.evaluate(*rows).by_class
+    assert by_class.recall[1] > 0.7
     assert not [one for one in said if "finds" in one]
 
 
@@ -118,8 +118,8 @@ def test_a_rare_class_is_found_by_a_cascade_and_not_only_by_buying_everything(mo
     X = rng.normal(size=(1200, 6))
     risk = 1.6 * X[:, 0] + 1.2 * X[:, 1] + 0.6 * X[:, 4] + 0.7 * rng.logistic(size=1200)
     y = (risk > np.quantile(risk, 0.94)).astype(int)
-    own = {"estimator": "logistic", "search": "evolution", "generations": 20, "random_state": 0}
-    clf = EMSCOClassifier([0, 1, 20, 15, 3, 5], population_size=60, **own)
+    options = {"estimator": "logistic", "search": "evolution", "generations": 20, "random_state": 0}
+    clf = EMSCOClassifier([0, 1, 20, 15, 3, 5], population_size=60, **options)
     deployed = clf.fit(X, y).point_
     of_search = [point for point in clf.front_ if not point.is_simplified]
     assert not any(is_good_enough(point) for point in of_search)

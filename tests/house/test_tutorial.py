@@ -21,8 +21,8 @@ ANY = r"\S*( \S+){0,40}?"  # for …, which leaves something out
 def not_in(printed, shown):
     """The lines of `shown` that were not printed; lines may be wrapped, and … stands for words."""
     lines = [re.escape(" ".join(line.split())) for line in shown.splitlines() if line.strip()]
-    found = " ".join(printed.split())
-    return [line for line in lines if not re.search(line.replace("…", ANY), found)]
+    words = " ".join(printed.split())
+    return [line for line in lines if not re.search(line.replace("…", ANY), words)]
 
 
 def run_commands(text, emsco):

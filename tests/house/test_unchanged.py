@@ -41,8 +41,8 @@ def test_masked_labels_are_none():
 
 def test_the_last_bit_makes_a_difference():
     before, after = {"cost": [0.1]}, {"cost": [float(np.nextafter(0.1, 1))]}
-    found = differences(plain(before), plain(after))
-    assert found == ["cost[0]: 0.1 → 0.10000000000000002"]
+    told = differences(plain(before), plain(after))
+    assert told == ["cost[0]: 0.1 → 0.10000000000000002"]
 
 
 def test_a_whole_number_is_not_a_float():

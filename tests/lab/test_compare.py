@@ -65,24 +65,32 @@ class Broken(FirstColumns):
 
 
 def test_every_method_answers_on_every_split(data, made_rivals):
-    found = compare_methods(data, "own", ("cstc", "cost_ordered"), 2, TINY, n_jobs=1)
-    assert (found.name, found.methods, found.splits) == ("own", ("cstc", "cost_ordered"), (0, 1))
-    assert (found.n_rows, found.total_cost, found.error_cost) == ((120, 40), 12.0, 12.0)
-    assert found.complete
-    assert set(found.commonest) == {0, 1}
+    comparison = compare_methods(data, "own", ("cstc", "cost_ordered"), 2, TINY, n_jobs=1)
+    assert (comparison.name, comparison.methods, comparison.splits) == (
+        "own",
+        ("cstc", "cost_ordered"),
+        (0, 1),
+    )
+    assert (comparison.n_rows, comparison.total_cost, comparison.error_cost) == (
+        (120, 40),
+        12.0,
+        12.0,
+    )
+    assert comparison.complete
+    assert set(comparison.commonest) == {0, 1}
 
 
 def test_given_test_rows_make_one_split(data, made_rivals):
     given = replace(data, test=np.arange(140, 160))
-    found = compare_methods(given, methods=("cstc",), splits=3, effort=TINY, n_jobs=1)
-    assert (found.splits, found.n_rows) == ((0,), (140, 20))
+    comparison = compare_methods(given, methods=("cstc",), splits=3, effort=TINY, n_jobs=1)
+    assert (comparison.splits, comparison.n_rows) == ((0,), (140, 20))
 
 
 def test_a_method_that_fails_is_left_out_with_the_reason(data, made_rivals):
-    found = compare_methods(data, methods=("astc", "cstc"), splits=1, effort=TINY, n_jobs=1)
-    assert found.methods == ("cstc",)
+    comparison = compare_methods(data, methods=("astc", "cstc"), splits=1, effort=TINY, n_jobs=1)
+    assert comparison.methods == ("cstc",)
     why = "it failed with ZeroDivisionError: nothing to divide by."
-    assert ComparisonReport(found).summary()[-1] == f"Broken was left out: {why}"
+    assert ComparisonReport(comparison).summary()[-1] == f"Broken was left out: {why}"
 
 
 def test_a_method_that_failed_is_asked_again(data, made_rivals, tmp_path, monkeypatch):
@@ -128,7 +136,7 @@ def test_whole_weights_count_as_repeated_test_rows(data, made_rivals):
     some = {"methods": ("cstc",), "effort": TINY, "n_jobs": 1}
     one = compare_methods(replace(heavy, test=np.arange(140, 160)), **some)
     two = compare_methods(replace(many, test=np.arange(140, 200)), **some)
-    ours, theirs = (found.answers["cstc"][0].offers for found in (one, two))
+    ours, theirs = (comparison.answers["cstc"][0].offers for comparison in (one, two))
     for a, b in zip(ours, theirs, strict=True):
         assert a.seen.accuracy == pytest.approx(b.seen.accuracy)
         assert a.seen.log_loss == pytest.approx(b.seen.log_loss, rel=1e-6)
@@ -191,9 +199,9 @@ def first_columns(monkeypatch):
 def test_a_job_is_done_by_name_and_its_result_can_be_read(data, first_columns):
     job, trial = TrialJob("small", 0, "cstc", 0, 5, 1), data.trial(0, 0)
     offers = answer_with_rival(FirstColumns(trial.costs), trial, QUESTIONS, 5)
-    found = Answers.from_dict(Fields(json.loads(json.dumps(try_job(job, data))), "here"))
-    assert found.offers == tuple(offers)
-    assert found.seconds > 0
+    answers = Answers.from_dict(Fields(json.loads(json.dumps(try_job(job, data))), "here"))
+    assert answers.offers == tuple(offers)
+    assert answers.seconds > 0
     assert job.title == "small split 0 First"
     assert label_of("emsco") == "EMSCO"
 
@@ -212,25 +220,27 @@ def test_a_rival_that_would_take_hours_says_so(n_features, monkeypatch):
     rows = np.random.default_rng(0).normal(size=(40, n_features))
     costs = FeatureCosts.from_array(np.ones(n_features))
     wide = CostedRows(LabelledRows(rows, np.arange(40) % 2), costs)
-    found = try_job(TrialJob("wide", 0, "aaco", 0, 1, 1), wide)
+    answers = try_job(TrialJob("wide", 0, "aaco", 0, 1, 1), wide)
     told = "data must have at most 40 features for AACO, got 41; it would take hours."
-    assert (bool(found["offers"]), found["note"]) == ((True, ""), (False, told))[n_features - 40]
+    assert (bool(answers["offers"]), answers["note"]) == ((True, ""), (False, told))[
+        n_features - 40
+    ]
 
 
 def test_a_method_that_refuses_the_data_says_why(data, monkeypatch):
     monkeypatch.setattr(rivals, "OfTwo", OfTwo, raising=False)
     monkeypatch.setitem(methods.RIVALS, "cstc", ("OfTwo", "Two"))
     three = replace(data, rows=replace(data.rows, y=np.arange(160) % 3))
-    found = try_job(TrialJob("three", 0, "cstc", 0, 2, 1), three)
-    assert not found["offers"]
-    assert found["note"].startswith("Only binary classification")
+    answers = try_job(TrialJob("three", 0, "cstc", 0, 2, 1), three)
+    assert not answers["offers"]
+    assert answers["note"].startswith("Only binary classification")
 
 
 def test_a_comparison_goes_on_where_it_was(tmp_path):
     jobs = [TrialJob("made", split, "cstc", 0, 1, 1) for split in range(3)]
     store = ResultStore(tmp_path)
-    found, complete = run_trials(jobs[:2], lambda _: made_answers(0.8).to_dict(), store)
-    assert (len(found), complete) == (2, True)
+    answers, complete = run_trials(jobs[:2], lambda _: made_answers(0.8).to_dict(), store)
+    assert (len(answers), complete) == (2, True)
     more, _ = run_trials(jobs, lambda _: made_answers(0.7).to_dict(), store)
     assert [more[job].offers[0].seen.accuracy for job in jobs] == [0.8, 0.8, 0.7]
 
@@ -320,10 +330,10 @@ def test_the_hypervolume_is_that_of_what_test_rows_saw():
 
 def test_promises_are_compared_with_what_was_kept():
     comparison = made_comparison({"emsco": over_splits(0.8, promised=0.85)})
-    found = comparison.promises["emsco"]
-    assert found.gap == pytest.approx(0.05 - NOISE.mean())
-    assert found.in_errors == pytest.approx(
-        found.gap / (NOISE.std(ddof=1) * np.sqrt(1 / 10 + 1 / 3))
+    promise = comparison.promises["emsco"]
+    assert promise.gap == pytest.approx(0.05 - NOISE.mean())
+    assert promise.in_errors == pytest.approx(
+        promise.gap / (NOISE.std(ddof=1) * np.sqrt(1 / 10 + 1 / 3))
     )
     alone = made_comparison({"emsco": {0: made_answers(0.8, promised=0.85)}})
     assert alone.promises["emsco"].in_errors is None

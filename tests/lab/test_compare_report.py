@@ -191,11 +191,11 @@ def test_the_record_is_plain_and_complete():
     plain = json.loads(
         json.dumps(ComparisonReport(two_methods(0.9, 0.8)).to_dict(), allow_nan=False)
     )
-    own = plain["methods"]["emsco"]
-    assert len(own["answers"]) == 36
-    assert own["answers"][1]["asked"] == {"coverage": 1.0, "budget": 0.05}
-    assert own["mean_rank"] == {"everyone": 1.0, "most": 1.0, "volume": 1.0}
-    assert own["promise"]["gap"] == pytest.approx(0.0)
+    emsco = plain["methods"]["emsco"]
+    assert len(emsco["answers"]) == 36
+    assert emsco["answers"][1]["asked"] == {"coverage": 1.0, "budget": 0.05}
+    assert emsco["mean_rank"] == {"everyone": 1.0, "most": 1.0, "volume": 1.0}
+    assert emsco["promise"]["gap"] == pytest.approx(0.0)
     assert [len(duels) for duels in plain["duels"].values()] == [5, 5, 1]
     assert plain["duels"]["everyone"][0]["verdict"] == "ahead"
 

@@ -143,8 +143,8 @@ def test_ctrl_c_keeps_what_is_complete_and_says_that_it_is_not_all(tmp_path):
 
     jobs, store = [Square(2), Square(3)], ResultStore(tmp_path)
     last = 2
-    found, complete = finish_jobs(jobs, square, store, report=report)
-    assert (list(found), complete) == ([Square(2)], False)
+    results, complete = finish_jobs(jobs, square, store, report=report)
+    assert (list(results), complete) == ([Square(2)], False)
     assert finish_jobs(jobs, square, store)[1]
     last = 1
     with pytest.raises(KeyboardInterrupt, match="pressed"):

@@ -55,12 +55,12 @@ def test_a_rival_may_reject_the_rows_it_is_least_sure_of(offers):
 
 def test_emsco_answers_from_its_fronts(trial):
     questions = [Question(coverage, budget) for coverage in (1.0, 0.9) for budget in (0.02, 1.0)]
-    found, _ = answer_with_emsco(
+    offers, _ = answer_with_emsco(
         trial, questions, generations=2, population_size=20, estimator="logistic", cv=0.33
     )
-    assert [offer.question for offer in found] == questions
-    assert (found[0].seen.coverage, found[1].seen.coverage) == (1.0, 1.0)
-    assert all(offer.promised.coverage >= offer.question.coverage - 1e-9 for offer in found)
+    assert [offer.question for offer in offers] == questions
+    assert (offers[0].seen.coverage, offers[1].seen.coverage) == (1.0, 1.0)
+    assert all(offer.promised.coverage >= offer.question.coverage - 1e-9 for offer in offers)
 
 
 def test_only_parameters_that_a_rival_has_are_set():

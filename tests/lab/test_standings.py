@@ -31,10 +31,10 @@ def base():
 
 
 def test_a_standing_averages_repeats_first_and_then_splits():
-    found = seen_by_split({0: [(1, 0.5, 10), (1, 0.7, 20)], 1: [(1, 0.8, 5)] * 2})
-    assert found.mean == Objectives(1.0, pytest.approx(0.7), 10.0)
-    assert found.by_split[:, 2].tolist() == [15.0, 5.0]
-    assert found.n_repeats == 2
+    seen = seen_by_split({0: [(1, 0.5, 10), (1, 0.7, 20)], 1: [(1, 0.8, 5)] * 2})
+    assert seen.mean == Objectives(1.0, pytest.approx(0.7), 10.0)
+    assert seen.by_split[:, 2].tolist() == [15.0, 5.0]
+    assert seen.n_repeats == 2
 
 
 def test_a_contestant_that_is_better_on_every_split_dominates(base):
@@ -81,15 +81,15 @@ def test_margins_over_splits_allow_for_shared_rows(base):
 
 
 def test_random_splits_of_equal_methods_seldom_differ_significantly():
-    rng, found = np.random.default_rng(2), []
+    rng, p_values = np.random.default_rng(2), []
     for _ in range(200):
         correct = rng.random((2, 300)) < 0.8  # rows that each method labels correctly
         rows = [rng.permutation(300)[:75] for _ in range(10)]
         first, second = (
             standing([[1.0, one[some].mean(), 1.0] for some in rows]) for one in correct
         )
-        found.append(duels(first, [second])[0].verdict != "no difference")
-    assert np.mean(found) < 0.05  # without the wider errors: 0.27
+        p_values.append(duels(first, [second])[0].verdict != "no difference")
+    assert np.mean(p_values) < 0.05  # without the wider errors: 0.27
 
 
 def test_the_same_gain_on_every_split_is_significant(base):

@@ -358,8 +358,8 @@ def test_ranges_end_where_they_say():
 @given(st.integers(0, 900), st.integers(1, 99), st.integers(0, 40))
 def test_a_range_has_its_last_number_however_it_is_written(first, step, n_steps):
     last = first + n_steps * step
-    found = parse_range("p", f"{first / 1000}:{last / 1000}:{step / 1000}")
-    assert found == tuple((first + i * step) / 1000 for i in range(n_steps + 1))
+    values = parse_range("p", f"{first / 1000}:{last / 1000}:{step / 1000}")
+    assert values == tuple((first + i * step) / 1000 for i in range(n_steps + 1))
 
 
 def test_a_range_that_goes_down_is_refused_with_the_reason():
@@ -410,11 +410,11 @@ def test_the_authors_files_are_taken_as_they_are(emsco, authors, tmp_path, resul
     rules = ["--prefer", "fittest", "--prefer", "knee"]
     done = emsco("sweep", *options(authors), *rules, "--out", tmp_path, "--json")
     assert done.exit_code == 0
-    found = json.loads(done.stdout)
-    assert found["costs"] == {"f0": 5.0, "f1": 2.0, "f2": 1.0, "f3": 1.0, "f4": 3.0}
+    output = json.loads(done.stdout)
+    assert output["costs"] == {"f0": 5.0, "f1": 2.0, "f2": 1.0, "f3": 1.0, "f4": 3.0}
     shown = replace(result, prefer=("fittest", "knee")).to_dict()
-    assert found["tables"] == shown["tables"]
-    assert found == json.loads((tmp_path / "sweep.json").read_text())
+    assert output["tables"] == shown["tables"]
+    assert output == json.loads((tmp_path / "sweep.json").read_text())
 
 
 def test_costs_may_stand_with_blanks_between(authors):
@@ -491,9 +491,9 @@ def test_results_that_do_not_say_what_they_are_of_are_never_written_over(tmp_pat
 @pytest.mark.usefixtures("_undrawn")
 def test_the_authors_sweep_has_nine_thresholds_at_the_papers_settings(emsco, tmp_path, monkeypatch):
     monkeypatch.setattr("emsco.lab.paper.sweep.load", small_set)
-    found = reproduce_sweep(tmp_path, "pima", runs=1, n_jobs=1, generations=1)
-    assert found.thresholds == sweep_module.THRESHOLDS
-    assert (found.settings.mutation_rate, found.settings.population_size) == (0.075, 300)
+    sweep = reproduce_sweep(tmp_path, "pima", runs=1, n_jobs=1, generations=1)
+    assert sweep.thresholds == sweep_module.THRESHOLDS
+    assert (sweep.settings.mutation_rate, sweep.settings.population_size) == (0.075, 300)
     quick = partial(sweep_thresholds, generations=1)
     monkeypatch.setattr("emsco.lab.paper.sweep.sweep_thresholds", quick)
     done = emsco(
@@ -508,8 +508,8 @@ def kept_repeat():
     """The plain values of a repeat, as a folder keeps them."""
     one = Objectives(0.9, 0.8, 12.0)
     choices = tuple(Choice(rule, one, one, (0, 1, -1)) for rule in EVERY_RULE)
-    found = asdict(SweepRepeat(0.75, 0, 7, choices, "all generations", 0.5))
-    return json.loads(json.dumps(found))
+    repeat = asdict(SweepRepeat(0.75, 0, 7, choices, "all generations", 0.5))
+    return json.loads(json.dumps(repeat))
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,9 @@ class TestFitsOnce:
         other = bank_of(small_problem, splits=[(TRAIN, HELD_OUT[:20])])
         every = all_subsets(N_FEATURES)
         other.adopt(every, bank.kept(every))
-        own = bank_of(small_problem, splits=[(TRAIN, HELD_OUT[:20])])
+        alone = bank_of(small_problem, splits=[(TRAIN, HELD_OUT[:20])])
         counts = other.count(*chains, sure(0.7))
-        assert counts.tolist() == own.count(*chains, sure(0.7)).tolist()
+        assert counts.tolist() == alone.count(*chains, sure(0.7)).tolist()
         assert (bank.n_fits, other.n_fits) == (63, 0)
 
     def test_what_is_adopted_twice_or_beyond_the_capacity_is_sound(self, small_problem):
@@ -494,8 +494,8 @@ def test_without_levels_every_stage_has_the_first_threshold():
     assert bank.count(stages, stage_counts(stages), grid).tolist() == plain.tolist()
     other = bank.count(stages, stage_counts(stages), ThresholdGrid.single(grid.thresholds[1]))
     levels = np.ones((len(stages), 3), dtype=np.int64)
-    found = bank.count(stages, stage_counts(stages), grid, levels)
-    assert found.tolist() == other.tolist() != plain.tolist()
+    counts = bank.count(stages, stage_counts(stages), grid, levels)
+    assert counts.tolist() == other.tolist() != plain.tolist()
 
 
 def test_levels_need_no_new_fits():
@@ -521,9 +521,9 @@ def test_rows_of_each_class_are_counted_with_levels_too(n_classes):
     bench = bench_of(n_classes, ROWS % 3, metric="balanced_accuracy", splits=FOLDS)
     plain = bench_of(n_classes, ROWS % 3, splits=FOLDS)
     genes = random_genes(grid)
-    found, wanted = counted(bench.bank, genes, grid), counted(plain.bank, genes, grid)
-    assert found[:, :, n_classes:].tolist() == wanted.tolist()
-    assert found[:, :, :n_classes].sum(axis=2).tolist() == wanted.sum(axis=2).tolist()
+    counts, wanted = counted(bench.bank, genes, grid), counted(plain.bank, genes, grid)
+    assert counts[:, :, n_classes:].tolist() == wanted.tolist()
+    assert counts[:, :, :n_classes].sum(axis=2).tolist() == wanted.sum(axis=2).tolist()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -531,15 +531,15 @@ def test_bits_of_a_subset_are_its_answers_at_the_threshold(n_classes):
     bench, grid = bench_of(n_classes, splits=FOLDS), grid_of(n_classes)
     words = np.array([[3], [20], [31]], dtype=np.uint64)
     subsets = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 0, 1], [1] * 5], dtype=bool)
-    scored = [own for _, own in FOLDS]
+    scored = [rows for _, rows in FOLDS]
     answers = bench.bank.answers(subsets, bench.data.rows, scored)
     for level, least in enumerate(grid.thresholds):
-        found = bench.bank.bits_of(words, tolerant(grid), level)
-        for i, ((winner, confidence), own) in enumerate(zip(answers, scored, strict=True)):
-            accepted, correct = unpack(found[:, :, i : i + 1].copy(), len(own))  # 40 rows a word
+        bits = bench.bank.bits_of(words, tolerant(grid), level)
+        for i, ((winner, confidence), rows) in enumerate(zip(answers, scored, strict=True)):
+            accepted, correct = unpack(bits[:, :, i : i + 1].copy(), len(rows))  # 40 rows a word
             leaves = confidence >= least[winner]
             assert accepted.tolist() == leaves.tolist()
-            assert correct.tolist() == (leaves & (winner == bench.data.labels[own])).tolist()
+            assert correct.tolist() == (leaves & (winner == bench.data.labels[rows])).tolist()
 
 
 # Margins
@@ -582,17 +582,17 @@ def test_thresholds_by_class_lead_to_the_bits_of_the_models_for_two_classes():
 @pytest.mark.parametrize("recipe", [LOGISTIC, BAYES], ids=["logistic", "outcomes"])
 def test_margins_agree_with_the_answers_for_the_same_rows(n_classes, recipe):
     bench = bench_of(n_classes, splits=FOLDS, recipe=recipe)
-    bank, scored = bench.bank, [own for _, own in FOLDS]
+    bank, scored = bench.bank, [rows for _, rows in FOLDS]
     answers = bank.answers(SUBSETS, bench.data.rows, scored)
-    found = bank.engine.margins(bank.kept(SUBSETS))
-    for (winner, confidence), margins, own in zip(answers, found, scored, strict=True):
-        truth = bench.data.labels[own]
+    every_margin = bank.engine.margins(bank.kept(SUBSETS))
+    for (winner, confidence), margins, rows in zip(answers, every_margin, scored, strict=True):
+        truth = bench.data.labels[rows]
         np.testing.assert_allclose(
             margins, margins_of(winner, confidence, truth, n_classes), rtol=1e-4, atol=1e-5
         )
         assert ((margins > 0) == (winner == truth)).all()
-    assert [own.tolist() for own in bank.engine.truth] == [
-        bench.data.labels[own].tolist() for own in scored
+    assert [rows.tolist() for rows in bank.engine.truth] == [
+        bench.data.labels[rows].tolist() for rows in scored
     ]
 
 

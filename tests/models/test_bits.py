@@ -17,10 +17,10 @@ def test_every_row_counts_what_it_weighs(counts):
     counts = np.array(counts, dtype=np.int64)
     layout = Layout.from_rows(np.zeros(len(counts), np.int64), 1, counts)
     weight = np.repeat(layout.weights, 64)[: len(layout.rows)]
-    found = np.zeros(len(counts), dtype=np.int64)
+    weighed = np.zeros(len(counts), dtype=np.int64)
     used = layout.rows >= 0
-    np.add.at(found, layout.rows[used], weight[used])
-    assert found.tolist() == counts.tolist()
+    np.add.at(weighed, layout.rows[used], weight[used])
+    assert weighed.tolist() == counts.tolist()
     assert layout.total == counts.sum()
     assert np.array_equal(pack(used), layout.valid)
 
@@ -42,13 +42,13 @@ def test_each_word_has_rows_of_one_class_and_each_row_counts_what_it_weighs(draw
     counts = counts if weighted else np.ones(len(labels), dtype=np.int64)
     layout = Layout.from_rows(labels, 4, counts if weighted else None, by_class=True)
     weight, used = np.repeat(layout.weights, 64), layout.rows >= 0
-    found = np.zeros(len(counts), dtype=np.int64)
-    np.add.at(found, layout.rows[used], weight[used])
-    assert found.tolist() == counts.tolist()
+    weighed = np.zeros(len(counts), dtype=np.int64)
+    np.add.at(weighed, layout.rows[used], weight[used])
+    assert weighed.tolist() == counts.tolist()
     assert np.array_equal(pack(used), layout.valid)
     for label in range(4):
-        own = layout.rows[64 * layout.ends[label] : 64 * layout.ends[label + 1]]
-        assert (labels[own[own >= 0]] == label).all()
+        rows_of_class = layout.rows[64 * layout.ends[label] : 64 * layout.ends[label + 1]]
+        assert (labels[rows_of_class[rows_of_class >= 0]] == label).all()
     assert layout.ends[0] == 0
     assert 64 * layout.ends[-1] == len(layout.rows)
 
@@ -66,10 +66,10 @@ def test_packed_bits_are_in_order_of_the_rows():
 
 def test_a_margin_is_the_log_odds_of_the_confidence_negative_if_the_label_is_wrong():
     winner, truth = np.array([[0, 1, 1, 0]]), np.array([0, 1, 0, 1])
-    found = margins_of(winner, np.array([[0.8, 0.6, 0.9, 0.5]]), truth, 2)
+    margins = margins_of(winner, np.array([[0.8, 0.6, 0.9, 0.5]]), truth, 2)
     wanted = [np.log(0.8 / 0.2), np.log(0.6 / 0.4), -np.log(0.9 / 0.1), 0.0]
-    np.testing.assert_allclose(found, [wanted], rtol=1e-6)
-    assert found.dtype == np.float32
+    np.testing.assert_allclose(margins, [wanted], rtol=1e-6)
+    assert margins.dtype == np.float32
 
 
 def test_the_right_one_of_many_classes_has_a_positive_margin_even_below_one_half():
@@ -80,9 +80,9 @@ def test_the_right_one_of_many_classes_has_a_positive_margin_even_below_one_half
 
 
 def test_certainty_has_a_finite_margin():
-    found = margins_of(np.array([[0, 0]]), np.ones((1, 2)), np.array([0, 1]), 2)
-    assert np.isfinite(found).all()
-    assert found[0, 0] == -found[0, 1] > 20
+    margins = margins_of(np.array([[0, 0]]), np.ones((1, 2)), np.array([0, 1]), 2)
+    assert np.isfinite(margins).all()
+    assert margins[0, 0] == -margins[0, 1] > 20
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])

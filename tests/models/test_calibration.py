@@ -62,8 +62,8 @@ def test_sigmoid_of_a_logistic_model_is_scikit_learns(weighted):
     model = LogisticRegression(C=0.01).fit(X[:, :4], y)
     reference = theirs(model, "sigmoid", held[:, :4], truth, weights)
     ours = Calibrator.learn("sigmoid", model.predict_proba(held[:, :4]), truth, weights)
-    found = ours.apply(model.predict_proba(new[:, :4]))
-    np.testing.assert_allclose(found, reference.predict_proba(new[:, :4]), atol=1e-6)
+    probabilities = ours.apply(model.predict_proba(new[:, :4]))
+    np.testing.assert_allclose(probabilities, reference.predict_proba(new[:, :4]), atol=1e-6)
 
 
 @pytest.mark.parametrize(("load", "width"), [(load_breast_cancer, 5), (load_iris, 2)])
@@ -72,8 +72,8 @@ def test_isotonic_is_scikit_learns_for_two_classes_and_for_three(load, width):
     model = GaussianNB().fit(X[:, :width], y)
     reference = theirs(model, "isotonic", held[:, :width], truth)
     ours = Calibrator.learn("isotonic", model.predict_proba(held[:, :width]), truth)
-    found = ours.apply(model.predict_proba(new[:, :width]))
-    np.testing.assert_allclose(found, reference.predict_proba(new[:, :width]), atol=1e-12)
+    probabilities = ours.apply(model.predict_proba(new[:, :width]))
+    np.testing.assert_allclose(probabilities, reference.predict_proba(new[:, :width]), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -138,10 +138,10 @@ def test_newton_ends_where_the_gradient_is_zero_even_for_extreme_probabilities()
     given = np.concatenate([np.zeros(40), np.ones(40), rng.random(5), [1e-30, 1 - 1e-16]])
     has_class = given + rng.normal(scale=0.3, size=len(given)) > 0.5
     weights = rng.uniform(0.1, 5, len(given))
-    found = SigmoidMap.learn(given, has_class, weights, 1e-12)
+    sigmoid = SigmoidMap.learn(given, has_class, weights, 1e-12)
     n_with, n_others = weights[has_class].sum(), weights[~has_class].sum()
     targets = np.where(has_class, (n_with + 1) / (n_with + 2), 1 / (n_others + 2))
-    wrong = weights * (found.apply(given) - targets)
+    wrong = weights * (sigmoid.apply(given) - targets)
     odds = np.log(np.clip(given, 1e-12, 1 - 1e-12) / (1 - np.clip(given, 1e-12, 1 - 1e-12)))
     assert abs(wrong.sum()) < 1e-9 * weights.sum()
     assert abs((wrong * odds).sum()) < 1e-8 * weights.sum()
@@ -158,13 +158,13 @@ def test_rows_sum_to_one_and_do_not_depend_on_their_neighbours(kind, seed, n_cla
     calibrator = Calibrator.learn(kind, said, labels)
     new, _ = made_up(37, n_classes, seed + 1)
     new[0], new[1] = np.eye(n_classes)[:2]
-    found = calibrator.apply(new)
-    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)
-    assert ((found >= 0) & (found <= 1)).all()
+    probabilities = calibrator.apply(new)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+    assert ((probabilities >= 0) & (probabilities <= 1)).all()
     alone = np.concatenate([calibrator.apply(row[None]) for row in new])
-    assert found.tobytes() == alone.tobytes()
-    assert found.tobytes() == calibrator.apply(np.asfortranarray(new)).tobytes()
-    assert found[::3].tobytes() == calibrator.apply(new[::3]).tobytes()
+    assert probabilities.tobytes() == alone.tobytes()
+    assert probabilities.tobytes() == calibrator.apply(np.asfortranarray(new)).tobytes()
+    assert probabilities[::3].tobytes() == calibrator.apply(new[::3]).tobytes()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -193,8 +193,8 @@ def test_a_calibrator_comes_back_from_text_bit_by_bit(kind, n_classes):
 def test_a_row_that_every_map_gives_0_has_all_classes_alike():
     knots = [{"inputs": [0.5], "outputs": [0.0]}] * 3
     fields = Fields({"kind": "isotonic", "maps": knots}, "a file")
-    found = Calibrator.from_dict(fields, 3).apply(np.array([[0.2, 0.3, 0.5]]))
-    assert found.tolist() == [[1 / 3, 1 / 3, 1 / 3]]
+    probabilities = Calibrator.from_dict(fields, 3).apply(np.array([[0.2, 0.3, 0.5]]))
+    assert probabilities.tolist() == [[1 / 3, 1 / 3, 1 / 3]]
 
 
 def test_applying_does_not_need_scikit_learn():

@@ -95,9 +95,9 @@ def test_random_subsets_have_all_sizes_but_none_is_empty():
 
 
 def test_the_log_loss_of_a_certain_error_is_finite():
-    found = log_losses(np.array([[1.0, 0.0], [0.25, 0.75]]), np.array([1, 1], dtype=np.uint8))
-    assert np.isfinite(found).all()
-    assert found[1] == pytest.approx(-np.log(0.75))
+    losses = log_losses(np.array([[1.0, 0.0], [0.25, 0.75]]), np.array([1, 1], dtype=np.uint8))
+    assert np.isfinite(losses).all()
+    assert losses[1] == pytest.approx(-np.log(0.75))
 
 
 def test_plain_values_tell_the_choice():

@@ -313,15 +313,15 @@ def test_a_classifier_that_takes_no_weights_is_refused():
 def test_calibrating_rows_do_not_fit_and_scored_rows_do_not_calibrate(kind):
     X, labels = make_rows()
     fitting, calibrating = calibration_split(TRAIN, labels, seed=7)
-    found = make_fitter(GaussianNB(), calibration=kind).models(SUBSETS[-1:])[0]
-    np.testing.assert_allclose(found.estimator.theta_[0], X[fitting][labels[fitting] == 0].mean(0))
+    model = make_fitter(GaussianNB(), calibration=kind).models(SUBSETS[-1:])[0]
+    np.testing.assert_allclose(model.estimator.theta_[0], X[fitting][labels[fitting] == 0].mean(0))
     changed = labels.copy()
     changed[SCORED] = 1 - changed[SCORED]
     again = make_fitter(GaussianNB(), calibration=kind, labels=changed).models(SUBSETS[-1:])[0]
-    assert again.calibrator.to_dict() == found.calibrator.to_dict()
+    assert again.calibrator.to_dict() == model.calibrator.to_dict()
     changed[calibrating] = 1 - changed[calibrating]
     other = make_fitter(GaussianNB(), calibration=kind, labels=changed)
-    assert other.models(SUBSETS[-1:])[0].calibrator.to_dict() != found.calibrator.to_dict()
+    assert other.models(SUBSETS[-1:])[0].calibrator.to_dict() != model.calibrator.to_dict()
 
 
 def test_votes_have_room_for_doubt_and_scores_hardly_need_any():
@@ -478,9 +478,9 @@ def test_many_writes_leave_one_file_and_lose_nothing(tmp_path, monkeypatch):
         cache.add(subset, winner, confidence)
     assert list(tmp_path.iterdir()) == [cache.path]
     again = OutcomeCache(tmp_path, "a problem", 12, 20, 3)
-    known, found = again.find(np.concatenate([subsets, ~subsets[:0]]))
+    known, answers = again.find(np.concatenate([subsets, ~subsets[:0]]))
     assert known.all()
-    assert_same_bits(found, (won, told))
+    assert_same_bits(answers, (won, told))
     assert len(again) == len(cache) == len(subsets)
 
 
@@ -501,9 +501,9 @@ def test_what_another_process_has_written_is_known_after_the_next_write(tmp_path
     first, second = (OutcomeCache(tmp_path, "a problem", 4, 2, 3) for _ in range(2))
     for cache, subset, won in ((first, SUBSETS[0], 0), (second, SUBSETS[1], 1)):
         cache.add(subset, np.full(2, won, dtype=np.uint8), np.full(2, 0.5))
-    known, found = second.find(SUBSETS[:3])
+    known, outcomes = second.find(SUBSETS[:3])
     assert known.tolist() == [True, True, False]
-    assert found.winner[:2].tolist() == [[0, 0], [1, 1]]
+    assert outcomes.winner[:2].tolist() == [[0, 0], [1, 1]]
 
 
 def test_outcomes_are_written_while_fits_go_on_and_kept_when_they_fail(tmp_path, monkeypatch):

@@ -185,8 +185,8 @@ class TestManyClasses:
 
     def test_a_model_of_constant_columns_only_knows_the_share_of_each_class(self):
         y = np.array([0, 1, 1, 2, 2, 2, 2, 2])
-        found = probabilities(np.full((8, 2), 5.0), y, np.ones((1, 2), dtype=bool))
-        np.testing.assert_allclose(found[0], np.tile([1 / 8, 2 / 8, 5 / 8], (8, 1)), rtol=1e-9)
+        shares = probabilities(np.full((8, 2), 5.0), y, np.ones((1, 2), dtype=bool))
+        np.testing.assert_allclose(shares[0], np.tile([1 / 8, 2 / 8, 5 / 8], (8, 1)), rtol=1e-9)
 
     def test_an_empty_batch_is_no_models(self):
         X, y = load_iris(return_X_y=True)
@@ -254,13 +254,13 @@ class TestWeights:
         X, y = noisy_rows()
         y = np.arange(len(y)) % n_classes
         scaling, subsets, rows = Scaling.learn(X), all_subsets(5), np.arange(len(X))
-        found = []
+        learned = []
         for weights in (None, np.ones(len(X))):
             data = SplitData(X, y.astype(np.uint8), rows, rows[:0], n_classes, weights)
             shards = cut_shards(data, scaling)
             fitter = LogisticFitter(shards, 5, len(X), n_classes=n_classes)
-            found.append(fitter.fit(subsets).spread(5).tobytes())
-        assert found[0] == found[1]
+            learned.append(fitter.fit(subsets).spread(5).tobytes())
+        assert learned[0] == learned[1]
 
     @pytest.mark.parametrize("size", [1e-6, 1e9])
     def test_tiny_and_huge_weights_are_fitted_to_the_optimum(self, size):

@@ -138,14 +138,14 @@ def classifiers_of(models, scaling):
 class TestClasses:
     def test_cuts_change_no_bit(self):
         X, y = problem_of_classes()
-        train, scored, found = np.arange(600), np.arange(600, 900), []
+        train, scored, results = np.arange(600), np.arange(600, 900), []
         scaling, nested = Scaling.learn(X[train]), np.tri(7, dtype=bool)
         for rows_per_shard in (2**20, 256):
             shards = cut_shards(SplitData(X, y, train, scored, 3), scaling, rows_per_shard)
             models = LogisticFitter(shards, 7, 600, n_classes=3).fit(nested)
             bits, *counts = bits_and_counts(shards, models, np.array([0.5, 0.6, 0.7]))
-            found.append((models.spread(7).tobytes(), bits.tolist(), counts))
-        assert found[0] == found[1]
+            results.append((models.spread(7).tobytes(), bits.tolist(), counts))
+        assert results[0] == results[1]
 
     def test_rows_of_a_likely_class_are_held_to_that_classs_threshold(self):
         X, y = problem_of_classes()
@@ -206,13 +206,13 @@ class TestWeights:
         X, y = problem_of_classes()
         weights = np.random.default_rng(1).choice([0.0, 0.5, 2.0], size=900)
         rows, kept = np.arange(900), np.flatnonzero(weights)
-        found = []
+        results = []
         for train in (rows, kept):
             scaling = Scaling.learn(X[train], weights[train])
             shards = cut_shards(SplitData(X, y, train, rows, 3, weights), scaling)
             fitter = LogisticFitter(shards, 7, weights.sum(), n_classes=3)
-            found.append(fitter.fit(np.tri(7, dtype=bool)).spread(7).tobytes())
-        assert found[0] == found[1]
+            results.append(fitter.fit(np.tri(7, dtype=bool)).spread(7).tobytes())
+        assert results[0] == results[1]
 
 
 class TestGaps:

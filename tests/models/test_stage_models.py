@@ -67,9 +67,9 @@ def cascade():
 
 def mean_of(parts, rows, stage):
     """The mean as it is defined, in plain Python."""
-    found = [part.probabilities(part.filled(rows), stage).tolist() for part in parts]
+    probabilities = [part.probabilities(part.filled(rows), stage).tolist() for part in parts]
     means = []
-    for row in zip(*found, strict=True):
+    for row in zip(*probabilities, strict=True):
         mean = []
         for of_class in zip(*row, strict=True):
             total = 0.0
@@ -87,10 +87,10 @@ def mean_of(parts, rows, stage):
 def test_a_stage_gives_the_mean_of_its_parts_to_the_bit(n_models):
     models = make_averaged_cascade(n_models).models
     for stage in range(3):
-        found = models.probabilities(ROWS, stage)
-        assert found.tolist() == mean_of(models.parts, ROWS, stage)
+        probabilities = models.probabilities(ROWS, stage)
+        assert probabilities.tolist() == mean_of(models.parts, ROWS, stage)
         plain = np.mean([part.probabilities(ROWS, stage) for part in models.parts], axis=0)
-        np.testing.assert_allclose(found, plain, atol=1e-15)
+        np.testing.assert_allclose(probabilities, plain, atol=1e-15)
 
 
 @every_family
@@ -114,8 +114,8 @@ def test_parts_that_agree_give_exactly_their_common_probability(n_models):
 
 def test_means_stay_within_0_and_1_where_parts_are_certain():
     models = make_averaged_cascade(20).models
-    found = models.probabilities(1e6 * ROWS, 2)
-    assert 0 <= found.min() <= found.max() <= 1
+    probabilities = models.probabilities(1e6 * ROWS, 2)
+    assert 0 <= probabilities.min() <= probabilities.max() <= 1
 
 
 @pytest.mark.parametrize("gaps", ["impute", "skip"])
@@ -145,9 +145,9 @@ def test_other_rows_never_change_a_row(fitted, wine, family):
     cascade, rows = fitted[family].cascade_, wine[0].to_numpy()
     every, said = cascade.decide(rows), cascade.predict_proba(rows)
     for part in (slice(0, 1), slice(5, 12), slice(100, 178), slice(None, None, -1)):
-        found = cascade.decide(rows[part])
+        decisions = cascade.decide(rows[part])
         for name in ("guesses", "accepted", "confidence", "stage"):
-            assert np.array_equal(getattr(found, name), getattr(every, name)[part])
+            assert np.array_equal(getattr(decisions, name), getattr(every, name)[part])
         assert np.array_equal(cascade.predict_proba(rows[part]), said[part])
 
 
@@ -182,9 +182,9 @@ def test_rows_that_buy_on_demand_are_decided_as_in_a_table(cascade, tmp_path):
         return acquire(names, ids)
 
     ids = range(len(ROWS))
-    for found in (cascade.run(ids, acquire), asyncio.run(cascade.arun(ids, acquire_later))):
-        assert np.array_equal(found.confidence, expected.confidence)
-        assert np.array_equal(found.accepted, expected.accepted)
+    for decisions in (cascade.run(ids, acquire), asyncio.run(cascade.arun(ids, acquire_later))):
+        assert np.array_equal(decisions.confidence, expected.confidence)
+        assert np.array_equal(decisions.accepted, expected.accepted)
     pd.DataFrame(ROWS, columns=NAMES).to_csv(tmp_path / "rows.csv", index=False)
     decide_file(cascade, tmp_path / "rows.csv", tmp_path / "out.csv")
     written = read_columns(tmp_path / "out.csv")

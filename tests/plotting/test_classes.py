@@ -35,15 +35,15 @@ def test_without_room_the_counts_are_a_table_of_their_own():
 @pytest.mark.parametrize("labels", [(0, 1), LONG[:2], LONG, range(7), range(255)])
 @pytest.mark.parametrize("n_rows", [10, 3_000_000])
 def test_every_line_fits(labels, n_rows):
-    found = by_class(labels, n_rows)
-    lines = [*class_text(found, 78), *class_notes(found)]
+    counts = by_class(labels, n_rows)
+    lines = [*class_text(counts, 78), *class_notes(counts)]
     assert max(map(len, lines)) <= 80
-    assert max(map(len, class_text(found, 78))) <= 78
+    assert max(map(len, class_text(counts, 78))) <= 78
 
 
 def test_weights_have_4_digits():
-    found = by_class(("a", "b"), 50, np.random.default_rng(1).random(50))
-    assert max(len(cell) for line in class_tables(found, 78)[0].lines for cell in line) <= 6
+    counts = by_class(("a", "b"), 50, np.random.default_rng(1).random(50))
+    assert max(len(cell) for line in class_tables(counts, 78)[0].lines for cell in line) <= 6
 
 
 def test_more_than_6_classes_have_shares_alone():
@@ -53,11 +53,11 @@ def test_more_than_6_classes_have_shares_alone():
 
 
 def test_of_many_classes_20_are_shown_and_the_others_counted():
-    found = by_class(range(255))
-    assert len(class_text(found, 78)) == 21
-    assert class_notes(found)[0] == "235 more; by_class.to_pandas() has all."
-    assert class_notes(found, "the file")[0] == "235 more; the file has all."
-    assert len(class_html(found)) < 10_000
+    counts = by_class(range(255))
+    assert len(class_text(counts, 78)) == 21
+    assert class_notes(counts)[0] == "235 more; by_class.to_pandas() has all."
+    assert class_notes(counts, "the file")[0] == "235 more; the file has all."
+    assert len(class_html(counts)) < 10_000
 
 
 def test_a_share_of_nothing_is_left_blank():
@@ -66,24 +66,24 @@ def test_a_share_of_nothing_is_left_blank():
 
 
 def test_a_label_stays_on_its_line():
-    found = ByClass(("a\nb", "\t"), ((30, 0, 0), (0, 20, 0)))
-    assert len(class_text(found, 78)) == 3
-    assert class_notes(found)[0].startswith('Always answering "a b" is')
+    counts = ByClass(("a\nb", "\t"), ((30, 0, 0), (0, 20, 0)))
+    assert len(class_text(counts, 78)) == 3
+    assert class_notes(counts)[0].startswith('Always answering "a b" is')
 
 
 @pytest.mark.parametrize(
     ("label", "said"), [("ill", '"ill"'), (1, "1"), (0.5, "0.5"), (True, "True")]
 )
 def test_the_commonest_class_is_named_with_quotes_if_it_is_text(label, said):
-    found = ByClass(("other", label), ((10, 0, 0), (0, 30, 0)))
-    assert class_notes(found) == [
+    counts = ByClass(("other", label), ((10, 0, 0), (0, 30, 0)))
+    assert class_notes(counts) == [
         f"Always answering {said} is correct for 75.0% of the rows, at no cost."
     ]
 
 
 def test_labels_that_are_no_better_than_the_commonest_are_called_so():
-    found = ByClass(("a", "b"), ((30, 0, 0), (9, 1, 0)))
-    assert class_notes(found)[1:] == ["The labels given are no better than that."]
+    counts = ByClass(("a", "b"), ((30, 0, 0), (9, 1, 0)))
+    assert class_notes(counts)[1:] == ["The labels given are no better than that."]
 
 
 def test_without_rows_there_is_nothing_to_compare():
@@ -91,8 +91,8 @@ def test_without_rows_there_is_nothing_to_compare():
 
 
 def test_a_notebook_has_the_table_and_the_notes():
-    found = by_class(("<b>", "well"))
-    html = class_html(found)
+    counts = by_class(("<b>", "well"))
+    html = class_html(counts)
     assert "<b>" not in html
     assert "<th>as well</th>" in html
     assert "is correct for" in html

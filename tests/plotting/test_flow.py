@@ -24,16 +24,16 @@ def test_a_flow_has_the_figures_of_its_point(fitted):
     model, _, _ = fitted
     for point in model.front_:
         flow = model.front_.flow(point)
-        found = (flow.coverage, flow.accuracy, flow.cost)
-        assert found == pytest.approx((point.coverage, point.accuracy, point.cost))
+        figures = (flow.coverage, flow.accuracy, flow.cost)
+        assert figures == pytest.approx((point.coverage, point.accuracy, point.cost))
 
 
 def test_a_flow_has_the_figures_of_its_evaluation(fitted):
     model, X, y = fitted
     report = model.evaluate(X, y)
     flow = report.flow()
-    found = (flow.coverage, flow.accuracy, flow.cost)
-    assert found == pytest.approx((report.coverage, report.accuracy, report.cost))
+    figures = (flow.coverage, flow.accuracy, flow.cost)
+    assert figures == pytest.approx((report.coverage, report.accuracy, report.cost))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -40,7 +40,7 @@ def test_the_picture_of_a_front_has_the_objectives_of_its_points(front):
 def test_seen_figures_are_a_series_of_their_own(front):
     scored, seen = front_picture(front, on="both").series
     assert (scored.n_rows, seen.n_rows) == (100, 60)
-    assert seen.cost.tolist() == [found.cost for found in front.seen]
+    assert seen.cost.tolist() == [point.cost for point in front.seen]
     assert front_picture(front, on="seen").series[0].name == "seen"
 
 
@@ -93,14 +93,14 @@ def test_the_third_axis_names_its_metric_too():
 
 def test_markers_show_stages_and_those_of_seen_figures_are_hollow(front):
     figure = front.plot(on="both")
-    dots = [found for found in figure.axes[0].collections if len(found.get_offsets())]
-    assert [found.get_offsets()[0].tolist() for found in dots[:2]] == [
+    dots = [markers for markers in figure.axes[0].collections if len(markers.get_offsets())]
+    assert [markers.get_offsets()[0].tolist() for markers in dots[:2]] == [
         [front[1].cost, front[1].accuracy],
         [front[0].cost, front[0].accuracy],
     ]
-    shapes = {found.get_paths()[0].vertices.tobytes() for found in dots[:2]}
+    shapes = {markers.get_paths()[0].vertices.tobytes() for markers in dots[:2]}
     assert len(shapes) == 2
-    assert [len(found.get_facecolor()) for found in dots] == [1, 1, 0, 0]
+    assert [len(markers.get_facecolor()) for markers in dots] == [1, 1, 0, 0]
 
 
 def test_every_number_of_stages_has_a_marker_of_its_own():
@@ -181,8 +181,8 @@ def test_every_kind_of_front_has_a_key_for_expected_figures(expecting, kind):
 def test_axes_reach_the_whole_interval(expecting, has_references):
     truth = np.arange(100) % 2
     references = references_of(("no", "yes"), truth, truth, truth > 0, 0, 53.5, None)
-    found = replace(expecting, references=references if has_references else ())
-    figure = found.plot(mark=1)
+    front = replace(expecting, references=references if has_references else ())
+    figure = front.plot(mark=1)
     low, high = figure.axes[0].get_ylim()
     accuracy = expecting[1].expected.accuracy
     assert low < accuracy.low < accuracy.high < high

@@ -49,10 +49,12 @@ def engines(X, y, n_classes=2, folds=1, **options):
     places = np.arange(len(X))
     pairs = [(places[places % 3 != k], places[places % 3 == k]) for k in range(folds)]
     device = backend("torch")
-    own = [SplitRows.cut(SplitData(X, y, *pair, n_classes=n_classes, **options)) for pair in pairs]
+    splits = [
+        SplitRows.cut(SplitData(X, y, *pair, n_classes=n_classes, **options)) for pair in pairs
+    ]
     sent = [device.cut(SplitData(X, y, *pair, n_classes=n_classes, **options)) for pair in pairs]
     return (
-        LogisticEngine(own, N_FEATURES, n_classes),
+        LogisticEngine(splits, N_FEATURES, n_classes),
         device.engine(sent, N_FEATURES, n_classes),
         pairs,
     )
@@ -83,11 +85,11 @@ def problem(request):
 
 
 def test_probabilities_are_those_of_the_cpu_to_the_ninth_decimal(problem):
-    X, own, sent, pairs = problem
+    X, here, sent, pairs = problem
     rows = X, [scored for _, scored in pairs]
-    expected = own.answers(SUBSETS, own.fit(SUBSETS), *rows)
-    found = sent.answers(SUBSETS, sent.fit(SUBSETS), *rows)
-    for (winner, confidence), (same, sure) in zip(expected, found, strict=True):
+    expected = here.answers(SUBSETS, here.fit(SUBSETS), *rows)
+    answers = sent.answers(SUBSETS, sent.fit(SUBSETS), *rows)
+    for (winner, confidence), (same, sure) in zip(expected, answers, strict=True):
         assert np.array_equal(winner, same)
         assert np.abs(confidence - sure).max() < 1e-9
 
@@ -99,19 +101,19 @@ def test_rows_in_single_precision_are_sent_as_they_are():
     held, double = SingleRows(single), single.astype(np.float64)
     _, sent, pairs = engines(held, y)
     _, other, _ = engines(double, y)
-    scored = [own for _, own in pairs]
+    scored = [part for _, part in pairs]
     numbers = sent.fit(SUBSETS)
     assert np.array_equal(numbers, other.fit(SUBSETS))
     for table in (held, SingleRows(single[::-1])):  # the same numbers of other rows are other rows
-        found = sent.answers(SUBSETS, numbers, table, scored)
+        answers = sent.answers(SUBSETS, numbers, table, scored)
         expected = other.answers(SUBSETS, numbers, np.asarray(table), scored)
-        assert all(map(np.array_equal, found[0], expected[0]))
+        assert all(map(np.array_equal, answers[0], expected[0]))
 
 
 def test_bits_counts_and_margins_are_those_of_the_cpu(problem):
-    _, own, sent, _ = problem
-    least = np.full(own.n_classes, 0.6)
-    banks = [SubsetBank(engine, np.eye(N_FEATURES, dtype=bool)) for engine in (own, sent)]
+    _, here, sent, _ = problem
+    least = np.full(here.n_classes, 0.6)
+    banks = [SubsetBank(engine, np.eye(N_FEATURES, dtype=bool)) for engine in (here, sent)]
     bits, others = (bank.bits_of(WORDS, ThresholdGrid.single(least)) for bank in banks)
     assert np.array_equal(bits, others)
     rng = np.random.default_rng(0)
@@ -126,11 +128,11 @@ def test_bits_counts_and_margins_are_those_of_the_cpu(problem):
 
 def test_prices_by_row_are_paid_as_on_the_cpu():
     X, y = make_rows()
-    own, sent, ((_, scored),) = engines(X, y)
+    here, sent, ((_, scored),) = engines(X, y)
     prices = np.random.default_rng(0).integers(0, 9, (2, len(scored)))
     designs = np.array([[0, 1, 1, 0, 1], [0, 0, 1, 2, -1]], dtype=np.int16)
     spent = []
-    for engine in (own, sent):
+    for engine in (here, sent):
         bank = SubsetBank(engine, np.eye(N_FEATURES, dtype=bool))
         bank.price(np.array([1, 3]), prices)
         spent.append(bank.count(designs, np.array([2, 3]), ThresholdGrid.single(np.full(2, 0.7))))
@@ -147,50 +149,50 @@ def test_a_fit_does_not_depend_on_what_shares_its_batch(problem):
 def test_hessians_of_a_sample_lead_to_the_same_optimum(monkeypatch):
     X, y = make_rows(n_rows=900)
     monkeypatch.setattr("emsco.scale.cuda.engine._SAMPLED", 10)
-    own, sent, _ = engines(X, y)
+    here, sent, _ = engines(X, y)
     assert sent.splits[0].fitter._sample is not None
-    assert np.abs(own.fit(SUBSETS) - sent.fit(SUBSETS)).max() < 1e-9
+    assert np.abs(here.fit(SUBSETS) - sent.fit(SUBSETS)).max() < 1e-9
 
 
 def test_rounded_hessians_give_way_to_exact_ones(monkeypatch):
     X, y = make_rows()
     monkeypatch.setattr(fitter, "_EXACT_AFTER", 1)
-    own, sent, _ = engines(X, y)
-    assert np.abs(own.fit(SUBSETS) - sent.fit(SUBSETS)).max() < 1e-9
+    here, sent, _ = engines(X, y)
+    assert np.abs(here.fit(SUBSETS) - sent.fit(SUBSETS)).max() < 1e-9
 
 
 def test_outliers_and_separable_classes_are_fitted_too():
     X, y = make_rows()
     X[:, 0] = np.where(y == 1, 1.0, -1.0) * (1 + np.abs(X[:, 0]))
     X[0, 1], X[:, 2] = 1e6, 0.0
-    own, sent, ((_, scored),) = engines(X, y)
+    here, sent, ((_, scored),) = engines(X, y)
     rows = X, [scored]
     ((_, sure),), ((_, same),) = (
-        engine.answers(SUBSETS, engine.fit(SUBSETS), *rows) for engine in (own, sent)
+        engine.answers(SUBSETS, engine.fit(SUBSETS), *rows) for engine in (here, sent)
     )
     assert np.abs(sure - same).max() < 1e-9
 
 
 def test_popcounts_are_those_of_numpy():
     words = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, (3, 50))
-    found = count_bits(torch.as_tensor(words[:2]), torch.as_tensor(words[1:]))
-    assert np.array_equal(found.numpy(), np.bitwise_count((words[:2] & words[1:]).view(np.uint64)))
+    counts = count_bits(torch.as_tensor(words[:2]), torch.as_tensor(words[1:]))
+    assert np.array_equal(counts.numpy(), np.bitwise_count((words[:2] & words[1:]).view(np.uint64)))
 
 
 def fitted(device, **settings):
     X, y = make_rows(n_rows=300)
-    own = {"search": "evolution", "generations": 4, "population_size": 30, "cv": 1 / 3}
-    own |= {"estimator": "logistic", "random_state": 0, "device": device}
-    return EMSCOClassifier([3, 1, 2, 5, 1], **{**own, **settings}).fit(X, y)
+    options = {"search": "evolution", "generations": 4, "population_size": 30, "cv": 1 / 3}
+    options |= {"estimator": "logistic", "random_state": 0, "device": device}
+    return EMSCOClassifier([3, 1, 2, 5, 1], **{**options, **settings}).fit(X, y)
 
 
 @pytest.mark.parametrize("settings", [{}, {"estimator": "spline", "cv": 2, "refit": "all"}])
 def test_the_front_is_that_of_the_cpu(settings):
-    own, sent = fitted("cpu", **settings), fitted("torch", **settings)
-    assert [point.design for point in own.front_] == [point.design for point in sent.front_]
-    assert [point.cost for point in own.front_] == [point.cost for point in sent.front_]
+    here, sent = fitted("cpu", **settings), fitted("torch", **settings)
+    assert [point.design for point in here.front_] == [point.design for point in sent.front_]
+    assert [point.cost for point in here.front_] == [point.cost for point in sent.front_]
     X, _ = make_rows(n_rows=50, seed=9)
-    assert np.abs(own.predict_proba(X) - sent.predict_proba(X)).max() < 1e-9
+    assert np.abs(here.predict_proba(X) - sent.predict_proba(X)).max() < 1e-9
 
 
 def test_a_checkpoint_of_another_device_is_refused(tmp_path):
@@ -232,13 +234,13 @@ def test_without_pytorch_a_sentence_says_how_to_get_it(monkeypatch):
 def test_models_that_start_at_the_optimum_of_a_sample_end_where_the_others_do(monkeypatch):
     X, y = make_rows(n_rows=3000)
     rows = np.arange(2000), np.arange(2000, 3000)
-    own = LogisticEngine([SplitRows.cut(SplitData(X, y, *rows))], N_FEATURES)
+    here = LogisticEngine([SplitRows.cut(SplitData(X, y, *rows))], N_FEATURES)
     monkeypatch.setattr("emsco.scale.cuda.engine._SAMPLED", 10)
     device = backend("torch")
     split = device.cut(SplitData(X, y, *rows))
     assert split.fitter._starter is not None
-    found = device.engine([split], N_FEATURES).fit(SUBSETS)
-    assert np.abs(own.fit(SUBSETS) - found).max() < 1e-9
+    numbers = device.engine([split], N_FEATURES).fit(SUBSETS)
+    assert np.abs(here.fit(SUBSETS) - numbers).max() < 1e-9
 
 
 @needs_gpu
@@ -247,7 +249,7 @@ def test_a_gpu_fits_as_the_cpu_does():
     device = backend("cuda")
     rows = np.arange(2000), np.arange(2000, 3000)
     sent = device.engine([device.cut(SplitData(X, y, *rows))], N_FEATURES)
-    own = LogisticEngine([SplitRows.cut(SplitData(X, y, *rows))], N_FEATURES)
+    here = LogisticEngine([SplitRows.cut(SplitData(X, y, *rows))], N_FEATURES)
     every = sent.fit(SUBSETS)
-    assert np.abs(own.fit(SUBSETS) - every).max() < 1e-9
+    assert np.abs(here.fit(SUBSETS) - every).max() < 1e-9
     assert np.array_equal(sent.fit(SUBSETS[3:4]), every[3:4])

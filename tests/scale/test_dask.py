@@ -55,8 +55,8 @@ def client_of():
     opened = []
 
     def start(n_workers, processes=False):
-        own = {"n_workers": n_workers, "threads_per_worker": 1, "processes": processes}
-        cluster = LocalCluster(**own, dashboard_address=None)
+        options = {"n_workers": n_workers, "threads_per_worker": 1, "processes": processes}
+        cluster = LocalCluster(**options, dashboard_address=None)
         opened.extend([cluster, Client(cluster)])
         return opened[-1]
 

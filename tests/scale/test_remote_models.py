@@ -47,9 +47,9 @@ def everything(engine, X, scored):
         bits.reserve(len(SUBSETS))
     engine.judge(SUBSETS, numbers, slots, np.linspace(0.4, 0.6, engine.n_classes))
     answers = engine.answers(SUBSETS, numbers, X, [scored])
-    found = [numbers, *(bits.get(slots) for bits in engine.bits), *engine.margins(numbers)]
-    found += [*engine.truth, *(own.astype(float) for pair in answers for own in pair)]
-    return [one.tobytes() for one in found]
+    facts = [numbers, *(bits.get(slots) for bits in engine.bits), *engine.margins(numbers)]
+    facts += [*engine.truth, *(values.astype(float) for pair in answers for values in pair)]
+    return [one.tobytes() for one in facts]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -87,16 +87,16 @@ def test_sums_of_leaves_do_not_depend_on_who_adds_them_up(n_leaves):
     def nodes(of):
         return {(0, i): Sums(np.array([values[i]]), np.zeros(1)) for i in of}
 
-    found = set()
+    sums = set()
     for n_workers in (1, 2, 3, 5):
         holder = rng.integers(n_workers, size=n_leaves)
         together = {}
         for worker in range(n_workers):
             together |= merged(nodes(np.flatnonzero(holder == worker).tolist()), n_leaves)
         (total,) = merged(together, n_leaves).values()
-        found.add(float(total.gradient[0]))
-    assert len(found) == 1
-    assert found.pop() == pytest.approx(values.sum(), rel=1e-9)
+        sums.add(float(total.gradient[0]))
+    assert len(sums) == 1
+    assert sums.pop() == pytest.approx(values.sum(), rel=1e-9)
 
 
 def test_rows_of_a_lost_worker_are_loaded_again_and_the_fit_goes_on(small_leaves):
@@ -138,8 +138,8 @@ def test_answers_that_are_combined_are_not_kept_by_leaf(small_leaves):
     rows, order = np.ones((1500, 1)), []
     keeper = Keeper(range(6), *(rows[leaves.rows_of_leaf(i)] for i in range(6)))
 
-    def combine(found, leaf, answer):
-        found["all"] = found.get("all", 0) + answer
+    def combine(kept, leaf, answer):
+        kept["all"] = kept.get("all", 0) + answer
         order.append(leaf)
 
     task = LeafTask(lambda leaf: int(leaf.rows.sum()), combine=combine)
@@ -164,8 +164,8 @@ def test_ranges_of_remote_rows_are_those_of_all_leaves(small_leaves):
     rows, _ = remote(X, 3)
     np.testing.assert_array_equal(_extremes(rows), [np.nanmin(X, axis=0), np.nanmax(X, axis=0)])
     weights = np.repeat([0.0, 1.0], [len(X) - 50, 50])  # whole leaves do not count
-    own = X[-50:]
-    expected = [np.nanmin(own, axis=0), np.nanmax(own, axis=0)]
+    last_leaf = X[-50:]
+    expected = [np.nanmin(last_leaf, axis=0), np.nanmax(last_leaf, axis=0)]
     np.testing.assert_array_equal(_extremes(rows, weights), expected)
     np.testing.assert_array_equal(_extremes(X, weights), expected)
 
@@ -210,9 +210,9 @@ def test_whole_fits_are_the_same_with_workers(small_leaves, gaps, more):
 def test_a_sample_is_searched_in_memory_and_finished_by_workers(small_leaves):
     given = EMSCOClassifier(**LOGISTIC | {"screen_rows": 400}).get_params(deep=False)
     data = training_data()
-    own, other = fitted(with_workers(data), given), fitted(data, given)
-    assert own.refinement == other.refinement
-    assert facts(own) == facts(other)
+    by_workers, other = fitted(with_workers(data), given), fitted(data, given)
+    assert by_workers.refinement == other.refinement
+    assert facts(by_workers) == facts(other)
 
 
 @pytest.mark.parametrize(

@@ -142,11 +142,11 @@ def test_logistic_shards_count_each_class_as_if_it_were_scored_alone(n_classes, 
             designs, stage_counts(designs), ThresholdGrid.single(np.full(n_classes, 0.7))
         )
 
-    found = counts(folds, by_class=True)
-    assert np.array_equal(found[:, :, n_classes:], counts(folds))
+    by_class = counts(folds, by_class=True)
+    assert np.array_equal(by_class[:, :, n_classes:], counts(folds))
     for label in range(n_classes):
         alone = [(train, scored[labels[scored] == label]) for train, scored in folds]
-        assert np.array_equal(found[:, :, label], counts(alone, 1024).sum(axis=2))
+        assert np.array_equal(by_class[:, :, label], counts(alone, 1024).sum(axis=2))
 
 
 def test_a_bank_that_counts_classes_also_serves_plain_accuracy():
@@ -202,10 +202,10 @@ def test_means_nearer_than_rounding_are_told_apart():
     # 1/a + 1/b of these differ by less than the 53 bits of a float can show.
     a, b = 2**31 - 1, 2**31 - 19
     accepted = np.array([[a, b], [a - 1, b + 1]])
-    found = balanced_accuracy_ranks(accepted // 2, accepted)
+    ranks = balanced_accuracy_ranks(accepted // 2, accepted)
     exact = [sum(Fraction(int(one) // 2, int(one)) for one in line) for line in accepted]
-    assert sorted(found.tolist()) == [0, 1]
-    assert (found[0] < found[1]) == (exact[0] < exact[1])
+    assert sorted(ranks.tolist()) == [0, 1]
+    assert (ranks[0] < ranks[1]) == (exact[0] < exact[1])
 
 
 def test_equal_means_of_other_shares_tie_though_floats_differ():
@@ -261,10 +261,10 @@ def test_it_finds_designs_for_rare_positives_that_plain_accuracy_misses():
     best = {}
     for metric in ("accuracy", "balanced_accuracy"):
         front = fitted(metric).front_
-        found = [balanced(front, i, X[SCORED], y[SCORED]) for i in range(len(front))]
-        best[metric] = max(found)
+        accuracies = [balanced(front, i, X[SCORED], y[SCORED]) for i in range(len(front))]
+        best[metric] = max(accuracies)
         if metric == "balanced_accuracy":
-            assert found == pytest.approx([point.accuracy for point in front], abs=1e-12)
+            assert accuracies == pytest.approx([point.accuracy for point in front], abs=1e-12)
     assert best["balanced_accuracy"] > best["accuracy"] + 0.1
 
 

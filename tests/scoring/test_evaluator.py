@@ -480,6 +480,6 @@ def test_counts_with_levels_are_taken_from_a_reopened_journal(open_journal, monk
     fresh = bench_of()
     monkeypatch.setattr(type(fresh.bank), "count", lambda *_: pytest.fail("they are counted"))
     with open_journal() as journal:
-        found = fresh.evaluator(MAX_STAGES, grid, journal).score(genes)
-    assert found.exits.tolist() == wanted.exits.tolist()
-    assert found.correct_exits.tolist() == wanted.correct_exits.tolist()
+        scores = fresh.evaluator(MAX_STAGES, grid, journal).score(genes)
+    assert scores.exits.tolist() == wanted.exits.tolist()
+    assert scores.correct_exits.tolist() == wanted.correct_exits.tolist()

@@ -96,15 +96,15 @@ def test_what_was_added_is_found_in_a_later_process(path):
     with opened(path) as first:
         first.add(designs[:30], counts[:, :30])
     with opened(path) as second:
-        found, known = second.find(designs)
-    assert found.tolist() == list(range(30))
+        places, known = second.find(designs)
+    assert places.tolist() == list(range(30))
     assert np.array_equal(known, counts[:, :30])
 
 
 def test_a_new_journal_knows_nothing(path):
     with opened(path) as new:
-        found, known = new.find(entries(5)[0])
-    assert found.size == 0
+        places, known = new.find(entries(5)[0])
+    assert places.size == 0
     assert known.shape == (2, 0, MAX_STAGES)
 
 
@@ -138,8 +138,8 @@ def test_many_writes_leave_one_file_and_lose_nothing(path, eager):
         second.add(designs[200:], counts[:, 200:])
     assert [file.name for file in path.iterdir()] == ["journal.sqlite"]
     with opened(path) as third:
-        found, known = third.find(designs)
-    assert found.size == 300
+        places, known = third.find(designs)
+    assert places.size == 300
     assert np.array_equal(known, counts)
 
 
@@ -352,10 +352,10 @@ def test_entries_that_no_search_makes_are_refused_by_the_name_of_the_file(path, 
 
 
 def test_counts_that_contradict_each_other_are_refused():
-    designs, own = np.array([[0, 0, 1]], dtype=np.int16), rules(n_counted=2, most_spent=50)
+    designs, rule = np.array([[0, 0, 1]], dtype=np.int16), rules(n_counted=2, most_spent=50)
     whole = np.array([[[40, 5, 4, 6, 3, 0, 0]], [[0, 4, 3, 5, 2, 0, 0]]])
-    assert own.n_ahead == 3
-    assert own.breach(designs, whole) is None
+    assert rule.n_ahead == 3
+    assert rule.breach(designs, whole) is None
     for place, value, message in (
         ((0, 0, 5), 1, "contradict each other"),  # at a stage that the design does not have
         ((0, 0, 1), 6, "contradict each other"),  # more rows of a class than leave
@@ -363,7 +363,7 @@ def test_counts_that_contradict_each_other_are_refused():
     ):
         changed = whole.copy()
         changed[place] = value
-        assert message in own.breach(designs, changed)
+        assert message in rule.breach(designs, changed)
 
 
 def test_a_chain_of_a_generation_that_there_is_not_is_refused(path):
@@ -503,8 +503,8 @@ def test_chains_are_found_by_the_generation_after_which_they_were_made(path):
         assert again.chains(0).tolist() == designs[5:7].tolist()
         assert again.chains(4).tolist() == designs[7:].tolist()
         assert again.chains(1) is None
-        found, known = again.find(designs)
-        assert found.tolist() == list(range(12))
+        places, known = again.find(designs)
+        assert places.tolist() == list(range(12))
         assert np.array_equal(known, counts)
 
 
@@ -556,8 +556,8 @@ def test_chains_that_the_journal_has_are_not_made_again(path, small_problem):
 
 def quick(path=None, **settings):
     common = {"generations": 8, "population_size": 30, "random_state": 0}
-    own = {**PAPER_SPACE, **common, "min_confidence": 0.9, "checkpoint": path}
-    return EMSCOClassifier(**{**own, **settings})
+    options = {**PAPER_SPACE, **common, "min_confidence": 0.9, "checkpoint": path}
+    return EMSCOClassifier(**{**options, **settings})
 
 
 def front(clf):
@@ -862,10 +862,10 @@ def test_a_search_that_is_killed_at_random_moments_ends_with_the_same_front(tmp_
     command = [sys.executable, script, search, tmp_path / "checkpoint", "7"]
     ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    n_kills, wanted, found = json.loads(ended.stdout)
+    n_kills, wanted, front = json.loads(ended.stdout)
     assert n_kills >= 5
     assert len(wanted) > 3
-    assert found == wanted
+    assert front == wanted
 
 
 # Fits that search thresholds and are interrupted: they end as if nothing had happened
@@ -884,8 +884,8 @@ SETTINGS = {**PLAIN, "search": "evolution", "generations": 10, "population_size"
 
 
 def fitted(rows, path=None, **settings):
-    own = {**SETTINGS, "costs": [7, 6, 5, 4, 3, 2, 1], "random_state": 0, "max_stages": 3}
-    return EMSCOClassifier(**{**own, "checkpoint": path, **settings}).fit(*rows)
+    options = {**SETTINGS, "costs": [7, 6, 5, 4, 3, 2, 1], "random_state": 0, "max_stages": 3}
+    return EMSCOClassifier(**{**options, "checkpoint": path, **settings}).fit(*rows)
 
 
 def leveled_front(clf):
@@ -954,7 +954,7 @@ def test_a_fit_on_its_own_checkpoint_makes_no_chains_and_ends_alike(
     rows, tmp_path, kind, uninterrupted, monkeypatch
 ):
     made, link = [], Linker.link
-    monkeypatch.setattr(Linker, "link", lambda *own: made.append(1) or link(*own))
+    monkeypatch.setattr(Linker, "link", lambda *given: made.append(1) or link(*given))
     first = fitted(rows, tmp_path / "kept", **KINDS[kind])
     n_made = len(made)
     again = fitted(rows, tmp_path / "kept", **KINDS[kind])

@@ -81,9 +81,9 @@ def assert_sums_are_counts(bench, thresholds):
     for i, one in enumerate(rows.outcomes(designs)):
         accepted = one.given < rows.n_classes
         correct = one.given == rows.truth
-        for found, which in zip(counts[:, i], (accepted, correct), strict=True):
-            own = np.bincount(one.stage[which], units[which], counts.shape[2])
-            assert own.tolist() == found.tolist()
+        for counted, which in zip(counts[:, i], (accepted, correct), strict=True):
+            summed = np.bincount(one.stage[which], units[which], counts.shape[2])
+            assert summed.tolist() == counted.tolist()
         assert set(one.stage[~accepted]) <= {n_stages[i] - 1}  # the rejected paid for all
     assert counts[0].sum() > counts[1].sum() > 0
 
@@ -178,11 +178,11 @@ def test_guesses_are_the_likeliest_class_however_unsure():
 
 
 def test_the_weights_of_a_row_that_several_splits_score_add_up_to_its_own():
-    own = np.sqrt(1 + ROWS)
-    bench = Workbench(made_data(weights=own), OVERLAPPING, LOGISTIC)
+    weights = np.sqrt(1 + ROWS)
+    bench = Workbench(made_data(weights=weights), OVERLAPPING, LOGISTIC)
     rows = scored(bench, np.full(2, 0.7))
     assert len(rows.weights) == 220
-    np.testing.assert_allclose(np.bincount(rows.rows, rows.weights), own)
+    np.testing.assert_allclose(np.bincount(rows.rows, rows.weights), weights)
     every = np.concatenate([held_out for _, held_out in OVERLAPPING])
     assert rows.rows.tolist() == every.tolist()  # each row is scored, so numbers stay
     assert rows.truth.tolist() == bench.data.labels[every].tolist()
@@ -225,9 +225,9 @@ def test_each_row_has_the_label_and_the_stage_that_a_loop_finds(n_classes, gaps)
     genes = random_genes(grid, n_designs=10)
     plain = followed(bench, genes, grid)
     for one, outcomes in zip(scored(bench, grid).outcomes(genes), plain, strict=True):
-        found = zip(one.given.tolist(), one.stage.tolist(), strict=True)
+        pairs = zip(one.given.tolist(), one.stage.tolist(), strict=True)
         wanted = [(n_classes if label is None else label, stage) for label, stage in outcomes]
-        assert list(found) == wanted
+        assert list(pairs) == wanted
 
 
 @pytest.mark.parametrize("splits", [leveled.ONE_SPLIT, leveled.FOLDS], ids=["one", "folds"])
@@ -247,6 +247,6 @@ def test_outcomes_add_up_to_the_scores(splits, weights, gaps):
             (scores.exits[i], one.given < 3),
             (scores.correct_exits[i], one.given == rows.truth),
         ):
-            own = np.bincount(one.stage[which], units[which], 3)
-            assert own.tolist() == counts.tolist()
+            summed = np.bincount(one.stage[which], units[which], 3)
+            assert summed.tolist() == counts.tolist()
     assert i == 79

@@ -152,10 +152,10 @@ def test_two_new_designs_with_the_same_objectives_are_news():
 def test_the_front_is_the_simplest_design_of_each_vector(seed, n_batches):
     designs, scores = random_case(seed)
     front, front_scores = filled(designs, scores, n_batches).front()
-    found = dict(zip(objectives(front_scores), tuples(front), strict=True))
+    design_of = dict(zip(objectives(front_scores), tuples(front), strict=True))
     plain = {point: tied[0] for point, tied in plain_front(designs, scores).items()}
-    assert len(front) == len(found)
-    assert found == plain
+    assert len(front) == len(design_of)
+    assert design_of == plain
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -266,9 +266,9 @@ def test_a_space_scored_as_a_whole_gives_the_exact_front_and_its_ties(
     search = search_with(costs=COSTS, max_stages=max_stages, population_size=300, generations=99)
     run(search, evaluator.score)
     exact = exact_front(evaluator, max_stages)
-    found = by_design(search.front[0], map(len, search.archive.ties()))
-    assert found == by_design(exact.designs, exact.n_tied)
-    assert (max(found.values()) > 1) is some_tie
+    ties = by_design(search.front[0], map(len, search.archive.ties()))
+    assert ties == by_design(exact.designs, exact.n_tied)
+    assert (max(ties.values()) > 1) is some_tie
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -379,9 +379,9 @@ def numbers_of(designs):
 
 
 def nearby(allow_exclusion=False, first=None, noted=USED):
-    found = NearbySubsets(DesignSpace(N_FEATURES, 3, allow_exclusion, first))
-    found.note(noted)
-    return found
+    subsets = NearbySubsets(DesignSpace(N_FEATURES, 3, allow_exclusion, first))
+    subsets.note(noted)
+    return subsets
 
 
 def worth(subset, used):
@@ -392,11 +392,11 @@ def worth(subset, used):
 
 
 def test_subsets_come_in_the_order_of_their_distance_to_those_in_use():
-    found = nearby().nearest(USED, 100).tolist()
+    subsets = nearby().nearest(USED, 100).tolist()
     used = numbers_of(USED)
     others = [subset for subset in range(1, 32) if subset not in used]
-    assert sorted(found) == others
-    worths = [round(worth(subset, used), 9) for subset in found]
+    assert sorted(subsets) == others
+    worths = [round(worth(subset, used), 9) for subset in subsets]
     assert worths == sorted(worths, reverse=True)
     assert len(set(worths)) > 3
 

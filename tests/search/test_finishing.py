@@ -126,12 +126,12 @@ def test_chains_are_all_designs_whose_subsets_are_fitted():
         for chain in chains
         if all((a <= b).all() and (a < b).any() for a, b in pairwise(chain))
     ]
-    found = [
+    designs = [
         [one.tobytes() for one in nested_subsets(design[None], int(design.max()) + 1)[0]]
         for design in chains_of(subsets, SPACE)
     ]
-    assert sorted(found) == sorted(every)
-    assert all(set(chain) <= known for chain in found)
+    assert sorted(designs) == sorted(every)
+    assert all(set(chain) <= known for chain in designs)
 
 
 @pytest.mark.parametrize(
@@ -139,19 +139,19 @@ def test_chains_are_all_designs_whose_subsets_are_fitted():
 )
 def test_chains_stay_within_the_space(space):
     subsets = np.array([[True] * 5, [False] * 4 + [True], [True] + [False] * 4])
-    found = chains_of(subsets, space)
-    assert len(found)
-    assert space.holds(found).all()
+    chains = chains_of(subsets, space)
+    assert len(chains)
+    assert space.holds(chains).all()
 
 
 def test_a_finished_front_has_no_dominated_design(evaluator):
     result = result_of(evaluator, [[0, 1, 1, 2, 2], [-1, 0, -1, 1, -1], [2, 1, 0, 0, 0]])
-    found, finish = finished(result, evaluator)
-    assert front_mask(found.scores).all()
-    assert not found.proven
+    refined, finish = finished(result, evaluator)
+    assert front_mask(refined.scores).all()
+    assert not refined.proven
     assert finish.end is RefinementEnd.COMPLETE
     assert finish.n_subsets == len(wanted_subsets(result.designs, MOST_SUBSETS))
-    assert finish.n_designs >= len(found.designs)
+    assert finish.n_designs >= len(refined.designs)
 
 
 def test_a_finish_reports_the_subsets_that_are_fitted(evaluator):
@@ -163,8 +163,8 @@ def test_a_finish_reports_the_subsets_that_are_fitted(evaluator):
 
 def test_without_time_nothing_is_finished(evaluator):
     result = result_of(evaluator, [[0, 1, 1, 2, 2]])
-    found, finish = finished(result, evaluator, time_limit=-1.0)
-    assert found.designs is result.designs
+    refined, finish = finished(result, evaluator, time_limit=-1.0)
+    assert refined.designs is result.designs
     assert finish.end is RefinementEnd.TIME_LIMIT
     assert finish.n_subsets == 0
 
@@ -172,9 +172,9 @@ def test_without_time_nothing_is_finished(evaluator):
 def test_after_ctrl_c_in_the_search_nobody_speaks_of_time(evaluator):
     stopped = StopReason(Stop.INTERRUPTED, 3)
     result = replace(result_of(evaluator, [[0, 1, 1, 2, 2]]), stop_reason=stopped)
-    found, finish = finished(result, evaluator, time_limit=-1.0)
+    refined, finish = finished(result, evaluator, time_limit=-1.0)
     assert "Ctrl-C came before" in str(finish)
-    assert found.stop_reason.is_interrupted
+    assert refined.stop_reason.is_interrupted
 
 
 def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
@@ -185,25 +185,25 @@ def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
     chains = [[0, 1, 2, -1, -1], [2, 0, 1, -1, -1], [-1, -1, 0, 1, 2], [-1, 2, -1, 0, 1]]
     result = result_of(evaluator, chains)
     with pytest.warns(InterruptedWarning, match="8 of 12 subsets are finished"):
-        found, finish = finished(result, evaluator, report=stop)
+        refined, finish = finished(result, evaluator, report=stop)
     assert (finish.n_subsets, finish.end) == (8, RefinementEnd.INTERRUPTED)
-    assert len(found.designs)
-    assert found.stop_reason.is_interrupted
+    assert len(refined.designs)
+    assert refined.stop_reason.is_interrupted
 
 
 def test_a_finished_front_is_not_called_proven(evaluator):
     proven = StopReason(Stop.PROVEN, n_settled=541, n_designs=541)
     result = replace(result_of(evaluator, [[0, 1, 1, 2, 2]]), stop_reason=proven, proven=True)
-    found, _ = finished(result, evaluator)
-    assert not found.proven
-    assert str(found.stop_reason) == "all 541 designs are settled, with the models of the search"
+    refined, _ = finished(result, evaluator)
+    assert not refined.proven
+    assert str(refined.stop_reason) == "all 541 designs are settled, with the models of the search"
 
 
 def test_the_search_is_kept_if_no_finished_design_is_within_the_cost_limits(evaluator):
     result = result_of(evaluator, [[0, 1, 1, 2, 2]])
     poor = Evaluator(evaluator.bank, evaluator.costs, 0.75, 3, limits=CostLimits(worst=0.5))
-    found, finish = finished(result, poor)
-    assert found.designs is result.designs
+    refined, finish = finished(result, poor)
+    assert refined.designs is result.designs
     assert finish.end is RefinementEnd.NOTHING_FEASIBLE
 
 
@@ -254,20 +254,20 @@ def test_thresholds_are_searched_again_for_the_subsets_near_the_front(max_stages
     grid, space = grid_of(), DesignSpace(5, max_stages, allow_exclusion)
     evaluator = bench_of().evaluator(max_stages, grid)
     genes = random_genes(grid, 6, max_stages, allow_exclusion=allow_exclusion)
-    found, finish = finish_search(*searched(evaluator, genes), evaluator, space, **NAMES)
+    refined, finish = finish_search(*searched(evaluator, genes), evaluator, space, **NAMES)
     assert finish.end is RefinementEnd.COMPLETE
     assert finish.n_subsets == len(wanted_subsets(genes, 32))
-    assert grid.holds(found.designs)
-    assert space.holds(found.designs).all()
-    assert front_mask(found.scores).all()
-    assert found.scores.exits.tolist() == evaluator.score(found.designs).exits.tolist()
+    assert grid.holds(refined.designs)
+    assert space.holds(refined.designs).all()
+    assert front_mask(refined.scores).all()
+    assert refined.scores.exits.tolist() == evaluator.score(refined.designs).exits.tolist()
 
 
 def test_the_front_of_two_stages_is_that_of_all_chains_and_thresholds():
     grid, space = grid_of(), DesignSpace(5, 2, allow_exclusion=True)
     evaluator = bench_of().evaluator(2, grid)
     genes = random_genes(grid, 6, 2)
-    found, _ = finish_search(*searched(evaluator, genes), evaluator, space, **NAMES)
+    refined, _ = finish_search(*searched(evaluator, genes), evaluator, space, **NAMES)
     fitted = {one.tobytes() for one in wanted_subsets(genes, 32)}
 
     def is_fitted(design):
@@ -277,7 +277,7 @@ def test_the_front_of_two_stages_is_that_of_all_chains_and_thresholds():
 
     chains = [design for design in every_design(5, 2, allow_exclusion=True) if is_fitted(design)]
     scores = evaluator.score(every_leveled(chains, grid))
-    assert vectors(found.scores) == vectors(scores[front_mask(scores)])
+    assert vectors(refined.scores) == vectors(scores[front_mask(scores)])
 
 
 def test_no_finished_design_is_worse_than_those_of_the_search():
@@ -285,11 +285,11 @@ def test_no_finished_design_is_worse_than_those_of_the_search():
     evaluator = bench_of().evaluator(2, grid)
     result, at_once = searched(evaluator, random_genes(grid, 6, 2))
     space = DesignSpace(5, 2, allow_exclusion=True)
-    found, _ = finish_search(result, at_once, evaluator, space, **NAMES)
+    refined, _ = finish_search(result, at_once, evaluator, space, **NAMES)
     for accepted, correct, spent in vectors(result.scores):
         assert any(
             a >= accepted and c * accepted >= correct * a and s <= spent
-            for a, c, s in vectors(found.scores)
+            for a, c, s in vectors(refined.scores)
         )
 
 
@@ -298,12 +298,12 @@ def test_for_balanced_accuracy_designs_of_the_search_keep_their_thresholds():
     evaluator = bench_of(metric="balanced_accuracy").evaluator(2, grid)
     genes = random_genes(grid, 6, 2)
     result, everything = searched(evaluator, genes)
-    found, _ = finish_search(result, everything, evaluator, space, **NAMES)
-    assert grid.holds(found.designs)
-    assert stage_counts(found.designs).max() == 2
+    refined, _ = finish_search(result, everything, evaluator, space, **NAMES)
+    assert grid.holds(refined.designs)
+    assert stage_counts(refined.designs).max() == 2
     # The same models score again, so nothing that the search has found gets lost.
     best = result.scores.accuracy.max()
-    assert found.scores.accuracy.max() >= best
+    assert refined.scores.accuracy.max() >= best
 
 
 def test_the_search_is_kept_if_nothing_is_within_the_limits():
@@ -311,8 +311,8 @@ def test_the_search_is_kept_if_nothing_is_within_the_limits():
     evaluator = bench_of().evaluator(2, grid)
     result, at_once = searched(evaluator, random_genes(grid, 6, 2))
     poor = Evaluator(evaluator.bank, evaluator.costs, grid, 2, limits=CostLimits(worst=0.5))
-    found, finish = finish_search(result, at_once, poor, DesignSpace(5, 2), **NAMES)
-    assert found.designs is result.designs
+    refined, finish = finish_search(result, at_once, poor, DesignSpace(5, 2), **NAMES)
+    assert refined.designs is result.designs
     assert (finish.n_subsets, finish.end) == (0, RefinementEnd.NOTHING_FEASIBLE)
     assert str(finish) == "searched with lines; no design is within the limits with trees"
 
@@ -336,15 +336,15 @@ def _rows(designs):
 def test_runners_up_are_near_the_front(leveled):
     genes = random_genes(leveled.grid, 400)
     front = _front(leveled, genes)
-    found = leveled.score(runners_up(front, genes, leveled, EXCLUDING))
+    scores = leveled.score(runners_up(front, genes, leveled, EXCLUDING))
     best = leveled.score(front)
     error = 0.5 / np.sqrt(best.n_rows)
-    for i in range(len(found)):
+    for i in range(len(scores)):
         behind = np.maximum.reduce(
             [
-                (best.coverage - found.coverage[i]) / error,
-                (best.accuracy - found.accuracy[i]) / error,
-                (found.cost[i] - best.cost) / error / leveled.costs.total,
+                (best.coverage - scores.coverage[i]) / error,
+                (best.accuracy - scores.accuracy[i]) / error,
+                (scores.cost[i] - best.cost) / error / leveled.costs.total,
             ]
         )
         assert behind.min() <= 2
@@ -353,18 +353,18 @@ def test_runners_up_are_near_the_front(leveled):
 def test_the_front_itself_and_its_other_thresholds_are_among_them(leveled):
     genes = random_genes(leveled.grid, 400)
     front = _front(leveled, genes)
-    found = runners_up(front, genes[:0], leveled, EXCLUDING)
-    assert _rows(front) & _rows(found)
-    assert _rows(stages_of(found)) <= _rows(stages_of(front))
+    runners = runners_up(front, genes[:0], leveled, EXCLUDING)
+    assert _rows(front) & _rows(runners)
+    assert _rows(stages_of(runners)) <= _rows(stages_of(front))
 
 
 def test_with_all_models_fitted_features_move_between_stages(leveled):
     genes = random_genes(leveled.grid, 60)
     front = _front(leveled, genes)
-    found = runners_up(front, genes, leveled, EXCLUDING, all_fitted=True)
-    assert _rows(stages_of(found)) - _rows(stages_of(genes))
+    runners = runners_up(front, genes, leveled, EXCLUDING, all_fitted=True)
+    assert _rows(stages_of(runners)) - _rows(stages_of(genes))
     every = _rows(stages_of(every_leveled(every_design(5, 3, allow_exclusion=True), leveled.grid)))
-    assert _rows(stages_of(found)) <= every
+    assert _rows(stages_of(runners)) <= every
 
 
 def test_there_are_never_more_than_asked_for(leveled):

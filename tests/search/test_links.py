@@ -48,9 +48,9 @@ def numbers_of(design):
 
 def every_chain(evaluator, space, words):
     """All designs of these subsets, with all their thresholds."""
-    own = {EVERY, *words[:, 0].tolist()}
+    usable = {EVERY, *words[:, 0].tolist()}
     plain = every_design(5, space.max_stages, space.allow_exclusion, space.first)
-    return every_leveled([d for d in plain if own.issuperset(numbers_of(d))], evaluator.grid)
+    return every_leveled([d for d in plain if usable.issuperset(numbers_of(d))], evaluator.grid)
 
 
 def plain_front(evaluator, genes):
@@ -64,15 +64,15 @@ def plain_front(evaluator, genes):
     return fewest
 
 
-def assert_sound(evaluator, space, found, genes):
+def assert_sound(evaluator, space, chains, genes):
     """Designs of the space and the grid, within the limits, none of which beats another."""
-    assert {design.tobytes() for design in found} <= {design.tobytes() for design in genes}
-    assert space.holds(found).all()
-    assert evaluator.grid.holds(found)
-    scores = evaluator.score(found)
+    assert {design.tobytes() for design in chains} <= {design.tobytes() for design in genes}
+    assert space.holds(chains).all()
+    assert evaluator.grid.holds(chains)
+    scores = evaluator.score(chains)
     assert front_mask(scores).all()
     assert scores.feasible.all()
-    assert len(set(vectors(scores))) == len(found)
+    assert len(set(vectors(scores))) == len(chains)
 
 
 def best_balanced(evaluator, genes):
@@ -94,9 +94,9 @@ def test_chains_of_two_stages_are_those_of_enumeration(
     evaluator = bench_of(n_classes, weights, gaps).evaluator(2, grid_of(n_classes))
     space, words = DesignSpace(5, 2, allow_exclusion, first), some_words(n_classes, first)
     genes = every_chain(evaluator, space, words)
-    found = linked_front(evaluator, space, words, width=WIDE)
-    assert_sound(evaluator, space, found, genes)
-    stages = dict(zip(vectors(evaluator.score(found)), stage_counts(found).tolist(), strict=True))
+    chains = linked_front(evaluator, space, words, width=WIDE)
+    assert_sound(evaluator, space, chains, genes)
+    stages = dict(zip(vectors(evaluator.score(chains)), stage_counts(chains).tolist(), strict=True))
     assert stages == plain_front(evaluator, genes)
     assert len(stages) > 1
 
@@ -105,10 +105,10 @@ def test_chains_of_two_stages_are_those_of_enumeration(
 def test_a_single_stage_is_all_features_or_the_best_of_the_subsets(allow_exclusion):
     evaluator, words = bench_of().evaluator(1, grid_of()), some_words(0)
     space = DesignSpace(5, 1, allow_exclusion)
-    found = linked_front(evaluator, space, words, width=WIDE)
+    chains = linked_front(evaluator, space, words, width=WIDE)
     genes = every_chain(evaluator, space, words)
-    assert set(vectors(evaluator.score(found))) == plain_front(evaluator, genes).keys()
-    assert allow_exclusion or (found >= 0).all()
+    assert set(vectors(evaluator.score(chains))) == plain_front(evaluator, genes).keys()
+    assert allow_exclusion or (chains >= 0).all()
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_chains_stay_within_the_cost_limits(limits, costs, evaluation):
     prices = replace(FeatureCosts.from_array(costs), evaluation=evaluation)
     evaluator = Evaluator(bench.bank, prices, grid_of(), 2, limits=limits)
     genes = every_chain(evaluator, space, words)
-    found = linked_front(evaluator, space, words, width=WIDE)
-    assert_sound(evaluator, space, found, genes)
-    assert set(vectors(evaluator.score(found))) == plain_front(evaluator, genes).keys()
+    chains = linked_front(evaluator, space, words, width=WIDE)
+    assert_sound(evaluator, space, chains, genes)
+    assert set(vectors(evaluator.score(chains))) == plain_front(evaluator, genes).keys()
     assert not evaluator.score(genes).feasible.all()
 
 
@@ -134,9 +134,9 @@ def test_of_equal_designs_the_one_with_fewest_stages_is_found(seed):
     bench = bench_of(costs=(0, 0, 0, 0, 1))  # free stages make many designs equal
     evaluator, space = bench.evaluator(2, grid_of()), DesignSpace(5, 2, allow_exclusion=True)
     words = some_words(seed)
-    found = linked_front(evaluator, space, words, width=WIDE)
+    chains = linked_front(evaluator, space, words, width=WIDE)
     wanted = plain_front(evaluator, every_chain(evaluator, space, words))
-    stages = zip(vectors(evaluator.score(found)), stage_counts(found).tolist(), strict=True)
+    stages = zip(vectors(evaluator.score(chains)), stage_counts(chains).tolist(), strict=True)
     assert dict(stages) == wanted
 
 
@@ -148,10 +148,10 @@ def test_a_sample_of_the_rows_finds_chains_nearly_as_good(monkeypatch, weights, 
     whole = linked_front(evaluator, space, words, width=WIDE)
     monkeypatch.setattr(links, "_MOST_WORDS", evaluator.bank.n_words // 2)
     known = evaluator.score(whole[:1])
-    found = linked_front(evaluator, space, words, known, width=WIDE)
+    chains = linked_front(evaluator, space, words, known, width=WIDE)
     genes = every_chain(evaluator, space, words)
-    assert {design.tobytes() for design in found} <= {design.tobytes() for design in genes}
-    best, nearly = (best_balanced(evaluator, one) for one in (whole, found))
+    assert {design.tobytes() for design in chains} <= {design.tobytes() for design in genes}
+    best, nearly = (best_balanced(evaluator, one) for one in (whole, chains))
     assert 0.98 * best < nearly <= best
 
 
@@ -172,9 +172,9 @@ def test_nothing_is_found_where_nothing_is_within_the_limits():
         2,
         limits=CostLimits(worst=4.0),
     )
-    found = linked_front(evaluator, DesignSpace(5, 2), some_words(0), width=WIDE)
-    assert found.shape == (0, 5)
-    assert found.dtype == np.int16
+    chains = linked_front(evaluator, DesignSpace(5, 2), some_words(0), width=WIDE)
+    assert chains.shape == (0, 5)
+    assert chains.dtype == np.int16
 
 
 def test_what_a_known_design_beats_is_left_out():
@@ -184,8 +184,8 @@ def test_what_a_known_design_beats_is_left_out():
     scores = evaluator.score(genes)
     front = scores[front_mask(scores)]
     better = Scores(front.n_rows, front.exits[:3], front.correct_exits[:3], front.spent[:3] - 1)
-    found = linked_front(evaluator, space, words, better, width=WIDE)
-    kept = set(vectors(evaluator.score(found)))
+    chains = linked_front(evaluator, space, words, better, width=WIDE)
+    kept = set(vectors(evaluator.score(chains)))
     assert kept <= set(vectors(front))
     assert not kept & set(vectors(front[np.arange(3)]))
     assert kept
@@ -204,10 +204,10 @@ def test_longer_chains_are_sound_however_few_are_followed(width, allow_exclusion
     evaluator = bench_of(gaps=gaps).evaluator(3, grid_of())
     space, words = DesignSpace(5, 3, allow_exclusion), some_words(1)
     genes = every_chain(evaluator, space, words)
-    found = linked_front(evaluator, space, words, width=width)
-    assert_sound(evaluator, space, found, genes)
+    chains = linked_front(evaluator, space, words, width=width)
+    assert_sound(evaluator, space, chains, genes)
     best = plain_front(evaluator, genes).keys()
-    n_missed = len(best - set(vectors(evaluator.score(found))))
+    n_missed = len(best - set(vectors(evaluator.score(chains))))
     assert width < WIDE or n_missed < len(best) / 5
 
 
@@ -223,9 +223,9 @@ def test_wider_is_no_worse():
 
 def test_all_features_are_among_the_subsets_though_nobody_names_them():
     evaluator, space = bench_of().evaluator(3, grid_of()), DesignSpace(5, 3)
-    found = linked_front(evaluator, space, some_words(0)[:0], width=WIDE)
-    assert (found >= 0).all()
-    assert (stage_counts(found) == 1).all()
+    chains = linked_front(evaluator, space, some_words(0)[:0], width=WIDE)
+    assert (chains >= 0).all()
+    assert (stage_counts(chains) == 1).all()
 
 
 # Linkers
@@ -247,13 +247,13 @@ def test_with_one_threshold_and_all_subsets_fitted_chains_are_the_exact_front(we
     evaluator = bench.evaluator(3, single())
     evaluator.score(np.array(every_design(5, 3, first=first), dtype=np.int16))
     linker, at_once = linker_of(evaluator, 3, first=first), np.zeros((1, 5), dtype=np.int16)
-    found = linker.link(evaluator.subsets, evaluator.score(at_once))
+    chains = linker.link(evaluator.subsets, evaluator.score(at_once))
     exact = find_front(
         SingleThresholdSpace.from_evaluator(bench.evaluator(3, single()), linker.space)
     )
     wanted = set(vectors(evaluator.score(exact.designs)))
-    assert set(vectors(evaluator.score(found))) == wanted
-    assert linker.space.holds(found).all()
+    assert set(vectors(evaluator.score(chains))) == wanted
+    assert linker.space.holds(chains).all()
 
 
 def test_chains_are_made_of_fitted_subsets_only():
@@ -261,11 +261,11 @@ def test_chains_are_made_of_fitted_subsets_only():
     evaluator.score(np.array([[0, 1, 1, 2, 2], [1, 0, 2, 2, 2], [0, 0, 0, 1, 1]], dtype=np.int16))
     scores = evaluator.score(at_once)
     n_fits = evaluator.bank.n_fits
-    found = linker_of(evaluator, 3).link(evaluator.subsets, scores)
+    chains = linker_of(evaluator, 3).link(evaluator.subsets, scores)
     fitted = set(evaluator.subsets[:, 0].tolist())
-    assert all(fitted.issuperset(numbers_of(design)) for design in found.tolist())
+    assert all(fitted.issuperset(numbers_of(design)) for design in chains.tolist())
     assert evaluator.bank.n_fits == n_fits
-    assert len(found) > 1
+    assert len(chains) > 1
 
 
 def guessing_case(n_classes=2):
@@ -282,10 +282,10 @@ def guessing_case(n_classes=2):
 def test_a_guess_has_designs_with_subsets_that_are_not_fitted(n_classes):
     linker, others, front = guessing_case(n_classes)
     n_fits = linker.evaluator.bank.n_fits
-    found = linker.guess(others, front)
-    assert len(found)
-    assert linker.space.holds(found).all()
-    assert all(set(numbers_of(design)) & set(others.tolist()) for design in found.tolist())
+    chains = linker.guess(others, front)
+    assert len(chains)
+    assert linker.space.holds(chains).all()
+    assert all(set(numbers_of(design)) & set(others.tolist()) for design in chains.tolist())
     assert linker.evaluator.bank.n_fits == n_fits
 
 
@@ -300,12 +300,12 @@ def test_few_new_subsets_are_fitted_after_a_guess(monkeypatch):
     linker, others, front = guessing_case()
     whole = linker.guess(others, front)
     monkeypatch.setattr(links, "_MOST_NEW", 2)
-    found = linker.guess(others, front)
-    new = {number for design in found.tolist() for number in numbers_of(design)} & {
+    chains = linker.guess(others, front)
+    new = {number for design in chains.tolist() for number in numbers_of(design)} & {
         *others.tolist()
     }
     assert len(new) <= 2
-    assert 0 < len(found) < len(whole)
+    assert 0 < len(chains) < len(whole)
 
 
 @pytest.mark.parametrize("allow_exclusion", [False, True])
@@ -374,9 +374,9 @@ def test_a_search_that_wants_no_chains_gets_none():
 
 def test_words_of_designs_are_the_subsets_that_the_evaluator_lists():
     evaluator = bench_of().evaluator(3, grid_of())
-    found = linked_front(evaluator, DesignSpace(5, 3), some_words(2), width=WIDE)
-    evaluator.score(found)
-    words = subset_words(found & 1023, 3).reshape(-1, 1)
+    chains = linked_front(evaluator, DesignSpace(5, 3), some_words(2), width=WIDE)
+    evaluator.score(chains)
+    words = subset_words(chains & 1023, 3).reshape(-1, 1)
     assert set(words[:, 0].tolist()) == set(evaluator.subsets[:, 0].tolist())
 
 
@@ -400,7 +400,7 @@ def test_a_guess_is_the_mean_over_squares_of_known_neighbours():
     for part in (numbers[:7], numbers[7:]):  # what comes later joins what was there
         known.add(part, np.array([margins[number] for number in part.tolist()]))
     others = np.setdiff1d(np.arange(1, 32), numbers)
-    found, guessed = known.guess(others)
+    subsets, guessed = known.guess(others)
     plain = {}
     for subset in others.tolist():
         squares = [
@@ -414,7 +414,7 @@ def test_a_guess_is_the_mean_over_squares_of_known_neighbours():
         ]
         if values:
             plain[subset] = np.mean(values, axis=0)
-    assert found.tolist() == list(plain)
+    assert subsets.tolist() == list(plain)
     assert 0 < len(plain) < len(others)
     np.testing.assert_allclose(guessed, list(plain.values()), rtol=1e-4, atol=1e-5)
 
@@ -427,6 +427,6 @@ def test_margins_that_add_up_over_features_are_guessed_exactly():
     is_known = rng.random(63) < 0.6
     known = KnownMargins(6, n_rows=12)
     known.add(numbers[is_known], margins[is_known])
-    found, guessed = known.guess(numbers[~is_known])
-    assert len(found) > 10
-    np.testing.assert_allclose(guessed, margins[found - 1], rtol=1e-3, atol=1e-4)
+    subsets, guessed = known.guess(numbers[~is_known])
+    assert len(subsets) > 10
+    np.testing.assert_allclose(guessed, margins[subsets - 1], rtol=1e-3, atol=1e-4)

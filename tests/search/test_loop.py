@@ -189,9 +189,9 @@ def test_a_paper_search_is_cut_in_its_first_generation_too(clock):
 def test_time_does_not_run_out_before_a_design_is_within_the_limits(clock):
     class Strict(FittingEvaluator):
         def score(self, designs):
-            found = super().score(designs)
+            scores = super().score(designs)
             allowed = [one.tobytes() == last for one in designs]
-            return replace(found, excess=np.where(allowed, 0.0, 1.0))
+            return replace(scores, excess=np.where(allowed, 0.0, 1.0))
 
     designs = evolution().ask()
     last = designs[-1].tobytes()

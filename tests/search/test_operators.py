@@ -88,8 +88,8 @@ def test_a_rounded_number_is_whole_by_type():
 def test_growth_probability_agrees_with_every_point_of_the_papers_figure(mutation_figure):
     stage_bias, curves = mutation_figure[:, 0], mutation_figure[:, 1:]
     assert curves.size == 900
-    found = [growth_probability(15, 0.1, n_stages, stage_bias) for n_stages in (2, 3, 4)]
-    assert np.abs(np.column_stack(found) - curves).max() < 1e-14
+    probabilities = [growth_probability(15, 0.1, n_stages, stage_bias) for n_stages in (2, 3, 4)]
+    assert np.abs(np.column_stack(probabilities) - curves).max() < 1e-14
 
 
 def test_growth_probability_is_that_of_the_draws():
@@ -340,15 +340,15 @@ def test_the_first_designs_are_mutants_at_rate_one_half_given_that_both_stages_a
 def one_step_away(design, max_stages) -> set[tuple[int, ...]]:
     """Every design one move, merge or swap away, by lists of stages."""
     stages = [set(np.flatnonzero(np.equal(design, j)).tolist()) for j in range(max(design) + 1)]
-    found = []
+    designs = []
     for feature in range(len(design)):
         rest = [stage - {feature} for stage in stages]
-        found += [[*rest[:j], rest[j] | {feature}, *rest[j + 1 :]] for j in range(len(stages))]
-        found += [[*rest[:place], {feature}, *rest[place:]] for place in range(len(rest) + 1)]
+        designs += [[*rest[:j], rest[j] | {feature}, *rest[j + 1 :]] for j in range(len(stages))]
+        designs += [[*rest[:place], {feature}, *rest[place:]] for place in range(len(rest) + 1)]
     for j in range(len(stages) - 1):
         before, (one, other), after = stages[:j], stages[j : j + 2], stages[j + 2 :]
-        found += [[*before, one | other, *after], [*before, other, one, *after]]
-    kept = [[stage for stage in chain if stage] for chain in found]
+        designs += [[*before, one | other, *after], [*before, other, one, *after]]
+    kept = [[stage for stage in chain if stage] for chain in designs]
     genes = (
         tuple(next(j for j, stage in enumerate(chain) if i in stage) for i in range(len(design)))
         for chain in kept
@@ -361,11 +361,11 @@ def one_step_away(design, max_stages) -> set[tuple[int, ...]]:
 def test_many_draws_reach_every_design_one_step_away_and_no_other(max_stages):
     vectors = np.array(list(product(range(max_stages), repeat=5)))
     designs = frozen(np.unique(compress(vectors), axis=0))
-    found, parent = neighbours(
+    nearby, parent = neighbours(
         designs, space_of(designs, max_stages), 1000, np.random.default_rng(18)
     )
     for i, design in enumerate(designs.tolist()):
-        reached = {tuple(child) for child in found[parent == i].tolist()}
+        reached = {tuple(child) for child in nearby[parent == i].tolist()}
         assert reached == one_step_away(design, max_stages)
 
 
@@ -374,28 +374,30 @@ def test_few_draws_take_some_of_the_steps_of_each_design_by_lot(most):
     designs = frozen([[0, 1, 2, 0, 1, 2], [0, 0, 0, 0, 0, 1], [5, 4, 3, 2, 1, 0]])
     reached = [set(), set(), set()]
     for seed in range(400):
-        found, parent = neighbours(designs, space_of(designs, 6), most, np.random.default_rng(seed))
+        nearby, parent = neighbours(
+            designs, space_of(designs, 6), most, np.random.default_rng(seed)
+        )
         assert np.bincount(parent, minlength=3).max() <= most
-        for child, i in zip(found.tolist(), parent, strict=True):
+        for child, i in zip(nearby.tolist(), parent, strict=True):
             reached[i].add(tuple(child))
     assert reached == [one_step_away(design, 6) for design in designs.tolist()]
 
 
 def test_neighbours_come_in_the_order_of_their_parents_and_are_compressed():
     designs = frozen([np.arange(12) % 5, np.arange(12) % 2, np.zeros(12)])
-    found, parent = neighbours(designs, space_of(designs, 5), 30, np.random.default_rng(19))
-    assert found.dtype == np.int16
+    nearby, parent = neighbours(designs, space_of(designs, 5), 30, np.random.default_rng(19))
+    assert nearby.dtype == np.int16
     assert (np.diff(parent) >= 0).all()
     assert set(parent.tolist()) == {0, 1, 2}
-    assert np.array_equal(compress(found), found)
-    assert found.max() == 4
+    assert np.array_equal(compress(nearby), nearby)
+    assert nearby.max() == 4
 
 
 def test_the_only_design_of_one_feature_has_no_neighbours():
-    found, parent = neighbours(
+    nearby, parent = neighbours(
         frozen([[0]]), space_of(frozen([[0]]), 3), 10, np.random.default_rng(20)
     )
-    assert found.shape == (0, 1)
+    assert nearby.shape == (0, 1)
     assert parent.shape == (0,)
 
 
@@ -473,15 +475,15 @@ def test_no_operator_leaves_its_space(space, seed):
     mutants = mutate(crossed, 0.3, 2.0, space, rng)
     assert space.holds(mutants).all()
     assert np.array_equal(compress(mutants), mutants)
-    found, _ = neighbours(mutants, space, 50, rng)
-    assert space.holds(found).all()
+    nearby, _ = neighbours(mutants, space, 50, rng)
+    assert space.holds(nearby).all()
 
 
 @pytest.mark.parametrize(("max_stages", "first"), [(2, None), (3, 1)])
 def test_random_designs_are_everywhere_in_their_space(max_stages, first):
     space = DesignSpace(3, max_stages, allow_exclusion=True, first=first)
-    found = random_designs(20_000, space, np.random.default_rng(26))
-    assert len(np.unique(found, axis=0)) == space.size
+    designs = random_designs(20_000, space, np.random.default_rng(26))
+    assert len(np.unique(designs, axis=0)) == space.size
 
 
 @pytest.mark.parametrize("first", [None, 1])
@@ -489,9 +491,9 @@ def test_random_designs_are_everywhere_in_their_space(max_stages, first):
 def test_steps_reach_the_whole_space_and_drop_and_bring_back_features(max_stages, first):
     space = DesignSpace(3, max_stages, allow_exclusion=True, first=first)
     every = frozen(every_design(3, max_stages, allow_exclusion=True, first=first))
-    found, parent = neighbours(every, space, 1000, np.random.default_rng(27))
+    nearby, parent = neighbours(every, space, 1000, np.random.default_rng(27))
     for i, design in enumerate(every.tolist()):
-        reached = {tuple(child) for child in found[parent == i].tolist()}
+        reached = {tuple(child) for child in nearby[parent == i].tolist()}
         for other in map(tuple, every.tolist()):
             changed = [pair for pair in zip(design, other, strict=True) if pair[0] != pair[1]]
             if len(changed) == 1 and -1 in changed[0]:  # dropped, or brought back
@@ -534,10 +536,10 @@ def rng_of(seed=0):
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
 def test_one_stage_of_about_as_many_designs_as_the_rate_says_changes(rate):
     given = random_genes(GRID, n_designs=3000)
-    found = vary_levels(given, rate, GRID, rng_of())
-    assert np.array_equal(stages_of(found), stages_of(given))
-    assert GRID.holds(found)
-    changes = (levels_of(found, 3) != levels_of(given, 3)).sum(axis=1)
+    varied = vary_levels(given, rate, GRID, rng_of())
+    assert np.array_equal(stages_of(varied), stages_of(given))
+    assert GRID.holds(varied)
+    changes = (levels_of(varied, 3) != levels_of(given, 3)).sum(axis=1)
     assert changes.max() == (rate > 0)
     # The level drawn may be the one that there was: one of three, or one of two at the end.
     is_last = 1 / stage_counts(given)
@@ -547,20 +549,20 @@ def test_one_stage_of_about_as_many_designs_as_the_rate_says_changes(rate):
 
 def test_every_level_that_a_stage_may_have_is_drawn():
     stages = np.tile(np.array([[0, 1, 2, -1, 0]], dtype=np.int16), (500, 1))
-    for found in (
+    for genes in (
         random_levels(stages, GRID, rng_of()),
         vary_levels(GRID.complete(stages), 1.0, GRID, rng_of()),
     ):
-        levels = levels_of(found, 3)
+        levels = levels_of(genes, 3)
         assert [set(levels[:, i].tolist()) for i in range(3)] == [{0, 1, 2}, {0, 1, 2}, {1, 3}]
 
 
 def test_random_levels_are_uniform_and_keep_the_stages():
     stages = stages_of(random_genes(GRID, n_designs=3000, seed=1))
-    found = random_levels(stages, GRID, rng_of())
-    assert np.array_equal(stages_of(found), stages)
-    assert GRID.holds(found)
-    last = levels_of(found, 3)[np.arange(3000), stage_counts(stages) - 1]
+    genes = random_levels(stages, GRID, rng_of())
+    assert np.array_equal(stages_of(genes), stages)
+    assert GRID.holds(genes)
+    last = levels_of(genes, 3)[np.arange(3000), stage_counts(stages) - 1]
     assert (last == 3).mean() == pytest.approx(0.5, abs=0.04)
 
 

@@ -328,11 +328,11 @@ def test_there_is_no_result_before_the_first_scores(result):
 
 def sizes(search: PaperLoop, script) -> list[int]:
     """Population sizes of the generations scored by the functions of `script`, in turn."""
-    found = []
+    children = []
     for score in script:
         search.tell(score(search.ask()))
-        found.append(len(search.population[0]))
-    return found
+        children.append(len(search.population[0]))
+    return children
 
 
 def test_a_population_grows_while_all_of_it_is_elite_and_shrinks_to_its_first_size():

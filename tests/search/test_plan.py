@@ -368,8 +368,8 @@ def test_exact_search_finds_what_scoring_every_design_finds(problem):
     designs = every_design(6, 3)
     scores = problem.evaluator.score(designs)
     on_front = front_mask(scores)
-    found = np.concatenate([list(result.ties(i)) for i in range(len(result.designs))])
-    assert sorted(found.tolist()) == sorted(designs[on_front].tolist())
+    tied = np.concatenate([list(result.ties(i)) for i in range(len(result.designs))])
+    assert sorted(tied.tolist()) == sorted(designs[on_front].tolist())
     assert result.n_tied.sum() == on_front.sum()
     assert result.proven
 
@@ -533,8 +533,8 @@ def test_exact_search_with_exclusion_finds_what_scoring_every_design_finds(
     designs = np.array(brute.every_design(6, 3, allow_exclusion=True, first=first), dtype=np.int16)
     scores = problem.evaluator.score(designs)
     on_front = front_mask(scores)
-    found = np.concatenate([list(result.ties(i)) for i in range(len(result.designs))])
-    assert sorted(found.tolist()) == sorted(designs[on_front].tolist())
+    tied = np.concatenate([list(result.ties(i)) for i in range(len(result.designs))])
+    assert sorted(tied.tolist()) == sorted(designs[on_front].tolist())
     assert (
         str(result.stop_reason) == f"the front is proven: all {len(designs):,} designs are settled"
     )
@@ -690,9 +690,9 @@ def test_evolution_finds_the_front_within_a_limit_on_delays(delayed):
     designs = np.array(brute.every_design(6, 3, allow_exclusion=True), dtype=np.int16)
     scores = problem.evaluator.score(designs)
     best = scores[np.flatnonzero(front_mask(scores))]
-    found = run_with_delays(problem, "evolution", population_size=60, generations=40).scores
+    evolved = run_with_delays(problem, "evolution", population_size=60, generations=40).scores
     columns = ("accepted", "correct", "spent")
-    assert {*zip(*(getattr(found, name).tolist() for name in columns), strict=True)} == {
+    assert {*zip(*(getattr(evolved, name).tolist() for name in columns), strict=True)} == {
         *zip(*(getattr(best, name).tolist() for name in columns), strict=True)
     }
 
@@ -750,8 +750,8 @@ def test_every_design_of_a_fit_keeps_to_limits_on_delays(small_problem, options)
     limits = {"max_mean_delay": 1.0, "max_worst_delay": 1.5}
     rules = {**limits, **options.get("constraints", {})}
     small = {"generations": 4, "population_size": 20, "random_state": 0}
-    own = {**options, **small, "constraints": rules, "delays": DELAYS}
-    clf = EMSCOClassifier(**own).fit(*small_problem)
+    settings = {**options, **small, "constraints": rules, "delays": DELAYS}
+    clf = EMSCOClassifier(**settings).fit(*small_problem)
     assert max(point.mean_delay for point in clf.front_) <= 1
     assert max(point.worst_delay for point in clf.front_) <= 1.5
 

@@ -28,25 +28,25 @@ def answered(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 @settings(max_examples=30, deadline=None)
 def test_shares_are_those_of_sklearn_where_every_row_is_answered(seed, n_rows):
     truth, said = answered(n_rows, seed)
-    found = ByClass.from_labels(LABELS, truth, said)
-    assert np.allclose(found.recall, recall_score(truth, said, average=None))
+    counts = ByClass.from_labels(LABELS, truth, said)
+    assert np.allclose(counts.recall, recall_score(truth, said, average=None))
     assert np.allclose(
-        found.precision,
+        counts.precision,
         precision_score(truth, said, average=None, labels=range(3), zero_division=0),
     )
-    assert found.balanced_accuracy == pytest.approx(balanced_accuracy_score(truth, said))
+    assert counts.balanced_accuracy == pytest.approx(balanced_accuracy_score(truth, said))
 
 
 def test_a_rejected_row_is_not_found():
-    found = ByClass.from_labels(LABELS, np.array([0, 0, 1]), np.array([0, 3, 1]))
-    assert found.recall.tolist() == [0.5, 1.0, 0.0]
-    assert found.coverage.tolist() == [0.5, 1.0, 0.0]
+    counts = ByClass.from_labels(LABELS, np.array([0, 0, 1]), np.array([0, 3, 1]))
+    assert counts.recall.tolist() == [0.5, 1.0, 0.0]
+    assert counts.coverage.tolist() == [0.5, 1.0, 0.0]
 
 
 def test_weights_count_rows():
-    found = ByClass.from_labels(("a", "b"), np.array([0, 1]), np.array([0, 0]), np.array([3, 0.5]))
-    assert found.counts == ((3.0, 0.0, 0.0), (0.5, 0.0, 0.0))
-    assert found.commonest_share == pytest.approx(3 / 3.5)
+    counts = ByClass.from_labels(("a", "b"), np.array([0, 1]), np.array([0, 0]), np.array([3, 0.5]))
+    assert counts.counts == ((3.0, 0.0, 0.0), (0.5, 0.0, 0.0))
+    assert counts.commonest_share == pytest.approx(3 / 3.5)
 
 
 def test_parts_add_up():
@@ -57,9 +57,11 @@ def test_parts_add_up():
 
 def test_a_file_keeps_the_counts():
     truth, said = answered(30, 1)
-    found = ByClass.from_labels(LABELS, truth, said)
-    read = ByClass.from_dict(Fields({"classes": found.to_lists()}, "front.json"), "classes", LABELS)
-    assert read == found
+    counts = ByClass.from_labels(LABELS, truth, said)
+    read = ByClass.from_dict(
+        Fields({"classes": counts.to_lists()}, "front.json"), "classes", LABELS
+    )
+    assert read == counts
 
 
 @pytest.mark.parametrize(
@@ -87,8 +89,8 @@ def test_tables_have_a_line_per_class():
 
 @pytest.mark.parametrize("labels", [("a", "b"), (0, 1), (0.5, 1.5), (False, True)])
 def test_plain_values_are_json_with_the_shares_that_follow(labels):
-    found = ByClass.from_labels(labels, np.array([0, 0, 0, 1]), np.array([0, 0, 2, 0]))
-    values = found.to_dict()
+    counts = ByClass.from_labels(labels, np.array([0, 0, 0, 1]), np.array([0, 0, 2, 0]))
+    values = counts.to_dict()
     assert json.loads(json.dumps(values)) == values
     assert values["labels"] == list(labels)
     assert values["counts"] == [[2, 0, 1], [1, 0, 0]]
@@ -129,9 +131,9 @@ def test_the_commonest_class_is_beaten_by_labels_that_are_correct_more_often():
 
 
 def test_labels_that_find_a_rare_class_beat_the_commonest_though_they_are_correct_less_often():
-    found = ByClass(("well", "ill"), ((433, 97, 420), (0, 49, 1)))
-    assert found.accuracy < found.commonest_share
-    assert found.beats_commonest
+    counts = ByClass(("well", "ill"), ((433, 97, 420), (0, 49, 1)))
+    assert counts.accuracy < counts.commonest_share
+    assert counts.beats_commonest
 
 
 def test_one_lucky_label_does_not_beat_the_commonest_class():

@@ -44,16 +44,16 @@ def compared(truth, one, two, **more):
 def figures_of(truth, said, cost, weights, n_classes):
     """Coverage, accuracy and cost, then the shares of each class found and missed."""
     answered, right = said < n_classes, said == truth
-    found = [
+    figures = [
         weights[answered].sum() / weights.sum(),
         weights[right].sum() / max(weights[answered].sum(), 1e-300),
         (weights * cost).sum() / weights.sum(),
     ]
     for which in (right, answered & ~right):
         for k in range(n_classes):
-            own = truth == k
-            found.append(weights[own & which].sum() / max(weights[own].sum(), 1e-300))
-    return np.array(found)
+            of_class = truth == k
+            figures.append(weights[of_class & which].sum() / max(weights[of_class].sum(), 1e-300))
+    return np.array(figures)
 
 
 def flat(comparison):
@@ -66,8 +66,8 @@ def plain_errors(truth, one, two, weights, rows, n_classes):
     """Standard errors from what a difference changes by if a row counts a little more."""
 
     def difference(counted):
-        own = weights * counted[rows]
-        return np.subtract(*(figures_of(truth, *way, own, n_classes) for way in (one, two)))
+        drawn = weights * counted[rows]
+        return np.subtract(*(figures_of(truth, *way, drawn, n_classes) for way in (one, two)))
 
     n, step = rows.max() + 1, 1e-5
     changes = []
@@ -112,9 +112,9 @@ def test_standard_errors_agree_with_a_bootstrap(n_classes):
 @settings(max_examples=30, deadline=None)
 def test_equal_decisions_have_no_difference_and_no_doubt(seed, n_classes):
     truth, one, _ = made(50, n_classes, seed)
-    found = compared(truth, one, one, n_classes=n_classes)
-    assert not flat(found).any()
-    assert found.shortfall == 0
+    comparison = compared(truth, one, one, n_classes=n_classes)
+    assert not flat(comparison).any()
+    assert comparison.shortfall == 0
 
 
 def test_a_difference_and_its_reverse_are_opposite_and_equally_sure():
@@ -156,16 +156,19 @@ def test_where_nothing_is_answered_every_figure_but_cost_is_0():
     nothing = measured(truth, np.full(4, 2), np.ones(4))
     assert nothing.figures.tolist() == [0.0, 0.0, 1.0]
     assert not nothing.by_class.any()
-    found = measured(truth, truth, np.ones(4)).minus(nothing)
-    assert found.accuracy == Difference(1.0, 0.0)
-    assert [one.value for one in found.recall] == [1.0, 1.0]
+    comparison = measured(truth, truth, np.ones(4)).minus(nothing)
+    assert comparison.accuracy == Difference(1.0, 0.0)
+    assert [one.value for one in comparison.recall] == [1.0, 1.0]
 
 
 def test_a_class_without_a_row_has_no_difference():
     truth = np.zeros(4, dtype=int)
-    found = measured(truth, truth, np.ones(4)).minus(measured(truth, truth + 1, np.ones(4)))
-    assert (found.recall[1], found.missed[1]) == (Difference(0.0, 0.0), Difference(0.0, 0.0))
-    assert (found.recall[0].value, found.missed[0].value) == (1.0, -1.0)
+    comparison = measured(truth, truth, np.ones(4)).minus(measured(truth, truth + 1, np.ones(4)))
+    assert (comparison.recall[1], comparison.missed[1]) == (
+        Difference(0.0, 0.0),
+        Difference(0.0, 0.0),
+    )
+    assert (comparison.recall[0].value, comparison.missed[0].value) == (1.0, -1.0)
 
 
 # What follows from them
@@ -223,10 +226,10 @@ def in_file(lists):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_comparison_comes_back_from_a_file(n_classes):
-    found = compared(*made(n_classes=n_classes), n_classes=n_classes)
-    lists = found.to_lists()
-    assert Comparison.from_dict(in_file(lists), n_classes) == found
-    assert lists["coverage"] == list(found.coverage)
+    comparison = compared(*made(n_classes=n_classes), n_classes=n_classes)
+    lists = comparison.to_lists()
+    assert Comparison.from_dict(in_file(lists), n_classes) == comparison
+    assert lists["coverage"] == list(comparison.coverage)
     assert np.shape(lists["recall"]) == np.shape(lists["missed"]) == (n_classes, 2)
 
 
@@ -276,9 +279,9 @@ def test_counts_of_what_happened_give_the_figures_of_rows(seed):
         assert coded.exits.tolist() == np.bincount(stage[answered], minlength=3).tolist()
         assert np.allclose(coded.sure, np.bincount(stage[answered], sure[answered], 3))
     (one, plain), (other, plain_other) = both
-    found, expected = one.minus(other).to_lists(), plain.minus(plain_other).to_lists()
+    figures, expected = one.minus(other).to_lists(), plain.minus(plain_other).to_lists()
     for name, pairs in expected.items():
-        assert np.allclose(found[name], pairs, atol=1e-12)
+        assert np.allclose(figures[name], pairs, atol=1e-12)
     assert np.allclose(one.errors, np.linalg.norm(plain.influence[:3], axis=1))
     for errors in (0.5, 1.0, 2.0, 50.0):
         for least in (0.0, 0.05):

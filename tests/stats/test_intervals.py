@@ -60,24 +60,24 @@ def test_without_rows_or_choice_costs_have_their_whole_range():
 @pytest.mark.parametrize(("n_rows", "wider"), [(30, 1.3), (1000, 1.05)])
 def test_the_interval_of_the_cost_holds_and_is_hardly_wider_than_if_all_were_known(n_rows, wider):
     rng, mean = np.random.default_rng(1), float(COSTS @ SHARES)
-    found = np.array([cost_interval(COSTS, n) for n in rng.multinomial(n_rows, SHARES, 60)])
-    held = ((found[:, 0] <= mean) & (mean <= found[:, 1])).mean()
+    intervals = np.array([cost_interval(COSTS, n) for n in rng.multinomial(n_rows, SHARES, 60)])
+    held = ((intervals[:, 0] <= mean) & (mean <= intervals[:, 1])).mean()
     assert held >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 60)
     known = 2 * 1.96 * np.sqrt((COSTS**2 @ SHARES - mean**2) / n_rows)
-    assert np.diff(found).mean() < wider * known
+    assert np.diff(intervals).mean() < wider * known
 
 
 def test_a_rare_high_cost_does_not_fool_the_interval():
     rng, costs, shares = np.random.default_rng(2), np.array([1.0, 100, 1000]), [0.97, 0.02, 0.01]
-    found = [cost_interval(costs, n) for n in rng.multinomial(50, shares, 40)]
-    assert np.mean([low <= costs @ shares <= high for low, high in found]) >= 0.9
+    intervals = [cost_interval(costs, n) for n in rng.multinomial(50, shares, 40)]
+    assert np.mean([low <= costs @ shares <= high for low, high in intervals]) >= 0.9
 
 
 def test_an_interval_for_costs_of_any_size_is_students():
     values = np.random.default_rng(3).gamma(2, size=40)
-    found = normal_interval(values.mean(), values.std(), 40)
+    interval = normal_interval(values.mean(), values.std(), 40)
     error = stats.sem(values)
-    assert found == pytest.approx(stats.t.interval(0.95, 39, values.mean(), error))
+    assert interval == pytest.approx(stats.t.interval(0.95, 39, values.mean(), error))
     assert normal_interval(3.0, 0.0, 1) == (0.0, np.inf)
 
 
@@ -89,9 +89,9 @@ def test_hardly_more_than_one_row_leaves_a_cost_open():
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
 def test_a_share_lies_in_its_interval(value):
-    found = share_estimate(value, 50)
-    assert 0 <= found.low <= found.value <= found.high <= 1
-    assert found.high - found.low > 0.05
+    estimate = share_estimate(value, 50)
+    assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
+    assert estimate.high - estimate.low > 0.05
 
 
 # Effective numbers of rows
@@ -144,15 +144,15 @@ def test_weights_lose_as_many_rows_as_kish_says():
 @pytest.mark.parametrize("within", [0.0, 0.3])
 def test_intervals_hold_and_are_hardly_wider_than_if_all_were_known(share, within):
     rng, n_groups = np.random.default_rng(0), 200
-    found = [interval(*alike(rng, n_groups, share, within))[0] for _ in range(120)]
-    held = np.mean([low <= share <= high for low, high in found])
+    intervals = [interval(*alike(rng, n_groups, share, within))[0] for _ in range(120)]
+    held = np.mean([low <= share <= high for low, high in intervals])
     assert held >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 120)
     known = 5 * n_groups / (1 + 4 * within)
     ((low, high),) = share_intervals(share * known, known)
-    assert np.mean([high - low for low, high in found]) < 1.25 * (high - low)
+    assert np.mean([high - low for low, high in intervals]) < 1.25 * (high - low)
 
 
 def test_few_groups_make_wide_intervals():
     rng = np.random.default_rng(1)
-    found = [interval(*alike(rng, 12, 0.8, 0.3))[0] for _ in range(300)]
-    assert np.mean([low <= 0.8 <= high for low, high in found]) >= 0.93
+    intervals = [interval(*alike(rng, 12, 0.8, 0.3))[0] for _ in range(300)]
+    assert np.mean([low <= 0.8 <= high for low, high in intervals]) >= 0.93

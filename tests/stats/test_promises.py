@@ -136,8 +136,8 @@ def test_more_coverage_and_accuracy_are_better(kind, promised, seen, low, high, 
 )
 def test_the_doubt_in_a_promise_counts_too(seen, low, high, verdict):
     promised = Interval(0.82, 0.92)
-    found = SeenPromise(Promise("accuracy", 0.87), seen, Interval(low, high), promised)
-    assert found.verdict is verdict
+    promise = SeenPromise(Promise("accuracy", 0.87), seen, Interval(low, high), promised)
+    assert promise.verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -153,16 +153,16 @@ def test_less_cost_is_better(seen, low, high, verdict):
 
 
 def test_rounding_breaks_no_promise():
-    found = SeenPromise(Promise("accuracy", 0.1 + 0.2), 0.3, Interval(0.3, 0.3))
-    assert found.verdict is Verdict.KEPT
+    promise = SeenPromise(Promise("accuracy", 0.1 + 0.2), 0.3, Interval(0.3, 0.3))
+    assert promise.verdict is Verdict.KEPT
 
 
 def test_the_worst_verdict_counts_and_plain_values_have_all():
     within = Interval(0.8, 0.95), Interval(0.7, 0.86), Interval(3.0, 4.0)
     promised, seen = Objectives(0.9, 0.87, 3.2), Objectives(0.9, 0.8, 3.5)
-    found = PromiseReport.from_objectives(promised, seen, *within)
-    assert found.verdict is Verdict.NOT_KEPT
-    values = json.loads(json.dumps(found.to_dict()))
+    report = PromiseReport.from_objectives(promised, seen, *within)
+    assert report.verdict is Verdict.NOT_KEPT
+    values = json.loads(json.dumps(report.to_dict()))
     assert values["verdict"] == "not kept"
     assert values["cost"]["verdict"] == "too few rows"
     assert values["accuracy"]["interval"] == [0.7, 0.86]

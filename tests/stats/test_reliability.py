@@ -56,15 +56,15 @@ def test_bins_are_those_of_a_plain_loop(rows, n_bins):
     confidence = np.array([row[0] for row in rows])
     correct = np.array([row[1] for row in rows], dtype=np.bool_)
     weights = np.array([row[2] for row in rows], dtype=np.float64)
-    found = reliability_of(confidence, correct, weights, n_bins)
-    expected = plain_bins(confidence, correct, weights, found.edges)
-    assert found.rows.tolist() == [total for total, _, _ in expected]
+    record = reliability_of(confidence, correct, weights, n_bins)
+    expected = plain_bins(confidence, correct, weights, record.edges)
+    assert record.rows.tolist() == [total for total, _, _ in expected]
     for i, (total, sure, accuracy) in enumerate(expected):
         if total:
-            assert found.confidence[i] == pytest.approx(sure)
-            assert found.accuracy[i] == pytest.approx(accuracy)
+            assert record.confidence[i] == pytest.approx(sure)
+            assert record.accuracy[i] == pytest.approx(accuracy)
     errors = [abs(accuracy - sure) * total for total, sure, accuracy in expected if total]
-    assert found.error == pytest.approx(sum(errors) / max(weights.sum(), 1))
+    assert record.error == pytest.approx(sum(errors) / max(weights.sum(), 1))
 
 
 @given(seed=st.integers(0, 2**32))
@@ -81,31 +81,33 @@ def test_whole_weights_are_repeated_rows(seed):
 
 
 def test_honest_confidence_has_almost_no_error():
-    found = reliability_of(*honest(100_000), lowest=0.5)
-    assert found.error < 0.01
-    assert found.largest_error < 0.03
+    record = reliability_of(*honest(100_000), lowest=0.5)
+    assert record.error < 0.01
+    assert record.largest_error < 0.03
 
 
 def test_overconfidence_has_a_negative_error():
-    found = reliability_of(np.full(10, 0.95), np.arange(10) < 6)
-    assert found.errors[-1] == pytest.approx(-0.35)
-    assert (found.error, found.largest_error) == (pytest.approx(0.35), pytest.approx(0.35))
+    record = reliability_of(np.full(10, 0.95), np.arange(10) < 6)
+    assert record.errors[-1] == pytest.approx(-0.35)
+    assert (record.error, record.largest_error) == (pytest.approx(0.35), pytest.approx(0.35))
 
 
 def test_the_last_bin_holds_certainty_and_others_their_lower_edge():
-    found = reliability_of(np.array([0.5, 0.75, 1.0]), np.ones(3, dtype=bool), n_bins=2, lowest=0.5)
-    assert found.rows.tolist() == [1, 2]
+    record = reliability_of(
+        np.array([0.5, 0.75, 1.0]), np.ones(3, dtype=bool), n_bins=2, lowest=0.5
+    )
+    assert record.rows.tolist() == [1, 2]
 
 
 def test_no_rows_have_no_error():
-    found = reliability_of(np.zeros(0), np.zeros(0, dtype=bool))
-    assert (found.error, found.largest_error) == (0.0, 0.0)
+    record = reliability_of(np.zeros(0), np.zeros(0, dtype=bool))
+    assert (record.error, record.largest_error) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("method", ["to_pandas", "to_polars"])
 def test_empty_bins_are_missing_in_tables(method):
-    found = reliability_of(np.full(4, 0.95), np.ones(4, dtype=bool), stage=2)
-    table = getattr(found, method)()
+    record = reliability_of(np.full(4, 0.95), np.ones(4, dtype=bool), stage=2)
+    table = getattr(record, method)()
     assert list(table.columns) == [
         "stage",
         "low",
@@ -121,16 +123,16 @@ def test_empty_bins_are_missing_in_tables(method):
 
 
 def test_a_record_is_plain_values_for_json():
-    found = reliability_of(*honest(50))
-    again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    record = reliability_of(*honest(50))
+    again = json.loads(json.dumps(record.to_dict(), allow_nan=False))
     assert again["bins"][0]["accuracy"] is None
-    assert again["error"] == found.error
+    assert again["error"] == record.error
 
 
 def test_records_are_locked():
-    found = reliability_of(*honest(50))
+    record = reliability_of(*honest(50))
     with pytest.raises(ValueError, match="read-only"):
-        found.rows[0] = 1
+        record.rows[0] = 1
 
 
 @pytest.mark.parametrize(
@@ -176,9 +178,9 @@ def test_a_picture_of_nothing_is_refused():
 
 
 def test_a_picture_pools_bins_of_few_rows_and_draws_intervals():
-    found = reliability_of(*honest(40), n_bins=20, lowest=0.5)
-    assert (found.rows < 10).all()
-    panel = draw_reliability([found]).axes[0]
+    record = reliability_of(*honest(40), n_bins=20, lowest=0.5)
+    assert (record.rows < 10).all()
+    panel = draw_reliability([record]).axes[0]
     assert len(panel.patches) == 4 or len(panel.patches) == 3
     widths = sum(bar.get_width() for bar in panel.patches)
     assert widths == pytest.approx(0.94 * 0.5)
@@ -212,9 +214,11 @@ def assert_as_deployed(cascade, X, y, weights=None):
     """Compare every third point of the curve with a cascade deployed at that threshold."""
     curve = cascade.risk_coverage(X, y, weights)[0]
     for i in range(0, len(curve.threshold), 3):
-        found = with_threshold(cascade, curve.threshold[i].item()).evaluate(X, y, weights)
+        evaluation = with_threshold(cascade, curve.threshold[i].item()).evaluate(X, y, weights)
         figures = curve.coverage[i], 1 - np.nan_to_num(curve.risk[i], nan=1.0), curve.cost[i]
-        assert figures == pytest.approx((found.coverage, found.accuracy, found.cost), abs=1e-12)
+        assert figures == pytest.approx(
+            (evaluation.coverage, evaluation.accuracy, evaluation.cost), abs=1e-12
+        )
 
 
 def test_a_point_of_the_curve_is_what_the_cascade_does_at_that_threshold(labelled):
@@ -265,16 +269,16 @@ def test_a_stage_alone_judges_every_row_at_its_own_cost(labelled):
 
 def test_area_is_the_mean_risk_over_coverage():
     sure, correct = np.array([[0.9, 0.8, 0.7, 0.6]]), np.array([[True, True, False, False]])
-    found = risk_coverage_of(sure, correct, [1], [0.6, 0.7, 0.8, 0.9])
-    assert found.risk.tolist() == pytest.approx([1 / 2, 1 / 3, 0, 0])
-    assert found.area == pytest.approx((0 + (0 + 1 / 3) / 2 + (1 / 3 + 1 / 2) / 2) / 3)
+    curve = risk_coverage_of(sure, correct, [1], [0.6, 0.7, 0.8, 0.9])
+    assert curve.risk.tolist() == pytest.approx([1 / 2, 1 / 3, 0, 0])
+    assert curve.area == pytest.approx((0 + (0 + 1 / 3) / 2 + (1 / 3 + 1 / 2) / 2) / 3)
 
 
 def test_where_no_row_is_accepted_there_is_no_risk():
-    found = risk_coverage_of(np.array([[0.6]]), np.array([[True]]), [2], [0.5, 0.9])
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["risk"] == [0.0, None]
-    assert found.to_pandas()["cost"].tolist() == [2, 2]
-    assert (found.area, found.to_polars().shape) == (0.0, (2, 4))
+    curve = risk_coverage_of(np.array([[0.6]]), np.array([[True]]), [2], [0.5, 0.9])
+    assert json.loads(json.dumps(curve.to_dict(), allow_nan=False))["risk"] == [0.0, None]
+    assert curve.to_pandas()["cost"].tolist() == [2, 2]
+    assert (curve.area, curve.to_polars().shape) == (0.0, (2, 4))
 
 
 def test_thresholds_of_no_rows_are_the_lowest_one():

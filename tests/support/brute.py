@@ -163,7 +163,7 @@ class Instance:
             most_paid=float(self.most_paid),
             fees=Fees(
                 np.array([float(cost) for cost, _ in self.fees], dtype=costs.dtype),
-                np.array([np.isin(range(self.n_features), own) for _, own in self.fees])
+                np.array([np.isin(range(self.n_features), features) for _, features in self.fees])
                 if self.fees
                 else np.zeros((0, self.n_features), dtype=np.bool_),
             ),
@@ -171,7 +171,11 @@ class Instance:
 
     def _fees(self, bought, known=()):
         """Fees of the features that are bought, unless one that shares them is known."""
-        return sum(cost for cost, own in self.fees if {*bought} & {*own} and not {*known} & {*own})
+        return sum(
+            cost
+            for cost, features in self.fees
+            if {*bought} & {*features} and not {*known} & {*features}
+        )
 
     def scores(self, designs):
         """The twin's scores as a search would hand them over."""
@@ -262,7 +266,9 @@ def random_fees(rng, n_features, amounts):
     """No fees, or some that features share; they may overlap or be nested."""
     n_fees = int(rng.choice([0, 0, 1, 2]))
     shared = (np.flatnonzero(rng.random(n_features) < 0.6).tolist() for _ in range(n_fees))
-    return tuple((amounts[rng.integers(len(amounts))], tuple(own)) for own in shared if own)
+    return tuple(
+        (amounts[rng.integers(len(amounts))], tuple(features)) for features in shared if features
+    )
 
 
 @dataclass(frozen=True)

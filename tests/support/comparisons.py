@@ -65,7 +65,7 @@ def made_answers(accuracy, *, cost=0.5, coverage=1.0, promised=None, log_loss=0.
 
 def made_comparison(answers, n_test=100, commonest=0.6):
     """A comparison of hand-made answers, by method and split."""
-    splits = {split for own in answers.values() for split in own}
+    splits = {split for by_split in answers.values() for split in by_split}
     return MethodComparison(
         name="made up",
         answers=answers,

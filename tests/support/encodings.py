@@ -32,5 +32,5 @@ def learn(table, gaps="refuse", groups=None):
     return Encoding.learn(table, costs_of(names, groups), gaps)
 
 
-def same(found, expected):
-    np.testing.assert_array_equal(found, np.array(expected, dtype=float))
+def same(actual, expected):
+    np.testing.assert_array_equal(actual, np.array(expected, dtype=float))

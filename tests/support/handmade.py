@@ -56,8 +56,8 @@ def with_thresholds(cascade, thresholds):
 def make_front_of_thresholds(thresholds=(0.9, 0.75, 0)):
     """The front of `make_assessed_front`, whose first design has thresholds of its own."""
     front = make_assessed_front()
-    own = replace(front[0], design=front[0].design.with_thresholds(thresholds))
-    return replace(front, points=(own, front[1]))
+    point = replace(front[0], design=front[0].design.with_thresholds(thresholds))
+    return replace(front, points=(point, front[1]))
 
 
 def make_averaged_cascade(n_models=3, **settings):
@@ -89,8 +89,8 @@ def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3), by_class=None):
     )
     parts = [make_cascade(design, names, classes=classes) for design in designs]
     shared = parts[0].models.scaling  # as of one fit
-    found = tuple(replace(part.models, scaling=shared) for part in parts)
-    models = FrontModels(np.asarray(classes), parts[0].encoding, found)
+    of_points = tuple(replace(part.models, scaling=shared) for part in parts)
+    models = FrontModels(np.asarray(classes), parts[0].encoding, of_points)
     return ParetoFront(front.points, costs, 0.8, proven=True, models=models)
 
 

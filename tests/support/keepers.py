@@ -35,9 +35,9 @@ class Site:
     def deal(self, leaves):
         cuts = [cut.tolist() for cut in np.array_split(np.array(leaves), self.n_workers)]
         held = [
-            HeldHere(tuple(own), Keeper(own, *(self.rows[rows_of_leaf(i)] for i in own)))
-            for own in cuts
-            if own
+            HeldHere(tuple(dealt), Keeper(dealt, *(self.rows[rows_of_leaf(i)] for i in dealt)))
+            for dealt in cuts
+            if dealt
         ]
         self.held += held
         return held
@@ -59,9 +59,10 @@ class TableInParts(PartedTable):
         self.places = [(first, "X") for first in firsts]
 
     def run(self, function, *shared, each=()):
-        own = each or [()] * len(self.tables)
+        arguments = each or [()] * len(self.tables)
         return [
-            function(table, *shared, *more) for table, more in zip(self.tables, own, strict=True)
+            function(table, *shared, *more)
+            for table, more in zip(self.tables, arguments, strict=True)
         ]
 
     def columns(self, names):

@@ -84,12 +84,12 @@ def random_genes(grid, n_designs=40, max_stages=3, n_features=5, seed=0, allow_e
 
 def every_leveled(designs, grid):
     """Every way to give levels to each of some designs."""
-    found = [
+    genes = [
         with_levels(np.array([design], dtype=np.int16), np.array([levels]))[0]
         for design in designs
         for levels in product(*[grid.early] * max(design), grid.last)
     ]
-    return np.array(found, dtype=np.int16)
+    return np.array(genes, dtype=np.int16)
 
 
 def followed(bench, genes, grid):

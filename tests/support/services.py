@@ -41,8 +41,8 @@ class Client:
         """Send JSON; return status and values."""
         content = None if body is None else json.dumps(body).encode()
         headers = {} if body is None else JSON
-        status, _, found = self.send(method, path, content, headers)
-        return status, json.loads(found)
+        status, _, answer = self.send(method, path, content, headers)
+        return status, json.loads(answer)
 
     def post(self, path, body=None):
         return self.ask("POST", path, {} if body is None else body)

@@ -38,15 +38,15 @@ class Case:
     def every_design(self):
         """All designs of the space with all their thresholds, the simplest first."""
         space, grid = self.space, self.evaluator.grid
-        found = []
+        leveled = []
         for design in every_design(
             space.n_features, space.max_stages, space.allow_exclusion, space.first
         ):
             early = product(grid.early, repeat=max(design))
             levels = [(*some, one) for some, one in product(early, grid.last)]
             stages = np.repeat(np.array([design], dtype=np.int16), len(levels), axis=0)
-            found.append(with_levels(stages, np.array(levels)))
-        designs = np.concatenate(found)
+            leveled.append(with_levels(stages, np.array(levels)))
+        designs = np.concatenate(leveled)
         return designs[simplest_first(designs)]
 
     def front(self):
@@ -95,7 +95,8 @@ def varied(seed, grid=None, **options):
     space = replace(space, **options)
     fees = random_fees(rng, n_features, (1.0, 2.0, 0.7))
     named = (
-        Fee(f"fee {i}", cost, [costs.names[j] for j in own]) for i, (cost, own) in enumerate(fees)
+        Fee(f"fee {i}", cost, [costs.names[j] for j in features])
+        for i, (cost, features) in enumerate(fees)
     )
     costs = replace(costs, fees=tuple(named))
     bank = logistic_bank([split], n_features)

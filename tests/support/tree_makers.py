@@ -59,8 +59,8 @@ def plain_leaf(trees, node, first, n_leaves, row, subset):
     """Walk from a node; return the leaf, counted within the tree."""
     while n_leaves > 1:
         f, n_left = trees.inputs[node], int(trees.n_left[node])
-        own = trees.cuts[trees.n_cuts[:f].sum() :][: trees.n_cuts[f]]
-        cut = np.append(own, np.inf)[trees.cut_of[node]]
+        cuts = trees.cuts[trees.n_cuts[:f].sum() :][: trees.n_cuts[f]]
+        cut = np.append(cuts, np.inf)[trees.cut_of[node]]
         x = trees.fill[f] if np.isnan(row[f]) else row[f]
         if x <= cut if subset[f] else trees.blank_left[node]:
             node, n_leaves = node + 1, n_left

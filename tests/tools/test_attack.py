@@ -107,9 +107,9 @@ def raising(error):
     ],
 )
 def test_what_happens_is_told_apart(tmp_path, happen, end, why):
-    found = tried(tmp_path, happen)
-    assert found[0] == end
-    assert found[1].startswith(why)
+    trial = tried(tmp_path, happen)
+    assert trial[0] == end
+    assert trial[1].startswith(why)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak of memory")
@@ -134,7 +134,7 @@ def test_a_crash_is_an_escape_and_the_next_trials_go_on(tmp_path, monkeypatch):
     )
     monkeypatch.setattr("attacks.trials._COMMAND", script)
     trials = list(run_apart(Plan(("x", "y"), 0, 0, 3), tmp_path))
-    found = [(one.kind, one.number, one.end) for one in trials]
+    facts = [(one.kind, one.number, one.end) for one in trials]
     ends = [(0, "same"), (1, "escape"), (2, "same")]
-    assert found == [(kind, *rest) for kind in "xy" for rest in ends]
+    assert facts == [(kind, *rest) for kind in "xy" for rest in ends]
     assert trials[1].why.startswith("crashed with code -" if os.name == "posix" else "crashed")

@@ -341,9 +341,9 @@ def _damage_cases(path: Path, rng: Random) -> str:
     """Change a cell in the database of a service; SQLite takes any type in any column."""
     with closing(sqlite3.connect(path)) as file, file:
         table = rng.choice(("cases", "cases", "cases", "counts", "about"))
-        found = file.execute(f"SELECT * FROM {table}")
-        names = [column[0] for column in found.description]
-        row, name = rng.choice(found.fetchall()), rng.choice(names[1:])
+        rows = file.execute(f"SELECT * FROM {table}")
+        names = [column[0] for column in rows.description]
+        row, name = rng.choice(rows.fetchall()), rng.choice(names[1:])
         value: Any = row[names.index(name)]
         if name == "document" and rng.random() < 0.7:
             whole, said = _damaged_json(value.encode(), "body", rng)
@@ -378,14 +378,14 @@ def _damage_blobs(blobs: dict[str, bytes], rng: Random) -> str:
             a, b = rng.randrange(len(values)), rng.randrange(len(values))
             values[[a, b]] = values[[b, a]]
             how = f"values {a} and {b} swapped"
-    found = values.tobytes() + rest
+    damaged = values.tobytes() + rest
     if how == "shorten":
-        found = found[: rng.randrange(len(found) + 1)]
+        damaged = damaged[: rng.randrange(len(damaged) + 1)]
     elif how == "repeat":
-        found *= rng.choice((2, 50))
+        damaged *= rng.choice((2, 50))
     elif how == "empty":
-        found = b""
-    blobs[name] = found
+        damaged = b""
+    blobs[name] = damaged
     if how == "repeat" and rng.random() < 0.5:  # both alike, so that their lengths fit
         for other in blobs:
             blobs[other] = blob * 2 if other == name else blobs[other] * 2

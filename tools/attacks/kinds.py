@@ -104,16 +104,16 @@ def _training_rows(columns: Sequence[str] = NAMES) -> tuple[pa.Table, AnyArray]:
 
 def fit_with_checkpoint(folder: Path) -> EMSCOClassifier:
     """Fit with a checkpoint in a folder, or go on with the one there."""
-    own = {"search": "evolution", "min_confidence": "auto", "generations": 3}
-    return _classifier(checkpoint=folder / "checkpoint", **own).fit(*_training_rows())
+    options = {"search": "evolution", "min_confidence": "auto", "generations": 3}
+    return _classifier(checkpoint=folder / "checkpoint", **options).fit(*_training_rows())
 
 
 def fit_with_cache(folder: Path) -> EMSCOClassifier:
     """Fit a classifier whose outcomes a folder keeps."""
     from sklearn.naive_bayes import GaussianNB
 
-    own = {"search": "evolution", "generations": 1, "population_size": 4}
-    fitted = _classifier(estimator=GaussianNB(), cache=folder / "cache", **own)
+    options = {"search": "evolution", "generations": 1, "population_size": 4}
+    fitted = _classifier(estimator=GaussianNB(), cache=folder / "cache", **options)
     return fitted.fit(*_training_rows())
 
 
@@ -220,8 +220,8 @@ def _encoded(folder: Path) -> None:
     """Save a cascade of three classes with texts, missing values and costs of errors."""
     table = _messy_table(150, 4)
     rows = pa.table({name: table[name] for name in MESSY})
-    own = {"costs": [1.0, 10.0, 2.0], "gaps": "impute", "min_confidence": 0.6}
-    cascade = _classifier(**own).fit(rows, table["state"]).cascade_
+    options = {"costs": [1.0, 10.0, 2.0], "gaps": "impute", "min_confidence": 0.6}
+    cascade = _classifier(**options).fit(rows, table["state"]).cascade_
     cascade.with_error_costs({"well": 5.0, "ill": 50.0, "ünwell": 20.0}).save(
         folder / "encoded.json"
     )
@@ -454,12 +454,12 @@ def _use_history(folder: Path) -> str:
 
 
 def _use_sweep(folder: Path) -> str:
-    found = ResultStore(folder / "results").find(JOBS["sweep"])
-    if found is None:
+    result = ResultStore(folder / "results").find(JOBS["sweep"])
+    if result is None:
         return "done again"
     costs = FeatureCosts.from_array([1.0, 2.0, 3.0, 4.0], NAMES)
     sweep = ThresholdSweep(
-        (SweepRepeat.from_dict(found),),
+        (SweepRepeat.from_dict(result),),
         ("fittest", "knee"),
         "paper",
         SearchSettings(max_stages=2),
@@ -474,15 +474,15 @@ def _use_sweep(folder: Path) -> str:
 
 
 def _use_method(folder: Path) -> str:
-    found = ResultStore(folder / "results").find(JOBS["method"])
-    return "done again" if found is None else repr(Answers.from_dict(found, questions=None))
+    result = ResultStore(folder / "results").find(JOBS["method"])
+    return "done again" if result is None else repr(Answers.from_dict(result, questions=None))
 
 
 def _use_comparison(folder: Path) -> str:
-    found = ResultStore(folder / "results").find(JOBS["comparison"])
-    if found is None:
+    result = ResultStore(folder / "results").find(JOBS["comparison"])
+    if result is None:
         return "done again"
-    answers = {"emsco": {0: Answers.from_dict(found)}}
+    answers = {"emsco": {0: Answers.from_dict(result)}}
     comparison = MethodComparison("made up", answers, 10.0, (90, 30), 30.0, {0: 0.6}, 10.0)
     report = ComparisonReport(comparison)
     return f"{report.to_markdown()}\n{report.to_dict()}"
@@ -516,13 +516,13 @@ def _use_encoded(folder: Path) -> str:
 def _use_messy(dates: str | None) -> Callable[[Path], str]:
     def use(folder: Path) -> str:
         path, reading = folder / "messy.csv", Reading(dates=dates)
-        found = inspect_file(FitFiles("state", path, reading=reading))
+        inspection = inspect_file(FitFiles("state", path, reading=reading))
         said = StringIO()
         with redirect_stdout(said):
-            show(found)
+            show(inspection)
         if visible(said.getvalue()) != said.getvalue():
             raise NonsenseError("a control character reaches the terminal")
-        told = f"{found.to_dict()}\n{said.getvalue()}"
+        told = f"{inspection.to_dict()}\n{said.getvalue()}"
         cascade = Cascade.load(folder / "encoded.json")
         with _aside_if_there(folder / "decided.csv") as out:
             try:

@@ -183,13 +183,13 @@ class _Trial:
                 with closing(connection):
                     connection.request(method, path, content, headers)
                     with connection.getresponse() as answer:
-                        status, found = answer.status, answer.read()
+                        status, body = answer.status, answer.read()
             except (OSError, http.client.HTTPException, ValueError):
                 continue
-            shown = f"{method} {path[:80]!r} {content[:80]!r}: {status} {found[:200]!r}"
+            shown = f"{method} {path[:80]!r} {content[:80]!r}: {status} {body[:200]!r}"
             if not 400 <= status < 500:
                 self._told.wrong.append(f"nonsense was not refused: {shown}")
-            elif b"\n" in found.strip() or b"Traceback" in found:
+            elif b"\n" in body.strip() or b"Traceback" in body:
                 self._told.wrong.append(f"more than one sentence: {shown}")
 
     def _lost(self) -> str:
@@ -213,18 +213,18 @@ class _Trial:
         with socket.create_connection(("127.0.0.1", self._port), timeout=_PATIENCE) as link:
             link.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             text = b"".join(iter(lambda: link.recv(65536), b"")).decode()
-        found = {
+        counters = {
             name: float(number)
             for name, _, number in (line.rpartition(" ") for line in text.splitlines())
             if name.startswith("emsco_cases")
         }
         opened, deleted = (
-            found.get(f"emsco_cases_{what}_total", 0) for what in ("opened", "deleted")
+            counters.get(f"emsco_cases_{what}_total", 0) for what in ("opened", "deleted")
         )
         told = self._told
         if opened < len(told.cases) or deleted < len(told.deleted):
             return f"counts {opened:g} opened and {deleted:g} deleted, fewer than acknowledged"
-        exits = sum(n for name, n in found.items() if name.startswith("emsco_cases_decided"))
+        exits = sum(n for name, n in counters.items() if name.startswith("emsco_cases_decided"))
         if exits > opened:
             return f"counts {exits:g} decided of {opened:g} opened"
         return ""

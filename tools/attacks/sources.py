@@ -64,17 +64,17 @@ def _prepared() -> tuple[pd.DataFrame, list[Cascade]]:
     table["price"] = np.round(rng.uniform(0, 5, size=60), 2)
     y = (table.a + table.b + table.c - table.d > 0).astype(int)
     fees = {"visit": (3, ["b", "c"])}
-    found = []
-    for own in ({"a": 1, "b": 2, "c": 3, "d": 4}, {"a": 1, "b": "price", "c": 3, "d": 4}):
+    cascades = []
+    for cost_of in ({"a": 1, "b": 2, "c": 3, "d": 4}, {"a": 1, "b": "price", "c": 3, "d": 4}):
         costs = FeatureCosts.from_mapping(
-            own, [*_NAMES, "price"] if "price" in own.values() else _NAMES, fees=fees
+            cost_of, [*_NAMES, "price"] if "price" in cost_of.values() else _NAMES, fees=fees
         )
         clf = EMSCOClassifier(costs, min_confidence=0.8, max_stages=3, generations=8,
                               estimator="logistic", cv=1 / 3, random_state=0)  # fmt: skip
         clf.fit(table if costs.prices else table[_NAMES], y)
         many = [point for point in clf.front_ if point.n_stages > 1]
-        found += [clf.front_.cascade(point) for point in many[:3]]
-    return table, found
+        cascades += [clf.front_.cascade(point) for point in many[:3]]
+    return table, cascades
 
 
 class _Schedule:
@@ -114,12 +114,12 @@ class _Schedule:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if self._is_async:
-                found = asyncio.run(
+                decisions = asyncio.run(
                     self._cascade.arun(self._ids, self._answer_later, **self._settings)
                 )
             else:
-                found = self._cascade.run(self._ids, self._answer, **self._settings)
-        return self._check(found)
+                decisions = self._cascade.run(self._ids, self._answer, **self._settings)
+        return self._check(decisions)
 
     async def _answer_later(self, names: list[str], ids: list[Any]) -> Any:
         await asyncio.sleep(0)
@@ -139,32 +139,37 @@ class _Schedule:
             return Bought(values, {"b": -spent - 1 if kind == "dear" else spent})
         return values
 
-    def _check(self, found: Any) -> str:
+    def _check(self, decisions: Any) -> str:
         """Compare every decision with that of the table."""
-        if found.ids.tolist() != self._ids:
-            return f"ids {found.ids.tolist()[:5]} instead of {self._ids[:5]}"
+        if decisions.ids.tolist() != self._ids:
+            return f"ids {decisions.ids.tolist()[:5]} instead of {self._ids[:5]}"
         if not self._n_rows:
             return ""
         accepted, guesses = self._said.accepted[self._ids], self._said.guesses[self._ids]
         paid = [0.0] * self._n_rows
-        for i, stage in enumerate(found.stage):
+        for i, stage in enumerate(decisions.stage):
             known = {name for bought in self._cascade.design.buys[:stage] for name in bought}
-            own = {"a": 1, "b": self._prices[self._ids[i]] if self._priced else 2, "c": 3, "d": 4}
-            paid[i] = sum(own[name] for name in known) + 3 * bool({"b", "c"} & known)
-        if not np.allclose(found.cost, paid):
-            return f"costs {found.cost[:3]} instead of {paid[:3]}"
-        wrong = found.accepted & (~accepted | (found.guesses != guesses))
+            price_of = {
+                "a": 1,
+                "b": self._prices[self._ids[i]] if self._priced else 2,
+                "c": 3,
+                "d": 4,
+            }
+            paid[i] = sum(price_of[name] for name in known) + 3 * bool({"b", "c"} & known)
+        if not np.allclose(decisions.cost, paid):
+            return f"costs {decisions.cost[:3]} instead of {paid[:3]}"
+        wrong = decisions.accepted & (~accepted | (decisions.guesses != guesses))
         if wrong.any():
-            return f"row {found.ids[wrong][0]} has a label that the table does not give"
-        if not all(isinstance(reason, str) and reason for reason in found.reasons):
+            return f"row {decisions.ids[wrong][0]} has a label that the table does not give"
+        if not all(isinstance(reason, str) and reason for reason in decisions.reasons):
             return "a row without a reason"
         budget = self._settings["budget"]
         # A price that is told afterwards may turn out higher than the usual one.
         is_known = not (self._priced and self._tells)
-        if budget is not None and is_known and (found.cost > budget + 1e-9).any():
-            return f"a row costs {found.cost.max()}, past the budget"
+        if budget is not None and is_known and (decisions.cost > budget + 1e-9).any():
+            return f"a row costs {decisions.cost.max()}, past the budget"
         bad = set(self._called) - set(_HARMLESS)
-        if not bad and budget is None and not np.array_equal(found.accepted, accepted):
+        if not bad and budget is None and not np.array_equal(decisions.accepted, accepted):
             return "a source that behaves well, and other decisions than of the table"
         return ""
 

@@ -71,15 +71,15 @@ class Trial:
 def warm_up(kind: Attacked, folder: Path) -> str:
     """Use the whole file twice, and return the digest of the result; both must be the same."""
     path = kind.path(folder)
-    content, found = path.read_bytes(), []
+    content, digests = path.read_bytes(), []
     for _ in range(2):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found.append(_digest(kind.use(folder)))
+            digests.append(_digest(kind.use(folder)))
         _restore(path, content)
-    if found[0] != found[1]:
+    if digests[0] != digests[1]:
         raise AssertionError(f"{path.name} has another result each time, so no trial can tell")
-    return found[0]
+    return digests[0]
 
 
 def try_kind(
@@ -149,8 +149,8 @@ def _restore(path: Path, content: bytes) -> None:
 def _last_lines(error: BaseException) -> str:
     """Type and message of an error, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "emsco" in frame.filename] or frames
-    place = f"{Path(own[-1].filename).name}:{own[-1].lineno}"
+    of_emsco = [frame for frame in frames if "emsco" in frame.filename] or frames
+    place = f"{Path(of_emsco[-1].filename).name}:{of_emsco[-1].lineno}"
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]} ({place})"
 
 
@@ -246,12 +246,12 @@ def _start(folder: Path, errors: IO[str]) -> subprocess.Popen[str]:
 
 def _how_it_ended(code: int, errors: str) -> str:
     """Say how a process ended in the middle of a trial."""
-    own = [
+    errors_of_emsco = [
         line.strip() for line in errors.splitlines() if "emsco" in line and "attacks" not in line
     ]
     timeout = "Timeout" in errors
     how = "hung" if timeout else f"crashed with code {code}"
-    return f"{how} ({own[0] if own else errors[-200:]})"
+    return f"{how} ({errors_of_emsco[0] if errors_of_emsco else errors[-200:]})"
 
 
 def _do_nothing(fd: object) -> None:

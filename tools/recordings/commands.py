@@ -59,8 +59,8 @@ class Shell:
 
     def json(self, *arguments: object) -> Any:
         """Run a command with --json, and return the result without facts about the call."""
-        found = parse_json(self.run(*arguments, "--json"))
-        return {key: value for key, value in found.items() if key not in _ABOUT}
+        facts = parse_json(self.run(*arguments, "--json"))
+        return {key: value for key, value in facts.items() if key not in _ABOUT}
 
     def kill_once_there(self, path: str, *arguments: object, patience: float = 300.0) -> int:
         """Start a command, kill it once a path exists, and return its exit code."""
@@ -242,39 +242,39 @@ def _killed(folder: Path) -> Facts:
 def _sweep(folder: Path, *options: object) -> Facts:
     shell = Shell(folder)
     _write(wine(7), folder / "rows.csv")
-    found: Facts = shell.json(
+    facts: Facts = shell.json(
         *("sweep", "rows.csv", "--target", "label", "--drop", "id", "--runs", 2),
         *("--generations", 5, "--population-size", 30, "--max-stages", 3, "--jobs", 1),
         *("--min-confidence", "0.6,0.8:0.9:0.05", "--prefer", "fittest", "--prefer", "balanced"),
         *options,
     )
-    return found
+    return facts
 
 
 def _compare(folder: Path) -> Facts:
     shell = Shell(folder)
     _write(cancer(6, frame=True), folder / "rows.csv")
-    found: Facts = shell.json(
+    facts: Facts = shell.json(
         *("compare", "rows.csv", "--target", "label", "--drop", "id", "--quick", "--jobs", 1),
         *(word for name in _COMPARED for word in ("--method", name)),
     )
-    return found
+    return facts
 
 
 _COMPARED = ("emsco", "astc", "cact_lasso", "cost_ordered", "cost_aware_boosting")
 
 
 def _demo(folder: Path) -> Facts:
-    found: Facts = Shell(folder).json("demo", "--seed", 1)
-    return found
+    facts: Facts = Shell(folder).json("demo", "--seed", 1)
+    return facts
 
 
 def _reproduce(*arguments: object) -> Command:
     """Make a command that reproduces a figure or table of the paper."""
 
     def record(folder: Path) -> Facts:
-        found: Facts = Shell(folder).json("reproduce", *arguments)
-        return found
+        facts: Facts = Shell(folder).json("reproduce", *arguments)
+        return facts
 
     return record
 

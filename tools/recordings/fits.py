@@ -354,13 +354,13 @@ def _tuned(rival: Rival, table: Table) -> Facts:
     fitted = [not here for here in scored]
     train, val = (table.X[fitted], table.y[fitted]), (table.X[scored], table.y[scored])
     new = getattr(rivals, rival.name)(**rival.settings)
-    found = rivals.tune(new, train, val, test=val, grid=rival.grid)
+    tuned = rivals.tune(new, train, val, test=val, grid=rival.grid)
     return {
-        "best": plain(found.best.settings),
-        "decisions": decision_facts(found.rival.decide(table.X)),
+        "best": plain(tuned.best.settings),
+        "decisions": decision_facts(tuned.rival.decide(table.X)),
         "trials": [
             [plain(trial.settings), plain(trial.score), evaluation_facts(trial.evaluation)]
-            for trial in found.trials
+            for trial in tuned.trials
         ],
     }
 

@@ -78,8 +78,8 @@ def test_version_is_that_of_the_package():
 
 def test_python_m_emsco_is_the_command_line():
     command = [sys.executable, "-m", "emsco", "--version"]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert found.stdout.startswith("emsco ")
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert process.stdout.startswith("emsco ")
 
 
 def test_an_error_of_our_own_is_one_line_and_exit_code_1(monkeypatch, capsys):

@@ -35,15 +35,15 @@ def fresh(tmp_path):
 def test_a_certified_design_is_written_and_deployed(typed, run, fresh):
     result = typed("certify", run, fresh, *EASY, "--max-cost", "60", "--deploy")
     assert result.code == 0
-    found = Certificate.load(run / "certificate.json")
-    best = found.best_first[0]
-    passed = len(found.best_first)
+    certificate = Certificate.load(run / "certificate.json")
+    best = certificate.best_first[0]
+    passed = len(certificate.best_first)
     assert f"for design {best}, the best of {passed} that passed\n" in result.out
     assert "a row costs at most 60 on average" in result.out
     assert result.out.endswith(
         f"Written to {run}/certificate.json.\n{run} deploys design {best}, which is certified.\n"
     )
-    assert found.covers(Run.open(run).cascade)
+    assert certificate.covers(Run.open(run).cascade)
 
 
 def test_decide_refuses_a_cascade_that_is_not_certified(typed, run, fresh, tmp_path):

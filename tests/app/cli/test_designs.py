@@ -16,14 +16,14 @@ from emsco.front.rules import PointLimits
 
 
 def test_front_lists_the_designs_within_limits(typed, run):
-    found = ParetoFront.load(run / "front.json")
+    front = ParetoFront.load(run / "front.json")
     everything = json.loads(typed("front", run, "--json").out)
-    assert [point["number"] for point in everything["front"]] == list(range(len(found)))
-    limit = sorted(point.cost for point in found)[len(found) // 2]
+    assert [point["number"] for point in everything["front"]] == list(range(len(front)))
+    limit = sorted(point.cost for point in front)[len(front) // 2]
     within = json.loads(typed("front", run, "--max-cost", limit, "--json").out)["front"]
-    assert [point["number"] for point in within] == found.within(max_cost=limit)
-    assert 0 < len(within) < len(found)
-    best = found.points.index(found.select(max_cost=limit))
+    assert [point["number"] for point in within] == front.within(max_cost=limit)
+    assert 0 < len(within) < len(front)
+    best = front.points.index(front.select(max_cost=limit))
     assert re.search(rf"✓ +{best} ", typed("front", run, "--max-cost", limit).out)
     shown = typed("front", run, "--max-cost", limit, "--rows", 1).out
     assert sum(bool(re.match(r"\W+\d+ +\d+\.\d%", line)) for line in shown.splitlines()) == 1
@@ -33,8 +33,8 @@ def test_front_says_how_many_lines_it_leaves_out_and_shows_all_on_request(typed,
     def lines(text):
         return [line for line in text.splitlines() if re.match(r"\W+\d+ +\d+\.\d%", line)]
 
-    found = ParetoFront.load(run / "front.json")
-    n_different = len({(p.coverage, p.accuracy, p.cost) for p in found})
+    front = ParetoFront.load(run / "front.json")
+    n_different = len({(p.coverage, p.accuracy, p.cost) for p in front})
     few, every = typed("front", run, "--all", "--rows", 2).out, typed("front", run, "--all").out
     said = f"2 of {n_different} are shown, evenly from cheap to expensive; --all shows all."
     assert said in " ".join(few.split())
@@ -43,39 +43,39 @@ def test_front_says_how_many_lines_it_leaves_out_and_shows_all_on_request(typed,
 
 
 def test_front_lists_what_differs_beyond_noise_and_what_there_is_without_a_cascade(typed, run):
-    found, text = ParetoFront.load(run / "front.json"), typed("front", run).out
+    front, text = ParetoFront.load(run / "front.json"), typed("front", run).out
     listed = {int(n) for n in re.findall(r"^[ ▶✓≈]+(\d+) +\d+\.\d%", text, re.MULTILINE)}
-    assert listed >= set(found.shortlist())
-    assert len(listed - set(found.shortlist())) <= 1  # the deployed one
-    assert f"{len(found.shortlist())} designs that differ beyond noise, of " in text
+    assert listed >= set(front.shortlist())
+    assert len(listed - set(front.shortlist())) <= 1  # the deployed one
+    assert f"{len(front.shortlist())} designs that differ beyond noise, of " in text
     for title in ("always ", "everything ", "  all answered "):
         assert re.search(rf"^ {title}.*\d%", text, re.MULTILINE)
 
 
 def test_json_has_what_there_is_without_a_cascade_with_the_names_of_classes(typed, run):
-    found = ParetoFront.load(run / "front.json")
+    front = ParetoFront.load(run / "front.json")
     for command in ("front", "show"):
         references = json.loads(typed(command, run, "--json").out)["references"]
         assert references["seen"] == []
         kinds = [one["kind"] for one in references["scored"]]
         assert kinds == ["commonest", "everything", "answered"]
-        for one, expected in zip(references["scored"], found.references, strict=True):
+        for one, expected in zip(references["scored"], front.references, strict=True):
             assert (one["title"], one["accuracy"]) == (expected.title, expected.accuracy)
             assert one["by_class"]["labels"] == [0, 1]
     scored = json.loads(typed("front", run, "--json").out)["front"][0]["scored"]
     assert scored["by_class"]["labels"] == [0, 1]
-    assert scored["is_informative"] == found[0].is_informative
+    assert scored["is_informative"] == front[0].is_informative
 
 
 def test_front_and_choose_say_how_near_the_front_comes_to_limits(typed, run):
-    found = ParetoFront.load(run / "front.json")
-    cheapest, best = min(p.cost for p in found), max(p.accuracy for p in found)
+    front = ParetoFront.load(run / "front.json")
+    cheapest, best = min(p.cost for p in front), max(p.accuracy for p in front)
     words = (
-        f"None of the {len(found)} designs has cost at most 0.5 (the cheapest: {cheapest:g}) and "
+        f"None of the {len(front)} designs has cost at most 0.5 (the cheapest: {cheapest:g}) and "
         f"accuracy at least 0.99 (the best: {best:.4g}). The nearest is design {{}}: "
     )
-    near = PointLimits(max_cost=0.5, min_accuracy=0.99).nearest(found.points)
-    words = f"{words.format(near)}{in_short(found[near])}. Loosen a limit, or deploy that design "
+    near = PointLimits(max_cost=0.5, min_accuracy=0.99).nearest(front.points)
+    words = f"{words.format(near)}{in_short(front[near])}. Loosen a limit, or deploy that design "
     words += f"with emsco choose RUN {near}."
     limits = ("--max-cost", 0.5, "--min-accuracy", 0.99)
     for command in ("front", "choose"):
@@ -86,39 +86,39 @@ def test_front_and_choose_say_how_near_the_front_comes_to_limits(typed, run):
 
 
 def test_front_has_totals_where_errors_have_costs(typed, run):
-    found = ParetoFront.load(run / "front.json")
+    front = ParetoFront.load(run / "front.json")
     costs = ("--error-cost", 100, "--reject-cost", 40)
     text = typed("front", run, *costs).out
     assert "total: features, errors and rejections of a row, with 100 for an error and 40" in text
     assert "✓ has the lowest total." in text
-    best = found.select(error_cost=100, reject_cost=40)
-    assert re.search(rf"✓≈? +{found.position(best)} .*{best.total(100, 40).value:.2f}", text)
-    assert f"{found.references[0].total(100, 40).value:.2f}" in text
+    best = front.select(error_cost=100, reject_cost=40)
+    assert re.search(rf"✓≈? +{front.position(best)} .*{best.total(100, 40).value:.2f}", text)
+    assert f"{front.references[0].total(100, 40).value:.2f}" in text
     plain = json.loads(typed("front", run, *costs, "--json").out)
     assert [one["total"]["value"] for one in plain["front"]] == [
-        total.value for total in found.totals(100, 40)
+        total.value for total in front.totals(100, 40)
     ]
     assert "total" not in json.loads(typed("front", run, "--json").out)["front"][0]
 
 
 def test_show_draws_the_deployed_design_or_another(typed, run):
-    found = ParetoFront.load(run / "front.json")
+    front = ParetoFront.load(run / "front.json")
     chosen = json.loads(typed("front", run, "--json").out)["chosen"]
     assert f"Cascade of design {chosen}:" in typed("show", run).out
     other = typed("show", run, 1).out
     assert "Cascade of design 1:" in other
-    for stage in found.flow(1).stages:
+    for stage in front.flow(1).stages:
         assert f"{stage.left} of {stage.reached}" in other
     assert json.loads(typed("show", run, 1, "--json").out)["number"] == 1
-    refuses(typed("show", run, 99), f"N must be a whole number from 0 to {len(found) - 1}, got 99.")
+    refuses(typed("show", run, 99), f"N must be a whole number from 0 to {len(front) - 1}, got 99.")
 
 
 def test_show_has_results_by_class_and_what_there_is_without_a_cascade(typed, run):
-    found, text = ParetoFront.load(run / "front.json"), typed("show", run, 1).out
+    front, text = ParetoFront.load(run / "front.json"), typed("show", run, 1).out
     assert "Scored rows by class" in text
     assert "Seen rows by class" not in text
     words = [line.split() for line in text.splitlines()]
-    for line in found[1].by_class.counts:
+    for line in front[1].by_class.counts:
         assert any(one[-3:] == list(map(str, line)) for one in words)
     first = words.index(next(one for one in words if one[:2] == ["design", "1"]))
     titles = [one[0] for one in words[first : first + 4]]
@@ -149,20 +149,20 @@ def test_show_ends_with_what_is_odd_about_the_data(typed, run, n_odd):
 
 
 def test_choose_deploys_by_number_or_by_limits(typed, run):
-    found = ParetoFront.load(run / "front.json")
+    front = ParetoFront.load(run / "front.json")
     result = typed("choose", run, 1)
     said, _, drawing = result.out.partition("\n\n")
     assert said == f"{run} now deploys design 1."
     assert typed("show", run).out.startswith(drawing)
     assert "Cascade of design 1:" in result.out
-    assert Cascade.load(run / "cascade.json").design == found[1].design
-    point = found.select(min_coverage=0.5)
+    assert Cascade.load(run / "cascade.json").design == front[1].design
+    point = front.select(min_coverage=0.5)
     said = typed("choose", run, "--min-coverage", 0.5).out
     assert said.partition(", ")[2].startswith(
         "the best balance of coverage, accuracy and cost within your limits (balanced).\n"
     )
     chosen = json.loads(typed("choose", run, "--min-coverage", 0.5, "--json").out)
-    assert chosen["chosen"] == found.points.index(point)
+    assert chosen["chosen"] == front.points.index(point)
     assert chosen["scored"]["coverage"] == point.coverage
     assert json.loads(typed("front", run, "--json").out)["chosen"] == chosen["chosen"]
 
@@ -190,12 +190,12 @@ def test_choose_refuses_what_is_no_choice_and_leaves_the_cascade(typed, run):
 
 
 def test_choose_takes_the_lowest_total_and_the_run_remembers_the_costs(typed, run):
-    found = ParetoFront.load(run / "front.json")
+    front = ParetoFront.load(run / "front.json")
     costs = ("--error-cost", 500, "--reject-cost", 40)
-    best = found.select(error_cost=500, reject_cost=40)
+    best = front.select(error_cost=500, reject_cost=40)
     result = typed("choose", run, *costs)
     assert result.code == 0
-    assert f"{run} now deploys design {found.position(best)}, the lowest expected" in result.out
+    assert f"{run} now deploys design {front.position(best)}, the lowest expected" in result.out
     said = "; with 500 for an error and 40 for a rejection."
     total = best.total(500, 40)
     assert f"Expected total of a row: {total}{said}" in " ".join(result.out.split())
@@ -203,14 +203,14 @@ def test_choose_takes_the_lowest_total_and_the_run_remembers_the_costs(typed, ru
     assert "total" in typed("front", run).out
     plain = json.loads(typed("show", run, "--json").out)
     assert plain["total"]["value"] == pytest.approx(total.value)
-    for one, reference in zip(plain["references"]["scored"], found.references, strict=True):
+    for one, reference in zip(plain["references"]["scored"], front.references, strict=True):
         assert one["total"]["value"] == pytest.approx(reference.total(500, 40).value)
     assert json.loads(typed("choose", run, 0, "--json").out)["total"]["basis"] == "expected"
     assert "total" not in json.loads(typed("choose", run, 0, "--no-error-cost", "--json").out)
     assert "total" not in typed("front", run).out
     typed("choose", run, *costs)
     alone = typed("choose", run, "--no-error-cost")
-    assert f"{run} now deploys design {found.position(best)}." in alone.out
+    assert f"{run} now deploys design {front.position(best)}." in alone.out
     assert "total" not in typed("front", run).out
     refuses(
         typed("choose", run, "--no-error-cost", *costs),
@@ -220,12 +220,12 @@ def test_choose_takes_the_lowest_total_and_the_run_remembers_the_costs(typed, ru
 
 
 def test_choose_takes_costs_by_label_within_limits(typed, run):
-    found = ParetoFront.load(run / "front.json")
-    limit = sorted(point.cost for point in found)[len(found) // 2]
+    front = ParetoFront.load(run / "front.json")
+    limit = sorted(point.cost for point in front)[len(front) // 2]
     words = ("--error-cost", "0:1=20", "--error-cost", "1:0=900", "--reject-cost", "0=1,1=90")
     chosen = json.loads(typed("choose", run, *words, "--max-cost", limit, "--json").out)["chosen"]
     costs = {"error_cost": [[0, 20], [900, 0]], "reject_cost": {0: 1, 1: 90}}
-    assert chosen == found.position(found.select(max_cost=limit, **costs))
+    assert chosen == front.position(front.select(max_cost=limit, **costs))
 
 
 def test_choose_refuses_costs_that_cannot_be(typed, run):
@@ -253,8 +253,8 @@ def test_choose_deploys_a_cascade_with_the_cheapest_labels(typed, run):
     result = typed("choose", run, 1, *words)
     assert "now deploys design 1." in result.out
     assert "Rows get the label of least expected cost" in " ".join(result.out.split())
-    found = Cascade.load(run / "cascade.json")
-    assert found.label_costs.tolist() == [[0, 1], [900, 0]]
+    cascade = Cascade.load(run / "cascade.json")
+    assert cascade.label_costs.tolist() == [[0, 1], [900, 0]]
     assert "least expected cost" not in typed("show", run, 0).out
     assert typed("choose", run, 0, "--cheapest-label").code == 0  # the run has costs by now
     typed("choose", run, 1)

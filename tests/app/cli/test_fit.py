@@ -33,14 +33,14 @@ def test_fit_finds_what_the_estimator_finds_with_costs_of_every_format(
 ):
     result = fit("--json", "--jobs", "1", costs=costs)
     assert result.code == 0
-    found = json.loads(result.out)
+    output = json.loads(result.out)
     figures = [point.figures() for point in estimated.front_]
-    assert [point["scored"] for point in found["front"]] == figures
-    assert found["chosen"] == estimated.front_.points.index(estimated.point_)
+    assert [point["scored"] for point in output["front"]] == figures
+    assert output["chosen"] == estimated.front_.points.index(estimated.point_)
     deployed = Cascade.load(tmp_path / "run" / "cascade.json")
     assert np.array_equal(deployed.models.coefs, estimated.cascade_.models.coefs)
-    assert found["features"] == list(NAMES)
-    assert found["seed"] == 0
+    assert output["features"] == list(NAMES)
+    assert output["seed"] == 0
 
 
 def test_fit_shows_progress_on_one_stream_and_the_front_on_the_other(fit, tmp_path):
@@ -112,10 +112,10 @@ def test_fit_refuses_what_it_cannot_prove_or_does_not_know(fit, tmp_path):
 
 
 def test_fit_deploys_by_limits_at_once(fit, tmp_path):
-    found = json.loads(fit("--json", "--min-coverage", 0.5, "--max-cost", 50).out)
+    output = json.loads(fit("--json", "--min-coverage", 0.5, "--max-cost", 50).out)
     front = ParetoFront.load(tmp_path / "run" / "front.json")
-    assert front[found["chosen"]] == front.select(max_cost=50, min_coverage=0.5)
-    assert found["settings"]["prefer"] == {"max_cost": 50, "min_coverage": 0.5}
+    assert front[output["chosen"]] == front.select(max_cost=50, min_coverage=0.5)
+    assert output["settings"]["prefer"] == {"max_cost": 50, "min_coverage": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -350,8 +350,8 @@ def test_fit_refuses_files_and_options_by_name(typed, fit, data, tmp_path):
 
 def test_fit_takes_more_stages_than_features_for_as_many_as_there_are(fit, tmp_path):
     words = [("--json", "--max-stages", n, "--out", tmp_path / f"run{n}") for n in (4, 9)]
-    found = [json.loads(fit(*own).out) for own in words]
-    assert found[0]["front"] == found[1]["front"]
+    outputs = [json.loads(fit(*options).out) for options in words]
+    assert outputs[0]["front"] == outputs[1]["front"]
 
 
 def test_fit_without_a_target_or_with_text_for_a_number_is_wrong_usage(typed, data, fit):
@@ -375,22 +375,22 @@ def test_always_answer_labels_every_row(fit, typed, data, tmp_path, min_confiden
     assert result.code == 0
     about, run = json.loads(result.out), tmp_path / "run"
     assert (about["settings"]["always_answer"], about["settings"]["reject_below"]) == (True, None)
-    assert all(point.coverage == 1 and own[-1] == 0 for point, own in points_of(run))
-    found = typed("decide", run, data / "data.csv", "--out", tmp_path / "out.csv", "--json")
-    counts = json.loads(found.out)
+    assert all(point.coverage == 1 and thresholds[-1] == 0 for point, thresholds in points_of(run))
+    decided = typed("decide", run, data / "data.csv", "--out", tmp_path / "out.csv", "--json")
+    counts = json.loads(decided.out)
     assert counts["n_accepted"] == counts["n_rows"] == 240
 
 
 def test_reject_below_is_the_threshold_of_every_last_stage(fit, tmp_path):
     result = fit("--reject-below", "0.6", "--json", *QUICK)
     assert json.loads(result.out)["settings"]["reject_below"] == 0.6
-    assert {own[-1] for _, own in points_of(tmp_path / "run")} == {0.6}
+    assert {thresholds[-1] for _, thresholds in points_of(tmp_path / "run")} == {0.6}
 
 
 def test_reject_below_may_have_a_number_for_each_class(fit, tmp_path):
     result = fit("--reject-below", "0=0.55,1=0.7", "--json", *QUICK)
     assert json.loads(result.out)["settings"]["reject_below"] == {"0": 0.55, "1": 0.7}
-    assert all(own[-1] == {0: 0.55, 1: 0.7} for _, own in points_of(tmp_path / "run"))
+    assert all(thresholds[-1] == {0: 0.55, 1: 0.7} for _, thresholds in points_of(tmp_path / "run"))
     assert Run.open(tmp_path / "run").cascade.thresholds[-1] == {0: 0.55, 1: 0.7}
 
 

@@ -101,14 +101,14 @@ def test_a_column_without_a_name_is_not_named_like_the_target(tmp_path):
 
 def test_the_same_is_there_as_json(typed, messy):
     result = typed("inspect", messy, "--target", "sick", "--no-forecast", "--json")
-    found = json.loads(result.out)
-    kinds = {column["name"]: column["kind"] for column in found["columns"]}
+    output = json.loads(result.out)
+    kinds = {column["name"]: column["kind"] for column in output["columns"]}
     assert kinds["age"] == "number"
     assert (kinds["city"], kinds["visit"], kinds["score"]) == ("text", "date", "mixed")
-    assert found["rows"] == 161 == sum(one["rows"] for one in found["classes"])
-    assert found["repeated_rows"] == 1
-    assert {one["kind"] for one in found["data_issues"]} >= {"leak", "constant"}
-    assert found["fit"] is None
+    assert output["rows"] == 161 == sum(one["rows"] for one in output["classes"])
+    assert output["repeated_rows"] == 1
+    assert {one["kind"] for one in output["data_issues"]} >= {"leak", "constant"}
+    assert output["fit"] is None
 
 
 def test_a_costs_file_to_fill_in_is_written_once(typed, messy, tmp_path):
@@ -131,13 +131,13 @@ def test_a_forecast_says_what_a_fit_would_do(messy):
     files = FitFiles("sick", messy, drop=("id", "sick_code", "ward", "score", "visit"))
     settings = {"estimator": "logistic", "search": "evolution", "population_size": 10, "cv": 0.3}
     with pytest.warns(UserWarning, match="read"):
-        found = inspect_file(files, forecast=True, **settings).forecast
-    assert (found.n_features, found.n_splits, found.search) == (3, 1, "evolution")
-    assert found.n_designs == 1500
-    assert 0 < found.low < found.high
-    assert found.time_in_words
-    assert found.to_dict()["rows_tried"] == 161
-    assert found.to_dict()["rows_searched"] is None
+        forecast = inspect_file(files, forecast=True, **settings).forecast
+    assert (forecast.n_features, forecast.n_splits, forecast.search) == (3, 1, "evolution")
+    assert forecast.n_designs == 1500
+    assert 0 < forecast.low < forecast.high
+    assert forecast.time_in_words
+    assert forecast.to_dict()["rows_tried"] == 161
+    assert forecast.to_dict()["rows_searched"] is None
 
 
 def test_what_cannot_be_inspected_is_refused(typed, messy, tmp_path):

@@ -53,10 +53,10 @@ def test_the_first_call_sets_the_promises_and_says_what_was_seen(typed, run, par
 
 
 def test_later_calls_go_on_and_one_without_data_shows_how_things_stand(typed, begun, parts):
-    found = json.loads(typed("monitor", begun, parts[2], "--json").out)
-    assert (found["n_rows"], found["n_looks"], found["alarm"]) == (180, 3, False)
-    assert found["state"] == str(begun / "monitor.json")
-    assert json.loads(typed("monitor", begun, "--json").out) == {**found, "data": None}
+    output = json.loads(typed("monitor", begun, parts[2], "--json").out)
+    assert (output["n_rows"], output["n_looks"], output["alarm"]) == (180, 3, False)
+    assert output["state"] == str(begun / "monitor.json")
+    assert json.loads(typed("monitor", begun, "--json").out) == {**output, "data": None}
 
 
 def test_an_alarm_is_exit_code_4_and_stays_until_reset(typed, begun, parts, tmp_path):
@@ -127,12 +127,12 @@ def test_labels_may_come_late_and_the_state_may_lie_elsewhere(typed, run, parts,
     state, bare = tmp_path / "state.json", tmp_path / "bare.csv"
     lines = parts[0].read_text().splitlines()
     bare.write_text("\n".join([*(line.rpartition(",")[0] for line in lines), ""]))
-    found = []
+    outputs = []
     for path, more in ((bare, PROMISES), (parts[0], ("--late",))):
         result = typed("monitor", run, path, *more, "--state", state, "--json")
-        found.append(json.loads(result.out))
-    assert [one["n_labelled"] for one in found] == [0, 60]
-    assert [one["n_rows"] for one in found] == [60, 60]
+        outputs.append(json.loads(result.out))
+    assert [one["n_labelled"] for one in outputs] == [0, 60]
+    assert [one["n_rows"] for one in outputs] == [60, 60]
     assert not (run / "monitor.json").exists()
 
 

@@ -19,9 +19,9 @@ OWN = ParetoPoint(1.0, 0.9, 9.0, Design([0], ("age",)), 1, 100, (100,), (90,))
 
 def point(well, ill):
     """A design that finds so many of 80 well rows and of 20 ill ones, and rejects none."""
-    found = ByClass(("well", "ill"), ((well, 80 - well, 0), (20 - ill, ill, 0)))
+    counts = ByClass(("well", "ill"), ((well, 80 - well, 0), (20 - ill, ill, 0)))
     correct = well + ill
-    return replace(OWN, accuracy=correct / 100, correct_exits=(correct,), by_class=found)
+    return replace(OWN, accuracy=correct / 100, correct_exits=(correct,), by_class=counts)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_is_given_up_is_named(other, said):
 
 def test_a_design_that_is_better_in_all_three_figures_is_named_with_the_class_it_gives_up():
     deployed = point(70, 14)
-    cheaper = [replace(point(*found), cost=5.0) for found in ((80, 4), (80, 8))]
+    cheaper = [replace(point(*correct), cost=5.0) for correct in ((80, 4), (80, 8))]
     run = SimpleNamespace(point=deployed, front=[deployed, *cheaper])
     said = "Design 2 beats it in coverage, accuracy and cost, but finds 40.0% of ill."
     assert _beaten(run) == said

@@ -16,7 +16,7 @@ from emsco.errors import ParameterError
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "numbers"),
     [
         ("0.9", 0.9),
         ("a=0.9", {"a": 0.9}),
@@ -24,8 +24,8 @@ from emsco.errors import ParameterError
         ("x=y=0.5,2=1", {"x=y": 0.5, "2": 1.0}),
     ],
 )
-def test_numbers_by_label_are_read(text, found):
-    assert parse_by_class("p", text) == found
+def test_numbers_by_label_are_read(text, numbers):
+    assert parse_by_class("p", text) == numbers
 
 
 @pytest.mark.parametrize("text", ["", "a", "a=", "a=0.5,0.6", "=1,b=2", "a=1,a=2", "a=1,"])
@@ -35,7 +35,7 @@ def test_other_texts_are_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("typed", "labels", "found"),
+    ("typed", "labels", "meant"),
     [
         ({"0": 0.5, "1": 0.9}, [0, 1], {0: 0.5, 1: 0.9}),
         ({"true": 0.5, "False": 0.9}, [False, True], {True: 0.5, False: 0.9}),
@@ -43,20 +43,22 @@ def test_other_texts_are_refused(text):
         ({"ill": 0.5, "x": 0.9}, ["ill", "well"], {"ill": 0.5, "x": 0.9}),
     ],
 )
-def test_labels_are_found_as_they_are_written(typed, labels, found):
-    assert of_labels(typed, labels) == found
+def test_labels_are_found_as_they_are_written(typed, labels, meant):
+    assert of_labels(typed, labels) == meant
 
 
 def test_a_classifier_is_made_from_its_text():
-    found = parse_estimator("RandomForestClassifier(n_estimators=7, max_depth=None)")
-    assert isinstance(found, RandomForestClassifier)
-    assert found.n_estimators == 7
+    estimator = parse_estimator("RandomForestClassifier(n_estimators=7, max_depth=None)")
+    assert isinstance(estimator, RandomForestClassifier)
+    assert estimator.n_estimators == 7
     assert isinstance(parse_estimator(" GaussianNB "), GaussianNB)
 
 
 def test_pipelines_and_classifiers_within_others_are_made():
-    found = parse_estimator("make_pipeline(StandardScaler(), KNeighborsClassifier(n_neighbors=3))")
-    assert found.steps[1][1].n_neighbors == 3
+    estimator = parse_estimator(
+        "make_pipeline(StandardScaler(), KNeighborsClassifier(n_neighbors=3))"
+    )
+    assert estimator.steps[1][1].n_neighbors == 3
     inner = parse_estimator("CalibratedClassifierCV(SVC(C=2.0), ensemble=False)").estimator
     assert inner.C == 2.0
 
@@ -103,7 +105,7 @@ def test_a_feature_has_one_delay():
 
 
 @pytest.mark.parametrize(
-    ("texts", "found"),
+    ("texts", "costs"),
     [
         (None, None),
         (["500"], 500.0),
@@ -112,8 +114,8 @@ def test_a_feature_has_one_delay():
         (["a:b=1", "a:c=2,b=3"], {"a": {"b": 1.0, "c": 2.0}, "b": 3.0}),
     ],
 )
-def test_costs_of_errors_are_read(texts, found):
-    assert parse_error_costs("error_cost", texts, by_label=True) == found
+def test_costs_of_errors_are_read(texts, costs):
+    assert parse_error_costs("error_cost", texts, by_label=True) == costs
 
 
 @pytest.mark.parametrize("texts", [["x"], ["5", "a=1"], ["5", "6"], ["a=1", "7"], ["a:b"], [""]])

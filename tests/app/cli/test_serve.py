@@ -48,10 +48,10 @@ def test_serve_says_where_it_is_and_where_cases_are(typed, folder):
 
 @pytest.mark.usefixtures("briefly")
 def test_serve_takes_a_cascade_file_and_says_all_in_json(typed, folder):
-    found = json.loads(typed("serve", folder / "cascade.json", "--port", 0, "--json").out)
-    assert found["url"].startswith("http://127.0.0.1:")
-    assert found["database"] == str(folder / "cascade.sqlite")
-    assert (found["n_open"], found["n_decided"]) == (0, 0)
+    output = json.loads(typed("serve", folder / "cascade.json", "--port", 0, "--json").out)
+    assert output["url"].startswith("http://127.0.0.1:")
+    assert output["database"] == str(folder / "cascade.sqlite")
+    assert (output["n_open"], output["n_decided"]) == (0, 0)
 
 
 def test_serve_hands_its_options_to_the_service(typed, folder, briefly):

@@ -27,7 +27,7 @@ def _quicker(monkeypatch):
 
 
 @pytest.fixture
-def own(tmp_path):
+def csv_file(tmp_path):
     data = small_set()
     table = np.column_stack([data.X, data.y])
     path = tmp_path / "own.csv"
@@ -36,8 +36,8 @@ def own(tmp_path):
 
 
 @pytest.fixture
-def compare(emsco, own, tmp_path):
-    return partial(emsco, "compare", own, "--target", "ill", "--out", tmp_path / "new")
+def compare(emsco, csv_file, tmp_path):
+    return partial(emsco, "compare", csv_file, "--target", "ill", "--out", tmp_path / "new")
 
 
 def test_compare_shows_tables_and_sentences_and_draws_a_picture(compare, tmp_path):
@@ -73,10 +73,10 @@ def test_compare_prints_its_record_and_refuses_a_folder_of_other_settings(compar
         compare(*words, "--seed", 1)
 
 
-def test_test_rows_of_a_file_make_one_split(emsco, own, tmp_path):
+def test_test_rows_of_a_file_make_one_split(emsco, csv_file, tmp_path):
     words = ["--method", "cost_ordered", "--quick", "--jobs", 1, "--json", "--error-cost", 50]
     words += ["--reject-cost", 3]
-    files = ["--train", own, "--val", own, "--test", own, "--target", "ill"]
+    files = ["--train", csv_file, "--val", csv_file, "--test", csv_file, "--target", "ill"]
     plain = json.loads(emsco("compare", *files, *words, "--out", tmp_path / "new").stdout)
     assert plain["rows"] == {"fitted": 320, "test": 160}
     assert (plain["error_cost"], plain["reject_cost"]) == (50, 3)
@@ -92,8 +92,8 @@ def test_a_comparison_that_is_refused_leaves_no_folder(compare, tmp_path):
     ("word", "meant"),
     [("CEGB", "cost_aware_boosting"), ("CO-T", "cost_ordered"), ("Emsco", "emsco")],
 )
-def test_an_unknown_method_is_refused_before_rows_are_read(compare, own, word, meant):
-    own.unlink()
+def test_an_unknown_method_is_refused_before_rows_are_read(compare, csv_file, word, meant):
+    csv_file.unlink()
     says = rf"^--method must be one of .* got '{word}'; did you mean \"{meant}\"\?$"
     with pytest.raises(ParameterError, match=says):
         compare("--method", word)
@@ -107,9 +107,9 @@ def test_a_folder_takes_more_methods(compare):
     assert "CaCT LASSO" in more.stdout
 
 
-def test_compare_takes_weights_from_a_column(compare, own):
-    table = np.abs(np.loadtxt(own, delimiter=",", skiprows=1))  # no weight is below 0
-    np.savetxt(own, table, delimiter=",", header="a,b,c,d,e,ill", comments="")
+def test_compare_takes_weights_from_a_column(compare, csv_file):
+    table = np.abs(np.loadtxt(csv_file, delimiter=",", skiprows=1))  # no weight is below 0
+    np.savetxt(csv_file, table, delimiter=",", header="a,b,c,d,e,ill", comments="")
     words = ["--method", "cost_ordered", "--jobs", 1, "--json", "--quick", "--weights", "e"]
     assert json.loads(compare(*words).stdout)["total_cost"] == 4.0
 

@@ -159,9 +159,9 @@ def test_a_front_built_by_hand_has_no_reference_lines(clinic):
 def test_a_design_stands_above_what_there_is_without_a_cascade(tested_clinic):
     lines = drawn_narrow(reference_table(tested_clinic, 1)).splitlines()
     point, seen = tested_clinic[1], tested_clinic.seen[1]
-    own = next(line.split() for line in lines if "design 1" in line)
-    assert own[2:4] == [f"{point.coverage:.1%}", f"{point.accuracy:.1%}"]
-    assert own[5:7] == [f"{seen.coverage:.1%}", f"{seen.accuracy:.1%}"]
+    cells = next(line.split() for line in lines if "design 1" in line)
+    assert cells[2:4] == [f"{point.coverage:.1%}", f"{point.accuracy:.1%}"]
+    assert cells[5:7] == [f"{seen.coverage:.1%}", f"{seen.accuracy:.1%}"]
     assert [line.split()[0] for line in lines if "%" in line] == [
         "design",
         "always",
@@ -450,10 +450,10 @@ def test_a_log_without_a_terminal_hears_of_a_search_every_half_minute(monkeypatc
         for size in (1.0, 2.5, 3.0, 4.0):
             progress.exact(ExactProgress(size, 12, 1_000, 7))
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("after")]
-    found = "1,000 designs settled, 7 kinds of chains"
+    heard = "1,000 designs settled, 7 kinds of chains"
     assert lines == [
-        f"after 31 s: exact, chains to size 2.5 of 12, {found}",
-        f"after 95 s: exact, chains to size 4 of 12, {found}",
+        f"after 31 s: exact, chains to size 2.5 of 12, {heard}",
+        f"after 95 s: exact, chains to size 4 of 12, {heard}",
     ]
 
 

@@ -489,11 +489,11 @@ def test_keys_walk_through_the_shortlist(see, front):
 
 def test_what_there_is_without_a_cascade_is_a_table(see, front):
     driver = see()
-    for kind, found in (("Scored", front.references), ("Seen", front.seen_references)):
+    for kind, references in (("Scored", front.references), ("Seen", front.seen_references)):
         table = driver.find_element(By.CSS_SELECTOR, f"#references [aria-label$={kind.lower()}]")
         lines = [line.text for line in table.find_elements(By.TAG_NAME, "tr")]
         assert lines[0] == f"{kind} Coverage Accuracy Cost"
-        for line, one in zip(lines[1:], found, strict=True):
+        for line, one in zip(lines[1:], references, strict=True):
             shares = f"{100 * one.coverage:.1f} % {100 * one.accuracy:.1f} %"
             assert line.startswith(f"{one.title} {shares} {one.cost:.0f}")
 
@@ -502,12 +502,12 @@ def test_the_classes_of_a_design_are_counted_on_scored_and_seen_rows(see, front)
     driver = see()
     heads = [head.text for head in driver.find_elements(By.CSS_SELECTOR, "#classes thead th")]
     assert heads[1:] == ["rows", "found", "wrong", "rejected", "precision", "as 0", "as 1"]
-    for kind, found in (("Scored", front[1].by_class), ("Seen", front.seen[1].by_class)):
+    for kind, by_class in (("Scored", front[1].by_class), ("Seen", front.seen[1].by_class)):
         driver.find_element(By.XPATH, f"//button[text()='{kind}']").click()
         for k, line in enumerate(driver.find_elements(By.CSS_SELECTOR, "#classes tbody tr")):
             cells = [cell.text for cell in line.find_elements(By.CSS_SELECTOR, "th, td")]
-            counts = found.counts[k]
-            recall = f"{100 * found.recall[k]:.1f} %"
+            counts = by_class.counts[k]
+            recall = f"{100 * by_class.recall[k]:.1f} %"
             assert [cells[0], *cells[2:4]] == [str(k), str(sum(counts)), recall]
             parts = [f"{n} ({100 * n / sum(counts):.1f} %)" for n in (counts[1 - k], counts[2])]
             assert cells[4:6] == ["none" if part.startswith("0 ") else part for part in parts]
@@ -529,9 +529,9 @@ def test_a_design_whose_labels_are_no_better_than_one_answer_says_so(see, front)
 
 
 def test_many_classes_have_shares_alone_and_at_most_20_lines(see):
-    found = ByClass(tuple(range(25)), tuple((*[0] * k, 9, *[0] * (24 - k), 1) for k in range(25)))
+    counts = ByClass(tuple(range(25)), tuple((*[0] * k, 9, *[0] * (24 - k), 1) for k in range(25)))
     front = make_front()
-    points = tuple(replace(point, by_class=found) for point in front)
+    points = tuple(replace(point, by_class=counts) for point in front)
     driver = see(page=replace(front, points=points).to_html(), width=390)
     lines = driver.find_elements(By.CSS_SELECTOR, "#classes tbody tr")
     assert len(lines) == 20

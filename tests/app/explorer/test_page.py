@@ -41,19 +41,19 @@ def by_class(n_classes, seed=0, weights=None):
 
 def test_up_to_6_classes_have_the_rows_that_got_each_label():
     designs = [by_class(6, seed) for seed in range(3)]
-    found = classes_of(designs, [None] * 3, [True] * 3)
-    assert (found["has_counts"], found["more"], found["labels"]) == (True, 0, list("012345"))
-    for counts, one in zip(found["scored"]["counts"], designs, strict=True):
+    classes = classes_of(designs, [None] * 3, [True] * 3)
+    assert (classes["has_counts"], classes["more"], classes["labels"]) == (True, 0, list("012345"))
+    for counts, one in zip(classes["scored"]["counts"], designs, strict=True):
         assert np.reshape(counts, (6, 6)).tolist() == [list(line[:-1]) for line in one.counts]
-    assert found["scored"]["rows"] == designs[0].rows.tolist()
-    assert "seen" not in found
+    assert classes["scored"]["rows"] == designs[0].rows.tolist()
+    assert "seen" not in classes
 
 
 def test_more_classes_have_what_their_shares_need_and_20_lines():
     one = by_class(30)
-    found = classes_of([one], [one], [True])
-    assert (found["has_counts"], found["more"], len(found["labels"])) == (False, 10, 20)
-    correct, answered, given = np.reshape(found["seen"]["counts"][0], (3, 20))
+    classes = classes_of([one], [one], [True])
+    assert (classes["has_counts"], classes["more"], len(classes["labels"])) == (False, 10, 20)
+    correct, answered, given = np.reshape(classes["seen"]["counts"][0], (3, 20))
     assert correct.tolist() == one.correct[:20].tolist()
     assert answered.tolist() == one.answered[:20].tolist()
     assert given.tolist() == one.given[:20].tolist()
@@ -62,7 +62,7 @@ def test_more_classes_have_what_their_shares_need_and_20_lines():
 def test_a_long_page_keeps_the_classes_of_wanted_designs_only():
     one, wanted = by_class(20), [i % 10 == 0 for i in range(4000)]
     counts = classes_of([one] * 4000, [None] * 4000, wanted)["scored"]["counts"]
-    assert [found is not None for found in counts] == wanted
+    assert [kept is not None for kept in counts] == wanted
     short = classes_of([one] * 50, [None] * 50, wanted[:50])["scored"]["counts"]
     assert None not in short
 
@@ -73,8 +73,8 @@ def test_designs_that_nobody_counted_have_no_classes(n):
 
 
 def test_weights_are_rounded():
-    found = classes_of([by_class(2, weights=np.full(500, 1 / 3))], [None], [True])
-    assert max(len(str(count)) for count in found["scored"]["counts"][0]) <= 11
+    classes = classes_of([by_class(2, weights=np.full(500, 1 / 3))], [None], [True])
+    assert max(len(str(count)) for count in classes["scored"]["counts"][0]) <= 11
 
 
 def test_the_page_has_delays_after_each_stage():
@@ -113,36 +113,36 @@ def data_of(text):
 
 
 def scripts_of(text):
-    found, names = {}, []
+    scripts, names = {}, []
 
     class Parser(HTMLParser):
         def handle_starttag(self, tag, attrs):
             if tag == "script":
                 names.append(dict(attrs).get("id", f"script {len(names)}"))
-                found[names[-1]] = ""
+                scripts[names[-1]] = ""
 
         def handle_data(self, data):
             if self.cdata_elem == "script":
-                found[names[-1]] += data
+                scripts[names[-1]] += data
 
     Parser().feed(text)
-    return found
+    return scripts
 
 
 def test_the_page_has_the_figures_of_every_design(front, data):
-    for which, found in (("scored", front), ("seen", front.seen)):
+    for which, points in (("scored", front), ("seen", front.seen)):
         for name in ("coverage", "accuracy", "cost"):
-            assert data[which][name] == pytest.approx([getattr(one, name) for one in found])
+            assert data[which][name] == pytest.approx([getattr(one, name) for one in points])
 
 
 def test_the_page_has_the_expected_figures_of_every_design_with_their_intervals(front):
     points = with_expected(front).points
-    found = data_of(with_expected(front).to_html())["expected"]
+    data = data_of(with_expected(front).to_html())["expected"]
     for name in ("coverage", "accuracy", "cost"):
         value, low, high = zip(*(getattr(one.expected, name) for one in points), strict=True)
-        assert found[name] == pytest.approx(value, rel=1e-5)
-        assert found["low"][name] == pytest.approx(low, rel=1e-5)
-        assert found["high"][name] == pytest.approx(high, rel=1e-5)
+        assert data[name] == pytest.approx(value, rel=1e-5)
+        assert data["low"][name] == pytest.approx(low, rel=1e-5)
+        assert data["high"][name] == pytest.approx(high, rel=1e-5)
 
 
 def test_the_page_has_expected_figures_only_if_every_design_does(front, data):
@@ -173,16 +173,16 @@ def test_the_first_of_the_best_is_the_one_that_the_front_selects(front, data):
 
 def test_the_page_has_what_row_by_row_assessment_found(run):
     front = run.front
-    found = data_of(front.to_html(deployed=0))
-    assert [one["title"] for one in found["references"]["scored"]] == [
+    data = data_of(front.to_html(deployed=0))
+    assert [one["title"] for one in data["references"]["scored"]] == [
         reference.title for reference in front.references
     ]
-    assert found["references"]["scored"][1]["accuracy"] == front.references[1].accuracy
-    assert found["shortlist"] in (front.shortlist(), None)
+    assert data["references"]["scored"][1]["accuracy"] == front.references[1].accuracy
+    assert data["shortlist"] in (front.shortlist(), None)
     useless = [i for i, point in enumerate(front) if not point.is_informative]
-    assert found["uninformative"] == useless
-    assert found["simplified"] == [i for i, point in enumerate(front) if point.is_simplified]
-    assert len(found["classes"]["scored"]["counts"]) == len(front)
+    assert data["uninformative"] == useless
+    assert data["simplified"] == [i for i, point in enumerate(front) if point.is_simplified]
+    assert len(data["classes"]["scored"]["counts"]) == len(front)
 
 
 def test_a_page_knows_nothing_that_nobody_assessed(data):
@@ -206,16 +206,16 @@ def test_references_of_a_balanced_front_have_its_metric(front):
     balanced = replace(make_balanced_front(), references=(reference,))
     assert data_of(balanced.to_html())["references"]["scored"][0]["accuracy"] == 0.5
     plain = replace(front, references=(reference,), seen_references=(reference,))
-    found = data_of(plain.to_html())["references"]
-    assert found["scored"] == found["seen"]
-    assert found["seen"][0]["accuracy"] == 0.9
+    data = data_of(plain.to_html())["references"]
+    assert data["scored"] == data["seen"]
+    assert data["seen"][0]["accuracy"] == 0.9
 
 
 def test_a_front_without_seen_figures_says_so_and_thresholds_by_class_are_named(front):
     plain = ParetoFront(front.points, front.costs, {"ill": 0.9, 1: 0.75}, models=front.models)
-    found = data_of(plain.to_html())
-    assert found["seen"] is None
-    assert found["thresholds"] == [["ill", 0.9], ["1", 0.75]]
+    data = data_of(plain.to_html())
+    assert data["seen"] is None
+    assert data["thresholds"] == [["ill", 0.9], ["1", 0.75]]
 
 
 def test_no_name_is_taken_for_markup(front):
@@ -327,10 +327,10 @@ def test_the_command_writes_the_page_of_a_run(run):
     assert result.exit_code == 0, result.output
     path = run.folder / "explorer.html"
     assert f"Written to {path}" in result.output.replace("\n", "")
-    found = data_of(path.read_text(encoding="utf-8"))
-    assert found["deploy"] == f"emsco choose '{run.folder}' {{number}}"
-    assert found["deployed"] == run.chosen
-    assert ["Rows", "rows.csv"] in found["facts"]
+    data = data_of(path.read_text(encoding="utf-8"))
+    assert data["deploy"] == f"emsco choose '{run.folder}' {{number}}"
+    assert data["deployed"] == run.chosen
+    assert ["Rows", "rows.csv"] in data["facts"]
 
 
 def test_the_command_takes_a_unit_of_costs_and_finds_the_certificate(run, emsco, tmp_path):
@@ -342,10 +342,10 @@ def test_the_command_takes_a_unit_of_costs_and_finds_the_certificate(run, emsco,
     certificate.save(signed)
     try:
         emsco("explore", run.folder, "--out", out, "--currency", "€")
-        found = data_of(out.read_text(encoding="utf-8"))
-        assert found["currency"] == "€"
-        assert found["certificate"]["designs"] == list(certificate.best_first)
-        assert found["certificate"]["promises"] == ["at least 1 % of the rows get a label"]
+        data = data_of(out.read_text(encoding="utf-8"))
+        assert data["currency"] == "€"
+        assert data["certificate"]["designs"] == list(certificate.best_first)
+        assert data["certificate"]["promises"] == ["at least 1 % of the rows get a label"]
         test = replace(certificate.tests[0], cascade=f"sha256:{'0' * 64}")
         with pytest.raises(ParameterError, match="certificate must be for designs of this front"):
             run.front.to_html(certificate=replace(certificate, tests=(test,)))
@@ -393,9 +393,9 @@ def test_a_page_of_a_run_has_its_date_and_one_of_a_front_is_the_same_on_any_day(
 
 def test_a_page_has_the_thresholds_of_each_stage_if_designs_have_any():
     front = make_front_of_thresholds((0.9, {0: 0.6, 1: 0.8}, 0))
-    found = data_of(front.to_html())
-    assert found["own_thresholds"] == [[0.9, [["0", 0.6], ["1", 0.8]], 0], None]
-    assert found["thresholds"] == 0.8
+    data = data_of(front.to_html())
+    assert data["own_thresholds"] == [[0.9, [["0", 0.6], ["1", 0.8]], 0], None]
+    assert data["thresholds"] == 0.8
     assert data_of(make_front().to_html())["own_thresholds"] is None
 
 
@@ -406,15 +406,15 @@ def test_a_page_has_the_costs_of_errors_that_it_begins_with(run):
     assert plain == {"error": 500, "reject": 40, "designs": None, "references": None}
     labels = front[0].by_class.labels
     errors = dict(zip(labels, (900, 30), strict=True))
-    found = data_of(front.to_html(error_cost=errors, reject_cost=40))["error_costs"]
+    data = data_of(front.to_html(error_cost=errors, reject_cost=40))["error_costs"]
     costs = front.error_costs(errors, 40)
     for i, point in enumerate(front):
         _, wrong, rejected = costs.mean_costs(point.by_class, promised=True)
-        assert found["error"] * found["designs"]["wrong"][i] == pytest.approx(wrong)
-        assert found["reject"] * found["designs"]["rejected"][i] == pytest.approx(rejected)
+        assert data["error"] * data["designs"]["wrong"][i] == pytest.approx(wrong)
+        assert data["reject"] * data["designs"]["rejected"][i] == pytest.approx(rejected)
     for i, one in enumerate(front.references):
         wrong = costs.mean_costs(one.by_class, promised=True)[1]
-        assert found["error"] * found["references"]["wrong"][i] == pytest.approx(wrong)
+        assert data["error"] * data["references"]["wrong"][i] == pytest.approx(wrong)
 
 
 def test_a_page_of_a_run_begins_with_its_costs(run):
@@ -427,5 +427,5 @@ def test_references_have_the_share_of_correct_labels_beside_a_balanced_accuracy(
     by_class = ByClass(("no", "yes"), ((90, 0, 0), (10, 0, 0)))
     reference = Reference.from_counts("commonest", by_class, 0.0)
     balanced = replace(make_balanced_front(), references=(reference,))
-    found = data_of(balanced.to_html())["references"]["scored"][0]
-    assert (found["accuracy"], found["correct"]) == (0.5, 0.9)
+    data = data_of(balanced.to_html())["references"]["scored"][0]
+    assert (data["accuracy"], data["correct"]) == (0.5, 0.9)

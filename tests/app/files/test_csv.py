@@ -51,10 +51,10 @@ def read(path, **told):
 )
 def test_another_separator_is_noticed_and_said(written, separator, called):
     path = written("a,b,y\n1,2,0\n3,4,1\n".replace(",", separator))
-    found, said = read(path)
-    assert found == {"a": [1, 3], "b": [2, 4], "y": [0, 1]}
+    table, said = read(path)
+    assert table == {"a": [1, 3], "b": [2, 4], "y": [0, 1]}
     assert said == [f"was read with {called} between columns."]
-    assert read(path, separator=separator) == (found, [])
+    assert read(path, separator=separator) == (table, [])
 
 
 def test_a_comma_in_the_first_line_settles_the_separator(written):
@@ -72,18 +72,18 @@ def test_tabs_need_no_words_in_a_file_of_tabs(written):
 
 def test_decimal_commas_are_noticed_if_all_numbers_have_them(written):
     path = written("a;b;y\n1,5;2;0\n-0,25;3;1\n")
-    found, said = read(path, separator=";")
-    assert found["a"] == [1.5, -0.25]
+    table, said = read(path, separator=";")
+    assert table["a"] == [1.5, -0.25]
     assert said == [
         "was read with a decimal comma ('-0,25' in column 'a'); decimal='.' keeps it as text."
     ]
-    assert read(path, separator=";", decimal=",") == (found, [])
+    assert read(path, separator=";", decimal=",") == (table, [])
     assert read(path, separator=";", decimal=".")[0]["a"] == ["1,5", "-0,25"]
 
 
 def test_numbers_in_quotes_may_have_decimal_commas_too(written):
-    found, _ = read(written('a,b,y\n"1,5",2,0\n"2,5",3,1\n'))
-    assert found["a"] == [1.5, 2.5]
+    table, _ = read(written('a,b,y\n"1,5",2,0\n"2,5",3,1\n'))
+    assert table["a"] == [1.5, 2.5]
 
 
 def test_two_decimal_marks_are_refused(written):
@@ -126,8 +126,8 @@ def test_without_names_the_first_line_is_a_row(written):
 
 
 def test_a_column_without_a_name_is_called_by_its_place(written):
-    found, said = read(written(",a,y\n0,5,0\n1,6,1\n"))
-    assert found == {"column1": [0, 1], "a": [5, 6], "y": [0, 1]}
+    table, said = read(written(",a,y\n0,5,0\n1,6,1\n"))
+    assert table == {"column1": [0, 1], "a": [5, 6], "y": [0, 1]}
     assert said == ["has no name for 'column1', which counts its columns."]
 
 
@@ -141,30 +141,30 @@ def test_a_byte_order_mark_and_spaces_after_commas_are_no_part_of_names_and_valu
 
 def test_markers_among_numbers_are_missing_values_and_said(written):
     path = written("a,b,y\n1,?,0\n-,2,1\n3, ?,0\n,4,1\nNA,5,1\n")
-    found, said = read(path)
-    assert found["a"] == [1, None, 3, None, None]
-    assert found["b"] == [None, 2, None, 4, 5]
+    table, said = read(path)
+    assert table["a"] == [1, None, 3, None, None]
+    assert table["b"] == [None, 2, None, 4, 5]
     words = "'-', '?', 'NA' were read as missing, 4 values in columns 'a', 'b'; na=() keeps them."
     assert said == [words]
 
 
 def test_a_marker_that_may_be_a_category_stays_one(written):
-    found, said = read(written("a,y\n-,0\n.,1\nNone,1\nmissing,0\nx,1\n"))
-    assert found["a"] == ["-", ".", "None", "missing", "x"]
+    table, said = read(written("a,y\n-,0\n.,1\nNone,1\nmissing,0\nx,1\n"))
+    assert table["a"] == ["-", ".", "None", "missing", "x"]
     assert said == []
 
 
 def test_a_question_mark_is_missing_in_any_column_unless_told(written):
     path = written("a,y\n?,0\nx,1\n")
-    found, said = read(path)
-    assert (found["a"], len(said)) == ([None, "x"], 1)
+    table, said = read(path)
+    assert (table["a"], len(said)) == ([None, "x"], 1)
     assert read(path, na=()) == ({"a": ["?", "x"], "y": [0, 1]}, [])
 
 
 def test_told_markers_count_alone(written):
     path = written("a,b,y\n-999,x,0\n2,NA,1\n3,red,1\n")
-    found = {"a": [None, 2, 3], "b": [None, "NA", "red"], "y": [0, 1, 1]}
-    assert read(path, na=("-999", "x")) == (found, [])
+    columns = {"a": [None, 2, 3], "b": [None, "NA", "red"], "y": [0, 1, 1]}
+    assert read(path, na=("-999", "x")) == (columns, [])
     with pytest.raises(DataError, match=r"got '\?' in column 'a', line 2; if it means a missing"):
         read(written("a,y\n?,0\n1,1\n"), na=())
 

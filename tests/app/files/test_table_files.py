@@ -117,7 +117,7 @@ def test_labels_are_numbers_truth_values_or_text_as_written(written, cells, labe
 
 
 @pytest.mark.parametrize(
-    ("labels", "found"),
+    ("labels", "read_labels"),
     [
         (pa.array(["u", "v"]).dictionary_encode(), ["u", "v"]),
         (pa.array([7, 8]).dictionary_encode(), [7, 8]),
@@ -126,9 +126,9 @@ def test_labels_are_numbers_truth_values_or_text_as_written(written, cells, labe
     ],
     ids=["categories", "numbered-categories", "dates", "large-text"],
 )
-def test_labels_of_parquet_may_be_categories_and_dates(written, labels, found):
+def test_labels_of_parquet_may_be_categories_and_dates(written, labels, read_labels):
     _, y, _ = read_labelled(written({"a": [1, 2], "y": labels}, "rows.parquet"), "y")
-    assert y.tolist() == found
+    assert y.tolist() == read_labels
 
 
 @pytest.mark.parametrize(
@@ -259,8 +259,8 @@ def test_text_truth_values_and_missing_values_are_read_by_kind(written, name):
         table, _, names = read_labelled(path, "y")
     encoding = Encoding.learn(table, FeatureCosts.resolve(None, names), "skip")
     assert list(encoding.kinds.values()) == ["category", "truth", "number"]
-    found = [[0, 1, 1, 63], [np.nan] * 4, [1, 0, 0, 41]]
-    np.testing.assert_array_equal(encoding.rows(table), found)
+    values = [[0, 1, 1, 63], [np.nan] * 4, [1, 0, 0, 41]]
+    np.testing.assert_array_equal(encoding.rows(table), values)
 
 
 def test_a_column_of_text_with_a_few_numbers_is_refused_by_the_first_number(written):
@@ -316,8 +316,8 @@ def test_an_encoding_of_one_file_reads_another_in_chunks(written, name):
     chunks = list(read_chunks(path, encoding.columns, kinds=encoding.kinds))
     assert len(chunks) > 3
     rows = [encoding.rows(chunk.table, chunk.first + 1, str(path)) for chunk in chunks]
-    found = [[1, 0, np.nan, np.nan, 1], [0, 0, 1, 7, 0]] * 20
-    np.testing.assert_array_equal(np.concatenate(rows), found)
+    values = [[1, 0, np.nan, np.nan, 1], [0, 0, 1, 7, 0]] * 20
+    np.testing.assert_array_equal(np.concatenate(rows), values)
 
 
 def test_text_where_numbers_were_learnt_is_refused_by_column_and_row(written):
@@ -448,8 +448,8 @@ def test_chunks_are_written_one_after_another(tmp_path, name):
             labels = np.ma.MaskedArray(np.arange(start, start + 3), mask=[True, False, False])
             table.write({"label": labels, "text": np.array(["a", "b,c", "d"])})
     read = pq.read_table if name.endswith("parquet") else pyarrow.csv.read_csv
-    found = read(tmp_path / name).to_pydict()
-    assert found == {"label": [None, 1, 2, None, 4, 5], "text": ["a", "b,c", "d"] * 2}
+    columns = read(tmp_path / name).to_pydict()
+    assert columns == {"label": [None, 1, 2, None, 4, 5], "text": ["a", "b,c", "d"] * 2}
 
 
 def test_a_compressed_file_is_compressed_and_the_same_every_time(tmp_path):

@@ -75,12 +75,12 @@ def test_kept_columns_come_first_and_as_they_were(fitted, new, tmp_path, ending)
         text = {"id": pa.string()}
         options = pyarrow.csv.ConvertOptions(column_types=text)
         lines = pyarrow.csv.ParseOptions(newlines_in_values=True)
-        found = pyarrow.csv.read_csv(out, convert_options=options, parse_options=lines)
+        written = pyarrow.csv.read_csv(out, convert_options=options, parse_options=lines)
     else:
-        found = pq.read_table(out)
-    assert found.column_names[:4] == ["ward", "id", "age", "label"]
+        written = pq.read_table(out)
+    assert written.column_names[:4] == ["ward", "id", "age", "label"]
     source = pq.read_table(new / "new.parquet").select(["ward", "id", "age"])
-    assert found.select(["ward", "id", "age"]).equals(source)
+    assert written.select(["ward", "id", "age"]).equals(source)
 
 
 def test_whole_numbers_stay_whole_and_the_label_of_a_rejected_row_is_empty(fitted, new, tmp_path):
@@ -92,15 +92,15 @@ def test_whole_numbers_stay_whole_and_the_label_of_a_rejected_row_is_empty(fitte
 
 
 @pytest.mark.parametrize(
-    ("labels", "found"),
+    ("labels", "written"),
     [(("well", "ill"), {"well", "ill", None}), ((False, True), {False, True, None})],
 )
-def test_labels_of_text_and_truth_values_keep_their_type(new, tmp_path, labels, found):
+def test_labels_of_text_and_truth_values_keep_their_type(new, tmp_path, labels, written):
     data = write_rows(tmp_path / "data.csv", *patients(200), labels=labels)
     run = fit_files(FitFiles("sick", data), tmp_path / "run", **SETTINGS)
     for name in ("new.csv", "new.parquet"):
         decide_file(run.cascade, new / name, tmp_path / "out.parquet")
-        assert set(read_columns(tmp_path / "out.parquet")["label"]) == found
+        assert set(read_columns(tmp_path / "out.parquet")["label"]) == written
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -79,9 +79,9 @@ def test_figures_are_those_of_the_cascade_on_the_same_rows(clinic, tmp_path, end
         with write_table(path) as file:
             file.write(pyarrow.csv.read_csv(clinic.new).to_pydict())
     rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
-    found = evaluate_run(clinic.run, path)
-    assert found.new == clinic.run.cascade.evaluate(rows, clinic.y)
-    assert found.number == clinic.run.chosen
+    evaluation = evaluate_run(clinic.run, path)
+    assert evaluation.new == clinic.run.cascade.evaluate(rows, clinic.y)
+    assert evaluation.number == clinic.run.chosen
 
 
 def test_rows_that_took_part_in_the_search_are_told(clinic, tmp_path):
@@ -95,8 +95,8 @@ def test_another_design_is_evaluated_by_its_number(clinic):
     number = len(clinic.run.front) - 1
     assert number != clinic.run.chosen
     rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
-    found = evaluate_run(clinic.run, clinic.new, point=number)
-    assert found.new == clinic.run.front.cascade(number).evaluate(rows, clinic.y)
+    evaluation = evaluate_run(clinic.run, clinic.new, point=number)
+    assert evaluation.new == clinic.run.front.cascade(number).evaluate(rows, clinic.y)
     with pytest.raises(ParameterError, match="point must be a whole number from 0 to"):
         evaluate_run(clinic.run, clinic.new, point=number + 1)
 
@@ -250,10 +250,10 @@ def test_the_command_shows_scored_seen_and_new_figures(clinic):
 def test_the_command_shows_totals_of_new_rows_beside_those_promised(clinic):
     costs = {"error_cost": {"sick": 90.0, "well": 20.0}, "reject_cost": 12.0}
     words = ("--error-cost", "sick=90", "--error-cost", "well=20", "--reject-cost", 12)
-    found = evaluate_run(clinic.run, clinic.new, error_costs=costs)
+    evaluation = evaluate_run(clinic.run, clinic.new, error_costs=costs)
     rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
     decided = clinic.run.cascade.evaluate(rows, clinic.y, **costs)
-    total = found.new.total
+    total = evaluation.new.total
     assert total.seen == decided.total.seen
     assert total.promised == clinic.run.point.total(**costs)
     result = emsco("evaluate", clinic.run.folder, clinic.new, *words)
@@ -263,7 +263,7 @@ def test_the_command_shows_totals_of_new_rows_beside_those_promised(clinic):
     assert f"rejections {total.seen.rejections:.4g} {total.promised.rejections:.4g}" in text
     plain = json.loads(emsco("evaluate", clinic.run.folder, clinic.new, *words, "--json").stdout)
     assert plain["new"]["total"]["seen"]["value"] == total.value
-    for one, reference in zip(plain["references"]["new"], found.references, strict=True):
+    for one, reference in zip(plain["references"]["new"], evaluation.references, strict=True):
         assert one["total"]["value"] == reference.total(**costs).value
 
 
@@ -274,11 +274,11 @@ def test_the_command_shows_the_new_rows_by_class_and_the_commonest(clinic):
     assert max(map(len, text.splitlines())) <= 80
     lines = [" ".join(line.split()) for line in text.splitlines()]
     for i, label in enumerate(LABELS):
-        found, said = (
+        evaluation, said = (
             percent_with(shares[i], *limits[i])
             for shares, limits in ((by_class.recall, at.recall), (by_class.precision, at.precision))
         )
-        shown = f"{label} {by_class.rows[i]:.0f} {by_class.coverage[i]:.1%} {found} {said}"
+        shown = f"{label} {by_class.rows[i]:.0f} {by_class.coverage[i]:.1%} {evaluation} {said}"
         assert shown in lines
         assert " ".join([label, *map(str, by_class.counts[i])]) in lines
     share = f"{max((clinic.y == label).mean() for label in LABELS):.1%}"
@@ -296,14 +296,16 @@ def test_the_command_says_if_labels_are_no_better_than_the_commonest(clinic, tmp
 def test_the_command_shows_what_there_is_without_a_cascade_on_the_new_rows(clinic):
     lines = emsco("evaluate", clinic.run.folder, clinic.new).stdout.splitlines()
     start = next(i for i, line in enumerate(lines) if re.match(" *new rows +coverage", line)) + 2
-    found = evaluate_run(clinic.run, clinic.new)
-    for line, one in zip(lines[start : start + 4], (found.new, *found.references), strict=True):
+    evaluation = evaluate_run(clinic.run, clinic.new)
+    for line, one in zip(
+        lines[start : start + 4], (evaluation.new, *evaluation.references), strict=True
+    ):
         assert line.split()[-3:-1] == [f"{one.coverage:.1%}", f"{one.accuracy:.1%}"]
 
 
 def test_json_holds_what_there_is_without_a_cascade_on_all_rows(clinic):
-    found = json.loads(emsco("evaluate", clinic.run.folder, clinic.new, "--json").stdout)
-    references = found["references"]
+    output = json.loads(emsco("evaluate", clinic.run.folder, clinic.new, "--json").stdout)
+    references = output["references"]
     assert list(references) == ["scored", "seen", "new"]
     assert [one["kind"] for one in references["new"]] == ["commonest", "everything", "answered"]
     assert references["new"][0]["by_class"]["labels"] == ["sick", "well"]
@@ -313,14 +315,14 @@ def test_json_holds_what_there_is_without_a_cascade_on_all_rows(clinic):
 def test_json_holds_scored_seen_and_new_figures_and_out_keeps_them(clinic, tmp_path):
     out = tmp_path / "march.json"
     result = emsco("evaluate", clinic.run.folder, clinic.new, "--point", 1, "--out", out, "--json")
-    found = json.loads(result.stdout)
+    output = json.loads(result.stdout)
     assert out.read_text() == result.stdout
-    assert found["scored"]["n_rows"] == clinic.run.point.n_rows
-    assert found["seen"] == json.loads(json.dumps(clinic.run.front.seen[1].to_dict()))
+    assert output["scored"]["n_rows"] == clinic.run.point.n_rows
+    assert output["seen"] == json.loads(json.dumps(clinic.run.front.seen[1].to_dict()))
     new = evaluate_run(clinic.run, clinic.new, point=1).new
-    assert found["new"] == json.loads(json.dumps(new.to_dict()))
-    assert (found["number"], found["data"]) == (1, str(clinic.new))
-    by_class = found["new"]["by_class"]
+    assert output["new"] == json.loads(json.dumps(new.to_dict()))
+    assert (output["number"], output["data"]) == (1, str(clinic.new))
+    by_class = output["new"]["by_class"]
     assert by_class["labels"] == ["sick", "well"]
     assert [sum(line) for line in by_class["counts"]] == [(clinic.y == c).sum() for c in LABELS]
     assert by_class["recall"] == new.by_class.recall.tolist()
@@ -363,36 +365,36 @@ def wards(tmp_path_factory):
 @pytest.mark.parametrize("column", ["ward", "site"])
 def test_files_have_the_figures_of_tables(wards, ending, column):
     path = wards.folder / f"new.{ending}"
-    found = evaluate_run(wards.run, path, by=column, groups="patient").new
+    evaluation = evaluate_run(wards.run, path, by=column, groups="patient").new
     cascade, y = wards.run.cascade, wards.new["state"].to_numpy(str)
     expected = cascade.evaluate(wards.new, y, by=column, groups="patient")
-    assert found == expected
-    assert found.by.column == column
-    assert list(found.by)[-1] == (None if column == "ward" else 11)
+    assert evaluation == expected
+    assert evaluation.by.column == column
+    assert list(evaluation.by)[-1] == (None if column == "ward" else 11)
 
 
 def test_groups_and_subgroups_may_span_chunks(wards, monkeypatch):
     path = wards.folder / "new.parquet"
     whole = evaluate_run(wards.run, path, by="ward", groups="patient").new
     monkeypatch.setattr(parquet, "_ROWS", 7)
-    found = evaluate_run(wards.run, path, by="ward", groups="patient").new
-    assert found.rows.n_groups == whole.rows.n_groups
-    assert found.intervals.accuracy == pytest.approx(whole.intervals.accuracy)
-    assert found.intervals.cost == pytest.approx(whole.intervals.cost, rel=1e-5)
-    assert list(found.by) == list(whole.by)
-    for ward, one in found.by.items():
+    evaluation = evaluate_run(wards.run, path, by="ward", groups="patient").new
+    assert evaluation.rows.n_groups == whole.rows.n_groups
+    assert evaluation.intervals.accuracy == pytest.approx(whole.intervals.accuracy)
+    assert evaluation.intervals.cost == pytest.approx(whole.intervals.cost, rel=1e-5)
+    assert list(evaluation.by) == list(whole.by)
+    for ward, one in evaluation.by.items():
         assert one.exits[0].n_rows == whole.by[ward].exits[0].n_rows
         assert one.intervals.coverage == pytest.approx(whole.by[ward].intervals.coverage)
-    assert found.by.below == whole.by.below
+    assert evaluation.by.below == whole.by.below
 
 
 def test_the_promise_is_that_of_the_design_evaluated(wards):
     for number in (wards.run.chosen, len(wards.run.front) - 1):
-        found = evaluate_run(wards.run, wards.folder / "new.csv", point=number).new
+        evaluation = evaluate_run(wards.run, wards.folder / "new.csv", point=number).new
         point = wards.run.front[number]
-        assert found.promise == point.compared_with(found).promise
-        assert found.promise.basis == "expected"
-        assert found.promise.cost.promise.limit == point.expected.cost.value
+        assert evaluation.promise == point.compared_with(evaluation).promise
+        assert evaluation.promise.basis == "expected"
+        assert evaluation.promise.cost.promise.limit == point.expected.cost.value
 
 
 def test_a_point_without_expected_figures_promises_its_scored_ones(wards):
@@ -442,14 +444,14 @@ def test_the_classifier_knows_what_its_point_promised(wards):
     rows = patient_table(200, 0)
     clf = EMSCOClassifier(min_confidence=0.8, max_stages=2, search="exact", **PLAIN)
     clf.fit(rows[list(NAMES)], rows["state"])
-    found = clf.evaluate(wards.new, wards.new["state"], by="ward", groups="patient")
-    assert found.promise == clf.point_.compared_with(found).promise
-    text, html = repr(found), found._repr_html_()
-    for one in found.promise.promises:
+    evaluation = clf.evaluate(wards.new, wards.new["state"], by="ward", groups="patient")
+    assert evaluation.promise == clf.point_.compared_with(evaluation).promise
+    text, html = repr(evaluation), evaluation._repr_html_()
+    for one in evaluation.promise.promises:
         assert f": {one.verdict}" in text
         assert f"<td>{one.verdict}</td>" in html
-    assert list(found.by) == ["A", "B", None]
-    assert found == clf.cascade_.evaluate(
+    assert list(evaluation.by) == ["A", "B", None]
+    assert evaluation == clf.cascade_.evaluate(
         wards.new, wards.new["state"], by="ward", groups="patient"
     )
     with pytest.raises(DataError, match=r"by must be a column of X, got 'sex' beside 'age', 'pan"):

@@ -34,10 +34,10 @@ def counts_of(monitor):
 def test_a_file_counts_as_its_rows_do(monitor, tmp_path, ending):
     X, y = patients(120, 9)
     path = write_rows(tmp_path / f"new{ending}", X, y, order=(4, 2, 0, 3, 1))
-    found = monitor_file(monitor, path, "sick")
-    assert found.state.promises == monitor.update(monitor.cascade.decide(X), y).state.promises
-    assert len(found.state.looks) == 1
-    assert found.state.sources[0].name == path.name
+    report = monitor_file(monitor, path, "sick")
+    assert report.state.promises == monitor.update(monitor.cascade.decide(X), y).state.promises
+    assert len(report.state.looks) == 1
+    assert report.state.sources[0].name == path.name
 
 
 def test_chunks_of_a_file_are_one_look(monitor, tmp_path, monkeypatch):
@@ -77,8 +77,8 @@ def test_a_file_without_labels_counts_for_coverage_and_cost(fitted, monitor, apr
     path = write_rows(tmp_path / "new.csv", X)
     assert target_of(fitted, path, None) is None
     assert target_of(fitted, april, None) == "sick"
-    found = monitor_file(monitor, path)
-    assert [one.n_rows for one in found.promises] == [0, 60, 0, 60]
+    report = monitor_file(monitor, path)
+    assert [one.n_rows for one in report.promises] == [0, 60, 0, 60]
 
 
 def test_all_labels_of_a_file_may_be_missing(monitor, tmp_path):
@@ -91,13 +91,13 @@ class TestRowsGivenTwice:
     def test_are_refused_also_in_another_format_and_order_of_columns(
         self, monitor, april, tmp_path
     ):
-        found = monitor_file(monitor, april, "sick")
+        report = monitor_file(monitor, april, "sick")
         X, y = patients(120, 9)
         same = write_rows(tmp_path / "same.parquet", X, y, order=(4, 2, 0, 3, 1))
         words = "must have new rows, got the 120 rows of 'april.csv' again; again=True counts "
         with pytest.raises(DataError, match=words):
-            monitor_file(found, same, "sick")
-        assert monitor_file(found, same, "sick", again=True).n_rows == 240
+            monitor_file(report, same, "sick")
+        assert monitor_file(report, same, "sick", again=True).n_rows == 240
 
     def test_are_others_if_a_column_differs_that_is_not_bought(self, tmp_path):
         monitor, table = Monitor(make_rich_cascade(), min_coverage=0.1), make_rich_rows(3)
@@ -114,7 +114,7 @@ class TestRowsGivenTwice:
     def test_are_recognised_at_the_beginning_of_a_longer_file(
         self, monitor, april, tmp_path, monkeypatch
     ):
-        found = monitor_file(monitor, april, "sick")
+        report = monitor_file(monitor, april, "sick")
         X, y = patients(120, 9)
         more, labels = patients(30, 10)
         both = np.concatenate([X, more]), np.concatenate([y, labels])
@@ -123,9 +123,9 @@ class TestRowsGivenTwice:
         for n_rows in (2**17, 50):
             monkeypatch.setattr(parquet, "_ROWS", n_rows)
             with pytest.raises(DataError, match=words):
-                monitor_file(found, path, "sick")
+                monitor_file(report, path, "sick")
         new = write_rows(tmp_path / "new.parquet", more, labels)
-        assert monitor_file(found, new, "sick").n_rows == 150
+        assert monitor_file(report, new, "sick").n_rows == 150
 
     def test_may_come_again_with_late_labels_once(self, monitor, april, tmp_path):
         X, _ = patients(120, 9)
@@ -180,8 +180,8 @@ class TestOpening:
             open_monitor(fitted, state, {}, 0.2)
 
     def test_starts_anew_with_new_promises_or_the_same(self, fitted, state):
-        found = open_monitor(fitted, state, {"min_accuracy": 0.9}, None, reset=True)
-        assert (found.limits, found.delta) == ({"min_accuracy": 0.9}, 0.05)
+        monitor = open_monitor(fitted, state, {"min_accuracy": 0.9}, None, reset=True)
+        assert (monitor.limits, monitor.delta) == ({"min_accuracy": 0.9}, 0.05)
         assert open_monitor(fitted, state, {}, None, reset=True).limits == LIMITS
 
     def test_refuses_the_state_of_another_cascade(self, fitted, state):
@@ -199,17 +199,17 @@ class TestOpening:
         """A run with a certificate for the design that it deploys."""
         X, y = patients(300, 12)
         limits = {"min_accuracy": 0.6, "min_recall": {1: 0.3}, "max_cost": 50}
-        found = fitted.front.certify(X, y, **limits, delta=0.1, order=fitted.chosen)
-        found.save(tmp_path / CERTIFICATE)
+        certificate = fitted.front.certify(X, y, **limits, delta=0.1, order=fitted.chosen)
+        certificate.save(tmp_path / CERTIFICATE)
         return replace(fitted, folder=tmp_path)
 
     def test_takes_the_promises_of_a_certificate(self, certified, tmp_path):
-        found = open_monitor(certified, tmp_path / "none.json", {}, None)
+        monitor = open_monitor(certified, tmp_path / "none.json", {}, None)
         expected = {"min_accuracy": 0.6, "min_recall": {1: 0.3}, "max_cost": 50}
-        assert (found.limits, found.delta) == (expected, 0.1)
+        assert (monitor.limits, monitor.delta) == (expected, 0.1)
         assert open_monitor(certified, tmp_path / "none.json", {}, 0.2).delta == 0.2
-        own = open_monitor(certified, tmp_path / "none.json", {"min_coverage": 0.5}, None)
-        assert (own.limits, own.delta) == ({"min_coverage": 0.5}, 0.05)
+        with_limits = open_monitor(certified, tmp_path / "none.json", {"min_coverage": 0.5}, None)
+        assert (with_limits.limits, with_limits.delta) == ({"min_coverage": 0.5}, 0.05)
 
     def test_refuses_a_certificate_of_another_cascade_or_a_damaged_one(self, certified, tmp_path):
         other = certified.front.cascade(1 if certified.chosen == 0 else 0)

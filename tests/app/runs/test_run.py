@@ -20,44 +20,44 @@ UP = "must be a whole number from"
 
 
 @pytest.fixture
-def own(fitted, tmp_path):
+def copied(fitted, tmp_path):
     """A copy of a run, to be changed."""
     return Run.open(shutil.copytree(fitted.folder, tmp_path / "own"))
 
 
-def test_another_point_is_deployed_and_found_again(own):
-    number = (own.chosen + 1) % len(own.front)
-    assert own.choose(number).chosen == number
-    again = Run.open(own.folder)
+def test_another_point_is_deployed_and_found_again(copied):
+    number = (copied.chosen + 1) % len(copied.front)
+    assert copied.choose(number).chosen == number
+    again = Run.open(copied.folder)
     assert again.chosen == number
-    assert again.point == own.front[number]
-    wanted = own.front.cascade(number).models.coefs
+    assert again.point == copied.front[number]
+    wanted = copied.front.cascade(number).models.coefs
     assert np.array_equal(again.cascade.models.coefs, wanted)
 
 
-def test_a_choice_that_cannot_be_written_leaves_the_earlier_one(own, monkeypatch):
+def test_a_choice_that_cannot_be_written_leaves_the_earlier_one(copied, monkeypatch):
     def full(self, target):
         raise OSError(28, "No space left on device")
 
-    before = (own.folder / "cascade.json").read_bytes()
+    before = (copied.folder / "cascade.json").read_bytes()
     monkeypatch.setattr("pathlib.Path.replace", full)
     with pytest.raises(FileError, match=r"cascade\.json' \(No space left on device\)\."):
-        own.choose((own.chosen + 1) % len(own.front))
-    assert (own.folder / "cascade.json").read_bytes() == before
-    assert sorted(path.name for path in own.folder.iterdir()) == FILES
+        copied.choose((copied.chosen + 1) % len(copied.front))
+    assert (copied.folder / "cascade.json").read_bytes() == before
+    assert sorted(path.name for path in copied.folder.iterdir()) == FILES
 
 
-def test_a_position_outside_the_front_is_refused(own):
+def test_a_position_outside_the_front_is_refused(copied):
     with pytest.raises(
-        ParameterError, match=rf"a whole number from 0 to {len(own.front) - 1}, got"
+        ParameterError, match=rf"a whole number from 0 to {len(copied.front) - 1}, got"
     ):
-        own.choose(len(own.front))
+        copied.choose(len(copied.front))
 
 
 @pytest.mark.parametrize("name", ["run.json", "front.json", "cascade.json"])
 @pytest.mark.parametrize("damage", ["half", "changed", "other"])
-def test_a_damaged_file_is_refused_by_its_name(own, name, damage):
-    path = own.folder / name
+def test_a_damaged_file_is_refused_by_its_name(copied, name, damage):
+    path = copied.folder / name
     text = path.read_text()
     changes = {
         "half": text[: len(text) // 2],
@@ -66,25 +66,25 @@ def test_a_damaged_file_is_refused_by_its_name(own, name, damage):
     }
     path.write_text(changes[damage])
     with pytest.raises(FileError, match=rf"'.*{name}' must (be|hold)"):
-        Run.open(own.folder)
+        Run.open(copied.folder)
 
 
-def test_a_missing_file_is_refused_by_its_name(own):
-    (own.folder / "front.json").unlink()
+def test_a_missing_file_is_refused_by_its_name(copied):
+    (copied.folder / "front.json").unlink()
     with pytest.raises(FileError, match=r"front\.json' \(No such file or directory\)\."):
-        Run.open(own.folder)
+        Run.open(copied.folder)
 
 
-def test_a_cascade_of_another_run_is_refused(own, tested):
+def test_a_cascade_of_another_run_is_refused(copied, tested):
     strangers = [
-        i for i, p in enumerate(tested.front) if p.design not in {q.design for q in own.front}
+        i for i, p in enumerate(tested.front) if p.design not in {q.design for q in copied.front}
     ]
-    tested.front.cascade(strangers[0]).save(own.folder / "cascade.json")
+    tested.front.cascade(strangers[0]).save(copied.folder / "cascade.json")
     with pytest.raises(
         FileError, match=r"must be of a design in front\.json, got .*; choose a point"
     ):
-        _ = Run.open(own.folder).chosen
-    assert Run.open(own.folder).choose(0).chosen == 0
+        _ = Run.open(copied.folder).chosen
+    assert Run.open(copied.folder).choose(0).chosen == 0
 
 
 @pytest.fixture(scope="module")
@@ -146,17 +146,17 @@ def test_every_fact_must_be_there(tmp_path, body):
 
 
 def test_features_must_be_those_of_the_front(tmp_path, fitted, body):
-    own = shutil.copytree(fitted.folder, tmp_path / "own")
-    read(own, {**body, "features": ["a", "b"]})
+    copied = shutil.copytree(fitted.folder, tmp_path / "own")
+    read(copied, {**body, "features": ["a", "b"]})
     with pytest.raises(FileError, match=r"run.json', 'features' must be those of front.json, got"):
-        Run.open(own)
+        Run.open(copied)
 
 
 def test_a_cascade_with_other_classes_than_the_front_is_refused(tmp_path, fitted):
-    own = shutil.copytree(fitted.folder, tmp_path / "own")
-    make_cascade(classes=("well", "ill")).save(own / "cascade.json")
+    copied = shutil.copytree(fitted.folder, tmp_path / "own")
+    make_cascade(classes=("well", "ill")).save(copied / "cascade.json")
     with pytest.raises(FileError, match=r"cascade.json' must have the classes of front.json, got"):
-        _ = Run.open(own).chosen
+        _ = Run.open(copied).chosen
 
 
 def test_runs_of_version_0_2_have_their_data_issues_under_another_name(tmp_path, body):

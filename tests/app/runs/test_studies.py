@@ -59,10 +59,10 @@ def test_a_comparison_allows_missing_values_and_a_sweep_does_not(file, tmp_path)
     (tmp_path / "gap.csv").write_text("\n".join(lines) + "\n")
     files = FitFiles("health", tmp_path / "gap.csv")
     data = read_costed_rows(files)
-    found = compare_methods(
+    comparison = compare_methods(
         data, methods=["cost_ordered", "cact_lasso"], splits=1, effort=QUICK, n_jobs=1
     )
-    assert found.methods == ("cost_ordered", "cact_lasso")
+    assert comparison.methods == ("cost_ordered", "cact_lasso")
     with pytest.raises(DataError, match="must have no missing value"):
         read_parts(files)
 

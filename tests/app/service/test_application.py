@@ -67,8 +67,8 @@ def test_an_opening_may_bring_the_first_values_an_id_and_a_budget(service):
     assert case["reason"] == "stage 2 would cost 13.5, past the budget of 12"
     status, again = service.post("/cases", body)
     assert (status, again["case"]) == (409, case)
-    status, found = service.get("/cases/patient-17")
-    assert (status, found["given"]) == (200, values)
+    status, answer = service.get("/cases/patient-17")
+    assert (status, answer["given"]) == (200, values)
 
 
 def test_unusual_values_are_taken_with_a_warning(tmp_path):
@@ -105,21 +105,21 @@ def test_a_case_can_be_rejected_and_deleted(service):
 
 
 def test_batches_answer_each_case_on_its_own(service):
-    _, found = service.post("/batch/open", {"cases": [{"id": "b1"}, {"id": "b1"}, {"budget": -1}]})
-    opened, twice, wrong = found["cases"]
+    _, answer = service.post("/batch/open", {"cases": [{"id": "b1"}, {"id": "b1"}, {"budget": -1}]})
+    opened, twice, wrong = answer["cases"]
     assert (opened["needs"], twice["status"], wrong["status"]) == (["age", "pulse"], 409, 422)
     values = {name: RECORDS[0][name] for name in ("age", "pulse")}
     given = [{"id": "b1", "values": values}, {"id": "none", "values": {}}, {"values": values}]
-    _, found = service.post("/batch/values", {"cases": given})
-    assert found["cases"][0]["stage"] == 1
-    assert [one.get("status") for one in found["cases"]] == [None, 404, 422]
+    _, answer = service.post("/batch/values", {"cases": given})
+    assert answer["cases"][0]["stage"] == 1
+    assert [one.get("status") for one in answer["cases"]] == [None, 404, 422]
 
 
 def test_rows_are_decided_together_and_bad_ones_alone(service):
     rows = [*RECORDS, {**RECORDS[0], "age": "old"}, {}, 7]
-    status, found = service.post("/decide", {"rows": rows})
+    status, answer = service.post("/decide", {"rows": rows})
     decisions = CASCADE.decide(ROWS)
-    said = found["decisions"]
+    said = answer["decisions"]
     assert status == 200
     assert [one["label"] for one in said[:60]] == decisions.labels.tolist()
     assert [one["confidence"] for one in said[:60]] == decisions.confidence.tolist()
@@ -166,8 +166,8 @@ REFUSED = [
 def test_what_cannot_be_used_is_refused_in_one_sentence(
     service, method, path, content, status, words
 ):
-    got, headers, found = service.send(method, path, content, JSON if content is not None else {})
-    sentence = json.loads(found)["error"]
+    got, headers, answer = service.send(method, path, content, JSON if content is not None else {})
+    sentence = json.loads(answer)["error"]
     assert (got, sentence[: len(words)]) == (status, words)
     assert "\n" not in sentence
     assert len(sentence) < 400
@@ -176,27 +176,27 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(
 
 def test_a_body_that_is_not_called_json_is_refused(service):
     """So that no form of another web page can send one."""
-    status, _, found = service.send("POST", "/cases", b"{}", {"Content-Type": "text/plain"})
+    status, _, answer = service.send("POST", "/cases", b"{}", {"Content-Type": "text/plain"})
     assert status == 415
-    assert json.loads(found)["error"] == "Content-Type must be application/json, got text/plain."
+    assert json.loads(answer)["error"] == "Content-Type must be application/json, got text/plain."
     assert service.send("POST", "/cases", b"")[0] == 415
 
 
 def test_the_cascade_describes_itself(service):
-    _, found = service.get("/cascade")
-    assert found["fingerprint"] == CASCADE.stages.identity
-    assert [one["cost_so_far"] for one in found["stages"]] == CASCADE.stage_costs.tolist()
-    assert found["stages"][0]["thresholds"][0] == {"label": "ill", "confidence": 0.8}
-    assert found["columns"]["age"] == {"kind": "number", "categories": [], "range": None}
+    _, answer = service.get("/cascade")
+    assert answer["fingerprint"] == CASCADE.stages.identity
+    assert [one["cost_so_far"] for one in answer["stages"]] == CASCADE.stage_costs.tolist()
+    assert answer["stages"][0]["thresholds"][0] == {"label": "ill", "confidence": 0.8}
+    assert answer["columns"]["age"] == {"kind": "number", "categories": [], "range": None}
     assert service.get("/health") == (200, {"status": "ok"})
 
 
 def test_the_document_of_the_requests_is_whole(service):
-    _, found = service.get("/openapi.json")
-    text, schemas = json.dumps(found), found["components"]["schemas"]
+    _, answer = service.get("/openapi.json")
+    text, schemas = json.dumps(answer), answer["components"]["schemas"]
     for name in set(text.split("#/components/schemas/")[1:]):
         assert name.split('"')[0] in schemas
-    listed = {(path, kind) for path, kinds in found["paths"].items() for kind in kinds}
+    listed = {(path, kind) for path, kinds in answer["paths"].items() for kind in kinds}
     assert {("/cases", "post"), ("/cases/{id}/values", "post"), ("/decide", "post")} <= listed
     case = service.post("/cases")[1]
     assert set(schemas["CaseState"]["required"]) == set(case)
@@ -212,15 +212,15 @@ def test_categories_truth_values_and_missing_values_are_taken(tmp_path):
             *_, last = play(service, rows[i])
             assert last["label"] == decisions.labels.tolist()[i]
             assert last["confidence"] == decisions.confidence[i]
-        _, found = service.get("/cascade")
-        assert found["columns"]["ward"]["categories"] == ["A", "B", "ICU"]
-        assert found["missing_values"] == "impute"
+        _, answer = service.get("/cascade")
+        assert answer["columns"]["ward"]["categories"] == ["A", "B", "ICU"]
+        assert answer["missing_values"] == "impute"
 
 
 def test_rows_pay_their_own_prices_and_wait_for_what_comes_late(tmp_path):
     plain = make_cascade()
-    own = {"age": 1, "pulse": 2.5, "scan": "bill", "biopsy": 40}
-    costs = FeatureCosts.from_mapping(own, [*NAMES, "bill"], delays={"scan": 2, "biopsy": 9})
+    prices = {"age": 1, "pulse": 2.5, "scan": "bill", "biopsy": 40}
+    costs = FeatureCosts.from_mapping(prices, [*NAMES, "bill"], delays={"scan": 2, "biopsy": 9})
     priced = replace(plain, costs=costs)
     i = int(np.flatnonzero(plain.decide(ROWS).stage == 3)[0])
     with serving(priced, tmp_path / "priced.sqlite") as service:
@@ -237,10 +237,10 @@ def test_rows_pay_their_own_prices_and_wait_for_what_comes_late(tmp_path):
         _, said = service.post(path, {"values": {"scan": RECORDS[i]["scan"]}, "spent": {"scan": 2}})
         assert said["cost"] == 5.5
         rows = [{**RECORDS[i], "bill": 3}, RECORDS[i]]
-        _, found = service.post("/decide", {"rows": rows})
-        assert [one.get("cost") for one in found["decisions"]] == [46.5, None]
-        _, found = service.post("/decide", {"rows": rows, "prices": {"scan": [1, 2]}})
-        assert [one["cost"] for one in found["decisions"]] == [44.5, 45.5]
+        _, answer = service.post("/decide", {"rows": rows})
+        assert [one.get("cost") for one in answer["decisions"]] == [46.5, None]
+        _, answer = service.post("/decide", {"rows": rows, "prices": {"scan": [1, 2]}})
+        assert [one["cost"] for one in answer["decisions"]] == [44.5, 45.5]
 
 
 def test_the_requests_of_the_guide_are_answered(tmp_path):
@@ -251,11 +251,11 @@ def test_the_requests_of_the_guide_are_answered(tmp_path):
         for options, path in [(shlex.split(options), path) for options, path in lines]:
             body = json.loads(options[1]) if options[:1] == ["--json"] else None
             method = options[1] if options[:1] == ["-X"] else "GET" if body is None else "POST"
-            status, found = service.ask(method, path, body)
-            assert status < 300, (path, found)
-            assert not any("error" in one for one in found.get("cases", []))
-        found = service.get("/cases/patient-17")[1]
-        assert (found["label"], found["cost"]) == ("ill", 13.5)
+            status, answer = service.ask(method, path, body)
+            assert status < 300, (path, answer)
+            assert not any("error" in one for one in answer.get("cases", []))
+        answer = service.get("/cases/patient-17")[1]
+        assert (answer["label"], answer["cost"]) == ("ill", 13.5)
 
 
 def test_no_more_cases_are_open_than_allowed(tmp_path):

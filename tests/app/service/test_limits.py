@@ -26,13 +26,13 @@ def test_a_body_may_have_as_many_bytes_as_allowed(tmp_path):
         for size in (1000, 1001, 9_000, 10**9):
             body = b'{"id":"' + b"x" * (min(size, 9_000) - 9) + b'"}'
             headers = {**JSON, "Content-Length": str(size)} if size > 9_000 else JSON
-            status, _, found = service.send("POST", "/cases", body, headers)
-            said[size] = status, json.loads(found)["error"]
+            status, _, answer = service.send("POST", "/cases", body, headers)
+            said[size] = status, json.loads(answer)["error"]
         assert said[1000][0] == 422
         assert said[1001] == (413, "the body must have at most 1,000 bytes, got 1,001.")
         assert [said[size][0] for size in (9_000, 10**9)] == [413, 413]
         chunks = (b"x" * 600 for _ in range(3))
-        status, _, found = service.send("POST", "/cases", chunks, JSON)
+        status, _, answer = service.send("POST", "/cases", chunks, JSON)
         assert status == 413
         assert service.get("/health")[0] == 200
 
@@ -52,11 +52,11 @@ def test_a_head_that_never_ends_is_refused(tmp_path):
 
 def test_a_client_that_asks_too_often_is_told_to_wait(tmp_path):
     with serving(CASCADE, tmp_path / "a.sqlite", Settings(rate=3)) as service:
-        found = [service.send("GET", "/health") for _ in range(5)]
-        assert [one[0] for one in found[:3]] == [200] * 3
-        assert found[-1][0] == 429
-        assert found[-1][1]["Retry-After"] == "1"
-        sentence = json.loads(found[-1][2])["error"]
+        answer = [service.send("GET", "/health") for _ in range(5)]
+        assert [one[0] for one in answer[:3]] == [200] * 3
+        assert answer[-1][0] == 429
+        assert answer[-1][1]["Retry-After"] == "1"
+        sentence = json.loads(answer[-1][2])["error"]
         assert sentence == "Too many requests: at most 3 a second. Wait 1 s."
 
 
@@ -96,9 +96,9 @@ def test_a_token_guards_data_but_not_pages(tmp_path):
         for path in ("/", "/docs", "/openapi.json", "/health", "/play.js", "/service.css"):
             assert service.send("GET", path)[0] == 200
         for path in ("/cascade", "/metrics", "/cases/x"):
-            status, headers, found = service.send("GET", path)
+            status, headers, answer = service.send("GET", path)
             assert (status, headers["WWW-Authenticate"]) == (401, "Bearer")
-            assert TOKEN not in found.decode()
+            assert TOKEN not in answer.decode()
         service.headers = {"Authorization": f"Bearer {TOKEN}"}
         assert service.get("/cascade")[0] == 200
         service.headers = {"Authorization": f"Bearer {TOKEN}x"}
@@ -106,11 +106,11 @@ def test_a_token_guards_data_but_not_pages(tmp_path):
 
 
 def test_without_a_token_no_web_page_can_reach_the_service_by_a_name():
-    own = Gatekeeper(Settings(), "triage.local")
+    gatekeeper = Gatekeeper(Settings(), "triage.local")
     for host in ("127.0.0.1:8000", "localhost:1", "[::1]:8000", "10.1.2.3", "", "Triage.local:80"):
-        assert admitted(own, host=host) == 200
+        assert admitted(gatekeeper, host=host) == 200
     for host in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", "a b"):
-        assert admitted(own, host=host) == 421
+        assert admitted(gatekeeper, host=host) == 421
     named = Gatekeeper(Settings(token=TOKEN))
     assert admitted(named, host="any.example", authorization=f"Bearer {TOKEN}") == 200
 

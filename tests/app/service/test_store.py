@@ -30,9 +30,9 @@ def test_cases_go_on_after_a_restart(tmp_path):
         waiting = service.post("/cases", {"id": "w", "values": UNSURE, "budget": 60})[1]
         sure = service.post("/cases", {"id": "s", "values": {"age": 3.0, "pulse": 3.0}})[1]
     with serving(CASCADE, tmp_path / "a.sqlite") as service:
-        found = service.get("/cases/w")[1]
-        assert {name: found[name] for name in waiting} == waiting
-        assert found["given"] == UNSURE
+        answer = service.get("/cases/w")[1]
+        assert {name: answer[name] for name in waiting} == waiting
+        assert answer["given"] == UNSURE
         assert {name: service.get("/cases/s")[1][name] for name in sure} == sure
         assert service.post("/cases/w/values", {"values": {"scan": 5.0}})[1]["decided"] is True
         assert service.post("/cases", {"id": "s"})[0] == 409
@@ -119,8 +119,8 @@ def test_a_batch_that_fails_is_not_stored_at_all(tmp_path):
         store = CaseStore(tmp_path / "a.sqlite", "c")
         await store.save(stored("a"), {"n": 1})
         wrong = store.save(stored("a", version=2), {"n": 1}), store.save(stored("b"), {"n": 1})
-        found = await asyncio.gather(*wrong, return_exceptions=True)
-        assert [type(one) for one in found] == [WriteError, WriteError]
+        outcomes = await asyncio.gather(*wrong, return_exceptions=True)
+        assert [type(one) for one in outcomes] == [WriteError, WriteError]
         assert store.is_failing
         assert await store.find("b") is None
         assert store.counts() == {"n": 1}
@@ -187,9 +187,9 @@ def test_nothing_is_said_about_a_case_before_it_is_on_the_disk(tmp_path):
         for _ in range(10):
             await asyncio.sleep(0)
             assert pending.done() or not any(one.done() for one in [opening, *asks])
-        found = await asyncio.gather(opening, *asks, return_exceptions=True)
+        outcomes = await asyncio.gather(opening, *asks, return_exceptions=True)
         assert pending.done()
-        assert [type(one) for one in found] == [dict, dict, RefusalError]
+        assert [type(one) for one in outcomes] == [dict, dict, RefusalError]
         await store.close()
 
     asyncio.run(play())
@@ -219,9 +219,9 @@ def test_old_decided_cases_are_deleted_and_open_ones_kept(tmp_path):
         await store.save(stored("open", changed=old), {})
         service = CaseService(CASCADE, store, Settings(retain=30))
         await service.expire()
-        found = [await store.find(name) is not None for name in ("new", "old", "open")]
+        outcomes = [await store.find(name) is not None for name in ("new", "old", "open")]
         await store.close()
-        return found, service.n_open, service.n_decided
+        return outcomes, service.n_open, service.n_decided
 
     assert asyncio.run(play()) == ([True, False, True], 1, 1)
 

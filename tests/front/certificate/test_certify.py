@@ -54,11 +54,11 @@ def test_counts_are_whole_numbers_of_rows_with_a_label(front, certificate):
 
 def test_the_order_comes_from_scored_rows_whatever_the_new_rows_are(front):
     promises = {"min_accuracy": 0.8, "max_cost": 30}
-    found = [
+    orders = [
         front.certify(ROWS, truth_of(front, number), **promises).order
         for number in range(len(front))
     ]
-    assert found[0] == found[1] == (0, 1)  # design 1 costs 53 on scored rows
+    assert orders[0] == orders[1] == (0, 1)  # design 1 costs 53 on scored rows
 
 
 def test_a_design_that_is_on_the_front_twice_is_tested_once(front):
@@ -74,19 +74,21 @@ def test_a_design_that_is_on_the_front_twice_is_tested_once(front):
 
 def test_of_several_certified_designs_the_best_comes_first(front):
     y = truth_of(front, 0)
-    found = front.certify(ROWS, y, min_coverage=0.1)
-    assert len(found.certified) == 2
+    certificate = front.certify(ROWS, y, min_coverage=0.1)
+    assert len(certificate.certified) == 2
     scores = front.balanced_scores()
-    assert found.best_first == tuple(sorted((0, 1), key=lambda i: -scores[i]))
+    assert certificate.best_first == tuple(sorted((0, 1), key=lambda i: -scores[i]))
     assert front.certify(ROWS, y, min_coverage=0.1, prefer="economical").deployed == front[1]
 
 
 def test_if_none_is_certified_it_names_the_nearest_and_the_rows_it_takes(front):
-    found = front.certify(ROWS, truth_of(front, 1, n_wrong=40), min_accuracy=0.9, order=[0, 1])
-    assert (found.certified, found.deployed) == ((), None)
-    assert [test.number for test in found.tests] == [0]
-    assert found.nearest == front[1]
-    said = str(found)
+    certificate = front.certify(
+        ROWS, truth_of(front, 1, n_wrong=40), min_accuracy=0.9, order=[0, 1]
+    )
+    assert (certificate.certified, certificate.deployed) == ((), None)
+    assert [test.number for test in certificate.tests] == [0]
+    assert certificate.nearest == front[1]
+    said = str(certificate)
     assert said.startswith("No design is certified (")
     assert "Design 0 was tested first:" in said
     assert "Of all designs, 1 looks best on these rows, which is no test of it:" in said
@@ -95,37 +97,41 @@ def test_if_none_is_certified_it_names_the_nearest_and_the_rows_it_takes(front):
 def test_a_near_miss_says_how_many_fresh_rows_it_takes(front):
     good = make_front()  # right about 93 % of the scored rows with a label
     y = truth_of(good, 1, n_wrong=12)
-    found = good.certify(ROWS[:120], y[:120], min_accuracy=0.85, min_coverage=0.1, order=1)
-    assert found.nearest == good[1]
-    assert 120 < found.rows_needed < 1000
-    assert f"would take about {found.rows_needed} fresh rows for a chance of 80 %" in str(found)
+    certificate = good.certify(ROWS[:120], y[:120], min_accuracy=0.85, min_coverage=0.1, order=1)
+    assert certificate.nearest == good[1]
+    assert 120 < certificate.rows_needed < 1000
+    assert f"would take about {certificate.rows_needed} fresh rows for a chance of 80 %" in str(
+        certificate
+    )
 
 
 def test_one_row_is_drawn_from_each_group_before_its_outcome_is_looked_at(front):
     groups, y = np.arange(400) // 4, truth_of(front, 1)
-    found = front.certify(ROWS, y, min_coverage=0.1, groups=groups)
-    assert (found.rows.n_rows, found.rows.n_tested) == (400, 100)
-    assert "100 rows, one drawn from each group of 400 rows," in str(found)
+    certificate = front.certify(ROWS, y, min_coverage=0.1, groups=groups)
+    assert (certificate.rows.n_rows, certificate.rows.n_tested) == (400, 100)
+    assert "100 rows, one drawn from each group of 400 rows," in str(certificate)
     other = front.certify(ROWS, 1 - y, min_coverage=0.1, groups=groups)
-    assert found.counts == other.counts
+    assert certificate.counts == other.counts
     seeded = front.certify(ROWS, y, min_coverage=0.1, groups=groups, random_state=5)
-    assert seeded.counts != found.counts
+    assert seeded.counts != certificate.counts
 
 
 def test_weights_are_bet_on_within_the_declared_bound(front):
     weights, y = np.linspace(0.5, 1.5, 400), truth_of(front, 1)
-    found = front.certify(ROWS, y, min_accuracy=0.9, order=1, sample_weight=weights, max_weight=2)
-    assert found.deployed == front[1]
-    assert "400 rows with weights up to 2" in str(found)
+    certificate = front.certify(
+        ROWS, y, min_accuracy=0.9, order=1, sample_weight=weights, max_weight=2
+    )
+    assert certificate.deployed == front[1]
+    assert "400 rows with weights up to 2" in str(certificate)
     plain = front.certify(ROWS, y, min_accuracy=0.9, order=1)
-    assert found.p_values[1] > plain.p_values[1]
+    assert certificate.p_values[1] > plain.p_values[1]
 
 
 def test_a_design_that_answers_everyone_keeps_any_coverage_without_a_test():
     front = make_front_of_thresholds()
-    found = front.certify(ROWS[:9], truth_of(front, 0, ROWS[:9]), min_coverage=1.0)
-    assert found.deployed == front[0]
-    assert "always so" in str(found)
+    certificate = front.certify(ROWS[:9], truth_of(front, 0, ROWS[:9]), min_coverage=1.0)
+    assert certificate.deployed == front[0]
+    assert "always so" in str(certificate)
 
 
 def test_rows_the_search_has_seen_are_refused(front):
@@ -235,7 +241,7 @@ def test_a_file_brings_a_certificate_back(front, certificate, tmp_path):
 
 def test_a_file_of_thresholds_weights_and_failure_comes_back(tmp_path):
     front = make_front_of_thresholds(({0: 0.9, 1: 0.8}, 0.75, 0))
-    found = front.certify(
+    certificate = front.certify(
         ROWS,
         truth_of(front, 1),
         min_accuracy=0.97,
@@ -243,10 +249,10 @@ def test_a_file_of_thresholds_weights_and_failure_comes_back(tmp_path):
         sample_weight=np.ones(400),
         max_weight=1,
     )
-    found.save(tmp_path / "one.json")
+    certificate.save(tmp_path / "one.json")
     loaded = Certificate.load(tmp_path / "one.json")
     assert (loaded.nearest, loaded.certified) == (front[0], ())
-    assert str(loaded) == str(found)
+    assert str(loaded) == str(certificate)
 
 
 def load(folder, body):
@@ -301,10 +307,10 @@ def test_a_file_with_any_value_replaced_is_refused_or_read(certificate, tmp_path
         value = (None, "text")[i % 2]
         if at(body, path) != value:
             try:
-                found = load(tmp_path, changed(body, path, value))
+                loaded = load(tmp_path, changed(body, path, value))
             except FileError:
                 continue
-            assert isinstance(str(found), str)
+            assert isinstance(str(loaded), str)
 
 
 def test_a_plan_lists_leading_designs_in_order_with_the_rows_they_take(front):

@@ -22,8 +22,8 @@ COST = Prospect(
 @pytest.mark.parametrize("aim", [0.8, 0.9])
 def test_the_chance_stays_above_its_aim_from_the_planned_number_of_rows_on(true, least, aim):
     (planned,) = rows_for_chances([Prospect(Promise("coverage", least), true)], 0.05, [aim])
-    found = power(np.arange(planned - 1, 4 * planned), true, least, 0.05)
-    assert found[0] < aim <= found[1:].min()
+    powers = power(np.arange(planned - 1, 4 * planned), true, least, 0.05)
+    assert powers[0] < aim <= powers[1:].min()
 
 
 def test_rows_that_a_promise_is_not_about_come_on_top():
@@ -70,7 +70,7 @@ def test_a_plan_is_kept_by_tests_on_rows_as_expected():
 
 
 def test_the_chance_of_a_bet_rises_with_the_rows():
-    found = chances(COST, 0.05)(np.array([1, 20, 80, 320, 5000]))
-    assert (np.diff(found) >= 0).all()
-    assert found[0] == 0.0
-    assert found[-1] > 0.99
+    powers = chances(COST, 0.05)(np.array([1, 20, 80, 320, 5000]))
+    assert (np.diff(powers) >= 0).all()
+    assert powers[0] == 0.0
+    assert powers[-1] > 0.99

@@ -55,11 +55,11 @@ def test_a_design_after_a_good_one_is_no_more_often_certified_by_mistake():
 def test_a_design_far_inside_its_promises_is_mostly_certified():
     promises = [Promise("accuracy", 0.8), Promise("coverage", 0.6), Promise("cost", 7.0)]
     rng = np.random.default_rng(5)
-    found = [
+    certified = [
         max(one.p_value for one in check_promises(promises, draw(rng, 150), DELTA)) <= DELTA
         for _ in range(60)
     ]
-    assert np.mean(found) > 0.9
+    assert np.mean(certified) > 0.9
 
 
 def test_tests_end_with_the_first_that_fails():
@@ -129,8 +129,10 @@ def test_full_weights_give_the_bets_of_rows_without_weights():
 def test_a_larger_bound_on_weights_weakens_the_evidence():
     results, weights = draw(np.random.default_rng(7), 200), np.ones(200)
     promise = Promise("coverage", 0.7)
-    found = [check_promises([promise], results, DELTA, weights, most)[0].p_value for most in (1, 9)]
-    assert found[0] < found[1]
+    p_values = [
+        check_promises([promise], results, DELTA, weights, most)[0].p_value for most in (1, 9)
+    ]
+    assert p_values[0] < p_values[1]
 
 
 @pytest.mark.parametrize("limit", [0.8, 0.95, 0.99])
@@ -181,19 +183,19 @@ def test_an_accuracy_of_one_label_and_a_recall_agree_with_mapie():
             fwer_method="fixed_sequence",
         )
         controller.calibrate(sure, truth)
-        own, counts = [], []
+        ours, counts = [], []
         for step in steps:
             given = np.where(sure >= step, 1, 0)
             results = RowResults((0, 1), truth, given, np.ones(300), 1.0)
             (check,) = check_promises([Promise(kind, limit, 1)], results, DELTA)
-            own.append(check.p_value)
+            ours.append(check.p_value)
             counts.append((check.n_kept, check.n_rows))
         theirs = controller.p_values[:, 0]
         one_more = [share_p_value(n_kept - 1, n_rows, limit) for n_kept, n_rows in counts]
-        assert (np.array(own) <= theirs + 1e-12).all()
+        assert (np.array(ours) <= theirs + 1e-12).all()
         assert (theirs <= np.array(one_more) + 1e-12).all()
-        assert np.isclose(own, theirs).sum() >= 2
+        assert np.isclose(ours, theirs).sum() >= 2
         order = range(len(steps))[:: -1 if risk == "precision" else 1]  # the easiest first
-        passed = order[: n_passing([own[i] for i in order], DELTA)]
+        passed = order[: n_passing([ours[i] for i in order], DELTA)]
         assert sorted(steps[list(passed)]) == sorted(controller.valid_predict_params)
         assert 0 < len(passed) < len(steps)

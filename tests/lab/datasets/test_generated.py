@@ -29,9 +29,9 @@ def terms_of_regions(data):
     region = np.digitize(column(data, "region"), [1 / 3, 2 / 3])
     tests = np.column_stack([column(data, f"test_{letter}") for letter in "abc"])
     value = np.take_along_axis(tests, region[:, None], axis=1)
-    own = (region[:, None] == np.arange(3)).astype(float)
+    in_region = (region[:, None] == np.arange(3)).astype(float)
     shifts = np.column_stack([column(data, "shift_a"), column(data, "shift_b")])
-    return np.column_stack([own, own * value, own * value**2, shifts])
+    return np.column_stack([in_region, in_region * value, in_region * value**2, shifts])
 
 
 TERMS = {"interactions": terms_of_interactions, "regions": terms_of_regions}

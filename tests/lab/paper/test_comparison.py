@@ -117,8 +117,8 @@ def test_seen_figures_are_those_of_the_deployed_cascade():
     parts = split_parts(data, 0, 0)
     banks = SplitBanks(parts)
     settings = SearchSettings(3, 0.2, generations=10)
-    found = banks.search("evolution", settings, 0.75, np.random.default_rng(0))
-    choice = banks.choose(found, "balanced", 0.75)
+    outcome = banks.search("evolution", settings, 0.75, np.random.default_rng(0))
+    choice = banks.choose(outcome, "balanced", 0.75)
     space = {**PAPER_SPACE, "max_stages": 3, "search": "exact"}
     space["cv"] = [(parts.train, parts.val)]
     classifier = EMSCOClassifier(data.costs, **space)
@@ -131,13 +131,17 @@ def test_seen_figures_are_those_of_the_deployed_cascade():
 def test_the_fittest_of_an_exact_front_is_the_papers_and_not_the_best_balanced():
     parts = split_parts(small_set(), 1, 0)
     banks = SplitBanks(parts)
-    found = banks.search("exact", SearchSettings(3, 0.2), 0.75, np.random.default_rng(0))
-    fittest, balanced = (banks.choose(found, rule, 0.75).scored for rule in ("fittest", "balanced"))
-    cheapest = found.scores.cost.min()
-    lengths = np.sqrt(
-        found.scores.coverage**2 + found.scores.accuracy**2 + (cheapest / found.scores.cost) ** 2
+    outcome = banks.search("exact", SearchSettings(3, 0.2), 0.75, np.random.default_rng(0))
+    fittest, balanced = (
+        banks.choose(outcome, rule, 0.75).scored for rule in ("fittest", "balanced")
     )
-    assert fittest.cost == found.scores.cost[np.argmax(lengths)]
+    cheapest = outcome.scores.cost.min()
+    lengths = np.sqrt(
+        outcome.scores.coverage**2
+        + outcome.scores.accuracy**2
+        + (cheapest / outcome.scores.cost) ** 2
+    )
+    assert fittest.cost == outcome.scores.cost[np.argmax(lengths)]
     assert balanced.balanced(12.0) >= fittest.balanced(12.0)
 
 
@@ -204,20 +208,20 @@ def test_at_equal_cost_a_rival_deploys_the_best_that_it_can_afford(small):
     result, _ = small
     rival = Contestant("cstc", "tuned")
     standing = result.affordable["heart", PAPERS][rival]
-    for split, found in zip(standing.splits, standing.by_split.tolist(), strict=True):
-        (own,), (curve,) = (
+    for split, seen in zip(standing.splits, standing.by_split.tolist(), strict=True):
+        (papers,), (curve,) = (
             [r for job, r in result.results.items() if key == (job.data, job.split, job.method)]
             for key in (("heart", split, "paper"), ("heart", split, "cstc"))
         )
-        budget = np.mean([one.promised.cost for one in own.by_rule("fittest")])
+        budget = np.mean([one.promised.cost for one in papers.by_rule("fittest")])
         within = [one for one in curve.by_rule("curve") if one.promised.cost <= budget]
         best = max(within, key=lambda one: one.promised.coverage**2 + one.promised.accuracy**2)
-        assert found == [best.seen.coverage, best.seen.accuracy, best.seen.cost]
+        assert seen == [best.seen.coverage, best.seen.accuracy, best.seen.cost]
 
 
 def test_at_equal_cost_a_rival_spends_no_more_on_scored_rows(small):
     result, _ = small
-    own = {
+    budgets = {
         job.split: np.mean([one.promised.cost for one in res.by_rule("fittest")])
         for job, res in result.results.items()
         if (job.data, job.method) == ("heart", "paper")
@@ -227,15 +231,15 @@ def test_at_equal_cost_a_rival_spends_no_more_on_scored_rows(small):
     duel = result.duels_at_equal_cost["heart", PAPERS][rival]
     assert duel.n_splits == len(columns.splits)
     for split, (_, _, cost) in zip(columns.splits, columns.by_split, strict=True):
-        assert cost <= own[split] + 1e-9  # this rival costs the same on all rows
+        assert cost <= budgets[split] + 1e-9  # this rival costs the same on all rows
 
 
 def test_a_gain_in_cost_is_the_difference_of_the_means(small):
     result, _ = small
-    found = result.duels["heart", PAPERS]
-    assert [one.method for one in found] == ["greedy_miser", "cstc", "cact_lasso", "cost_ordered"]
+    duel = result.duels["heart", PAPERS]
+    assert [one.method for one in duel] == ["greedy_miser", "cstc", "cact_lasso", "cost_ordered"]
     standings = result.standings
-    gain = found[Contestant("cost_ordered", "tuned")].gains[2]
+    gain = duel[Contestant("cost_ordered", "tuned")].gains[2]
     theirs = standings["heart", Contestant("cost_ordered", "tuned")].mean.cost
     assert gain == pytest.approx(theirs - standings["heart", PAPERS].mean.cost)
 
@@ -260,8 +264,8 @@ def test_a_claim_that_fails_names_the_sets_and_how_many_it_needs():
 def test_the_table_stands_beside_the_papers(small):
     result, _ = small
     lines = result.to_markdown().splitlines()
-    own = next(line for line in lines if line.startswith("| EMSCO paper, fittest"))
-    assert own.endswith("| 71.1 ± 0.5 | 99.0 ± 0.3 | 242.4 ± 8.2 |")
+    line_of_papers = next(line for line in lines if line.startswith("| EMSCO paper, fittest"))
+    assert line_of_papers.endswith("| 71.1 ± 0.5 | 99.0 ± 0.3 | 242.4 ± 8.2 |")
     lasso = next(line for line in lines if line.startswith("| CaCT LASSO"))
     assert lasso.endswith("| 82.0 | 83.4 | 1100.0 |")
 

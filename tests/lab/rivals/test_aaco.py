@@ -28,9 +28,9 @@ def switch(n_rows=600):
 def test_rows_buy_what_their_known_features_call_for():
     X, y = switch()
     rival = quick(costs=[1, 10, 11], price=0.5).fit(X[:400], y[:400])
-    found = rival.decide(X[400:])
-    assert (found.guesses == y[400:]).all()
-    assert np.array_equal(found.cost, np.where(X[400:, 0] > 0, 11, 12))
+    decisions = rival.decide(X[400:])
+    assert (decisions.guesses == y[400:]).all()
+    assert np.array_equal(decisions.cost, np.where(X[400:, 0] > 0, 11, 12))
 
 
 def test_plans_see_features_that_only_help_together():
@@ -73,13 +73,15 @@ def test_a_row_that_buys_everything_has_the_answer_of_the_whole_model(problem):
 def test_features_that_were_not_bought_are_not_read(problem):
     X, y = problem
     rival = quick(price=0.3).fit(X, y)
-    found = rival.decide(X)
-    bought = np.stack([found.cost % 5 == 1, found.cost % 20 >= 5, found.cost >= 20], axis=1)
+    decisions = rival.decide(X)
+    bought = np.stack(
+        [decisions.cost % 5 == 1, decisions.cost % 20 >= 5, decisions.cost >= 20], axis=1
+    )
     again = rival.decide(np.where(bought, X, 99.0))
     assert bought.any()
     assert not bought.all()
-    assert np.array_equal(found.confidence, again.confidence)
-    assert np.array_equal(found.cost, again.cost)
+    assert np.array_equal(decisions.confidence, again.confidence)
+    assert np.array_equal(decisions.cost, again.cost)
 
 
 def test_a_stage_equals_a_fit_with_its_price(problem):

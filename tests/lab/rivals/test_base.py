@@ -100,20 +100,22 @@ def test_optional_packages_are_imported_only_when_needed():
         "import sys, emsco.lab.rivals as b; [getattr(b, name) for name in b.__all__]; "
         "print({'catboost', 'lightgbm', 'skfb'} & set(sys.modules))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "set()"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.strip() == "set()"
 
 
 def test_decisions_have_the_costs_of_rows_and_reject_below_the_threshold(table):
     X, y = table
     rival = Coin(FeatureCosts(("age", *NAMES[1:]), np.arange(1, 7), evaluation=0.5), 0.8).fit(X, y)
-    found = rival.decide(X)
+    decisions = rival.decide(X)
     above = X["pulse"].to_numpy() > 0
-    assert np.array_equal(found.accepted, above)
-    assert np.array_equal(found.cost, np.where(above, 1.5, 0.5))
-    assert set(found.guesses) == {"well"}
+    assert np.array_equal(decisions.accepted, above)
+    assert np.array_equal(decisions.cost, np.where(above, 1.5, 0.5))
+    assert set(decisions.guesses) == {"well"}
     assert rival.model_cost_ == 1.5
-    assert isinstance(found.to_frame(), pd.DataFrame)
+    assert isinstance(decisions.to_frame(), pd.DataFrame)
 
 
 def test_without_a_threshold_every_row_is_accepted(table):
@@ -123,15 +125,15 @@ def test_without_a_threshold_every_row_is_accepted(table):
 def test_an_evaluation_agrees_with_decisions(table, rival):
     X, y = table
     weights = np.arange(len(y)) % 3
-    decisions, found = rival.fit(X, y).decide(X), rival.evaluate(X, y, weights)
+    decisions, evaluation = rival.fit(X, y).decide(X), rival.evaluate(X, y, weights)
     correct = decisions.accepted & (decisions.guesses == y)
-    assert found.coverage == pytest.approx(weights[decisions.accepted].sum() / weights.sum())
+    assert evaluation.coverage == pytest.approx(weights[decisions.accepted].sum() / weights.sum())
     accuracy = weights[correct].sum() / weights[decisions.accepted].sum()
-    assert found.accuracy == pytest.approx(accuracy)
-    assert found.cost == pytest.approx(np.average(decisions.cost, weights=weights))
-    assert sum(leave.n_rows for leave in found.exits) == weights.sum()
-    spent = sum(leave.n_rows * leave.cost for leave in found.exits)
-    assert spent == pytest.approx(found.cost * found.n_rows)
+    assert evaluation.accuracy == pytest.approx(accuracy)
+    assert evaluation.cost == pytest.approx(np.average(decisions.cost, weights=weights))
+    assert sum(leave.n_rows for leave in evaluation.exits) == weights.sum()
+    spent = sum(leave.n_rows * leave.cost for leave in evaluation.exits)
+    assert spent == pytest.approx(evaluation.cost * evaluation.n_rows)
 
 
 def test_a_row_costs_at_most_the_model_and_the_model_at_most_everything(table, rival):
@@ -177,9 +179,9 @@ def test_gaps_are_filled_and_marked_and_the_marks_are_bought_with_their_feature(
     with pytest.raises(DataError, match="must have no missing value"):
         rival.fit(X, y)
     rival.set_params(gaps="impute").fit(X, y)
-    found = rival.decide(X)
-    saw = found.cost >= COSTS["scan"]
-    assert (found.guesses == y)[saw].mean() > 0.9  # only the mark of "scan" tells so much
+    decisions = rival.decide(X)
+    saw = decisions.cost >= COSTS["scan"]
+    assert (decisions.guesses == y)[saw].mean() > 0.9  # only the mark of "scan" tells so much
     assert np.isfinite(rival.predict_proba(X.assign(age=np.nan))).all()
 
 

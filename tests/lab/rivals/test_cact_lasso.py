@@ -38,8 +38,8 @@ def test_without_a_penalty_weights_are_the_unpenalised_ones(problem):
     X, y = problem
     rows = StandardScaler().fit_transform(X)
     twin = LogisticRegression(C=np.inf, tol=1e-9, max_iter=1000).fit(rows, y)
-    found = CaCTLasso(penalty=0).fit(X, y).predict_proba(X)
-    assert np.allclose(found, twin.predict_proba(rows), atol=1e-5)
+    probabilities = CaCTLasso(penalty=0).fit(X, y).predict_proba(X)
+    assert np.allclose(probabilities, twin.predict_proba(rows), atol=1e-5)
 
 
 def test_without_a_penalty_separable_classes_keep_weights_finite():
@@ -81,9 +81,9 @@ def test_a_larger_penalty_never_costs_more_and_the_largest_costs_nothing(problem
 def test_rows_below_the_threshold_are_rejected(problem):
     X, y = problem
     rival = CaCTLasso(min_confidence=0.8).fit(X, y)
-    found = rival.decide(X)
-    assert np.array_equal(found.accepted, rival.predict_proba(X).max(axis=1) >= 0.8)
-    assert 0 < found.accepted.mean() < 1
+    decisions = rival.decide(X)
+    assert np.array_equal(decisions.accepted, rival.predict_proba(X).max(axis=1) >= 0.8)
+    assert 0 < decisions.accepted.mean() < 1
     assert CaCTLasso(min_confidence=None).fit(X, y).decide(X).accepted.all()
 
 

@@ -23,7 +23,7 @@ def quick(**settings):
 def walked_costs(rival, rows):
     """Walk every row down every tree, and collect the features it meets."""
     trees = rival.booster_.dump_model(num_iteration=rival.n_trees)["tree_info"]
-    found = []
+    paid = []
     for row in rows:
         met = set()
         for tree in trees:
@@ -32,8 +32,8 @@ def walked_costs(rival, rows):
                 met.add(node["split_feature"])
                 below = row[node["split_feature"]] <= node["threshold"]
                 node = node["left_child" if below else "right_child"]
-        found.append(sum(COSTS[i] for i in met))
-    return np.array(found)
+        paid.append(sum(COSTS[i] for i in met))
+    return np.array(paid)
 
 
 @pytest.mark.parametrize("penalty", ["lazy", "coupled"])

@@ -237,9 +237,9 @@ class TestRows:
     def test_a_fraction_of_each_class_is_held_out(self):
         rows = np.arange(100.0)[:, None]
         labels = (np.arange(100) < 40).astype(np.uint8)
-        found = TreedRows.from_labels(rows, labels, None, 0.25, np.random.RandomState(0))
-        assert [(found.targets[found.held_out] == side).sum() for side in (-1, 1)] == [15, 10]
-        assert len(found.growing().rows) + len(found.pruning().rows) == 100
+        treed = TreedRows.from_labels(rows, labels, None, 0.25, np.random.RandomState(0))
+        assert [(treed.targets[treed.held_out] == side).sum() for side in (-1, 1)] == [15, 10]
+        assert len(treed.growing().rows) + len(treed.pruning().rows) == 100
 
     def test_equal_rows_become_one_in_any_order(self):
         rng = np.random.default_rng(0)

@@ -38,8 +38,10 @@ def test_it_is_lightgbm_on_the_subset(problem):
     )
     plain = lightgbm.train(params, lightgbm.Dataset(X[:, rival.used_], y), 15)
     expected = plain.predict(X[:, rival.used_])
-    found = rival.predict_proba(X)
-    assert np.allclose(found if y.max() > 1 else found[:, 1], expected, rtol=0, atol=1e-6)
+    probabilities = rival.predict_proba(X)
+    assert np.allclose(
+        probabilities if y.max() > 1 else probabilities[:, 1], expected, rtol=0, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.005, 0.05, 0.21, 0.9])

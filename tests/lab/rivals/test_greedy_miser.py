@@ -45,16 +45,16 @@ def grow(rows, residuals, depth, penalties=None, weights=None):
 
 def plain_cut(rows, residuals, weights, penalties):
     """Find the best column and cut; in a tie the smaller column, then the smaller cut."""
-    found = []
+    cuts = []
     for column, penalty in enumerate(penalties):
         for low, high in pairwise(np.unique(rows[:, column])):
             cut = (low + high) / 2
             gain = 0.0
             for side in (rows[:, column] <= cut, rows[:, column] > cut):
                 gain += (weights[side] @ residuals[side]) ** 2 / weights[side].sum()
-            found.append((penalty - gain, column, cut))
-    least = min((score for score, _, _ in found), default=0.0)
-    return next((found[1:] for found in found if found[0] <= least + 1e-9), None)
+            cuts.append((penalty - gain, column, cut))
+    least = min((score for score, _, _ in cuts), default=0.0)
+    return next((cuts[1:] for cuts in cuts if cuts[0] <= least + 1e-9), None)
 
 
 def plain_tree(rows, residuals, weights, penalties, depth):
@@ -116,12 +116,12 @@ class TestTrees:
     @given(small_tables(), st.integers(1, 4))
     def test_a_compiled_tree_is_the_plain_one_ties_included(self, table, depth):
         rows, residuals, weights, penalties = table
-        found = grow(rows, residuals, depth, penalties, weights)
+        tree = grow(rows, residuals, depth, penalties, weights)
         plain = plain_tree(rows, residuals, weights, penalties, depth)
-        assert found[0].tolist() == plain[0].tolist()
-        assert found[1].tolist() == plain[1].tolist()
-        assert np.allclose(found[2], plain[2], rtol=0, atol=1e-12)
-        assert found[3].tolist() == plain[3].tolist()
+        assert tree[0].tolist() == plain[0].tolist()
+        assert tree[1].tolist() == plain[1].tolist()
+        assert np.allclose(tree[2], plain[2], rtol=0, atol=1e-12)
+        assert tree[3].tolist() == plain[3].tolist()
 
     @pytest.mark.parametrize("depth", [1, 2, 3, 6])
     def test_without_penalties_a_tree_predicts_as_scikit_learns(self, depth):
@@ -384,13 +384,13 @@ class TestStages:
 
     def test_tuning_tries_every_number_of_trees_at_every_penalty(self, small_problem):
         X, y = small_problem
-        found = tune(GreedyMiser(COSTS, n_trees=7), (X[:80], y[:80]), (X[80:], y[80:]))
+        tuned = tune(GreedyMiser(COSTS, n_trees=7), (X[:80], y[:80]), (X[80:], y[80:]))
         tried = [
-            (trial.settings["penalty"], trial.settings.get("n_trees", 7)) for trial in found.trials
+            (trial.settings["penalty"], trial.settings.get("n_trees", 7)) for trial in tuned.trials
         ]
         assert len(set(tried)) == len(tried) == 12 * 7
-        alone = GreedyMiser(**found.rival.get_params()).fit(X[:80], y[:80])
-        assert alone.evaluate(X[80:], y[80:]) == found.best.evaluation
+        alone = GreedyMiser(**tuned.rival.get_params()).fit(X[:80], y[:80])
+        assert alone.evaluate(X[80:], y[80:]) == tuned.best.evaluation
 
     def test_the_last_stage_is_the_unchanged_rival(self, small_problem):
         clf = GreedyMiser(COSTS, n_trees=5).fit(*small_problem)

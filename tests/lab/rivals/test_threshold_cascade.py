@@ -65,16 +65,16 @@ def test_a_thousand_different_costs_are_cut_at_once():
 
 def test_rows_exit_at_the_first_classifier_that_is_sure(problem):
     X, y = problem
-    found = quick(threshold=0.7).fit(X, y).decide(X)
+    decisions = quick(threshold=0.7).fit(X, y).decide(X)
     left = np.ones(len(X), dtype=bool)
     for stage, (columns, cost) in enumerate([([1], 1), ([1, 3], 4), ([0, 1, 2, 3], 18)], start=1):
         read = StandardScaler().fit_transform(X[:, columns])
         chances = LogisticRegression(max_iter=1000).fit(read, y).predict_proba(read)
         here = left & ((chances.max(axis=1) >= 0.7) | (stage == 3))
-        assert np.array_equal(found.stage == stage, here)
-        assert np.array_equal(found.guesses[here], chances[here].argmax(axis=1))
-        assert np.allclose(found.confidence[here], chances[here].max(axis=1))
-        assert set(found.cost[here]) == {cost}
+        assert np.array_equal(decisions.stage == stage, here)
+        assert np.array_equal(decisions.guesses[here], chances[here].argmax(axis=1))
+        assert np.allclose(decisions.confidence[here], chances[here].max(axis=1))
+        assert set(decisions.cost[here]) == {cost}
         left &= ~here
 
 
@@ -86,9 +86,9 @@ def test_it_answers_and_exits_as_scikit_fallback_does(problem, model):
     theirs = ensemble.ThresholdCascadeClassifier(
         rival.cascade_.estimators_, [0.6, 0.9], prefit=True
     ).predict_proba(X)
-    found = rival.decide(X)
+    decisions = rival.decide(X)
     assert np.array_equal(rival.predict_proba(X), np.asarray(theirs))
-    counts = np.bincount(found.stage, minlength=4)[1:] / len(X)
+    counts = np.bincount(decisions.stage, minlength=4)[1:] / len(X)
     assert np.allclose(theirs.acceptance_rates, counts)
 
 
@@ -103,8 +103,8 @@ def test_every_classifier_that_a_row_meets_is_paid_for(problem):
     X, y = problem
     costs = FeatureCosts(tuple("abcd"), np.array(COSTS), evaluation=0.5)
     rival = quick(costs=costs, threshold=0.7).fit(X, y)
-    found = rival.decide(X)
-    assert np.array_equal(found.cost, np.array([1.5, 5.0, 19.5])[found.stage - 1])
+    decisions = rival.decide(X)
+    assert np.array_equal(decisions.cost, np.array([1.5, 5.0, 19.5])[decisions.stage - 1])
     assert rival.model_cost_ == 19.5
     exits = rival.evaluate(X, y).exits
     assert [leave.features for leave in exits] == [("b",), ("d",), ("a", "c"), ()]

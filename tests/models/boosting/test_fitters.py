@@ -97,17 +97,17 @@ class TestBlanking:
         return BinnedRows(np.zeros((n_inputs, n_rows), dtype=np.uint8), zeros, np.ones(n_rows))
 
     def test_inputs_of_a_feature_are_blanked_together(self):
-        found = blanked(self.rows(500, 4), FEATURES, 3, np.random.default_rng(0))
-        assert (found.codes.shape, len(found.labels)) == ((4, 1500), 1500)
-        gone = found.codes == BLANK
+        rows = blanked(self.rows(500, 4), FEATURES, 3, np.random.default_rng(0))
+        assert (rows.codes.shape, len(rows.labels)) == ((4, 1500), 1500)
+        gone = rows.codes == BLANK
         np.testing.assert_array_equal(gone[1], gone[2])
         assert gone.mean(axis=1) == pytest.approx(0.5, abs=0.05)
         assert not gone[:, 0].any()
 
     def test_all_numbers_of_features_are_equally_likely(self):
-        found = blanked(self.rows(4000, 3), np.arange(3), 2, np.random.default_rng(0))
-        counts = np.bincount((found.codes != BLANK).sum(axis=0))
-        assert counts / len(found.labels) == pytest.approx(0.25, abs=0.02)
+        rows = blanked(self.rows(4000, 3), np.arange(3), 2, np.random.default_rng(0))
+        counts = np.bincount((rows.codes != BLANK).sum(axis=0))
+        assert counts / len(rows.labels) == pytest.approx(0.25, abs=0.02)
 
 
 class TestBins:
@@ -144,7 +144,7 @@ class TestTraining:
         rows, bins = binned(X, labels, weights)
         for rounds, allowed in ((1, 1e-6), (12, None)):  # later, ties may go another way
             size = replace(QUICK, rounds=rounds)
-            found = trainer.train_trees(rows, bins, n_classes, np.zeros(4), size).probabilities(X)
+            ours = trainer.train_trees(rows, bins, n_classes, np.zeros(4), size).probabilities(X)
             model = HistGradientBoostingClassifier(
                 max_iter=rounds,
                 max_leaf_nodes=6,
@@ -155,8 +155,8 @@ class TestTraining:
             with threadpool_limits(1):
                 said = model.fit(X, labels, sample_weight=weights).predict_proba(np.nan_to_num(X))
             if allowed:
-                np.testing.assert_allclose(found, said, atol=allowed)
-            assert log_loss(labels, found) == pytest.approx(log_loss(labels, said), rel=0.01)
+                np.testing.assert_allclose(ours, said, atol=allowed)
+            assert log_loss(labels, ours) == pytest.approx(log_loss(labels, said), rel=0.01)
 
     def test_the_first_split_gains_most_of_all(self):
         X, labels = table()
@@ -195,9 +195,9 @@ class TestTraining:
         for present in ([0, 2], [1]):
             given = np.array(present, dtype=np.uint8)[labels % len(present)]
             model, _ = fitter(kind, 3, labels=given).models(subsets()[-1:])[0]
-            found = model.probabilities(table()[0])
-            assert found.sum(axis=1) == pytest.approx(1.0)
-            assert np.delete(found, present, axis=1).max() < 1e-12
+            probabilities = model.probabilities(table()[0])
+            assert probabilities.sum(axis=1) == pytest.approx(1.0)
+            assert np.delete(probabilities, present, axis=1).max() < 1e-12
 
 
 @pytest.mark.parametrize("kind", FITTERS)
@@ -216,9 +216,9 @@ class TestFitters:
         ensembles, maps = zip(*one.models(subsets()), strict=True)
         models = BoostedModels(ensembles, maps if calibration else None)
         for j in range(len(models)):
-            found = models.probabilities(table(n_classes)[0][SCORED], j)
-            np.testing.assert_array_equal(found.argmax(axis=1), winner[j])
-            np.testing.assert_array_equal(found.max(axis=1), confidence[j])
+            probabilities = models.probabilities(table(n_classes)[0][SCORED], j)
+            np.testing.assert_array_equal(probabilities.argmax(axis=1), winner[j])
+            np.testing.assert_array_equal(probabilities.max(axis=1), confidence[j])
         one.close()
 
     def test_workers_and_batches_change_nothing(self, kind):
@@ -233,9 +233,9 @@ class TestFitters:
         weights[:40] = 0.0
         spoilt = X.copy()
         spoilt[:40] = 1e6
-        found = fitter(kind, X=spoilt, weights=weights).outcomes(subsets())
+        outcomes = fitter(kind, X=spoilt, weights=weights).outcomes(subsets())
         without = fitter(kind, weights=np.ones(400), train=TRAIN[40:]).outcomes(subsets())
-        assert same(found, without)
+        assert same(outcomes, without)
 
     def test_weights_of_a_class_make_it_more_likely(self, kind):
         plain, _ = fitter(kind).outcomes(subsets())
@@ -247,9 +247,9 @@ class TestFitters:
         gaps = X.copy()
         gaps[::7, 0] = np.nan
         mean = np.nanmean(gaps[TRAIN, 0])
-        found = fitter(kind, X=gaps).outcomes(subsets())
+        outcomes = fitter(kind, X=gaps).outcomes(subsets())
         filled = fitter(kind, X=np.where(np.isnan(gaps), mean, gaps)).outcomes(subsets())
-        assert same(found, filled)
+        assert same(outcomes, filled)
 
     def test_a_report_that_raises_stops_the_work(self, kind):
         def stop(done, total):

@@ -45,9 +45,9 @@ def test_the_answer_is_the_largest_probability_to_the_last_bit(n_classes):
     rows, subsets = random_rows(trees, 600), random_subsets(trees, 40)
     winner, confidence = trees.answers(trees.code(rows), subsets)
     for i, subset in enumerate(subsets):
-        found = trees.probabilities(rows, subset)
-        np.testing.assert_array_equal(winner[i], found.argmax(axis=1))
-        np.testing.assert_array_equal(confidence[i], found.max(axis=1))
+        probabilities = trees.probabilities(rows, subset)
+        np.testing.assert_array_equal(winner[i], probabilities.argmax(axis=1))
+        np.testing.assert_array_equal(confidence[i], probabilities.max(axis=1))
 
 
 @pytest.mark.parametrize("most_leaves", [2, 16, 32])
@@ -71,8 +71,8 @@ def test_a_restricted_ensemble_has_the_same_bits_and_fewer_nodes(n_classes, most
 def test_without_any_input_all_rows_are_alike():
     trees = random_trees(n_classes=3)
     none = np.zeros(N_INPUTS, dtype=bool)
-    found = trees.probabilities(random_rows(trees, 50), none)
-    assert (found == found[0]).all()
+    probabilities = trees.probabilities(random_rows(trees, 50), none)
+    assert (probabilities == probabilities[0]).all()
     assert trees.restricted(none).n_trees == 0
 
 
@@ -83,9 +83,9 @@ def test_a_missing_value_is_filled_and_not_taken_for_one_that_is_not_bought():
     rows[:, 0] = np.nan
     filled = rows.copy()
     filled[:, 0] = trees.fill[0]
-    found = trees.probabilities(rows, every)
-    np.testing.assert_array_equal(found, trees.probabilities(filled, every))
-    assert (found != trees.probabilities(rows, others)).any()
+    probabilities = trees.probabilities(rows, every)
+    np.testing.assert_array_equal(probabilities, trees.probabilities(filled, every))
+    assert (probabilities != trees.probabilities(rows, others)).any()
 
 
 def test_an_ensemble_for_more_inputs_reads_its_own():
@@ -206,8 +206,8 @@ class TestFiles:
             "print(trees.probabilities(np.zeros((1, 6)))[0, 1].hex())\n"
             "assert 'sklearn' not in sys.modules"
         )
-        found = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
         )
         expected = trees.probabilities(np.zeros((1, N_INPUTS)))[0, 1]
-        assert float.fromhex(found.stdout) == expected
+        assert float.fromhex(process.stdout) == expected

@@ -34,20 +34,20 @@ def simplest_and_ties(front):
     return {designs[0]: len(designs) for designs in front.values()}
 
 
-def found_ones(found):
+def found_ones(result):
     """The simplest design of each vector, with the number of designs that tie."""
-    designs = [tuple(design) for design in found.designs.tolist()]
+    designs = [tuple(design) for design in result.designs.tolist()]
     assert len(set(designs)) == len(designs)
-    return dict(zip(designs, found.n_tied.tolist(), strict=True))
+    return dict(zip(designs, result.n_tied.tolist(), strict=True))
 
 
 def assert_whole(instance, **options):
     """Check that the search finds the front of the twin and settles every design."""
-    found = find_front(instance.landscape(), **options)
-    assert found_ones(found) == simplest_and_ties(instance.front())
-    assert found.n_settled == len(instance.every_design()) == instance.space.size
-    assert found.stopped is None
-    return found
+    result = find_front(instance.landscape(), **options)
+    assert found_ones(result) == simplest_and_ties(instance.front())
+    assert result.n_settled == len(instance.every_design()) == instance.space.size
+    assert result.stopped is None
+    return result
 
 
 class TestFront:
@@ -82,14 +82,14 @@ class TestFront:
         assert_whole(Instance.random(6, max_stages, 5, 0.02, costs))
 
     def test_counts_every_design_where_no_row_is_ever_accepted(self):
-        found = find_front(Instance.random(5, 5, 9, 0.0).landscape())
-        assert found_ones(found) == {(0, 0, 0, 0, 0): 541}
+        result = find_front(Instance.random(5, 5, 9, 0.0).landscape())
+        assert found_ones(result) == {(0, 0, 0, 0, 0): 541}
 
     def test_is_the_cheapest_first_feature_where_every_row_is_accepted_at_once(self):
         everyone = np.ones((8, 5), dtype=bool)
         everyone[0] = False
-        found = find_front(Instance(everyone, everyone, (4, 2, 5), 3).landscape())
-        assert found_ones(found) == {(1, 0, 1): 3}  # {1} → {0, 2}, {1} → {0} → {2} and back
+        result = find_front(Instance(everyone, everyone, (4, 2, 5), 3).landscape())
+        assert found_ones(result) == {(1, 0, 1): 3}  # {1} → {0, 2}, {1} → {0} → {2} and back
 
     def test_prefers_fewer_stages_to_a_smaller_chromosome(self):
         accepts = np.zeros((8, 2), dtype=bool)
@@ -103,10 +103,10 @@ class TestFront:
     def test_counts_longer_chains_that_come_after_a_shorter_one_of_the_same_state(self):
         accepts, correct = np.zeros((2, 64, 1), dtype=bool)
         accepts[[0b010, 0b100, 0b111]] = correct[0b111] = True
-        found = assert_whole(Instance(accepts, correct, ALIKE, 5))
+        result = assert_whole(Instance(accepts, correct, ALIKE, 5))
         # {0, 1, 2} after nothing, {0} or a pair, then 3 features in at most 4 or 3 stages; or
         # after {0} and a pair, then in at most 2.
-        assert found_ones(found)[0, 0, 0, 1, 1, 1] == 5 * 13 + 2 * 7
+        assert found_ones(result)[0, 0, 0, 1, 1, 1] == 5 * 13 + 2 * 7
 
     def test_bits_are_left_as_they_are(self):
         landscape = Instance.random(4, 3, 70, 0.1).landscape()
@@ -136,7 +136,9 @@ class TestRealProblems:
         one, two = (find_front(each.landscape()).designs for each in (instance, other))
         freer = [other.score(tuple(design)) for design in two.tolist()]
         for vector in (instance.score(tuple(design)) for design in one.tolist()):
-            assert any(found == vector or dominates(found, vector) for found in freer)
+            assert any(
+                other_vector == vector or dominates(other_vector, vector) for other_vector in freer
+            )
 
     @pytest.mark.parametrize("allow_exclusion", [False, True])
     def test_a_row_of_weight_two_counts_as_two_rows(self, allow_exclusion):
@@ -165,9 +167,9 @@ class TestRealProblems:
         instance = replace(instance, allow_exclusion=allow_exclusion)
         spent = sorted(vector[2] for vector in instance.front())
         limit = spent[len(spent) // 2]
-        found = assert_whole(replace(instance, most_spent=limit))
+        result = assert_whole(replace(instance, most_spent=limit))
         expected = {v: d for v, d in instance.front().items() if v[2] <= limit}
-        assert found_ones(found) == simplest_and_ties(expected)
+        assert found_ones(result) == simplest_and_ties(expected)
 
     def test_nothing_is_found_where_nothing_is_within_the_limits(self):
         instance = Instance.random(4, 3, 70, 0.1, (3, 5, 1, 2))
@@ -281,17 +283,17 @@ class StopAfter:
             raise self._error
 
 
-def assert_part(found, instance):
+def assert_part(result, instance):
     """Check that the designs are a front of the space, without repeats or too many ties."""
     every = set(every_design(instance.n_features, instance.max_stages))
-    ones = found_ones(found)
+    ones = found_ones(result)
     assert ones.keys() <= every
     vectors = {instance.score(design): n_tied for design, n_tied in ones.items()}
     assert len(vectors) == len(ones)
     assert not any(dominates(one, other) for one in vectors for other in vectors)
     scored = [instance.score(design) for design in every]
     assert all(n_tied <= scored.count(vector) for vector, n_tied in vectors.items())
-    assert found.n_settled < len(every)
+    assert result.n_settled < len(every)
 
 
 class TestStopping:
@@ -303,40 +305,40 @@ class TestStopping:
     @pytest.mark.parametrize("n_calls", [1, 3, 8])
     def test_a_time_limit_ends_with_what_is_known(self, instance, n_calls, n_jobs):
         stop = StopAfter(n_calls, TimeLimitError(2.0))
-        found = find_front(instance.landscape(), n_jobs=n_jobs, report=stop)
-        assert str(found.stopped) == "the time limit of 2 s was reached"
-        assert_part(found, instance)
+        result = find_front(instance.landscape(), n_jobs=n_jobs, report=stop)
+        assert str(result.stopped) == "the time limit of 2 s was reached"
+        assert_part(result, instance)
 
     @pytest.mark.parametrize("n_jobs", [1, 2])
     def test_an_interrupt_ends_with_what_is_known(self, instance, n_jobs):
         stop = StopAfter(6, KeyboardInterrupt())
-        found = find_front(instance.landscape(), n_jobs=n_jobs, report=stop)
-        assert found.stopped.is_interrupted
-        assert_part(found, instance)
+        result = find_front(instance.landscape(), n_jobs=n_jobs, report=stop)
+        assert result.stopped.is_interrupted
+        assert_part(result, instance)
 
     @pytest.mark.parametrize("memory_limit", [1, 500, 4000])
     def test_too_little_memory_is_named_and_ends_with_what_is_known(self, instance, memory_limit):
-        found = find_front(instance.landscape(), memory_limit=memory_limit)
-        assert str(found.stopped).startswith("memory_limit was reached by ")
-        said = f"{found.n_labels:,} kinds of chains; raise it, or lower max_stages"
-        assert said in str(found.stopped)
-        assert_part(found, instance)
+        result = find_front(instance.landscape(), memory_limit=memory_limit)
+        assert str(result.stopped).startswith("memory_limit was reached by ")
+        said = f"{result.n_labels:,} kinds of chains; raise it, or lower max_stages"
+        assert said in str(result.stopped)
+        assert_part(result, instance)
 
     def test_other_errors_of_a_report_are_not_swallowed(self, instance):
         with pytest.raises(ZeroDivisionError, match="mine"):
             find_front(instance.landscape(), report=StopAfter(1, ZeroDivisionError("mine")))
 
     def test_the_design_of_one_stage_is_known_from_the_start(self, instance):
-        found = find_front(instance.landscape(), memory_limit=1)
-        assert found_ones(found) == {(0, 0, 0, 0, 0): 1}
-        assert found.n_settled == 1
+        result = find_front(instance.landscape(), memory_limit=1)
+        assert found_ones(result) == {(0, 0, 0, 0, 0): 1}
+        assert result.n_settled == 1
 
 
 class TestProgress:
     @pytest.mark.parametrize("n_jobs", [1, 2])
     def test_is_told_from_the_first_size_to_the_last(self, n_jobs):
         steps = []
-        found = find_front(
+        result = find_front(
             Instance.random(5, 3, 40, 0.1).landscape(), n_jobs=n_jobs, report=steps.append
         )
         done = [step.done for step in steps]
@@ -346,16 +348,16 @@ class TestProgress:
         assert done[-1] == pytest.approx(4)
         covered = [step.n_settled for step in steps]
         assert covered == sorted(covered)
-        assert covered[-1] == found.n_settled == count_designs(5, 3)
-        assert steps[-1].n_labels == found.n_labels
+        assert covered[-1] == result.n_settled == count_designs(5, 3)
+        assert steps[-1].n_labels == result.n_labels
 
     @pytest.mark.parametrize(("n_features", "max_stages"), [(1, 1), (4, 1)])
     def test_there_is_none_where_one_design_is_all(self, n_features, max_stages):
         steps = []
         instance = Instance.random(n_features, max_stages, 9, 0.3)
-        found = find_front(instance.landscape(), report=steps.append)
-        assert found_ones(found) == {(0,) * n_features: 1}
-        assert (found.n_settled, steps) == (1, [])
+        result = find_front(instance.landscape(), report=steps.append)
+        assert found_ones(result) == {(0,) * n_features: 1}
+        assert (result.n_settled, steps) == (1, [])
 
 
 class TestPaperSets:
@@ -371,13 +373,13 @@ class TestPaperSets:
 
     @pytest.mark.parametrize("max_stages", [1, 2, 3, 4])
     def test_the_front_of_pima_is_what_scoring_every_design_finds(self, pima, max_stages):
-        found = find_front(pima.landscape(max_stages))
-        assert found_ones(found) == simplest_and_ties(pima.front(max_stages))
-        assert found.n_settled == count_designs(8, max_stages)
+        result = find_front(pima.landscape(max_stages))
+        assert found_ones(result) == simplest_and_ties(pima.front(max_stages))
+        assert result.n_settled == count_designs(8, max_stages)
 
     def test_the_front_of_heart_is_what_scoring_every_design_of_two_stages_finds(self, heart):
-        found = find_front(heart.landscape(2))
-        assert found_ones(found) == simplest_and_ties(heart.front(2))
+        result = find_front(heart.landscape(2))
+        assert found_ones(result) == simplest_and_ties(heart.front(2))
 
     def test_all_designs_of_pima_are_covered(self, pima):
         assert find_front(pima.landscape(8)).n_settled == 545_835
@@ -403,11 +405,11 @@ LIMIT = 2**22
 
 def ties_of(instance, memory_limit=LIMIT):
     """Ties of a random instance's front, and the twin's ties by point."""
-    found = find_front(instance.landscape())
-    front, designs = instance.front(), found.designs.tolist()
+    result = find_front(instance.landscape())
+    front, designs = instance.front(), result.designs.tolist()
     scores = instance.scores(designs) if designs else None
     source = ExactTies(
-        tied_designs, instance.landscape(), found.designs, scores, found.n_tied, memory_limit
+        tied_designs, instance.landscape(), result.designs, scores, result.n_tied, memory_limit
     )
     return source, [front[instance.score(design)] for design in designs]
 
@@ -487,25 +489,25 @@ class TestTiesOfPaperSets:
     @pytest.mark.parametrize("max_stages", [3, 4])
     def test_the_ties_of_pima_are_what_scoring_every_design_finds(self, paper_set, max_stages):
         pima = RealInstance.from_set(paper_set("pima"), 0.65, 4)
-        found = find_front(pima.landscape(max_stages))
-        scores = pima.evaluator.score(found.designs)
+        result = find_front(pima.landscape(max_stages))
+        scores = pima.evaluator.score(result.designs)
         source = ExactTies(
-            tied_designs, pima.landscape(max_stages), found.designs, scores, found.n_tied, LIMIT
+            tied_designs, pima.landscape(max_stages), result.designs, scores, result.n_tied, LIMIT
         )
         expected = {designs[0]: designs for designs in pima.front(max_stages).values()}
-        assert_all_ties(source, [expected[tuple(design)] for design in found.designs.tolist()])
+        assert_all_ties(source, [expected[tuple(design)] for design in result.designs.tolist()])
 
     def test_as_many_designs_of_all_pima_tie_as_are_counted(self, paper_set):
         pima = RealInstance.from_set(paper_set("pima"), 0.65, 8)
-        found = find_front(pima.landscape(8))
-        scores = pima.evaluator.score(found.designs)
+        result = find_front(pima.landscape(8))
+        scores = pima.evaluator.score(result.designs)
         source = ExactTies(
-            tied_designs, pima.landscape(8), found.designs, scores, found.n_tied, LIMIT
+            tied_designs, pima.landscape(8), result.designs, scores, result.n_tied, LIMIT
         )
-        for point in np.argsort(found.n_tied)[-3:]:
+        for point in np.argsort(result.n_tied)[-3:]:
             ties = np.array(list(source(point)))
             again = pima.evaluator.score(ties)
-            assert len({design.tobytes() for design in ties}) == len(ties) == found.n_tied[point]
+            assert len({design.tobytes() for design in ties}) == len(ties) == result.n_tied[point]
             assert set(again.accepted.tolist()) == {scores.accepted[point]}
             assert set(again.correct.tolist()) == {scores.correct[point]}
             assert set(again.spent.tolist()) == {scores.spent[point]}

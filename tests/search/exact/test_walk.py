@@ -23,20 +23,20 @@ from emsco.search.exact.spaces import SingleThresholdSpace, ThresholdSpace
 from emsco.search.exact.walk import tied_designs, walk_front
 
 
-def found_ones(found):
+def found_ones(result):
     """The simplest design of each vector, with the number of designs that tie."""
-    designs = [tuple(design) for design in found.designs.tolist()]
+    designs = [tuple(design) for design in result.designs.tolist()]
     assert len(set(designs)) == len(designs)
-    return dict(zip(designs, found.n_tied.tolist(), strict=True))
+    return dict(zip(designs, result.n_tied.tolist(), strict=True))
 
 
 def assert_whole(case, **options):
     """Check that the search finds what scoring every design finds, and settles all of them."""
-    found = walk_front(ThresholdSpace.from_evaluator(case.evaluator, case.space), **options)
-    assert found_ones(found) == {ties[0]: len(ties) for ties in case.front()}
-    assert found.n_settled == len(case.every_design()) == case.space.size
-    assert found.stopped is None
-    return found
+    result = walk_front(ThresholdSpace.from_evaluator(case.evaluator, case.space), **options)
+    assert found_ones(result) == {ties[0]: len(ties) for ties in case.front()}
+    assert result.n_settled == len(case.every_design()) == case.space.size
+    assert result.stopped is None
+    return result
 
 
 class TestFront:
@@ -76,9 +76,9 @@ class TestFront:
     def test_short_rounds_change_nothing(self, monkeypatch, hard, whole, budget, room, at_once):
         for name, value in (("_BUDGET", budget), ("_ROOM", room), ("_AT_ONCE", at_once)):
             monkeypatch.setattr(walk, name, value)
-        found = walk_front(ThresholdSpace.from_evaluator(hard.evaluator, hard.space), n_jobs=2)
-        assert found_ones(found) == found_ones(whole)
-        assert found.n_settled == whole.n_settled
+        result = walk_front(ThresholdSpace.from_evaluator(hard.evaluator, hard.space), n_jobs=2)
+        assert found_ones(result) == found_ones(whole)
+        assert result.n_settled == whole.n_settled
 
     def test_threads_do_the_same_work(self, hard):
         space = ThresholdSpace.from_evaluator(hard.evaluator, hard.space)
@@ -89,8 +89,8 @@ class TestFront:
     def test_nothing_is_found_where_nothing_is_within_the_limits(self):
         case = varied(3)
         space = ThresholdSpace.from_evaluator(case.evaluator, case.space)
-        found = walk_front(replace(space, most_paid=-1.0))
-        assert (len(found.designs), found.n_settled) == (0, case.space.size)
+        result = walk_front(replace(space, most_paid=-1.0))
+        assert (len(result.designs), result.n_settled) == (0, case.space.size)
 
 
 @pytest.fixture(scope="module")
@@ -109,11 +109,11 @@ class TestTies:
         for seed in range(500, 518):
             case = varied(seed)
             space = ThresholdSpace.from_evaluator(case.evaluator, case.space)
-            found = walk_front(space)
+            result = walk_front(space)
             expected = {ties[0]: ties for ties in case.front()}
-            scores = case.evaluator.score(found.designs) if len(found.designs) else None
-            source = ExactTies(tied_designs, space, found.designs, scores, found.n_tied, 0)
-            for point, design in enumerate(map(tuple, found.designs.tolist())):
+            scores = case.evaluator.score(result.designs) if len(result.designs) else None
+            source = ExactTies(tied_designs, space, result.designs, scores, result.n_tied, 0)
+            for point, design in enumerate(map(tuple, result.designs.tolist())):
                 ties = [tuple(one.tolist()) for one in source(point)]
                 assert ties[0] == design
                 assert sorted(ties) == sorted(expected[design])
@@ -146,10 +146,10 @@ class TestStopping:
     def test_keeps_what_is_known(self, monkeypatch, hard, n_calls, error):
         monkeypatch.setattr(walk, "_BUDGET", 5)
         space = ThresholdSpace.from_evaluator(hard.evaluator, hard.space)
-        found = walk_front(space, report=StopAfter(n_calls, error))
-        assert found.stopped.is_interrupted == isinstance(error, KeyboardInterrupt)
-        assert 0 < found.n_settled < hard.space.size
-        scores = hard.evaluator.score(found.designs)
+        result = walk_front(space, report=StopAfter(n_calls, error))
+        assert result.stopped.is_interrupted == isinstance(error, KeyboardInterrupt)
+        assert 0 < result.n_settled < hard.space.size
+        scores = hard.evaluator.score(result.designs)
         assert front_mask(scores).all()
         assert len(np.unique(tie_groups(scores))) == len(scores)
 
@@ -170,10 +170,10 @@ class TestPaperSets:
         one, space = pima.evaluator, DesignSpace(8, 4, allow_exclusion)
         grid = ThresholdGrid(np.full((2, 2), 0.65), (0,), (1,))
         twice = Evaluator(one.bank, one.costs, grid, 4)
-        found = walk_front(ThresholdSpace.from_evaluator(twice, space), n_jobs=2)
-        designs = stages_of(found.designs).tolist()
+        result = walk_front(ThresholdSpace.from_evaluator(twice, space), n_jobs=2)
+        designs = stages_of(result.designs).tolist()
         expected = find_front(SingleThresholdSpace.from_evaluator(one, space))
-        assert dict(zip(map(tuple, designs), found.n_tied.tolist(), strict=True)) == found_ones(
+        assert dict(zip(map(tuple, designs), result.n_tied.tolist(), strict=True)) == found_ones(
             expected
         )
-        assert found.n_settled == expected.n_settled == space.size
+        assert result.n_settled == expected.n_settled == space.size
