@@ -24,8 +24,8 @@ print(clf.stop_reason_)
 
 # %%
 # Choose by limits or by a rule. A cost limit alone takes the most accurate design that answers
-# everyone, a lowest coverage the most accurate that labels so many rows, a lowest accuracy the one that
-# labels most rows.
+# everyone, a lowest coverage the most accurate that labels so many rows, and a lowest accuracy the
+# one that labels most rows.
 
 for rule in ({"max_cost": 8}, {"min_coverage": 0.9}, {"min_accuracy": 0.98}, "knee"):
     print(f"{rule}: {clf.choose(rule).point_}")
