@@ -315,6 +315,42 @@ def test_a_walk_that_is_stopped_keeps_what_is_known(with_thresholds, monkeypatch
     assert front_mask(result.scores).all()
 
 
+def test_a_walk_that_takes_longer_than_planned_is_given_up_for_an_evolution(
+    with_thresholds, monkeypatch
+):
+    monkeypatch.setattr("emsco.search.exact.walk._BUDGET", 5)
+    watcher, settings = Watcher(), settings_of(3)
+    plan = SearchPlan("exact", settings, max_tried=500)
+    result = plan.run(with_thresholds, np.random.default_rng(0), None, watcher)
+    assert [what for what, _ in watcher.began] == ["first designs", "walk", "evolution"]
+    assert not result.proven
+    assert re.fullmatch(
+        r"all 4 generations have run \(exact search took longer than planned, and was given up "
+        r"after \d+ % of the designs\)",
+        str(result.stop_reason),
+    )
+    again = plan.run(with_thresholds, np.random.default_rng(0), None, Watcher())
+    assert np.array_equal(result.designs, again.designs)
+
+
+def test_auto_gives_a_walk_twice_the_seconds_that_it_plans_for():
+    few, many = (
+        plan_search("auto", problem_of(6, grid=SEVERAL), settings_of(3, allow_exclusion=True)),
+        plan_search("exact", problem_of(6, grid=SEVERAL), settings_of(3, allow_exclusion=True)),
+    )
+    assert 10**8 < few.max_tried < 10**9
+    assert many.max_tried is None
+
+
+def test_models_of_unknown_time_do_not_hide_a_long_walk():
+    problem = replace(problem_of(12, grid=SEVERAL), seconds_per_fit=None)
+    note = plan_search("auto", problem, settings_of(4)).note
+    assert note == "exact search would fit 4,095 models"
+    problem = replace(problem_of(9, grid=SEVERAL), seconds_per_fit=None)
+    problem.evaluator.bank.n_words = 100
+    assert plan_search("auto", problem, settings_of(4)).note.endswith("on one core")
+
+
 def test_a_time_limit_stops_a_walk(with_thresholds, clock):
     result = run(with_thresholds, time_limit=3.5)
     assert str(result.stop_reason).startswith("the time limit of 3.5 s was reached, so the front")

@@ -34,6 +34,7 @@ class Stop(Enum):
     PROVEN = "proven"
     SETTLED = "settled"  # proven for the models of the search; others came after it
     NOTHING_FEASIBLE = "nothing feasible"  # exact search: no design is within the limits
+    LONGER_THAN_PLANNED = "longer than planned"  # exact search: evolution takes its place
     TIME_LIMIT = "time limit"
     MEMORY_LIMIT = "memory limit"
     INTERRUPTED = "interrupted"
@@ -49,6 +50,7 @@ _SENTENCES = {
     Stop.PROVEN: "the front is proven: all {n_settled:,} designs are settled",
     Stop.SETTLED: "all {n_settled:,} designs are settled, with the models of the search",
     Stop.NOTHING_FEASIBLE: "all {n_settled:,} designs are settled",
+    Stop.LONGER_THAN_PLANNED: "exact search took longer than planned",
     Stop.TIME_LIMIT: "the time limit of {seconds:g} s was reached",
     Stop.MEMORY_LIMIT: "{detail}",
     Stop.INTERRUPTED: "interrupted",

@@ -17,7 +17,13 @@ from emsco.errors import InterruptedWarning, Parameter
 from emsco.scoring.pareto import best_balanced_first
 from emsco.scoring.scores import Scores
 from emsco.search.exact import chains, walk
-from emsco.search.exact.proof import ExactFront, ExactProgress, ExactTies, TimeLimitError
+from emsco.search.exact.proof import (
+    ExactFront,
+    ExactProgress,
+    ExactTies,
+    LongerThanPlannedError,
+    TimeLimitError,
+)
 from emsco.search.exact.spaces import SingleThresholdSpace, ThresholdSpace
 from emsco.search.links import evolve, start_evolution
 from emsco.search.loop import SearchRecord, SearchResult, Stop, StopReason, run_search
@@ -30,14 +36,16 @@ from emsco.search.settings import SearchSettings
 _PER_DESIGN = 15e-9
 _PER_DESIGN_EXCLUDING = 45e-9  # bounds are weaker if designs may leave features out
 _PER_CHAIN = 40e-9
-# With thresholds, per last subset, and per word of its rows and threshold: `search thresholds`.
+# With thresholds, per subset that a walk tries, and per word of its rows and threshold. Of all
+# chains, a walk tries about one in the square root of the thresholds: docs/how/search.md.
 _PER_SUBSET = 15e-9
 _PER_WORD = 2e-9
 _GROWTH = 4.5  # factor of kinds of chains per feature, with any number of stages
 _DAY = 86_400.0
 _MOST_FEATURES = 30
 _MOST_WEIGHT = 2**31
-_SECONDS = 10.0  # most that "auto" spends on exact search
+_SECONDS = 10.0  # most that "auto" plans for exact search
+_LONGER = 2  # times as long, and it gives a walk up and evolves designs instead
 _MOMENT = 3.0  # seconds; a shorter search needs no forecast
 _FEW_FITS = 1023  # models that "auto" fits for a proof, even if the time of a fit is unknown
 # Designs; in a larger space, exact search first evolves a good front.
@@ -122,12 +130,18 @@ def exact_seconds(problem: Problem, space: DesignSpace) -> float:
     fitting = 2.0**n_features * (problem.seconds_per_fit or 0.0)
     n_designs = min(space.size, 10**300)
     if not problem.evaluator.grid.is_single:
-        n_words = problem.evaluator.bank.n_words * (space.n_last + 2)
-        return fitting + n_designs / space.n_last * (_PER_SUBSET + n_words * _PER_WORD)
+        n_tried = n_designs / space.n_last / math.sqrt(max(space.n_early, space.n_last))
+        return fitting + n_tried * _seconds_per_subset(problem, space)
     per_design = _PER_DESIGN_EXCLUDING if space.allow_exclusion else _PER_DESIGN
     designs = n_designs * per_design
     chains = _GROWTH**n_features * _PER_CHAIN
     return fitting + min(designs, chains)
+
+
+def _seconds_per_subset(problem: Problem, space: DesignSpace) -> float:
+    """Estimate the time that a walk takes to try a subset."""
+    n_words = problem.evaluator.bank.n_words * (space.n_last + 2)
+    return _PER_SUBSET + n_words * _PER_WORD
 
 
 def _obstacle(problem: Problem, space: DesignSpace) -> str:
@@ -184,12 +198,15 @@ class SearchPlan:
         Why "auto" did not choose exact search. It becomes the note of the stop reason.
     forecast : str
         Estimated time of an exact search, for the progress bar.
+    max_tried : int or None
+        Subsets that an exact search may try before evolution takes its place; None: all.
     """
 
     kind: str
     settings: SearchSettings
     note: str = ""
     forecast: str = ""
+    max_tried: int | None = None
 
     def run(
         self,
@@ -209,7 +226,7 @@ class SearchPlan:
             If no design found is within the limits.
         """
         if self.kind == "exact":
-            result = prove_front(problem, self.settings, rng, time_limit, progress)
+            result = prove_front(problem, self.settings, rng, time_limit, progress, self.max_tried)
         else:
             progress.begin(self.kind, self.settings.generations)
             if self.kind == "evolution":
@@ -223,7 +240,8 @@ class SearchPlan:
             reason = replace(result.stop_reason, seconds=whole_limit)
             result = replace(result, stop_reason=reason)
         problem.check_result(result)
-        return replace(result, stop_reason=replace(result.stop_reason, note=self.note))
+        note = self.note or result.stop_reason.note
+        return replace(result, stop_reason=replace(result.stop_reason, note=note))
 
 
 def plan_search(
@@ -264,14 +282,16 @@ def plan_search(
     note = ""
     if not reach.is_possible:
         note = reach.note
-    elif problem.seconds_per_fit is None:
-        if n_subsets > _FEW_FITS:
-            note = f"exact search would fit {n_subsets:,} models"
+    elif problem.seconds_per_fit is None and n_subsets > _FEW_FITS:
+        note = f"exact search would fit {n_subsets:,} models"
     elif late or reach.seconds > _SECONDS:
         note = reach.note
     if note:
         return SearchPlan("evolution", settings, note)
-    return SearchPlan("exact", settings, forecast=_forecast(problem, reach))
+    max_tried = None
+    if reach.has_thresholds:
+        max_tried = int(_LONGER * _SECONDS / _seconds_per_subset(problem, designs))
+    return SearchPlan("exact", settings, forecast=_forecast(problem, reach), max_tried=max_tried)
 
 
 def _without_proof(search: str, settings: SearchSettings, what: str) -> SearchPlan:
@@ -311,11 +331,13 @@ def prove_front(
     rng: Generator,
     time_limit: float | None,
     progress: SearchProgress,
+    max_tried: int | None = None,
 ) -> SearchResult:
     """Score some first designs, fit all models, find the whole front.
 
     Exact search skips everything that the first designs dominate. If time runs out, they are
-    the result.
+    the result. If a walk tries more than `max_tried` subsets, evolution goes on from what it found.
+    The number of subsets does not depend on the machine, so the same data lead to the same search.
     """
     started = perf_counter()
     space = settings.space(problem.n_features, problem.evaluator.grid)
@@ -331,6 +353,8 @@ def prove_front(
     def check(done: ExactProgress | None = None) -> None:
         if done:
             progress.exact(done)
+            if max_tried is not None and done.n_tried > max_tried:
+                raise LongerThanPlannedError
         if time_limit is not None and perf_counter() > started + time_limit:
             raise TimeLimitError(time_limit)
 
@@ -356,6 +380,8 @@ def prove_front(
         return replace(warm, stop_reason=nothing)
     if front.stopped is None:
         return _proven(problem, subsets, front, warm, perf_counter() - started)
+    if front.stopped.cause is Stop.LONGER_THAN_PLANNED:
+        return _evolved_instead(problem, settings, rng, started, time_limit, progress, front)
     if front.stopped.is_interrupted:
         _warn_of_interruption()
     reason = replace(front.stopped, n_settled=front.n_settled, n_designs=space.size)
@@ -364,6 +390,28 @@ def prove_front(
     best = search.archive.front()
     last = _last_record(problem, best, front, warm, perf_counter() - started)
     return SearchResult.from_archive(search.archive, (*warm.records, last), reason)
+
+
+def _evolved_instead(
+    problem: Problem,
+    settings: SearchSettings,
+    rng: Generator,
+    started: float,
+    time_limit: float | None,
+    progress: SearchProgress,
+    front: ExactFront,
+) -> SearchResult:
+    """Evolve designs after a walk that was given up; those it found take part."""
+    progress.begin("evolution", settings.generations)
+    search = start_evolution(problem, settings, rng)
+    if len(front.designs):
+        search.archive.add(front.designs, problem.evaluator.score(front.designs))
+    rest = None if time_limit is None else max(0.0, started + time_limit - perf_counter())
+    result = evolve(search, problem, settings, rest, progress)
+    space = settings.space(problem.n_features, problem.evaluator.grid)
+    given_up = f"given up after {100 * front.n_settled / space.size:.0f} % of the designs"
+    note = f"exact search took longer than planned, and was {given_up}"
+    return replace(result, stop_reason=replace(result.stop_reason, note=note))
 
 
 def _warn_of_interruption() -> None:

@@ -25,6 +25,10 @@ class TimeLimitError(Exception):
         self.seconds = seconds
 
 
+class LongerThanPlannedError(Exception):
+    """Raised by a report to give a search up that takes longer than planned."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExactProgress:
     """How far an exact search has come.
@@ -40,12 +44,15 @@ class ExactProgress:
         Designs settled.
     n_labels : int
         Kinds of chains kept; 0 if none are.
+    n_tried : int
+        Subsets that a walk has tried; 0 if chains are kept.
     """
 
     done: float
     n_sizes: int
     n_settled: int
     n_labels: int
+    n_tried: int = 0
 
 
 ExactReport: TypeAlias = Callable[[ExactProgress], None]
@@ -94,6 +101,8 @@ def run_steps(steps: Iterator[ExactProgress], report: ExactReport | None) -> Sto
                     report(progress)
     except TimeLimitError as limit:
         return StopReason(Stop.TIME_LIMIT, seconds=limit.seconds)
+    except LongerThanPlannedError:
+        return StopReason(Stop.LONGER_THAN_PLANNED)
     except MemoryLimitError as limit:
         return StopReason(Stop.MEMORY_LIMIT, detail=str(limit))
     except KeyboardInterrupt:

@@ -241,4 +241,4 @@ class _Walks:
                 fresh = self.vectors.without(before).allowances(self._space)
                 self._allowed = np.minimum(self._allowed, fresh)
             share = self.n_settled / self._space.design_space.size
-            yield ExactProgress(100 * share, 100, self.n_settled, 0)
+            yield ExactProgress(100 * share, 100, self.n_settled, 0, self.n_tried)
