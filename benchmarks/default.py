@@ -32,7 +32,7 @@ TABLES = (
 
 
 def table_of(name: str, seed: int) -> Table:
-    """Load a public table, or make one; those without known costs get whole numbers from 1 to 19."""
+    """Load a public table, or make one; without known costs, columns cost 1 to 19."""
     rng = np.random.default_rng(5)
     if name == "wine":
         X, y = load_wine(return_X_y=True, as_frame=True)
@@ -100,7 +100,7 @@ def signed(name: str, seed: int) -> dict[str, float]:
 
 
 def main_signed() -> None:
-    """What the default deploys on ten tables: as good as buying everything, for how much?
+    """What the default deploys on ten tables, beside buying everything for every row.
 
     python benchmarks signed [--tables pima,credit] [--seeds 2] [--first 10]
 

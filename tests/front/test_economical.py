@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.handmade import EQUAL, make_front
 
-from emsco.front.economical import economical_of
+from emsco.front.economical import economical_of, undominated
 from emsco.front.rules import preference_in_words
 from emsco.stats.by_class import ByClass
 from emsco.stats.differences import Difference
@@ -46,3 +46,14 @@ def test_the_economical_rule_prefers_designs_that_beat_the_commonest_class(point
 def test_the_economical_rule_takes_the_knee_where_nobody_compared_designs_with_everything(point):
     words = preference_in_words("economical", replace(point, versus_everything=None))
     assert words.startswith("the nearest to the best of all three figures")
+
+
+def test_a_design_that_another_beats_in_everything_is_not_deployed(point):
+    found = ByClass((0, 1), ((50, 5, 5), (5, 30, 5)))
+    chosen = replace(point, by_class=found, cost=5.0, expected=None)
+    better = replace(chosen, cost=4.0)
+    fewer = replace(better, by_class=ByClass((0, 1), ((45, 10, 5), (5, 30, 5))), cost=1.0)
+    points = [chosen, fewer, better]
+    assert undominated(points, 0, lambda _: True) == 2  # the cheapest that loses no class
+    assert undominated(points, 0, lambda _: False) == 0  # only by noise
+    assert undominated(points, 2, lambda _: True) == 2

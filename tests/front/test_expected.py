@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from emsco import EMSCOClassifier, ParetoFront
+from emsco import Design, EMSCOClassifier, ParetoFront, ParetoPoint
 from emsco._base.objectives import Estimate, Expected
 from emsco.errors import ParameterError
 from emsco.front import expected as expected_module
 from emsco.front.expected import BagFigures, Bags, ChoiceRules
-from emsco.front.rules import choose
+from emsco.front.rules import PointLimits, choose
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts
 
@@ -378,3 +378,38 @@ def test_a_classifier_evaluates_with_the_costs_it_was_told():
     assert evaluation.total.promised == chosen.point_.total(**prefer)
     other = chosen.evaluate(*_rows(80, seed=3), error_cost=1, reject_cost=1)
     assert other.total.value < evaluation.total.value
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_cost": 0.6},
+        {"min_coverage": 0.7},
+        {"min_accuracy": 0.6},
+        {"min_accuracy": 0.6, "min_coverage": 0.7},
+        {"max_cost": 0.7, "min_coverage": 0.7},
+    ],
+)
+def test_what_limits_mean_is_followed_in_each_bag(limits):
+    rng = np.random.default_rng(1)
+    n_designs, n_rows = 30, 60
+    answered = (rng.random((n_designs, n_rows)) < rng.uniform(0.5, 1.2, n_designs)[:, None]) * 1.0
+    correct = answered * (rng.random((n_designs, n_rows)) < 0.7)
+    spent = np.repeat(rng.uniform(0.1, 1.0, n_designs)[:, None], n_rows, axis=1)
+    figures = _figures(correct, rng.integers(0, 2, n_rows), answered, spent)
+    chosen = ChoiceRules(figures, np.arange(n_designs), 1.0)._meant(limits)
+    asked = PointLimits(**limits)
+    blank = ParetoPoint(0.0, 0.0, 0.0, Design([0], ("age",)), 1, n_rows, (1,), (1,))
+    for bag, best in enumerate(chosen.tolist()):
+        points = [
+            replace(blank, coverage=min(1.0, float(c)), accuracy=float(a), cost=float(s))
+            for c, a, s in zip(
+                figures.coverage[0, bag].round(6),
+                figures.accuracy[0, bag],
+                figures.cost[0, bag],
+                strict=True,
+            )
+        ]
+        within = asked.within(points)
+        if within:
+            assert best == asked.best(points, within)

@@ -179,3 +179,68 @@ def test_a_front_whose_classes_nobody_counted_still_has_totals_by_class():
     words = preference_in_words(both, front[0])
     assert words == "the lowest scored total with your costs of errors"
     assert replace(front, models=None).labels is None
+
+
+# What limits mean
+
+
+def figures(point, coverage, accuracy, cost):
+    """A point of so much coverage, accuracy and cost, whose labels tell something."""
+    return replace(
+        point,
+        coverage=coverage,
+        accuracy=accuracy,
+        cost=cost,
+        exit_confidence=None,
+        by_class=ByClass((0, 1), ((50, 5, 5), (5, 30, 5))),
+    )
+
+
+@pytest.fixture
+def several(point):
+    return [
+        figures(point, 1.0, 0.70, 1.0),
+        figures(point, 1.0, 0.80, 5.0),
+        figures(point, 1.0, 0.80, 6.0),
+        figures(point, 0.9, 0.85, 4.0),
+        figures(point, 0.8, 0.90, 3.0),
+        figures(point, 0.8, 0.91, 7.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "chosen"),
+    [
+        ({}, 1),  # the most accurate that answers everyone, and of equals the cheapest
+        ({"max_cost": 3.5}, 0),
+        ({"max_cost": 10}, 1),
+        ({"min_coverage": 0.8}, 5),  # the most accurate
+        ({"min_coverage": 0.85}, 3),
+        ({"min_coverage": 0.8, "max_cost": 4}, 4),
+        ({"min_accuracy": 0.85}, 3),  # the one that labels most,
+        ({"min_accuracy": 0.9}, 4),  # and of those the cheapest
+        ({"min_recall": {0: 0.1}}, 0),
+        ({"min_accuracy": 0.8, "min_coverage": 0.8}, 4),  # the cheapest
+    ],
+)
+def test_limits_choose_what_people_mean_by_them(several, limits, chosen):
+    given = PointLimits(**limits)
+    assert given.best(several, given.within(several)) == chosen
+
+
+def test_where_nobody_answers_everyone_a_cost_limit_takes_most_correct_labels(several):
+    assert PointLimits(max_cost=9).best(several[3:], [0, 1, 2]) == 0  # 0.765 of all rows
+
+
+def test_limits_take_labels_no_better_than_the_commonest_class_last(several):
+    dull = replace(several[1], by_class=ByClass((0, 1), ((60, 0, 0), (40, 0, 0))), accuracy=0.99)
+    assert PointLimits(max_cost=9).best([dull, several[0]], [0, 1]) == 1
+    assert PointLimits(max_cost=9).best([dull, dull], [1]) == 1
+
+
+def test_select_chooses_within_limits_by_a_rule_if_there_is_one():
+    front = make_front()
+    assert front.select(max_cost=99, rule="balanced") is front.balanced()
+    assert (
+        front.select(min_coverage=0.5) is front[PointLimits(min_coverage=0.5).best(front, [0, 1])]
+    )

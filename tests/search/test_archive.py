@@ -332,3 +332,16 @@ def test_a_design_that_is_added_again_is_kept_once():
     assert [len(tied) for tied in kept.ties()] == [1] * 30
     assert not kept.add(designs, scores)
     assert len(kept.designs) == 30
+
+
+def test_designs_that_answer_everyone_are_thinned_among_themselves(monkeypatch):
+    monkeypatch.setattr(archive, "_MOST_VECTORS", 3)
+    every = np.unique(compress(np.array(list(product(range(4), repeat=4)))), axis=0)
+    # Eight that answer all rows, the dearer the better; and as many that answer fewer.
+    answering = [(N_ROWS, 3 + i, 10 + i) for i in range(8)]
+    others = [(N_ROWS - 2, 4 + i // 2, 1 + i) for i in range(8)]
+    kept = Archive(4, total_cost=30.0)
+    kept.add(every[:16], scores_of(answering + others))
+    coverage = kept.scores.coverage
+    assert (coverage == 1).sum() == 8
+    assert 0 < (coverage < 1).sum() < 8
