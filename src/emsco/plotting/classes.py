@@ -14,6 +14,7 @@ from emsco.stats.by_class import ByClass
 MOST_LABELS = 6  # with more, the counts by label would fill a page
 MOST_LINES = 20
 _SHARES = ("class", "rows", "labelled", "recall", "precision")
+_EVERYTHING = "all bought"  # heading of the recall if everything is bought
 _LONGEST, _LONGEST_HEADING = 10, 7
 _GAP = 2
 
@@ -61,12 +62,16 @@ class ClassTable:
 
 
 def class_tables(
-    by_class: ByClass, width: int, intervals: _Intervals | None = None
+    by_class: ByClass,
+    width: int,
+    intervals: _Intervals | None = None,
+    everything: ByClass | None = None,
 ) -> list[ClassTable]:
     """Return tables of results by class that fit into `width` characters.
 
     With up to 6 classes, they include the rows that got each label: as further columns if there
-    is room, otherwise as a second table. `intervals` stand beside the shares.
+    is room, otherwise as a second table. `intervals` stand beside the shares. `everything` has the
+    results of buying everything for the same rows, whose recall gets a column.
     """
     names = [_name(label) for label in by_class.labels[:MOST_LINES]]
     recall, precision = by_class.recall.tolist(), by_class.precision.tolist()
@@ -84,13 +89,18 @@ def class_tables(
         )
         for i, (name, (rows, labelled, given)) in enumerate(zip(names, values, strict=True))
     )
-    shares = ClassTable(_SHARES, cells)
+    headings = _SHARES
+    if everything is not None:
+        headings = (*_SHARES, _EVERYTHING)
+        bought = _cells(everything.recall.tolist(), None)
+        cells = tuple((*line, bought[i] if line[1] != "0" else "") for i, line in enumerate(cells))
+    shares = ClassTable(headings, cells)
     if len(names) > MOST_LABELS:
         return [shares]
     counts = [tuple(map(whole, line)) for line in by_class.counts]
     labels = (*(f"as {name}" for name in names), "rejected")
     beside = zip(shares.lines, counts, strict=True)
-    both = ClassTable((*_SHARES, *labels), tuple((*line, *more) for line, more in beside))
+    both = ClassTable((*headings, *labels), tuple((*line, *more) for line, more in beside))
     if both.width <= width:
         return [both]
     short = [shorten(name, _LONGEST_HEADING) for name in names]

@@ -112,7 +112,10 @@ def evaluate(
         shown.print(new_table(result.number, new, result.references))
     if new.total is not None:
         shown.print(f"Totals: with {new.total.costs}.", highlight=False, markup=False)
-    shown.print(class_drawing(new.by_class, shown.width, intervals=new.intervals))
+    everything = result.references[1].by_class if result.references else None
+    shown.print(
+        class_drawing(new.by_class, shown.width, intervals=new.intervals, everything=everything)
+    )
     if new.by is not None:
         subgroups = text_table(new.by.table(shown.width - EDGES))
         shown.print(subgroups, *map(Text, new.by.notes("--json")))

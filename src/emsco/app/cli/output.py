@@ -67,10 +67,20 @@ def print_design(
         said = f"{total.basis.capitalize()} total of a row: {total}; with {costs}."
         out.print(said, highlight=False, markup=False)
     seen = front.seen[number].by_class if front.seen else None
-    for rows, by_class in {"Scored": point.by_class, "Seen": seen}.items():
+    tables = (
+        ("Scored", point.by_class, front.references),
+        ("Seen", seen, front.seen_references),
+    )
+    for rows, by_class, references in tables:
         if by_class is not None:
-            title = f"{rows} rows by class"
-            out.print(class_drawing(by_class, out.width, title=title, brief=True))
+            drawing = class_drawing(
+                by_class,
+                out.width,
+                title=f"{rows} rows by class",
+                brief=True,
+                everything=references[1].by_class if references else None,
+            )
+            out.print(drawing)
     if front.references:
         out.print(reference_table(front, number, costs))
     if averages := _averages(run):
@@ -114,6 +124,8 @@ def print_front(run: Run, *, max_rows: int | None = None, **settings: Any) -> No
 
 def print_deployed(run: Run) -> None:
     """Say in one sentence which design a fit deploys, and why."""
+    import numpy as np
+
     from emsco._base.objectives import metric_name
     from emsco.app.cli.terminal import than_everything
     from emsco.front.offers import rejection_offers
@@ -132,8 +144,11 @@ def print_deployed(run: Run) -> None:
     console().print(" ".join(said.split()), highlight=False)
     by_class = run.point.by_class
     if by_class is not None:  # accuracy alone hides a rare class
-        shares = zip(by_class.labels, by_class.recall.tolist(), by_class.rows.tolist(), strict=True)
-        named = [f"{label} {share:.1%}" for label, share, rows in shares if rows]
+        everything = run.front.references[1].by_class if run.front.references else None
+        named = []
+        for i in np.flatnonzero(by_class.rows).tolist():
+            beside = f" (everything {everything.recall[i]:.1%})" if everything is not None else ""
+            named.append(f"{by_class.labels[i]} {by_class.recall[i]:.1%}{beside}")
         recalls = f"Found of each class, as scored: {listed(named, _CLASSES)}. {_beaten(run)}"
         console().print(recalls.rstrip(), highlight=False, markup=False)
     for offer in rejection_offers(run.front, run.point):

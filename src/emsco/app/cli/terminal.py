@@ -440,14 +440,16 @@ def class_drawing(
     *,
     brief: bool = False,
     intervals: Intervals | None = None,
+    everything: ByClass | None = None,
 ) -> Group:
     """Draw the results of each class as tables that fit `width`, with notes below.
 
-    If there are too many classes to show, the notes say that `all_in` has them all. A brief
-    drawing leaves out the notes on the commonest class.
+    `everything` has the results of buying everything, whose recall gets a column. If there are too
+    many classes to show, the notes say that `all_in` has them all. A brief drawing leaves out the
+    notes on the commonest class.
     """
     parts: list[RenderableType] = []
-    for one in class_tables(by_class, width - EDGES, intervals):
+    for one in class_tables(by_class, width - EDGES, intervals, everything):
         parts.append(text_table(one, "" if parts else title))
     return Group(*parts, *map(Text, class_notes(by_class, all_in, brief=brief)))
 
