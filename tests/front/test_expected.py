@@ -13,6 +13,7 @@ from emsco.front import expected as expected_module
 from emsco.front.expected import BagFigures, Bags, ChoiceRules
 from emsco.front.rules import PointLimits, choose
 from emsco.stats.by_class import ByClass
+from emsco.stats.differences import Comparison, Difference
 from emsco.stats.error_costs import ErrorCosts
 
 pytestmark = pytest.mark.usefixtures("all_bags")
@@ -413,3 +414,22 @@ def test_what_limits_mean_is_followed_in_each_bag(limits):
         within = asked.within(points)
         if within:
             assert best == asked.best(points, within)
+
+
+def test_the_economical_rule_is_followed_in_each_bag():
+    """The cheapest of many equals that looks as good as everything is partly lucky."""
+    rng = np.random.default_rng(3)
+    n_designs, n_rows = 200, 150
+    truth = rng.integers(0, 2, n_rows)
+    correct = rng.random((n_designs, n_rows)) < 0.7
+    spent = np.repeat(rng.uniform(0.1, 1.0, n_designs)[:, None], n_rows, axis=1)
+    spent[-1] = 1.0  # the last one buys everything
+    figures = _figures(correct, truth, spent=spent)
+    none = Difference(0.0, 0.0)
+    versus = Comparison(none, none, none, (none, none), (none, none))
+    rules = ChoiceRules(figures, np.arange(n_designs), 1.0, everything=n_designs - 1)
+    chosen = rules.economical(n_designs - 1, versus)
+    accuracy, bags = figures.accuracy[0], np.arange(len(chosen))
+    assert (accuracy[bags, chosen] >= accuracy[:, -1] - 1e-6).all()
+    assert figures.cost[0][bags, chosen].mean() < 0.5
+    assert figures.luck(chosen)[1] > 0.03

@@ -538,6 +538,7 @@ class _Steps:
         correction = OptimismCorrection(
             assessor.rows, assessor.evaluator, bench.data.costs.total, groups, max_bags
         )
+        others = np.concatenate([assessor.all_at_once[None], others])
         return correction.corrected(front, designs, others, prefer, report, self._is_over)
 
     def _undominated(

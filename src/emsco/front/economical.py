@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # to load a front takes no search
 # Standard errors by which a point may be behind the yardstick. A design that is just as good is
 # behind in some figure by chance, so 0 would refuse nearly all. Chosen out of 0 to 2 on public and
 # generated tables, which `docs/findings.md` names.
-_TOLERATED = 0.5
+TOLERATED = 0.5
 # A difference in cost is none below this share of the cost of everything: saving a hundredth is not
 # worth another stage or feature.
 _SAME_COST = 0.01
@@ -65,7 +65,7 @@ def is_good_enough(point: ParetoPoint) -> bool:
     Coverage, accuracy, and the shares of each class that are found and mislabelled count.
     """
     versus = point.versus_everything
-    return versus is not None and versus.shortfall <= _TOLERATED
+    return versus is not None and versus.shortfall <= TOLERATED
 
 
 def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:

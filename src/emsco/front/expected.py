@@ -25,6 +25,7 @@ from emsco._base.objectives import NORMAL, Estimate, Expected, balanced_length
 from emsco._base.typing import FloatArray, IntArray, Report, SingleArray, StageArray
 from emsco._base.workers import slices
 from emsco.designs.chromosomes import stage_counts, stages_of
+from emsco.front.economical import TOLERATED
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
 from emsco.front.rules import (
@@ -38,6 +39,7 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import knee_of
 from emsco.scoring.scored_rows import ScoredRows
 from emsco.stats.by_class import ByClass
+from emsco.stats.differences import Comparison
 from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.intervals import share_estimate
 
@@ -201,11 +203,14 @@ class ChoiceRules:
         Rank of each design by simplicity.
     total_cost : float
         Of all features.
+    everything : int or None
+        Position of the design that buys everything at once among those of `figures`.
     """
 
     figures: BagFigures
     sizes: IntArray
     total_cost: float
+    everything: int | None = None
 
     def followed(self, front: ParetoFront, prefer: Preference | None) -> dict[int, IntArray]:
         """Return what rules choose in each bag, by the position of the point they choose here.
@@ -238,7 +243,11 @@ class ChoiceRules:
         if prefer is None or prefer in _NAMED or given_error_costs(prefer):
             return choices
         if not isinstance(prefer, dict):
-            choices.pop(front.position(front.prefer(prefer)), None)
+            deployed = front.prefer(prefer)
+            choices.pop(front.position(deployed), None)
+            versus = deployed.versus_everything
+            if prefer == "economical" and self.everything is not None and versus is not None:
+                choices[front.position(deployed)] = self.economical(self.everything, versus)
             return choices
         limits, rule = limits_in(prefer), prefer.get("rule")
         if (
@@ -249,6 +258,23 @@ class ChoiceRules:
             chosen = self._balanced(limits) if rule else self._meant(limits)
             choices[front.position(front.select(**prefer))] = chosen
         return choices
+
+    def economical(self, everything: int, versus: Comparison) -> IntArray:
+        """Choose the cheapest design in each bag that is as good as buying everything.
+
+        As good means what `is_good_enough` does, with the standard errors that the deployed design
+        has in `versus`. Everything itself always passes.
+        """
+        coverage, accuracy, cost = self._inside
+        good = coverage >= coverage[:, [everything]] - _TIE
+        good &= accuracy >= accuracy[:, [everything]] - TOLERATED * versus.accuracy.error
+        correct, wrong, rejected = self.figures.inside_by_class()
+        for k, recall in enumerate(versus.recall):
+            rows = (correct[k] + wrong[k] + rejected[k])[:, [everything]]
+            needed = correct[k][:, [everything]] - TOLERATED * recall.error * rows
+            good &= correct[k] >= needed - _TIE
+        chosen: IntArray = np.where(good, cost, np.inf).argmin(axis=1)
+        return chosen
 
     def cheapest(self, costs: ErrorCosts, limits: Mapping[str, Any], by_class: ByClass) -> IntArray:
         """Choose the design with the lowest total within limits; the nearest to them if none is.
@@ -370,7 +396,8 @@ class OptimismCorrection:
 
         A point stands for "the most accurate of those that cost no more and cover no less", a rule
         that is followed in each bag. Points that are best balanced, knees or within one standard
-        error of the best are followed by their own rule, and so is the one that limits deploy.
+        error of the best are followed by their own rule, and so is the economical one, and the one
+        that limits deploy.
 
         Parameters
         ----------
@@ -378,7 +405,7 @@ class OptimismCorrection:
         designs : ndarray of shape (n_points, n_features)
             Designs of its points, over blocks.
         others : ndarray of shape (n_others, n_features)
-            Designs that might have been chosen as well.
+            Designs that might have been chosen as well. The first one buys everything at once.
         prefer : str, dict or None
             The rule or the limits that deploy a point.
         report : callable, optional
@@ -400,7 +427,8 @@ class OptimismCorrection:
             return replace(front, points=tuple(points))
 
         front = correct(front, {i: figures.best_beside(i) for i in range(len(front))})
-        rules = ChoiceRules(figures, sizes_of(tried[:n_tried]), self.total_cost)
+        everything = len(front) if n_tried > len(front) else None
+        rules = ChoiceRules(figures, sizes_of(tried[:n_tried]), self.total_cost, everything)
         front = correct(front, rules.followed(front, prefer))
 
         # Of costs of errors, the luck of the lowest total is taken off the point that has it. Then
