@@ -142,7 +142,6 @@ def table(curves: Curves, name: str, methods: tuple[str, ...]) -> str:
 def draw(curves: Curves, name: str, methods: tuple[str, ...]) -> Any:
     """Draw accuracy against rows, a panel for each budget."""
     figure = new_figure(5.0, 2.1 * len(QUESTIONS) + 0.3)
-    figure.set_layout_engine("constrained")
     panels = figure.subplots(len(QUESTIONS), 1, sharex=True)
     for place, (panel, question) in enumerate(zip(panels, QUESTIONS, strict=True)):
         for number, method in enumerate(methods):

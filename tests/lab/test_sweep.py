@@ -529,12 +529,6 @@ def kept_repeat():
 )
 def test_a_kept_repeat_that_breaks_a_rule_is_refused_by_name(path, value, said):
     values = changed(kept_repeat(), path, value)
+    job = SweepJob("data", "paper", SearchSettings(max_stages=2), 0.75, 0, 0)
     with pytest.raises(FileError, match=f"^a file, .*{said}"):
-        SweepRepeat.from_dict(Fields(values, "a file"))
-
-
-def test_a_kept_repeat_of_another_job_is_refused():
-    job = SweepJob("data", "paper", SearchSettings(max_stages=2), 0.8, 0, 0)
-    values = kept_repeat()
-    with pytest.raises(FileError, match=r"'min_confidence' must be 0\.8, as asked for, got 0\.75"):
-        sweep_module._repeat(job, Fields(values, "a file"))
+        SweepRepeat.from_dict(job, Fields(values, "a file"))

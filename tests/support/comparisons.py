@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from emsco._base.objectives import Objectives
@@ -21,12 +23,11 @@ def small_set(name: str = "pima", _seed: int = 0) -> Dataset:
     return Dataset(name, X, y, costs, 0.75, "made up")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FirstColumns(CostedClassifier):
     """Adds up the first columns; always answers."""
 
-    def __init__(self, costs=None, n_used=1):
-        self.costs = costs
-        self.n_used = n_used
+    n_used: int = 1
 
     @classmethod
     def grid(cls, costs, n_rows):  # noqa: ARG003

@@ -46,7 +46,7 @@ from emsco.lab import ComparisonReport, MethodComparison, ThresholdSweep
 from emsco.lab.compare import TrialJob
 from emsco.lab.jobs import ResultStore
 from emsco.lab.parts import EVERY_RULE, Choice
-from emsco.lab.sweep import SweepRepeat
+from emsco.lab.sweep import SweepJob, SweepRepeat
 from emsco.lab.trials import ANYTHING, QUESTIONS, Answers, Offer, Seen
 from emsco.search.settings import SearchSettings
 
@@ -76,7 +76,7 @@ class MadeUpJob:
 
 
 JOBS: dict[str, Any] = {
-    "sweep": MadeUpJob("sweep"),
+    "sweep": SweepJob("made up", "paper", SearchSettings(max_stages=2), 0.75, 0, 0),
     "method": MadeUpJob("method"),
     "comparison": TrialJob("made up", 0, "emsco", 0, 1, 1),
 }
@@ -459,7 +459,7 @@ def _use_sweep(folder: Path) -> str:
         return "done again"
     costs = FeatureCosts.from_array([1.0, 2.0, 3.0, 4.0], NAMES)
     sweep = ThresholdSweep(
-        (SweepRepeat.from_dict(result),),
+        (SweepRepeat.from_dict(JOBS["sweep"], result),),
         ("fittest", "knee"),
         "paper",
         SearchSettings(max_stages=2),
@@ -601,7 +601,7 @@ KINDS: dict[str, Kind] = {
     "spent rows": Kind("run", "run/spent.json", "document", _use_spent),
     "run": Kind("run", "run/run.json", "document", _use_run),
     "history": Kind("run", "run/history.csv", "text", _use_history),
-    "result of a sweep": Kind("results", "results/sweep-*.json", "document", _use_sweep),
+    "result of a sweep": Kind("results", "results/threshold-*.json", "document", _use_sweep),
     "result of a method": Kind("results", "results/method-*.json", "document", _use_method),
     "result of a comparison": Kind(
         "results", "results/made-up-*.json", "document", _use_comparison

@@ -336,34 +336,31 @@ class MethodComparison:
         if not self.methods:
             return {}
         rivals = [one for one in self.methods if one != EMSCO] if EMSCO in self.methods else []
-        duels = {}
-        for task in TASKS:
-            gains = [
-                np.column_stack(
-                    [
-                        self.standings[EMSCO, question].accuracy
-                        - self.standings[rival, question].accuracy
-                        for question in task.questions
-                    ]
-                )
-                for rival in rivals
-            ]
-            cells = [[(rival, budget) for budget in TESTED] for rival in rivals]
-            duels[task.key] = self._tested(cells, gains)
-        volumes = [self.volumes[EMSCO] - self.volumes[rival] for rival in rivals]
-        gains = [np.column_stack(volumes)] if volumes else []
-        duels[VOLUME] = self._tested([[(rival, None) for rival in rivals]][: len(gains)], gains)
-        return duels
+        duels = {
+            task.key: self._tested(
+                {
+                    (rival, question.budget): self.standings[EMSCO, question].accuracy
+                    - self.standings[rival, question].accuracy
+                    for rival in rivals
+                    for question in task.questions
+                }
+            )
+            for task in TASKS
+        }
+        volumes: dict[tuple[str, float | None], FloatArray] = {
+            (rival, None): self.volumes[EMSCO] - self.volumes[rival] for rival in rivals
+        }
+        return {**duels, VOLUME: self._tested(volumes)}
 
-    def _tested(
-        self,
-        cells: Sequence[Sequence[tuple[str, float | None]]],
-        gains: Sequence[FloatArray],
-    ) -> list[Duel]:
-        """Duels of cells (rival and budget), from tables of gains with a column for each."""
-        tables = [table.round(DIGITS) for table in gains]
+    def _tested(self, gains: Mapping[tuple[str, float | None], FloatArray]) -> list[Duel]:
+        """Duels from the gains of EMSCO on every split, by rival and budget."""
+        if not gains:
+            return []
+        table = np.column_stack(list(gains.values())).round(DIGITS)
         # An accuracy is a whole number of test rows, so equal gains on a few splits may be chance.
-        p_values = corrected_p_values(tables, min_deviation=1 / (np.sqrt(12) * self.n_effective))
+        (p_values,) = corrected_p_values(
+            [table], min_deviation=1 / (np.sqrt(12) * self.n_effective)
+        )
         return [
             Duel(
                 gains=(gain,),
@@ -375,9 +372,8 @@ class MethodComparison:
                 rival=rival,
                 budget=budget,
             )
-            for some, table, p_some in zip(cells, tables, p_values, strict=True)
             for (rival, budget), column, gain, p_value in zip(
-                some, table.T, table.mean(axis=0).tolist(), p_some, strict=True
+                gains, table.T, table.mean(axis=0).tolist(), p_values, strict=True
             )
         ]
 

@@ -38,7 +38,6 @@ def draw_comparison(comparison: MethodComparison, tasks: Sequence[Task] = TASKS)
     over 3 points fewer rows than asked.
     """
     figure = new_figure(_WIDTH, _HEIGHT * len(tasks) + 0.3)
-    figure.set_layout_engine("constrained")
     panels = figure.subplots(len(tasks), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
     # Methods in colour come first: EMSCO, then rivals by mean rank.
     cells = [cell for task in tasks for cell in comparison.ranks.get(task.key, {}).values()]

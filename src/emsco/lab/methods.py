@@ -78,8 +78,8 @@ def _folded(text: str) -> str:
     return "".join(filter(str.isalnum, text.lower()))
 
 
-def new_rival(method: str, costs: FeatureCosts, **known: Any) -> CostedClassifier:
-    """Make a rival, with those of the `known` parameters that it has.
+def new_rival(method: str, costs: FeatureCosts, **parameters: Any) -> CostedClassifier:
+    """Make a rival.
 
     Raises
     ------
@@ -93,9 +93,7 @@ def new_rival(method: str, costs: FeatureCosts, **known: Any) -> CostedClassifie
             f"data must have at most {max_features} features for {label}, got {n_features}; it "
             "would take hours."
         )
-    rival: CostedClassifier = getattr(rivals, class_name)(costs=costs)
-    params = rival.get_params(deep=False)
-    rival.set_params(**{name: value for name, value in known.items() if name in params})
+    rival: CostedClassifier = getattr(rivals, class_name)(costs, **parameters)
     return rival
 
 

@@ -80,15 +80,15 @@ class SweepRepeat:
     seconds: float
 
     @classmethod
-    def from_dict(cls, fields: Fields) -> SweepRepeat:
-        """Read the values that `dataclasses.asdict` wrote."""
+    def from_dict(cls, job: SweepJob, fields: Fields) -> SweepRepeat:
+        """Read the result of a job, as `dataclasses.asdict` wrote it."""
         choices = tuple(Choice.from_dict(one) for one in fields.many_fields("choices"))
         if (rules := tuple(choice.rule for choice in choices)) != EVERY_RULE:
             fields.refuse("choices", f"one by each rule, {', '.join(EVERY_RULE)}", list(rules))
         return cls(
-            fields.number("min_confidence", 0, 1),
-            fields.whole("repeat", 0),
-            fields.whole("random_state", 0),
+            job.min_confidence,
+            job.repeat,
+            job.random_state,
             choices,
             fields.text("stop_reason"),
             fields.number("seconds", 0),
@@ -462,7 +462,7 @@ def sweep_thresholds(
     finally:
         _banks.cache_clear()
     return ThresholdSweep(
-        tuple(_repeat(job, results[job]) for job in jobs if job in results),
+        tuple(SweepRepeat.from_dict(job, results[job]) for job in jobs if job in results),
         prefer=rules,
         search=search,
         settings=search_settings,
@@ -473,15 +473,6 @@ def sweep_thresholds(
         complete=complete,
         of=of,
     )
-
-
-def _repeat(job: SweepJob, fields: Fields) -> SweepRepeat:
-    """Read the result of a job, and check that it is of this job."""
-    repeat = SweepRepeat.from_dict(fields)
-    for name in ("min_confidence", "repeat", "random_state"):
-        if (got := getattr(repeat, name)) != (asked := getattr(job, name)):
-            fields.refuse(name, f"{asked}, as asked for", got)
-    return repeat
 
 
 def _models(
@@ -542,7 +533,6 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
     if not sweep.repeats:
         raise refused("sweep", "hold at least one repeat", sweep, got="none")
     figure = new_figure(7.0, 3.2 * len(sweep.prefer) + 0.2)
-    figure.set_layout_engine("constrained")
     panels = figure.subplots(len(sweep.prefer), 2, squeeze=False, sharex=True, sharey=True)
     # The range of coverage over all repeats that are drawn, in round numbers.
     figures = [

@@ -204,6 +204,6 @@ def draw_canvas(lay_out: Callable[[float], Canvas], width: float, ax: Axes | Non
     while scale * canvas.height > _PAGE and scale * _SHRINK >= _READABLE:
         scale *= _SHRINK
         canvas = lay_out(width / scale)
-    figure = new_figure(scale * canvas.width, scale * canvas.height)
+    figure = new_figure(scale * canvas.width, scale * canvas.height, layout=None)
     canvas.draw(figure.add_axes((0, 0, 1, 1)), canvas.width, canvas.height, scale)
     return figure

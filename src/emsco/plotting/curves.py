@@ -74,7 +74,6 @@ def draw_reliability(
     n_columns = max(1, min(len(records), int((width - 0.4) // 1.45)))
     n_lines = -(-len(records) // n_columns)
     figure = new_figure(width, 2.5 * n_lines + 0.4)
-    figure.set_layout_engine("constrained")
     panels = figure.subplots(2 * n_lines, n_columns, squeeze=False, height_ratios=(4, 1) * n_lines)
     for panel in panels.ravel():
         panel.set_axis_off()

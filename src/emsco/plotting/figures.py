@@ -73,12 +73,12 @@ def check_width(width: float) -> float:
     return check_number("width", width, NARROWEST, _WIDEST)
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, layout: Any = "constrained") -> Figure:
     """Make an empty figure of a size in inches, without pyplot and its windows."""
     check_matplotlib()
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height))
+    return Figure(figsize=(width, height), layout=layout)
 
 
 def check_axes(ax: Any, name: str = "rectilinear") -> Any:
@@ -187,7 +187,6 @@ def stacked_panels(
 ) -> tuple[Figure, list[Any]]:
     """Make a figure of panels that stand one below the other and share their horizontal axis."""
     figure = new_figure(width, height)
-    figure.set_layout_engine("constrained")
     ratios = list(height_ratios)
     panels = figure.subplots(len(ratios), 1, sharex=True, squeeze=False, height_ratios=ratios)
     return figure, list(panels[:, 0])

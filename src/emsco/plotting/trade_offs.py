@@ -238,7 +238,7 @@ def draw_front(
     look |= {"ncols": columns, "frameon": False}
     if kind == "3d":
         height, below = 0.8 * min(width, 7.0), below + 0.1
-        figure = new_figure(width, height + below)
+        figure = new_figure(width, height + below, layout=None)
         from matplotlib import rc_context
 
         share = height / (height + below)
@@ -256,7 +256,6 @@ def draw_front(
         height = 0.34 * width if beside else 3 * max(0.62 * width, _LEAST)
     pairs = _PAIRS if kind == "pairs" else _PAIRS[:1]
     figure = new_figure(width, 0.35 + height + below)
-    figure.set_layout_engine("constrained")
     shape = (1, len(pairs)) if beside else (len(pairs), 1)
     panels = figure.subplots(*shape, squeeze=False).ravel()
     for panel, (across, up) in zip(panels, pairs, strict=True):

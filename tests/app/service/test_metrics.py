@@ -64,6 +64,8 @@ def test_kept_counts_that_are_unknown_are_not_shown(tmp_path, name):
         store._file.execute(
             "INSERT INTO counts VALUES (?, 3), ('emsco_cases_opened_total', 4)", (name,)
         )
+        await store.close()
+        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
         text = CaseService(CASCADE, store, Settings()).metrics.text()
         await store.close()
         return text

@@ -99,7 +99,7 @@ def test_noise_and_copies_are_not_picked():
 def test_no_row_pays_more_than_the_budget(small_problem, depth, budget):
     X, y = small_problem
     costs = [1, 2, 4, 8, 16, 32]
-    rival = ASTC(costs, budget, depth, random_state=0).fit(X, y)
+    rival = ASTC(costs, budget=budget, depth=depth, random_state=0).fit(X, y)
     assert rival.decide(5 * X).cost.max() <= budget
     assert (rival.path_costs_ <= budget).all()
 

@@ -69,5 +69,8 @@ def test_stages_may_be_of_another_kind(problem):
 
 def test_more_confidence_costs_more(problem):
     X, y = problem
-    costs = [CostOrdered(COSTS, p).fit(X, y).decide(X).cost.mean() for p in (0.55, 0.75, 0.95)]
+    costs = [
+        CostOrdered(COSTS, min_confidence=p).fit(X, y).decide(X).cost.mean()
+        for p in (0.55, 0.75, 0.95)
+    ]
     assert costs == sorted(costs)

@@ -285,7 +285,7 @@ class TestClassifier:
     def test_a_row_pays_for_features_with_a_weight_on_its_path(self, small_problem, weak_learners):
         X, y = small_problem
         costs = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
-        rival = CSTC(costs, 0.002, weak_learners=weak_learners, random_state=0).fit(X, y)
+        rival = CSTC(costs, penalty=0.002, weak_learners=weak_learners, random_state=0).fit(X, y)
         values = rival.learners_.values(X)
         for row, paid in zip(values, rival.decide(X).cost, strict=True):
             node, way = 0, []
@@ -368,7 +368,7 @@ class TestClassifier:
         grid = CSTC.grid(costs, 120)
         penalties = sorted({setting["penalty"] for setting in grid})
         paid = [
-            CSTC(costs, penalty, depth=2, random_state=0).fit(*small_problem).model_cost_
+            CSTC(costs, penalty=penalty, depth=2, random_state=0).fit(*small_problem).model_cost_
             for penalty in (penalties[0], penalties[-1])
         ]
         assert paid[0] == costs.total

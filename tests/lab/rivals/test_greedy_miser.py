@@ -189,7 +189,7 @@ class TestBoosting:
     def test_scores_are_those_of_a_plain_miser(self, loss, n_classes, penalty):
         rng = np.random.default_rng(3)
         X, y = rng.normal(size=(40, 6)), np.arange(40) % n_classes
-        clf = GreedyMiser(COSTS, penalty, n_trees=6, depth=2, loss=loss).fit(X, y)
+        clf = GreedyMiser(COSTS, penalty=penalty, n_trees=6, depth=2, loss=loss).fit(X, y)
         scores, used = plain_scores(X, y, COSTS, penalty, 6, 2, loss)
         np.testing.assert_allclose(walk(clf, X)[0], scores, rtol=0, atol=1e-12)
         assert clf.used_.tolist() == used.tolist()
@@ -206,7 +206,9 @@ class TestBoosting:
         lightgbm = pytest.importorskip("lightgbm")
         X, y = load_breast_cancer(return_X_y=True)
         costs = np.random.default_rng(0).integers(1, 6, size=30).astype(float)
-        clf = GreedyMiser(costs, penalty, n_trees=30, depth=1, loss="squared").fit(X[:300], y[:300])
+        clf = GreedyMiser(costs, penalty=penalty, n_trees=30, depth=1, loss="squared").fit(
+            X[:300], y[:300]
+        )
         other = lightgbm.train(
             lightgbm_settings(1, penalty, costs), lightgbm.Dataset(X[:300], 2.0 * y[:300] - 1), 30
         )
@@ -217,7 +219,7 @@ class TestBoosting:
         lightgbm = pytest.importorskip("lightgbm")
         X, y = load_breast_cancer(return_X_y=True)
         costs = np.random.default_rng(0).integers(1, 6, size=30).astype(float)
-        clf = GreedyMiser(costs, 1.0, n_trees=30, loss="squared").fit(X, y)
+        clf = GreedyMiser(costs, penalty=1.0, n_trees=30, loss="squared").fit(X, y)
         other = lightgbm.train(
             lightgbm_settings(3, 1.0, costs), lightgbm.Dataset(X, 2.0 * y - 1), 30
         )

@@ -89,7 +89,7 @@ def test_features_of_a_paid_fee_come_next_in_the_order_of_costs(table):
     assert buying_order(costs).tolist() == [0, 1, 4, 2, 3, 0]
     design = CostOrdered(costs).fit(*table).design_
     assert np.asarray(design).tolist() == [0, 1, 4, 2, 3, 0]
-    groups = ThresholdCascade(costs, 2, n_trees=5).fit(*table).groups_
+    groups = ThresholdCascade(costs, n_groups=2, n_trees=5).fit(*table).groups_
     assert groups.tolist() == [0, 0, 1, 1, 1, 0]
 
 

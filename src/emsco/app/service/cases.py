@@ -60,8 +60,6 @@ class CaseService:
         self._price_columns = [
             (price.feature, price.column) for price in cascade.stages.prices.prices if price.column
         ]
-        # Counts show only what is on the disk.
-        store.on_commit = self.metrics.add
 
     async def describe(self) -> messages.CascadeFacts:
         """Say what the cascade reads, stage by stage, and what that costs."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 
@@ -65,7 +66,7 @@ class Metrics:
     Parameters
     ----------
     store : CaseStore
-        Has the counts of earlier times.
+        Has the counts of cases and rows.
     cascade : str
         Fingerprint of the cascade.
     n_open : callable
@@ -75,11 +76,6 @@ class Metrics:
     def __init__(self, store: CaseStore, cascade: str, n_open: Callable[[], int]) -> None:
         self._store, self._cascade, self._n_open = store, cascade, n_open
         self._registry = registry = CollectorRegistry()
-        self._counters = {
-            name: Counter(name, words, labels, registry=registry)
-            for name, (words, labels) in _KEPT.items()
-        }
-        self._children: dict[str, Counter | None] = {}  # by name of a sample
         self._requests = Counter(
             "emsco_requests_total",
             "Requests since the start, by route and status.",
@@ -94,15 +90,6 @@ class Metrics:
             buckets=_STEPS,
         )
         registry.register(self)
-        self.add(store.counts())
-
-    def add(self, counts: Mapping[str, float]) -> None:
-        """Count what the database has just kept; `counts` has names of `sample`."""
-        for name, number in counts.items():
-            if name not in self._children:
-                self._children[name] = self._child(name)
-            if (child := self._children[name]) is not None:
-                child.inc(number)
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
@@ -119,6 +106,16 @@ class Metrics:
 
     def collect(self) -> Iterator[Metric]:
         """Yield what is read when somebody asks."""
+        kept = {name: CounterMetricFamily(name, words) for name, (words, _) in _KEPT.items()}
+        none_yet = {name: 0.0 for name, (_, labels) in _KEPT.items() if not labels}
+        for name, value in {**none_yet, **self._store.counts}.items():
+            with suppress(IndexError, KeyError, ValueError):  # of another version, or damaged
+                ((read,),) = (
+                    family.samples for family in text_string_to_metric_families(f"{name} {value}\n")
+                )
+                if tuple(read.labels) == _KEPT[read.name][1]:
+                    kept[read.name].samples.append(read)
+        yield from kept.values()
         yield GaugeMetricFamily(
             "emsco_cases_open", "Cases that wait for values.", value=self._n_open()
         )
@@ -139,12 +136,3 @@ class Metrics:
         )
         about.add_metric((self._cascade, version("emsco")), 1)
         yield about
-
-    def _child(self, name: str) -> Counter | None:
-        """Return the counter of a sample, whose labels stand in its name; None if it is unknown."""
-        try:
-            ((read,),) = (one.samples for one in text_string_to_metric_families(f"{name} 0\n"))
-            counter = self._counters[read.name]
-            return counter.labels(**read.labels) if read.labels else counter
-        except (IndexError, KeyError, ValueError):  # of another version, or damaged
-            return None

@@ -120,6 +120,11 @@ class CaseStore:
         The file; it is created if it does not exist.
     cascade : str
         Fingerprint of the cascade.
+
+    Attributes
+    ----------
+    counts : Sums
+        Every count that is on the disk, by the name of its sample.
     """
 
     def __init__(self, path: Path, cascade: str) -> None:
@@ -127,22 +132,10 @@ class CaseStore:
         self.n_commits = self.n_failures = 0
         self.is_failing = False
         with _speaking_plainly(path):
-            self._file = _open(path, cascade)
+            self._file, self.counts = _open(path, cascade)
         self._thread = ThreadPoolExecutor(1, "emsco-commit")
         self._next: _Batch | None = None
         self._flushing: asyncio.Task[None] | None = None
-        # Replaced by the service; a store alone has nobody to tell.
-        self.on_commit: Callable[[Mapping[str, float]], None] = lambda _: None
-
-    def counts(self) -> dict[str, float]:
-        """Return every count that was kept."""
-        with _speaking_plainly(self.path):
-            counts = dict(self._file.execute("SELECT sample, value FROM counts").fetchall())
-        for name, value in counts.items():
-            if not is_finite_number(value) or value < 0:
-                where = f"{str(self.path)!r}, where {brief(name)} is {brief(value)}"
-                raise FileError(_NAME, f" must have counts from 0 up, got {where}.")
-        return counts
 
     def n_cases(self) -> tuple[int, int]:
         """Return the numbers of open and of decided cases."""
@@ -231,15 +224,15 @@ class CaseStore:
                 batch.done.exception()  # somebody may have hung up before: nobody has to ask
             else:
                 self.n_commits, self.is_failing = self.n_commits + 1, False
-                self.on_commit(batch.counts)
+                self.counts.add(batch.counts)
                 batch.done.set_result(None)
 
     async def _in_thread(self, job: Callable[[], _Found]) -> _Found:
         return await asyncio.get_running_loop().run_in_executor(self._thread, job)
 
 
-def _open(path: Path, cascade: str) -> sqlite3.Connection:
-    """Open the file, and create it for this user alone if it does not exist."""
+def _open(path: Path, cascade: str) -> tuple[sqlite3.Connection, Sums]:
+    """Open the file, and create it for this user alone if it does not exist; read its counts."""
     with suppress(FileExistsError):
         # Created first, because SQLite would create it readable for others.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -256,11 +249,16 @@ def _open(path: Path, cascade: str) -> sqlite3.Connection:
         file.execute("BEGIN IMMEDIATE")
         _check_tables(path, file, cascade)
         file.execute("COMMIT")
+        counts = Sums(file.execute("SELECT sample, value FROM counts").fetchall())
+        for name, value in counts.items():
+            if not is_finite_number(value) or value < 0:
+                where = f"{str(path)!r}, where {brief(name)} is {brief(value)}"
+                raise FileError(_NAME, f" must have counts from 0 up, got {where}.")
     except BaseException:
         # Ctrl-C, too, must not leave the file locked.
         file.close()
         raise
-    return file
+    return file, counts
 
 
 def _check_tables(path: Path, file: sqlite3.Connection, cascade: str) -> None:

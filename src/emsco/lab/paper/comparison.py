@@ -715,7 +715,6 @@ def draw_paper_comparison(result: PaperComparison) -> Figure:
         raise refused("result", "be of at least one set", result, got="none")
     heights = [len(result.contestants(name)) + 2 for name in names]
     figure = new_figure(7.2, 0.17 * sum(heights) + 0.5)
-    figure.set_layout_engine("constrained")
     grid = figure.subplots(len(names), 3, squeeze=False, height_ratios=heights)
     factors = (100, 100, 1)  # of accuracy, coverage and cost
     for name, panels in zip(names, grid, strict=True):

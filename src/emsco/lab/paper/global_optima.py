@@ -8,17 +8,18 @@ searches know after each generation, on average.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from emsco._base.checks import check_choice, check_whole
 from emsco._base.text import counted
-from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco._base.typing import FloatArray, IntArray
 from emsco._base.workers import ending_with_parent
 from emsco.data.training import TrainingData
 from emsco.designs.space import DesignSpace
@@ -27,9 +28,8 @@ from emsco.fitting import Workbench
 from emsco.lab.datasets import load, paper_split, threshold_of
 from emsco.lab.jobs import Report
 from emsco.lab.paper.published import SETTINGS
-from emsco.plotting.figures import STYLES, new_figure
+from emsco.plotting.figures import STYLES, name_marks, new_figure
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.chains import find_front
 from emsco.search.exact.spaces import SingleThresholdSpace
@@ -46,14 +46,8 @@ _GENERATIONS = 150
 _LOOKS = {"evolution": STYLES[0], "paper": STYLES[1]}
 _PAPER_SIZES = {"heart": (24, 28, 33), "credit": (47, 141, 171), "pima": (18, 42, 65)}  # by stages
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Repeat:
-    """Global optima that one search knows after each generation, and designs it has scored."""
-
-    designs: IntArray
-    vectors: IntArray
-    n_designs: int
+# Optimal designs and vectors that one search knows after each generation, and designs it scored.
+Repeat: TypeAlias = tuple[IntArray, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,16 +73,17 @@ class Curve:
     n_designs: float
 
     @classmethod
-    def from_repeats(cls, repeats: Sequence[_Repeat]) -> Curve:
+    def from_repeats(cls, repeats: Sequence[Repeat]) -> Curve:
         """Average over repeats."""
-        ends = [int(one.vectors[-1]) for one in repeats]
+        counts = np.array([known for known, _ in repeats])
+        ends = counts[:, -1, 1]
         return cls(
-            designs=np.mean([one.designs for one in repeats], axis=0),
-            vectors=np.mean([one.vectors for one in repeats], axis=0),
-            worst_end=min(ends),
-            best_end=max(ends),
+            designs=counts[:, :, 0].mean(axis=0),
+            vectors=counts[:, :, 1].mean(axis=0),
+            worst_end=int(ends.min()),
+            best_end=int(ends.max()),
             n_repeats=len(repeats),
-            n_designs=float(np.mean([one.n_designs for one in repeats])),
+            n_designs=float(np.mean([n_designs for _, n_designs in repeats])),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,10 +110,10 @@ class LandscapeOptima:
         Size of the space, which the exact search covers completely.
     n_vectors, n_optimal : int
         Objective vectors of the exact front, and designs that have one of them.
-    paper_size : int
-        Designs on the front in the paper's table, for its own, unpublished split.
     seconds : float
         Time for the exact front, without the fits.
+    spent : ndarray of shape (n_rows + 1, n_rows + 1)
+        Cost of the front's vector for each number of accepted and of correct rows; -1 for none.
     curves : dict of str to Curve
         By search.
     """
@@ -128,9 +123,14 @@ class LandscapeOptima:
     n_designs: int
     n_vectors: int
     n_optimal: int
-    paper_size: int
     seconds: float
-    curves: dict[str, Curve]
+    spent: FloatArray
+    curves: dict[str, Curve] = field(default_factory=dict)
+
+    @property
+    def paper_size(self) -> int:
+        """Designs on the front in the paper's table, for its own, unpublished split."""
+        return _PAPER_SIZES[self.name][STAGES.index(self.max_stages)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -178,36 +178,17 @@ class GlobalOptima:
             "|---|---|---|---|---|---|---|---|---|",
         ]
         for landscape in self.landscapes:
-            cells = []  # vectors found, with the worst and the best repeat
-            for search in SEARCHES:
-                cell = "–"
-                if curve := landscape.curves.get(search):
-                    repeats = counted(curve.n_repeats, "repeat")
-                    ends = f"{curve.worst_end} to {curve.best_end}"
-                    cell = f"{curve.vectors[-1]:.1f} ({ends}, {repeats})"
-                cells.append(cell)
+            cells = dict.fromkeys(SEARCHES, "–")
+            for search, curve in landscape.curves.items():
+                repeats = counted(curve.n_repeats, "repeat")
+                ends = f"{curve.worst_end} to {curve.best_end}, {repeats}"
+                cells[search] = f"{curve.vectors[-1]:.1f} ({ends})"
             lines.append(
                 f"| {landscape.name} | {landscape.max_stages} | {landscape.n_designs:,} "
                 f"| {landscape.paper_size} | {landscape.n_optimal} | {landscape.n_vectors} "
-                f"| {landscape.seconds:.2f} | {' | '.join(cells)} |"
+                f"| {landscape.seconds:.2f} | {' | '.join(cells.values())} |"
             )
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Truth:
-    """The exact front, stored as the optimal cost of each (accepted, correct) pair."""
-
-    spent: FloatArray
-    n_vectors: int
-    n_optimal: int
-    n_designs: int
-    seconds: float
-
-    def holds(self, scores: Scores) -> BoolArray:
-        """Tell whether each design is globally optimal."""
-        optimal: BoolArray = self.spent[scores.accepted, scores.correct] == scores.spent
-        return optimal
 
 
 def reproduce_global(
@@ -243,50 +224,33 @@ def reproduce_global(
     for k in stages:
         check_whole("stages", k, min(STAGES), max(STAGES))
     started = perf_counter()
-    landscapes = [(name, k) for name in sets for k in stages]
-    jobs = [
-        (name, k, search, i) for name, k in landscapes for search in SEARCHES for i in range(runs)
-    ]
-    n_all = len(landscapes) + len(jobs)
-    truths: dict[tuple[str, int], _Truth] = {}
-    repeats: dict[tuple[str, int, str], list[_Repeat]] = {}
+    places = [(name, k) for name in sets for k in stages]
+    n_all = len(places) * (1 + len(SEARCHES) * runs)
+    landscapes: list[LandscapeOptima] = []
+    repeats: dict[tuple[str, int, str], list[Repeat]] = {}
     complete = False
     try:
-        for name, k in landscapes:
-            truths[name, k] = _truth(name, k, seed, effective_n_jobs(n_jobs))
+        for name, k in places:
+            landscapes.append(_exact_front(name, k, seed, effective_n_jobs(n_jobs)))
             if report:
-                report(len(truths), n_all, f"exact front of {name}, {k} stages")
+                report(len(landscapes), n_all, f"exact front of {name}, {k} stages")
         workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
         one = ending_with_parent(_repeat)
-        results = workers(
-            delayed(one)(name, k, search, i, truths[name, k], seed) for name, k, search, i in jobs
-        )
-        for n_done, (job, repeat) in enumerate(results, len(truths) + 1):
+        jobs = product(landscapes, SEARCHES, range(runs))
+        results = workers(delayed(one)(*job, seed) for job in jobs)
+        for n_done, (job, repeat) in enumerate(results, len(landscapes) + 1):
             repeats.setdefault(job, []).append(repeat)
             if report:
                 report(n_done, n_all, f"{job[2]} on {job[0]}, {job[1]} stages")
         complete = True
     except KeyboardInterrupt:
-        if not truths:
+        if not landscapes:
             raise
-    optima = tuple(
-        LandscapeOptima(
-            name=name,
-            max_stages=k,
-            n_designs=truth.n_designs,
-            n_vectors=truth.n_vectors,
-            n_optimal=truth.n_optimal,
-            paper_size=_PAPER_SIZES[name][STAGES.index(k)],
-            seconds=truth.seconds,
-            curves={
-                search: Curve.from_repeats(repeats[name, k, search])
-                for search in SEARCHES
-                if (name, k, search) in repeats
-            },
-        )
-        for (name, k), truth in truths.items()
-    )
-    return GlobalOptima(optima, seed, perf_counter() - started, complete)
+    for landscape in landscapes:
+        for search in SEARCHES:
+            if known := repeats.get((landscape.name, landscape.max_stages, search)):
+                landscape.curves[search] = Curve.from_repeats(known)
+    return GlobalOptima(tuple(landscapes), seed, perf_counter() - started, complete)
 
 
 @lru_cache(maxsize=3)
@@ -304,7 +268,7 @@ def evaluator_of(name: str, max_stages: int, seed: int) -> Evaluator:
     return bench.evaluator(max_stages, min_confidence)
 
 
-def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
+def _exact_front(name: str, max_stages: int, seed: int, n_jobs: int) -> LandscapeOptima:
     evaluator = evaluator_of(name, max_stages, seed)
     space = DesignSpace(evaluator.bank.n_features, max_stages)
     landscape = SingleThresholdSpace.from_evaluator(evaluator, space)
@@ -320,19 +284,22 @@ def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
     # quicker than comparing with all vectors. No design costs less than 0, so -1 is never met.
     spent = np.full((n_rows + 1, n_rows + 1), -1.0)
     spent[scores.accepted, scores.correct] = scores.spent
-    return _Truth(
-        spent=spent,
+    return LandscapeOptima(
+        name,
+        max_stages,
+        n_designs=front.n_settled,
         n_vectors=len(front.designs),
         n_optimal=int(front.n_tied.sum()),
-        n_designs=front.n_settled,
         seconds=perf_counter() - started,
+        spent=spent,
     )
 
 
 def _repeat(
-    name: str, max_stages: int, search: str, number: int, truth: _Truth, seed: int
-) -> tuple[tuple[str, int, str], _Repeat]:
+    landscape: LandscapeOptima, search: str, number: int, seed: int
+) -> tuple[tuple[str, int, str], Repeat]:
     """Search once, and count the optima known after each generation."""
+    name, max_stages = landscape.name, landscape.max_stages
     evaluator = evaluator_of(name, max_stages, seed)
     words = [seed, number, SETS.index(name), max_stages, SEARCHES.index(search)]
     rng, costs = np.random.default_rng(words), evaluator.costs
@@ -347,12 +314,12 @@ def _repeat(
     while searcher.stop_reason is None:
         searcher.tell(evaluator.score(searcher.ask()))
         scores = searcher.archive.scores if searcher.archive else searcher.front[1]
-        optimal = scores[np.flatnonzero(truth.holds(scores))]
+        is_optimal = landscape.spent[scores.accepted, scores.correct] == scores.spent
+        optimal = scores[np.flatnonzero(is_optimal)]
         pairs = optimal.accepted * (evaluator.bank.n_rows + 1) + optimal.correct
         # To the end: a search that stops early knows as much from then on.
         counts[searcher.generation :] = len(optimal), len(np.unique(pairs))
-    designs, vectors = counts.T
-    return (name, max_stages, search), _Repeat(designs, vectors, evaluator.n_designs)
+    return (name, max_stages, search), (counts, evaluator.n_designs)
 
 
 def draw_global_optima(result: GlobalOptima) -> Figure:
@@ -373,8 +340,5 @@ def draw_global_optima(result: GlobalOptima) -> Figure:
         panel.set_xlabel("generation", fontsize=8)
     for line in axes:
         line[0].set_ylabel("optimal vectors", fontsize=8)
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    if handles:
-        figure.legend(handles, labels, loc="lower center", ncols=len(labels), frameon=False)
-    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    name_marks(figure, axes[0], columns=3)
     return figure

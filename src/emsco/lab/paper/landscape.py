@@ -252,7 +252,6 @@ def draw_trade_offs(result: TradeOffs) -> Figure:
     Yellow is expensive, as in the paper. Rings mark pairs on the exact front.
     """
     figure = new_figure(COLUMN, 1.6 * COLUMN)
-    figure.set_layout_engine("constrained")
     parts: Any = figure.subfigures(2, 1, height_ratios=(5, 4))
     above, below = parts
     panel = below.subplots()

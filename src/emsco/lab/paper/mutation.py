@@ -179,7 +179,6 @@ def growth_of(design: StageArray, rate: float, stage_bias: float) -> float:
 def draw_mutation(result: MutationFigure) -> Figure:
     """Draw the paper's curves, and the shares of our operator on top of them."""
     figure = new_figure(COLUMN, 0.3 + 0.72 * COLUMN)
-    figure.set_layout_engine("constrained")
     panel = figure.subplots()
     look: dict[str, Any] = {"markersize": 3.5, "color": DARK, "markerfacecolor": "white"}
     for curve, style, marker in zip(result.curves, STYLES, MARKERS, strict=False):

@@ -20,7 +20,7 @@ from emsco.lab.datasets import Dataset, load, threshold_of
 from emsco.lab.jobs import Report, ResultStore, finish_jobs
 from emsco.lab.paper.published import SETS, SETTINGS
 from emsco.lab.parts import RULES, SplitBanks, split_parts
-from emsco.plotting.figures import line_look, new_figure
+from emsco.plotting.figures import line_look, name_marks, new_figure
 from emsco.search.settings import SearchSettings
 
 if TYPE_CHECKING:
@@ -342,7 +342,5 @@ def draw_tuning(result: Tuning) -> Figure:
         panel.set_xlabel(symbol, fontsize=9)
         panel.tick_params(labelsize=7)
     panels[0].set_ylabel("balanced score", fontsize=8)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=5, frameon=False, fontsize=8)
-    figure.tight_layout(rect=(0, 0.09, 1, 1))
+    name_marks(figure, panels, columns=5, fontsize=8)
     return figure

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
-from emsco.costs import CostsLike, FeatureCosts
+from emsco.costs import FeatureCosts
 from emsco.data.random_states import random_of
 from emsco.lab.rivals.base import CostedClassifier
 from emsco.lab.rivals.light import dealt
@@ -31,7 +31,7 @@ _MANY = 2000  # rows that bear larger trees
 _COPIES, _ROUNDS, _RATE, _LEAST, _L2 = 8, 80, 0.15, 40, 30.0  # of the boosted model
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class AACO(CostedClassifier):
     """Acquisition conditioned oracle: features are bought one at a time, row by row.
 
@@ -76,12 +76,9 @@ class AACO(CostedClassifier):
     [1.0, 1.0, 1.0]
     """
 
-    costs: CostsLike = None
     price: float = 0.3
     n_neighbours: int = 100
     n_plans: int = 12
-    random_state: Any = None
-    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

@@ -9,7 +9,7 @@ import numpy as np
 
 from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco.costs import CostsLike, FeatureCosts
+from emsco.costs import FeatureCosts
 from emsco.lab.rivals.classifier_trees import (
     MAX_DEPTH,
     ClassifierTree,
@@ -26,7 +26,7 @@ _HALVINGS = 8  # the grid halves the budget so often
 _LEVEL = 1e-10  # share of an input's first length below which its remainder is rounding
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ASTC(TreedClassifier):
     """Approximately submodular tree of classifiers, the quick cousin of `CSTC`.
 
@@ -76,12 +76,9 @@ class ASTC(TreedClassifier):
     True
     """
 
-    costs: CostsLike = None
     budget: float | None = None
     depth: int = 3
     validation_fraction: float = 0.2
-    random_state: Any = None
-    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

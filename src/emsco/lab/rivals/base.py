@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from emsco._base.checks import check_choice, refused
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Decisions, Evaluation
-from emsco.costs import FeatureCosts
+from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.data.frames import shell_of
 from emsco.data.labels import check_truth
@@ -30,14 +30,29 @@ from emsco.models.scaling import Scaling
 _GAPS = ("refuse", "impute")  # not "skip", since most rivals answer every row
 
 
-class CostedClassifier(TableClassifier):
+@dataclass(eq=False, repr=False)
+class _Parameters(TableClassifier):
+    """Parameters that every rival has; its own come after `costs`."""
+
+    costs: CostsLike = None
+    random_state: Any = field(default=None, kw_only=True)
+    gaps: str = field(default="refuse", kw_only=True)
+
+
+class CostedClassifier(_Parameters):
     """A rival: a scikit-learn classifier that knows the cost of each row's features.
 
-    A subclass is a dataclass of its parameters: `costs` is the first (None: 1 each), then its own.
-    It fits in `_fit` and answers in `_judge`. If it can decline to answer, it has a parameter
-    `min_confidence`. If it can do with missing values, it has a parameter `gaps`: "refuse" raises
-    an error, "impute" fills in the mean of the training rows and adds an indicator that is bought
-    with the feature.
+    A subclass is a dataclass of its own parameters. It fits in `_fit` and answers in `_judge`. If
+    it can decline to answer, it has a parameter `min_confidence`.
+
+    Parameters
+    ----------
+    costs : mapping, array-like, FeatureCosts or None
+        Cost of each feature: by name, or in column order; None: 1 each.
+    random_state : int, RandomState or None
+    gaps : {"refuse", "impute"}
+        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
+        training rows and adds an indicator that is bought with the feature.
 
     Attributes
     ----------
@@ -53,7 +68,6 @@ class CostedClassifier(TableClassifier):
     """
 
     min_confidence: MinConfidence | None = None
-    gaps: str = "refuse"
     prefers: ClassVar[str] = "threads"  # or "processes": the faster way to fit many at a time
 
     classes_: AnyArray

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from emsco._base.checks import check_number
 from emsco._base.typing import FloatArray, LabelArray
-from emsco.costs import CostsLike, FeatureCosts
+from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import MinConfidence
 from emsco.lab.rivals.base import CostedClassifier
 from emsco.models.scaling import Scaling
@@ -23,7 +23,7 @@ _TOLERANCE = 1e-6  # largest component of the summed gradient
 _MAX_STEPS = 10_000
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class CaCTLasso(CostedClassifier):
     """L1 logistic regression on standardised inputs; a row pays for features with a weight.
 
@@ -38,6 +38,8 @@ class CaCTLasso(CostedClassifier):
         classes are separable and λ is close to 0.
     min_confidence : float, dict or None
         Rows with less confidence are rejected; None: no row.
+    random_state : int, RandomState or None
+        Unused: nothing is random. Other rivals have it.
     gaps : {"refuse", "impute"}
         What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
         training rows and adds an indicator.
@@ -59,10 +61,8 @@ class CaCTLasso(CostedClassifier):
     3.0
     """
 
-    costs: CostsLike = None
     penalty: float = 1.0
     min_confidence: MinConfidence | None = 0.75
-    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

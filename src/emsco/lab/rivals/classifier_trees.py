@@ -301,7 +301,6 @@ class TreedClassifier(CostedClassifier):
     """
 
     validation_fraction: float
-    random_state: Any
     tree_: ClassifierTree
     learners_: WeakLearners
     path_costs_: FloatArray

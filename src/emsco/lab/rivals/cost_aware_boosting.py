@@ -10,7 +10,7 @@ import numpy as np
 
 from emsco._base.checks import check_choice, check_number
 from emsco._base.typing import BoolArray, FloatArray, LabelArray
-from emsco.costs import CostsLike, FeatureCosts
+from emsco.costs import FeatureCosts
 from emsco.data.random_states import draw_seed
 from emsco.lab.rivals.light import LightRival, chances, train_light
 
@@ -18,7 +18,7 @@ _PENALTIES = ("lazy", "coupled")
 _STAGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning tries
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class CostAwareBoosting(LightRival):
     """Boosted trees of LightGBM that charge a split for features not bought before.
 
@@ -57,16 +57,8 @@ class CostAwareBoosting(LightRival):
     [True, False, False]
     """
 
-    costs: CostsLike = None
     strength: float = 0.01
     penalty: str = "lazy"
-    n_trees: int = 100
-    learning_rate: float = 0.1
-    max_leaves: int = 8
-    min_rows: int = 5
-    n_jobs: int | None = None
-    random_state: Any = None
-    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from emsco._base.checks import memory_bytes
 from emsco._base.typing import FloatArray, LabelArray
 from emsco.cascade import Cascade, Decisions, Evaluation
-from emsco.costs import CostsLike
 from emsco.data.random_states import draw_seed
 from emsco.data.training import TrainingData
 from emsco.designs.design import Design
@@ -22,7 +21,7 @@ from emsco.lab.rivals.set_costs import buying_order
 from emsco.models.recipe import StageRecipe
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class CostOrdered(CostedClassifier):
     """A cascade with a stage for every distinct cost, the cheapest first.
 
@@ -58,13 +57,10 @@ class CostOrdered(CostedClassifier):
     [1.0]
     """
 
-    costs: CostsLike = None
     min_confidence: MinConfidence = 0.75
     estimator: Any = None
     calibration: str | None = None
     class_weight: Any = None
-    random_state: Any = None
-    gaps: str = "refuse"
 
     def decide(self, X: Any) -> Decisions:
         """Label or reject each row, with its confidence, exit stage and cost."""

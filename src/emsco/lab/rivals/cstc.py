@@ -17,7 +17,7 @@ from scipy.special import expit
 from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray
 from emsco._kernels.rivals import block_terms
-from emsco.costs import CostsLike, FeatureCosts
+from emsco.costs import FeatureCosts
 from emsco.lab.rivals.classifier_trees import (
     MAX_DEPTH,
     ClassifierTree,
@@ -44,7 +44,7 @@ _MIN_FALL = 1e-8  # share of the objective; L-BFGS ends with a smaller step
 _MEMORY = 30  # steps that L-BFGS remembers: many, since the objective has sharp bends
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class CSTC(TreedClassifier):
     """Cost-sensitive tree of classifiers, for two classes.
 
@@ -114,17 +114,14 @@ class CSTC(TreedClassifier):
     """
 
     prefers: ClassVar[str] = "processes"  # L-BFGS runs Python between compiled steps
-    costs: CostsLike = None
     penalty: float | None = None
     sparsity: float = 1e-3
     depth: int = 3
     weak_learners: str = "features"
     sharpness: float = 1.0
     validation_fraction: float = 0.2
-    random_state: Any = None
     tol: float = 1e-4
     max_sweeps: int = 10
-    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

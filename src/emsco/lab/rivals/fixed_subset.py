@@ -12,7 +12,7 @@ import numpy as np
 
 from emsco._base.checks import check_number
 from emsco._base.typing import BoolArray, FloatArray, LabelArray
-from emsco.costs import CostsLike, FeatureCosts
+from emsco.costs import FeatureCosts
 from emsco.data.random_states import random_of
 from emsco.lab.rivals.light import LightRival, chances, dealt, train_light
 from emsco.lab.rivals.set_costs import SetCosts
@@ -30,7 +30,7 @@ _SCORING_TREES = (2, 5, 10, 20)
 _SCORING = {"learning_rate": 0.2, "num_leaves": 8, "min_data_in_leaf": 10, "num_threads": 1}
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class FixedSubset(LightRival):
     """Boosted trees of LightGBM that buy the same features for every row.
 
@@ -74,15 +74,7 @@ class FixedSubset(LightRival):
     ([True, False, False], 2.0)
     """
 
-    costs: CostsLike = None
     budget: float = 1.0
-    n_trees: int = 100
-    learning_rate: float = 0.1
-    max_leaves: int = 8
-    min_rows: int = 5
-    n_jobs: int | None = None
-    random_state: Any = None
-    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

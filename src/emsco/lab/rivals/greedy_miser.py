@@ -14,7 +14,7 @@ from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SmallIntArray
 from emsco._base.workers import by_parts
 from emsco._kernels.rivals import grow_tree, walk_trees
-from emsco.costs import CostsLike, FeatureCosts
+from emsco.costs import FeatureCosts
 from emsco.lab.rivals.base import CostedClassifier
 
 _LOSSES = ("logistic", "squared")
@@ -23,7 +23,7 @@ _DEEPEST = 12  # arrays have room for all nodes of a full tree
 _STRENGTHS = np.logspace(-4, 1, 11)  # of the penalty, as a share of rows / mean cost
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class GreedyMiser(CostedClassifier):
     """Gradient boosting over trees that weigh the cost of a feature against its gain.
 
@@ -84,14 +84,11 @@ class GreedyMiser(CostedClassifier):
     True
     """
 
-    costs: CostsLike = None
     penalty: float = 1.0
     n_trees: int = 100
     learning_rate: float = 0.1
     depth: int = 3
     loss: str = "logistic"
-    random_state: Any = None
-    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,15 @@ def dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntAr
     return hands
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LightRival(CostedClassifier):
     """A rival whose models are trees of LightGBM, with parameters of their own."""
 
-    n_trees: int
-    learning_rate: float
-    max_leaves: int
-    min_rows: int
-    n_jobs: int | None
+    n_trees: int = 100
+    learning_rate: float = 0.1
+    max_leaves: int = 8
+    min_rows: int = 5
+    n_jobs: int | None = None
 
     def _light_settings(self, seed: int) -> dict[str, Any]:
         """Parameters that give the same trees on any number of threads, after checks."""

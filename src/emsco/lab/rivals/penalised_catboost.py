@@ -14,7 +14,7 @@ from joblib import effective_n_jobs
 
 from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
-from emsco.costs import CostsLike, FeatureCosts
+from emsco.costs import FeatureCosts
 from emsco.data.random_states import draw_seed
 from emsco.errors import DataError, not_installed
 from emsco.lab.rivals.base import CostedClassifier
@@ -28,7 +28,7 @@ _STAGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tu
 _DEEPEST = 16  # CatBoost's limit
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PenalisedCatBoost(CostedClassifier):
     """Boosted trees of CatBoost that charge a split for features not bought before.
 
@@ -70,7 +70,6 @@ class PenalisedCatBoost(CostedClassifier):
     [True, False, False]
     """
 
-    costs: CostsLike = None
     strength: float = 0.01
     penalty: str = "per_row"
     policy: str = "depthwise"
@@ -78,8 +77,6 @@ class PenalisedCatBoost(CostedClassifier):
     learning_rate: float = 0.15
     depth: int = 4
     n_jobs: int | None = None
-    random_state: Any = None
-    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

@@ -18,7 +18,7 @@ from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.text import counted
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Decisions
-from emsco.costs import CostsLike, FeatureCosts
+from emsco.costs import FeatureCosts
 from emsco.data.random_states import draw_seed
 from emsco.errors import not_installed
 from emsco.lab.rivals.light import LightRival, chances, train_light
@@ -31,7 +31,7 @@ _MAX_GROUPS = 4
 _MAX_STEPS = 1000
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ThresholdCascade(LightRival):
     """A threshold cascade of scikit-fallback whose classifiers read more and more features.
 
@@ -77,17 +77,9 @@ class ThresholdCascade(LightRival):
     [1.0, 19.0]
     """
 
-    costs: CostsLike = None
     n_groups: int = 3
     model: str = "boosting"
     threshold: float | Sequence[float] = 0.9
-    n_trees: int = 100
-    learning_rate: float = 0.1
-    max_leaves: int = 8
-    min_rows: int = 5
-    n_jobs: int | None = None
-    random_state: Any = None
-    gaps: str = "refuse"
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ from emsco.lab.rivals.base import CostedClassifier
 from emsco.scoring.pareto import balanced_length
 
 Rows = tuple[Any, ...]
-Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +69,6 @@ def tune(
     test: Rows | None = None,
     grid: Sequence[dict[str, Any]] | None = None,
     n_jobs: int | None = 1,
-    report: Report | None = None,
 ) -> TunedRival:
     """Fit a rival at every setting of a grid, and keep the one with the best balanced score.
 
@@ -87,8 +85,6 @@ def tune(
         trees, are tried too.
     n_jobs : int or None
         Fits at a time, as in joblib; the result does not depend on it.
-    report : callable, optional
-        ``report(done, total)`` is called after each setting.
 
     Examples
     --------
@@ -107,26 +103,13 @@ def tune(
     settings = list(grid)
     if not settings:
         raise refused("grid", "have a setting or more", grid, got="none")
-    jobs = Parallel(
-        n_jobs=min(effective_n_jobs(n_jobs), len(settings)),
-        prefer=rival.prefers,
-        return_as="generator",
-    )
+    workers = Parallel(min(effective_n_jobs(n_jobs), len(settings)), prefer=rival.prefers)
     job = ending_with_parent(_try_setting)
-    trials: list[Trial] = []
-    best: tuple[Trial, CostedClassifier] | None = None
     # Fits limit BLAS themselves, but the limit is global: a fit that ends would lift it for others.
     with threadpool_limits(1, "blas"):
-        tries = jobs(delayed(job)(rival, one, train, val, test) for one in settings)
-        for done, (tried, leader, fitted) in enumerate(tries, start=1):
-            trials += tried
-            if best is None or leader.score > best[0].score:
-                best = leader, fitted
-            if report is not None:
-                report(done, len(settings))
-    if best is None:
-        raise AssertionError("a grid has a setting")
-    return TunedRival(best[1], best[0], tuple(trials))
+        tries = workers(delayed(job)(rival, one, train, val, test) for one in settings)
+    _, best, fitted = max(tries, key=lambda one: one[1].score)
+    return TunedRival(fitted, best, tuple(trial for trials, _, _ in tries for trial in trials))
 
 
 def _try_setting(
