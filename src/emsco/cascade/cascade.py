@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
@@ -13,13 +14,13 @@ from numpy.typing import ArrayLike
 from emsco._base.arrays import locked_copy
 from emsco._base.documents import PathLike, read_document, write_document
 from emsco._base.text import listed
-from emsco._base.typing import AnyArray, FloatArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco._base.workers import by_parts
 from emsco.cascade import acquisition
 from emsco.cascade import format as formats
 from emsco.cascade.acquisition import Acquire, AsyncAcquire, Retries, batches_of
 from emsco.cascade.case import Case
-from emsco.cascade.decisions import Decisions
+from emsco.cascade.decisions import NEEDS_BETWEEN, WARNINGS_BETWEEN, Decisions
 from emsco.cascade.evaluation import Evaluation
 from emsco.cascade.stages import Stages
 from emsco.cascade.tally import Tally
@@ -179,7 +180,9 @@ class Cascade:
         """Time that a row has waited after each stage; a stage waits for its slowest feature."""
         return locked_copy(self.stages.delays or (0.0,) * self.n_stages)
 
-    def decide(self, X: ArrayLike, prices: GivenPrices = None) -> Decisions:
+    def decide(
+        self, X: ArrayLike, prices: GivenPrices = None, *, partial: bool = False
+    ) -> Decisions:
         """Decide every row of a table.
 
         Other rows never influence the decision about a row. Tables of 100,000 rows or more use
@@ -194,7 +197,26 @@ class Cascade:
             Name of a feature with prices by row → what each row pays: an array, the name of a
             column of X, a function of X, or one number. By default they come from where they came
             from in training.
+        partial : bool
+            Whether rows may lack features. A row then goes as far as it can, and
+            `Decisions.needs` has the columns to buy next; `Decisions.warnings` has values that are
+            unlike those of the training rows. Columns that a data frame lacks are not bought yet.
+            So are missing values, unless the cascade was fitted with `gaps`: it takes them as
+            values that could not be measured.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from emsco import EMSCOClassifier
+        >>> X = np.random.default_rng(0).normal(size=(200, 3))
+        >>> clf = EMSCOClassifier(cv=1 / 3, random_state=0).fit(X, X[:, 0] + X[:, 1] > 0)
+        >>> nothing = np.full((1, 3), np.nan)
+        >>> decisions = clf.cascade_.decide(nothing, partial=True)
+        >>> decisions.needs[0].split(";") == list(clf.cascade_.open().needs)
+        True
         """
+        if partial:
+            return replace(self.decide_bought(X, prices), frame=shell_of(X))
         rows = self.rows(X)
         paid = self.row_prices(X, len(rows), prices)
         return replace(self.decide_rows(rows, paid), frame=shell_of(X))
@@ -635,14 +657,97 @@ class Cascade:
         delay = np.array(stages.delays)[stage - 1] if stages.delays else None
         return Decisions(guesses, accepted, confidence, stage, cost, delay=delay)
 
+    def decide_bought(
+        self,
+        X: Any,
+        prices: GivenPrices = None,
+        *,
+        not_bought: BoolArray | None = None,
+        first_row: int = 0,
+        what: str = "X",
+    ) -> Decisions:
+        """Decide rows as far as their features are bought; see `decide` with `partial`.
+
+        `not_bought`, of shape (n_rows, n_columns) in the order of `columns`, marks further values
+        that are not bought yet. Messages call the table `what` and count rows from `first_row`.
+        """
+        columns, encoding, n_stages = self.columns, self.encoding, self.n_stages
+        rows, bought = encoding.rows_bought(columns, X, first_row, what)
+        if not_bought is not None:
+            bought &= ~not_bought
+        paid = self.row_prices(X, len(rows), prices, first_row, may_lack=True)
+        stage_of = np.repeat(np.arange(n_stages), [len(names) for names in self.stages.columns])
+        if bought.all():
+            decisions = self.decide_rows(rows, paid)
+            waiting = np.zeros(len(rows), dtype=np.bool_)
+        else:
+            rows = rows.copy()
+            for column, has in zip(columns, bought.T, strict=True):
+                rows[~has, encoding.inputs_of(column)] = 0.0  # NaN would be a gap
+            lacking = [(~bought[:, stage_of == j]).any(axis=1) for j in range(n_stages)]
+            n_bought = np.where(np.any(lacking, axis=0), np.argmax(lacking, axis=0), n_stages)
+            decisions = self._decide_stages(rows, n_bought, paid)
+            waiting = ~decisions.accepted & (n_bought < n_stages)
+        if paid is not None:
+            self.stages.prices.check_all_paid(decisions.stage, paid, first_row)
+        stage = decisions.stage[:, None]
+        needs = ~bought & waiting[:, None] & (stage_of == stage)
+        # Values beyond the stage that a row waits for do not count yet.
+        unlike = encoding.unlike(rows, columns) & bought & (stage_of < stage + waiting[:, None])
+        warnings = [encoding.code_of[column].short_warning for column in columns]
+        return replace(
+            decisions,
+            needs=_joined_marked(needs, columns, NEEDS_BETWEEN),
+            warnings=_joined_marked(unlike, warnings, WARNINGS_BETWEEN),
+        )
+
+    def _decide_stages(
+        self, rows: FloatArray, n_bought: IntArray, prices: FloatArray | None
+    ) -> Decisions:
+        """Decide rows by the first `n_bought` stages of each."""
+        stages = self.stages
+        left, winner, confidence = stages.label_bought(rows, n_bought)
+        accepted = left < n_bought
+        stage = np.where(accepted, left + 1, n_bought)
+        cost = np.array([0.0, *stages.costs])[stage]
+        if prices is not None and len(stages.prices):
+            after = stages.prices.costs(prices)[np.arange(len(rows)), stage - 1]
+            cost = np.where(stage > 0, after, 0.0)
+        return Decisions(
+            guesses=self.classes[winner],
+            accepted=accepted,
+            confidence=confidence,
+            stage=stage,
+            cost=cost,
+            delay=np.array([0.0, *stages.delays])[stage] if stages.delays else None,
+        )
+
     def row_prices(
-        self, table: Any, n_rows: int, given: GivenPrices = None, first_row: int = 0
+        self,
+        table: Any,
+        n_rows: int,
+        given: GivenPrices = None,
+        first_row: int = 0,
+        *,
+        may_lack: bool = False,
     ) -> FloatArray | None:
         """Return what rows pay for features with prices by row; None if there are none.
 
         `given` prices count instead of those of the table; messages count rows from `first_row`.
+        With `may_lack`, a price that is not known yet is NaN.
         """
         prices = self.stages.prices
         if not len(prices) and given is None:
             return None
-        return prices.of_table(table, n_rows, given, first_row)
+        return prices.of_table(table, n_rows, given, first_row, may_lack=may_lack)
+
+
+def _joined_marked(marks: BoolArray, words: Sequence[str], between: str) -> AnyArray:
+    """Join the words that are marked in each row; `marks` has shape (n_rows, n_words)."""
+    joined = np.full(len(marks), "", dtype=object)
+    some = np.flatnonzero(marks.any(axis=1))
+    if some.size:
+        patterns, which = np.unique(marks[some], axis=0, return_inverse=True)
+        texts = [between.join(compress(words, pattern)) for pattern in patterns.tolist()]
+        joined[some] = np.array(texts, dtype=object)[which.reshape(-1)]
+    return joined

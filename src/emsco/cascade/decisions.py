@@ -14,6 +14,7 @@ from emsco.data.frames import Columns, Tabular, like
 from emsco.data.labels import positions_of
 from emsco.plotting.notebook import fragment, note, table
 
+NEEDS_BETWEEN, WARNINGS_BETWEEN = ";", "; "
 _FIRST_ROWS = 5  # in a notebook
 
 
@@ -42,6 +43,12 @@ class Decisions(Tabular):
         Empty data frame of the same library as the rows, with their index, for `to_frame`.
     delay : ndarray of float, optional
         Time that the row waited for these stages; None if no feature has a delay.
+    needs : ndarray of str, optional
+        Columns to buy next, with ";" between; empty for a row that is decided. Given by
+        ``Cascade.decide(X, partial=True)``.
+    warnings : ndarray of str, optional
+        Values of the row that are unlike those of the training rows, in words; empty if there are
+        none. Given by ``Cascade.decide(X, partial=True)``.
 
     Examples
     --------
@@ -67,6 +74,8 @@ class Decisions(Tabular):
     ids: AnyArray | None = None
     frame: Any = None
     delay: FloatArray | None = None
+    needs: AnyArray | None = None
+    warnings: AnyArray | None = None
 
     def __post_init__(self) -> None:
         """Lock the arrays."""
@@ -90,8 +99,16 @@ class Decisions(Tabular):
 
     @property
     def labels(self) -> np.ma.MaskedArray[Any, Any]:
-        """Labels of the rows, masked for rejected rows."""
+        """Labels of the rows, masked for rejected and undecided rows."""
         return np.ma.MaskedArray(self.guesses, mask=~self.accepted)
+
+    @property
+    def waiting(self) -> BoolArray:
+        """Whether the row is undecided until more features are bought; see `needs`."""
+        if self.needs is None:
+            return np.zeros(len(self), dtype=np.bool_)
+        waiting: BoolArray = self.needs != ""
+        return waiting
 
     def given(self, classes: AnyArray) -> IntArray:
         """Position of each label in `classes`; the number of classes for a rejected row."""
@@ -107,9 +124,12 @@ class Decisions(Tabular):
         """Count the accepted and rejected rows and show their mean cost."""
         if not len(self):
             return "Decisions(0 rows)"
+        n_waiting = int(self.waiting.sum())
+        waiting = f", {n_waiting:,} waiting" if n_waiting else ""
         return (
             f"Decisions({counted(len(self), 'row')}: {self.accepted.sum():,} accepted, "
-            f"{(~self.accepted).sum():,} rejected; mean cost {self.cost.mean():.6g})"
+            f"{(~self.accepted).sum() - n_waiting:,} rejected{waiting}; "
+            f"mean cost {self.cost.mean():.6g})"
         )
 
     def _repr_html_(self) -> str:
@@ -120,9 +140,11 @@ class Decisions(Tabular):
             (f"stage {j}", self.accepted & (self.stage == j))
             for j in np.unique(self.stage[self.accepted]).tolist()
         ]
+        places.append(("rejected", ~self.accepted & ~self.waiting))
+        if self.waiting.any():
+            places.append(("waiting", self.waiting))
         counts = [
-            (place, f"{here.sum():,}", f"{here.sum() / n_rows:.1%}")
-            for place, here in [*places, ("rejected", ~self.accepted)]
+            (place, f"{here.sum():,}", f"{here.sum() / n_rows:.1%}") for place, here in places
         ]
         shown = {name: column[:_FIRST_ROWS].tolist() for name, column in self.columns().items()}
         rows = [tuple(map(_cell, line)) for line in zip(*shown.values(), strict=True)]
@@ -130,7 +152,7 @@ class Decisions(Tabular):
         return fragment(
             title,
             table(("left at", "rows", "share"), counts, ("left at",)),
-            f"<div>{table(tuple(shown), rows, ('id', 'label', 'reason'))}"
+            f"<div>{table(tuple(shown), rows, ('id', 'label', 'reason', 'needs', 'warnings'))}"
             f"{note(f'{more:,} more; to_pandas() has all.') if more else ''}</div>",
         )
 
@@ -142,7 +164,7 @@ class Decisions(Tabular):
         return self.to_pandas() if self.frame is None else like(self.frame, self.columns())
 
     def columns(self) -> Columns:
-        """Return the decisions as columns by name; labels of rejected rows are masked."""
+        """Return the decisions as columns by name; labels that are not given are masked."""
         columns = {
             "id": self.ids,
             "label": self.labels,
@@ -152,6 +174,8 @@ class Decisions(Tabular):
             "cost": self.cost,
             "delay": self.delay,
             "reason": self.reasons,
+            "needs": self.needs,
+            "warnings": self.warnings,
         }
         return {name: column for name, column in columns.items() if column is not None}
 

@@ -621,6 +621,8 @@ class Monitor:
         """
         if not isinstance(decisions, Decisions):
             raise refused("decisions", "be Decisions of a cascade", decisions)
+        if n_waiting := int(decisions.waiting.sum()):
+            raise refused("decisions", "be of decided rows", decisions, got=f"{n_waiting} waiting")
         n_rows, classes = len(decisions), self.cascade.classes
         # Refuse decisions that this cascade cannot have made.
         rule = "decisions must be of the cascade that is monitored"

@@ -78,6 +78,19 @@ class Stages:
                     confidence[here] = probabilities[np.arange(len(here)), winner[here]]
         return left, winner, confidence
 
+    def label_bought(self, rows: FloatArray, n_bought: IntArray) -> Judgement:
+        """The same for rows that have bought the first `n_bought` stages, and judge no others.
+
+        The confidence of a row without any stage is NaN.
+        """
+        left = np.full(len(rows), len(self))
+        winner = np.zeros(len(rows), dtype=np.int64)
+        confidence = np.full(len(rows), np.nan)
+        for end in np.unique(n_bought[n_bought > 0]).tolist():
+            here = np.flatnonzero(n_bought == end)
+            left[here], winner[here], confidence[here] = self.label(rows[here], 0, end)
+        return left, winner, confidence
+
     def label_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
         """The same for one row at one stage: whether it leaves, its label and the probability."""
         sure, winner, confidence = self.judge_one(row, stage)

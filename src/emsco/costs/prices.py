@@ -108,7 +108,12 @@ def without_prices(
 
 
 def prices_of_rows(
-    prices: Sequence[RowPrice], table: Any, n_rows: int, first_row: int = 0
+    prices: Sequence[RowPrice],
+    table: Any,
+    n_rows: int,
+    first_row: int = 0,
+    *,
+    may_lack: bool = False,
 ) -> FloatArray:
     """Return what each row pays for each feature with prices by row, (n_rows, n_priced).
 
@@ -121,12 +126,17 @@ def prices_of_rows(
     n_rows : int
     first_row : int
         Number of the first row in messages.
+    may_lack : bool
+        Whether a price may be missing, or a whole column; it is then NaN.
     """
     paid = np.empty((n_rows, len(prices)))
     for j, price in enumerate(prices):
-        paid[:, j] = _column(price, table, n_rows)
-        # Written so that NaN counts as wrong, too.
-        wrong = np.flatnonzero(~((paid[:, j] >= 0) & (paid[:, j] <= LARGEST_COST)))
+        paid[:, j] = _column(price, table, n_rows, may_lack=may_lack)
+        # NaN counts as wrong, too, unless prices may lack.
+        is_valid = (paid[:, j] >= 0) & (paid[:, j] <= LARGEST_COST)
+        if may_lack:
+            is_valid |= np.isnan(paid[:, j])
+        wrong = np.flatnonzero(~is_valid)
         if wrong.size:
             raise DataError(
                 f"the price of {price.feature!r} must be finite and at least 0, got "
@@ -148,14 +158,16 @@ def check_price(feature: str, price: Any) -> float:
     return number
 
 
-def _column(price: RowPrice, table: Any, n_rows: int) -> FloatArray:
-    """Return what each row pays for one feature."""
+def _column(price: RowPrice, table: Any, n_rows: int, *, may_lack: bool) -> FloatArray:
+    """Return what each row pays for one feature; with `may_lack`, NaN for a column not there."""
     given = price.values
     if price.column is not None:
         import narwhals as nw
 
         frame: Any = nw.from_native(table, eager_only=True, pass_through=True)
         names = frame.columns if isinstance(frame, nw.DataFrame) else []
+        if price.column not in names and may_lack:
+            return np.full(n_rows, np.nan)
         if price.column not in names:
             got = some(names, 20) if names else "a table without names"
             raise DataError(
@@ -268,11 +280,18 @@ class StagePrices:
         return tuple(price.feature for price in self.prices)
 
     def of_table(
-        self, table: Any, n_rows: int, given: GivenPrices, first_row: int = 0
+        self,
+        table: Any,
+        n_rows: int,
+        given: GivenPrices,
+        first_row: int = 0,
+        *,
+        may_lack: bool = False,
     ) -> FloatArray:
         """Return what each row of a table pays, (n_rows, n_priced).
 
-        Prices come from where they came from in training, unless they are `given`.
+        Prices come from where they came from in training, unless they are `given`. With
+        `may_lack`, a price that is not known yet is NaN.
         """
         known = self._known("prices", given)
         prices = [
@@ -281,7 +300,7 @@ class StagePrices:
             else price
             for price in self.prices
         ]
-        return prices_of_rows(prices, table, n_rows, first_row)
+        return prices_of_rows(prices, table, n_rows, first_row, may_lack=may_lack)
 
     def of_ids(
         self, what: str, given: GivenPrices, n_rows: int, ids: list[Any] | None = None
@@ -314,6 +333,17 @@ class StagePrices:
                 raise DataError(
                     f"the price of {self.features[at]!r} must be known, got none; give it in "
                     "prices before, or in spent with the values."
+                )
+
+    def check_all_paid(self, n_passed: IntArray, prices: FloatArray, first_row: int) -> None:
+        """Refuse rows that have passed so many stages without a price, which is NaN."""
+        for name, stage, paid in zip(self.features, self.stages, prices.T, strict=True):
+            unpaid = np.flatnonzero(np.isnan(paid) & (n_passed > stage))
+            if unpaid.size:
+                raise DataError(
+                    f"the price of {name!r} must be known for a row that buys it, got none in ",
+                    Row(first_row + int(unpaid[0])),
+                    ".",
                 )
 
     def costs(self, prices: FloatArray) -> FloatArray:

@@ -214,11 +214,25 @@ class ColumnCode:
             known = some(self.categories)
             return f"{self.name} is {brief(text)}; in training it was one of {known}."
         number = float(value)
-        low, high = self.range or (-math.inf, math.inf)
-        lowest, highest = low - _ROUNDING * abs(low), high + _ROUNDING * abs(high)
-        if lowest <= number <= highest:
+        lowest, highest = self.limits
+        if self.range is None or lowest <= number <= highest:
             return None
+        low, high = self.range
         return f"{self.name} is {number:.8g}; in training it was {low:.6g} to {high:.6g}."
+
+    @property
+    def short_warning(self) -> str:
+        """The warning about any value that is unlike those of the training rows."""
+        if self.range is None:
+            return f"{self.name} not seen in training"
+        low, high = self.range
+        return f"{self.name} outside {low:.6g} to {high:.6g}"
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """The range of the training rows, with room for rounding; infinite if there is none."""
+        low, high = self.range or (-math.inf, math.inf)
+        return low - _ROUNDING * abs(low), high + _ROUNDING * abs(high)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""

@@ -16,7 +16,7 @@ from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts, RowPrice
 from emsco.data.columns import ColumnCode
-from emsco.data.rows import LARGEST, TableColumns, check_finite, column_names
+from emsco.data.rows import LARGEST, TableColumns, check_finite, column_names, is_frame
 from emsco.errors import DataError, Hint, Remedy
 
 GAPS = ("refuse", "impute", "skip")
@@ -200,6 +200,48 @@ class Encoding:
         rows[:, self.places(features)] = known
         return rows
 
+    def rows_bought(
+        self, columns: Sequence[str], table: Any, first_row: int = 0, what: str = "X"
+    ) -> tuple[FloatArray, BoolArray]:
+        """Return the inputs of rows that may lack some of `columns`, and what each row has.
+
+        The second array, (n_rows, n_columns), marks values that were bought. A column that a data
+        frame lacks was not. Nor was a missing value, if `gaps` is "refuse"; otherwise it was bought
+        and could not be measured. Inputs of other columns are 0. The first array may be that of the
+        table itself.
+        """
+        names = column_names(table)
+        is_numbered = bool(names) and not any(isinstance(name, str) for name in names)
+        by_name = is_frame(table) and not is_numbered
+        there = [
+            code
+            for code in self.codes
+            if not by_name or (code.name in columns and code.name in names)
+        ]
+        if not there:
+            nothing = np.zeros((len(table), len(columns)), dtype=np.bool_)
+            return np.zeros((len(table), self.n_inputs)), nothing
+        read = Encoding(
+            codes=tuple(there),
+            features=tuple(code.name for code in there),
+            feature_of=tuple(range(len(there))),
+            gaps="skip",  # so that missing values are NaN
+        )
+        values = read.rows(table, first_row, what)
+        bought = np.zeros((len(values), len(columns)), dtype=np.bool_)
+        known = ~np.isnan(values)
+        for i, column in enumerate(columns):
+            if column in read.columns:
+                start = read.inputs_of(column).start
+                bought[:, i] = known[:, start] if self.gaps == "refuse" else True
+        if len(columns) == len(there) == len(self.codes):
+            return values, bought
+        rows = np.zeros((len(values), self.n_inputs))
+        for column in columns:
+            if column in read.columns:
+                rows[:, self.inputs_of(column)] = values[:, read.inputs_of(column)]
+        return rows, bought
+
     def with_ranges(self, lows: FloatArray, highs: FloatArray) -> Encoding:
         """Return the encoding with the lowest and highest number of each input."""
         codes = tuple(
@@ -217,8 +259,25 @@ class Encoding:
 
     def warnings(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         """Say which values of a row, by column, are unlike those of the training rows."""
-        warnings = (self._code_of[name].warning(value) for name, value in values.items())
+        warnings = (self.code_of[name].warning(value) for name, value in values.items())
         return tuple(filter(None, warnings))
+
+    def unlike(self, rows: FloatArray, columns: Sequence[str]) -> BoolArray:
+        """Mark the values of encoded rows that `warnings` would name, (n_rows, n_columns)."""
+        limits = np.full((2, self.n_inputs), np.inf)
+        limits[0] = -np.inf
+        for code, start in zip(self.codes, self.starts, strict=False):
+            limits[:, start] = code.limits
+        outside = (rows < limits[0]) | (rows > limits[1])
+        marks = np.zeros((len(rows), len(columns)), dtype=np.bool_)
+        for i, column in enumerate(columns):
+            code, inputs = self.code_of[column], self.inputs_of(column)
+            if code.kind == "category":
+                of_values = slice(inputs.start, inputs.start + code.n_values)
+                marks[:, i] = (rows[:, of_values] == 0).all(axis=1)
+            else:
+                marks[:, i] = outside[:, inputs.start]
+        return marks
 
     def row(self, values: Mapping[str, Any], features: Iterable[str]) -> list[float]:
         """Return the inputs of the named features for a single row, in the order of `places`.
@@ -261,6 +320,11 @@ class Encoding:
             for i in self._members[feature]
             for place in range(self.starts[i], self.starts[i + 1])
         ]
+
+    def inputs_of(self, column: str) -> slice:
+        """Return the positions of the inputs of a column."""
+        i = self.columns.index(column)
+        return slice(self.starts[i], self.starts[i + 1])
 
     def only(self, features: Sequence[str]) -> Encoding:
         """Return the encoding of a table with only the named features, in that order.
@@ -312,7 +376,8 @@ class Encoding:
         return cls(tuple(codes.values()), tuple(features), tuple(feature_of), gaps)
 
     @cached_property
-    def _code_of(self) -> dict[str, ColumnCode]:
+    def code_of(self) -> dict[str, ColumnCode]:
+        """Code of each column, by name."""
         return {code.name: code for code in self.codes}
 
     @cached_property

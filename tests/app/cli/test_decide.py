@@ -1,5 +1,6 @@
 """`emsco decide`."""
 
+import csv
 import json
 
 from support.commands import refuses
@@ -30,7 +31,7 @@ def test_decide_shows_where_rows_left_and_keeps_columns(typed, run, data, tmp_pa
     assert "less than buying everything" in result.out
     assert result.out.endswith(f"Written to {out}.\n")
     assert out.read_text().startswith(
-        '"sick","age","label","accepted","confidence","stage","cost"\n'
+        '"sick","age","label","accepted","confidence","stage","cost","needs","warnings"\n'
     )
 
 
@@ -42,10 +43,10 @@ def test_decide_writes_to_decisions_csv_unless_told(typed, run, data, tmp_path, 
 
 def test_decide_refuses_files_by_name_and_writes_nothing(typed, run, data, tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
-    new.write_text("age,pulse,panel,scan\n1,2,3,4\n1,,3,4\n")
+    new.write_text("age,pulse,panel,scan\n1,2,3,4\n1,two,3,4\n")
     words = (
-        f"{new} must have no missing value (empty cell or NaN), got one in column "
-        "'pulse', line 3; emsco fit --gaps impute or --gaps skip allows missing values."
+        f"{new} must hold numbers only, got 'two' in column 'pulse', line 3; if it means a "
+        "missing value, --na two says so."
     )
     refuses(typed("decide", run, new, "--out", out, "--json"), words)
     words = "must end in .csv, .csv.gz, .parquet, .pq, got '.xls'."
@@ -75,3 +76,39 @@ def test_ctrl_c_while_deciding_is_exit_code_130_and_leaves_the_earlier_file(
     assert result.err == f"emsco: interrupted; {out} is as it was.\n"
     assert out.read_text() == "earlier"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "run"]
+
+
+def test_decide_says_what_to_buy_next_and_what_is_unlike_the_training_rows(typed, run, tmp_path):
+    cascade = Cascade.load(run / "cascade.json")
+    first, later = cascade.columns[0], cascade.columns[-1]
+    row = dict.fromkeys(cascade.columns, "0.5")
+    rows = [row, {**row, first: ""}, {**row, first: "900"}]
+    lines = [",".join(row), *(",".join(cells.values()) for cells in rows)]
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("\n".join([*lines, ""]))
+    result = typed("decide", run, new, "--out", out)
+    assert result.code == 0
+    assert "33.3% waiting" in result.out
+    assert "waiting for stage 1" in result.out
+    assert f"1 row waiting for {first} (1 row); column needs says which." in result.out
+    assert f"Unlike the training rows: {first} outside " in result.out
+    assert " (1 row); see column warnings." in result.out
+    decided = list(csv.DictReader(out.read_text().splitlines()))
+    assert [one["needs"] for one in decided] == ["", first, ""]
+    assert decided[2]["warnings"].startswith(f"{first} outside ")
+    assert (decided[1]["label"], decided[1]["confidence"], decided[1]["cost"]) == ("", "", "0")
+    new.write_text(f"{first}\n1\n")
+    result = typed("decide", run, new, "--out", out, "--json")
+    counts = json.loads(result.out)
+    assert (counts["n_rows"], counts["n_waiting"], later in counts["absent"]) == (1, 1, True)
+    assert sum(counts["waiting"]) == 1
+    result = typed("decide", run, new, "--out", out)
+    assert "Not bought yet, because the file has no such column: " in result.out
+
+
+def test_decide_takes_a_marker_of_values_not_bought(typed, run, tmp_path):
+    first = Cascade.load(run / "cascade.json").columns[0]
+    (tmp_path / "new.csv").write_text(f"{first}\npending\n")
+    words = (tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--not-bought", "pending")
+    result = typed("decide", run, *words, "--json")
+    assert json.loads(result.out)["needs"][first] == 1

@@ -337,7 +337,22 @@ def test_a_narrow_terminal_keeps_a_line_for_each_design(fitted, width):
 
 def counted(cascade, exits):
     """Counts of so many rows that leave at each stage or are rejected."""
-    return DecisionCounts.from_exits(cascade, np.array(exits), np.zeros(len(exits)))
+    costs = np.append(cascade.stage_costs, cascade.stage_costs[-1])
+    return DecisionCounts(
+        n_rows=sum(exits),
+        n_accepted=sum(exits[:-1]),
+        n_rejected=exits[-1],
+        n_waiting=0,
+        exits=tuple(exits[:-1]),
+        waiting=(0,) * cascade.n_stages,
+        cost=float(np.array(exits) @ costs),
+        cost_of_everything=sum(exits) * cascade.costs.total,
+        exit_costs=tuple(costs),
+        waiting_costs=(0.0, *cascade.stage_costs[:-1]),
+        needs={},
+        warnings={},
+        absent=(),
+    )
 
 
 def test_counts_tell_who_left_where_and_what_was_saved(fitted):

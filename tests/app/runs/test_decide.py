@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from support.clinic import NAMES, SETTINGS, patients, read_columns, write_rows
+from support.handmade import NAMES as HANDMADE
+from support.handmade import make_cascade, make_rich_cascade, make_rich_rows, make_rows
 
+from emsco import FeatureCosts
 from emsco.app.files import csv as csv_files
 from emsco.app.files import parquet
+from emsco.app.files.reading import Reading
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.decide import decide_file
 from emsco.app.runs.fit import fit_files
-from emsco.errors import DataError, ParameterError
+from emsco.errors import DataError, ParameterError, ReadingWarning
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +42,16 @@ def new(clinic):
 def test_a_file_gets_the_decisions_of_its_rows(clinic, fitted, new, tmp_path, ending):
     out = tmp_path / f"decisions.{ending}"
     counts = decide_file(fitted.cascade, new / f"new.{ending}", out)
-    expected = fitted.cascade.decide(clinic.rows["f"][0])
-    assert read_columns(out) == {
+    expected = fitted.cascade.decide(clinic.rows["f"][0], partial=True)
+    found = read_columns(out)
+    assert [text or "" for text in found.pop("warnings")] == expected.warnings.tolist()
+    assert found == {
         "label": expected.labels.tolist(),
         "accepted": expected.accepted.tolist(),
         "confidence": expected.confidence.tolist(),
         "stage": expected.stage.tolist(),
         "cost": expected.cost.tolist(),
+        "needs": [None] * 150,
     }
     assert 0 < expected.accepted.sum() < 150
     assert counts.n_rows == 150
@@ -107,22 +117,22 @@ def test_labels_of_text_and_truth_values_keep_their_type(new, tmp_path, labels, 
 def test_a_file_without_rows_gives_a_table_without_rows(fitted, tmp_path, ending):
     new = write_rows(tmp_path / f"new.{ending}", np.empty((0, 5)))
     counts = decide_file(fitted.cascade, new, tmp_path / f"out.{ending}")
-    columns = {"label": [], "accepted": [], "confidence": [], "stage": [], "cost": []}
-    assert read_columns(tmp_path / f"out.{ending}") == columns
+    names = ["label", "accepted", "confidence", "stage", "cost", "needs", "warnings"]
+    assert read_columns(tmp_path / f"out.{ending}") == {name: [] for name in names}
     assert (counts.n_rows, counts.cost, counts.cost_of_everything) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_an_empty_cell_far_down_is_refused_by_column_and_row(
+def test_a_value_that_cannot_be_used_far_down_is_refused_by_column_and_row(
     clinic, fitted, tmp_path, monkeypatch, ending
 ):
     X = clinic.rows["f"][0].copy()
-    X[131, 3] = np.nan
+    X[131, 3] = np.inf
     new = write_rows(tmp_path / f"new.{ending}", X)
     monkeypatch.setattr(csv_files, "_BLOCK", 512)
     monkeypatch.setattr(parquet, "_ROWS", 10)
     where = "line 133" if ending == "csv" else "row 132"
-    words = rf"new\.{ending} must have no missing value .* in column 'scan', {where}; fit with"
+    words = rf"new\.{ending} must be finite, got infinity .* in column 'scan', {where}\."
     with pytest.raises(DataError, match=words):
         decide_file(fitted.cascade, new, tmp_path / f"out.{ending}")
     assert [path.name for path in tmp_path.iterdir()] == [new.name]
@@ -139,11 +149,174 @@ def test_a_kept_column_is_never_replaced_by_a_decision(clinic, fitted, tmp_path)
     new = write_rows(tmp_path / "new.csv", clinic.rows["f"][0], label=["truth"] * 150)
     words = (
         r"keep must name columns other than those of decisions \(label, accepted, confidence, "
-        r"stage, cost\), got 'label'; rename it\."
+        r"stage, cost, needs, warnings\), got 'label'; rename it\."
     )
     with pytest.raises(ParameterError, match=words):
         decide_file(fitted.cascade, new, tmp_path / "out.csv", ("label",))
     decide_file(fitted.cascade, new, tmp_path / "out.csv")
+
+
+# Rows filled in part
+
+
+def filled_in_part(n_rows=90):
+    """Rows of the cascade of `make_rich_cascade`, each without some of its values."""
+    table = make_rich_rows(n_rows)
+    holes = np.random.default_rng(5).uniform(size=table.shape) < 0.2
+    return table.astype({"smokes": object}).mask(holes, None)
+
+
+def written(table, path, empty=""):
+    """Write a table; `empty` is what missing values are in CSV."""
+    if path.suffix == ".csv":
+        table.to_csv(path, index=False, na_rep=empty)
+    else:
+        pq.write_table(pa.Table.from_pandas(table, preserve_index=False), path)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_of_a_file_are_taken_as_far_as_they_go(tmp_path, monkeypatch, ending):
+    cascade, table = make_rich_cascade(gaps="refuse"), filled_in_part()
+    expected = cascade.decide(table, partial=True)
+    assert {0, 1, 2} == set(expected.stage.tolist())
+    shuffled = table.assign(id=range(90))[["sodium", "id", "age", "potassium", "ward"]]
+    new, out = written(shuffled, tmp_path / f"new.{ending}"), tmp_path / f"out.{ending}"
+    at_once = decide_file(cascade, new, out, ("id",))
+    found = read_columns(out)
+    assert found["id"] == list(range(90))
+    assert [label or None for label in found["label"]] == expected.labels.tolist()
+    assert [text or "" for text in found["needs"]] == expected.needs.tolist()
+    assert found["stage"] == expected.stage.tolist()
+    assert found["cost"] == pytest.approx(expected.cost)
+    assert [one is None for one in found["confidence"]] == (expected.stage == 0).tolist()
+    monkeypatch.setattr(csv_files, "_BLOCK", 256)
+    monkeypatch.setattr(parquet, "_ROWS", 7)
+    assert decide_file(cascade, new, out, ("id",)) == at_once
+    assert read_columns(out) == found
+
+
+def test_rows_that_wait_are_counted_by_stage_and_by_column(tmp_path):
+    cascade, table = make_rich_cascade(gaps="refuse"), filled_in_part()
+    expected = cascade.decide(table, partial=True)
+    new = written(table, tmp_path / "new.csv")
+    counts = decide_file(cascade, new, tmp_path / "out.csv")
+    assert counts.n_rows == counts.n_accepted + counts.n_rejected + counts.n_waiting == 90
+    assert counts.n_waiting == sum(counts.waiting) == expected.waiting.sum()
+    stages = expected.stage[expected.waiting]
+    assert counts.waiting == ((stages == 0).sum(), (stages == 1).sum())
+    assert counts.waiting_costs == (0, cascade.stage_costs[0])
+    assert counts.cost == pytest.approx(expected.cost.sum())
+    needs = [name for text in expected.needs for name in text.split(";") if name]
+    assert counts.needs == {name: needs.count(name) for name in set(needs)}
+    assert list(counts.needs.values()) == sorted(counts.needs.values(), reverse=True)
+    said = {"ward not seen in training": (expected.warnings != "").sum()}
+    assert counts.warnings == said
+    assert counts.absent == ()
+
+
+@pytest.mark.parametrize("gaps", ["refuse", "impute", "skip"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_that_the_file_lacks_are_not_bought_yet(tmp_path, ending, gaps):
+    cascade, table = make_rich_cascade(gaps=gaps), make_rich_rows(60)
+    table = table.dropna() if gaps == "refuse" else table
+    new = written(table[["age", "ward", "sodium"]], tmp_path / f"new.{ending}")
+    counts = decide_file(cascade, new, tmp_path / f"out.{ending}")
+    assert counts.absent == ("potassium",)
+    assert counts.needs == {"potassium": counts.n_waiting}
+    assert counts.waiting[0] == 0 < counts.n_waiting
+
+
+def test_a_file_of_ids_alone_waits_for_the_first_stage_if_ids_are_kept(tmp_path):
+    cascade, new, out = make_rich_cascade(), tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("id\n7\n8\n")
+    decide_file(cascade, new, out, ("id",))
+    assert read_columns(out)["needs"] == ["age;ward"] * 2
+    with pytest.raises(DataError, match="must have a column 'age', got 'id'"):
+        decide_file(cascade, new, out)
+    new.write_text("age;ward\n7;A\n")
+    with pytest.raises(DataError, match="must have a column 'age', got 'age;ward'; separator=';'"):
+        decide_file(cascade, new, out, reading=Reading(separator=","))
+
+
+def test_a_column_that_may_be_misspelt_is_warned_of(tmp_path):
+    (tmp_path / "new.csv").write_text("age,Ward \n7,A\n")
+    words = "new.csv has no column 'ward', which counts as not bought yet; did you mean 'Ward'?"
+    with pytest.warns(ReadingWarning, match=re.escape(words)):
+        decide_file(make_rich_cascade(), tmp_path / "new.csv", tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("gaps", ["impute", "skip"])
+@pytest.mark.parametrize(
+    ("ending", "marker"),
+    [("csv", ""), ("csv", "pending"), ("csv", "-999"), ("parquet", ""), ("parquet", "-999")],
+)
+def test_a_marker_tells_values_not_bought_from_missing_ones(
+    tmp_path, monkeypatch, gaps, ending, marker
+):
+    cascade, table = make_rich_cascade(gaps=gaps), make_rich_rows(90)
+    marks = np.random.default_rng(6).uniform(size=(90, 4)) < 0.2
+    table, names = table[list(cascade.columns)], cascade.columns
+    expected = cascade.decide_bought(table, not_bought=marks)
+    assert expected.waiting.any()
+    if ending == "csv":  # in CSV, NA then stands for values that could not be measured
+        lines = [",".join(names)]
+        for row, marked in zip(table.to_numpy().tolist(), marks, strict=True):
+            cells = ["NA" if cell != cell else str(cell) for cell in row]
+            shown = zip(cells, marked, strict=True)
+            lines.append(",".join(f" {marker}" if one else cell for cell, one in shown))
+        new = tmp_path / "new.csv"
+        new.write_text("\n".join([*lines, ""]))
+    else:  # in Parquet, null is the empty marker, and NaN could not be measured
+        columns = {}
+        for name, marked in zip(names, marks.T, strict=True):
+            values = pa.array(table[name].to_numpy())
+            stands_for = None
+            if marker:
+                stands_for = marker if name == "ward" else float(marker)
+            columns[name] = pa.array(
+                [
+                    stands_for if one else v
+                    for v, one in zip(values.to_pylist(), marked, strict=True)
+                ],
+                values.type,
+            )
+        new = tmp_path / "new.parquet"
+        pq.write_table(pa.table(columns), new)
+    out = tmp_path / f"out.{ending}"
+    for size in (2**22, 256):
+        monkeypatch.setattr(csv_files, "_BLOCK", size)
+        monkeypatch.setattr(parquet, "_ROWS", size // 32)
+        decide_file(cascade, new, out, not_bought=marker)
+        found = read_columns(out)
+        assert [text or "" for text in found["needs"]] == expected.needs.tolist()
+        assert [label or None for label in found["label"]] == expected.labels.tolist()
+        assert found["stage"] == expected.stage.tolist()
+
+
+def test_a_marker_beside_empty_cells_is_not_bought_either(tmp_path):
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("age,ward\nlater,A\n,A\n0.2,later\n")
+    decide_file(make_rich_cascade(gaps="refuse"), new, out, not_bought="later")
+    assert read_columns(out)["needs"] == ["age", "age", "ward"]
+
+
+def test_the_price_of_a_row_may_come_with_what_it_buys(tmp_path):
+    costs = {"age": 1, "pulse": 2, "scan": "price", "biopsy": 40}
+    fees = {"visit": (3, ["scan", "biopsy"])}
+    costs = FeatureCosts.from_mapping(costs, [*HANDMADE, "price"], fees=fees).with_usual([9.0])
+    cascade = replace(make_cascade(), costs=costs)
+    table = pd.DataFrame(make_rows(80), columns=HANDMADE)
+    table.loc[::2, "scan"] = np.nan
+    table["price"] = np.where(table.scan.isna(), np.nan, np.linspace(1, 5, 80))
+    new, out = written(table, tmp_path / "new.csv"), tmp_path / "out.csv"
+    counts, expected = decide_file(cascade, new, out), cascade.decide(table, partial=True)
+    assert counts.cost == pytest.approx(expected.cost.sum())
+    assert read_columns(out)["cost"] == pytest.approx(expected.cost)
+    new = written(table.drop(columns="price"), tmp_path / "unpriced.csv")
+    words = r"the price of 'scan' must be known for a row that buys it, got none in line \d+"
+    with pytest.raises(DataError, match=words):
+        decide_file(cascade, new, out)
 
 
 # VmHWM, since ru_maxrss starts from the peak of the parent process.

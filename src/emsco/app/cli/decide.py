@@ -22,6 +22,15 @@ def decide(
     out: Annotated[
         Path, typer.Option(help="CSV or Parquet file for the decisions, one per row.")
     ] = Path("decisions.csv"),
+    not_bought: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Text in NEW for a value that is not bought yet, as in pending; '' for empty "
+            "cells. By default every missing value is, unless the run was fitted with --gaps "
+            "impute or skip: then a missing value was bought and could not be measured.",
+        ),
+    ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,8 +55,16 @@ def decide(
 ) -> None:
     """Label or reject every row of a file, with its confidence, exit stage and cost.
 
+    Rows may be filled in part. A row goes as far as its values reach; if it is then undecided,
+    column needs names what to buy next for it, and cost is what its stages have cost so far. Fill
+    these cells in and decide the file again. Columns that the file lacks are not bought yet.
+
+    Column warnings names values that are unlike the training rows: numbers outside their range,
+    and categories they do not have. Such rows are decided, but nobody has tested how well.
+
     The file may be larger than memory: it is read, decided and written in chunks. The label of a
-    rejected row is empty. A CSV file is read like those of the run, unless options say otherwise.
+    rejected or undecided row is empty. A CSV file is read like those of the run, unless options
+    say otherwise.
     """
     from emsco._base.progress import RowProgress
     from emsco.app.runs.decide import decide_file
@@ -63,13 +80,17 @@ def decide(
     if (run / RUN).exists():  # a cascade file alone does not know how files were read
         reading = reading.over(reading_of(read_about(run / RUN)))
     with interruptible(f"{out} is as it was"), RowProgress() as progress:
-        counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows, reading)
+        counts = decide_file(
+            cascade, new, out, tuple(keep or ()), progress.rows, reading, not_bought
+        )
     if as_json:
         print_json({"out": str(out), **asdict(counts)})
         return
-    from emsco.app.cli.terminal import counts_table
+    from emsco.app.cli.terminal import counts_table, what_stands_out
 
     console().print(counts_table(cascade, counts))
+    for line in what_stands_out(counts):
+        echo(line)
     echo(f"Written to {out}.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,6 +22,7 @@ from emsco._base.text import (
     listed,
     objective_lines,
     shorten,
+    some,
     visible,
     whole,
 )
@@ -42,6 +43,7 @@ _CAPTION = 78  # columns of a line below a table
 _NAMES = 15  # characters of the column that names designs and references
 _NUMBERS = 32  # characters of the columns of scored figures
 _TIES = 6
+_MOST_COUNTED = 5  # columns that rows of a file wait for, or are warned of
 _DELAY = "delay"
 _EXPECTED = "expect"
 _TOTAL, _TOTAL_ROOM = "total", 9
@@ -349,21 +351,42 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     """Return a table of the rows of a file that left at each stage, and their cost."""
     n_rows = max(counts.n_rows, 1)
     saved = 1 - counts.cost / counts.cost_of_everything if counts.cost_of_everything else 0.0
-    table = plain_table(
-        title=f"{counted(counts.n_rows, 'row')}: {counts.n_accepted / n_rows:.1%} with a label",
-        caption=f"Mean cost {counts.cost / n_rows:.4g}, {than_everything(saved)}.",
-        padding=(0, 1),
-    )
+    title = f"{counted(counts.n_rows, 'row')}: {counts.n_accepted / n_rows:.1%} with a label"
+    caption = f"Mean cost {counts.cost / n_rows:.4g}, {than_everything(saved)}."
+    if counts.n_waiting:
+        title += f", {counts.n_rejected / n_rows:.1%} rejected"
+        title += f", {counts.n_waiting / n_rows:.1%} waiting"
+        caption = f"Mean cost so far {counts.cost / n_rows:.4g}."
+    table = plain_table(title=title, caption=caption, padding=(0, 1))
     for heading in ("left at", "rows", "share", "cost per row"):
         table.add_column(heading, justify="left" if heading == "left at" else "right")
     table.add_column("features")
-    costs = aligned(counts.exit_costs, digits=6)
-    for j, (n_left, cost) in enumerate(zip(counts.exits, costs, strict=False)):
-        buys = ", ".join(cascade.design.features(j))
-        table.add_row(f"stage {j + 1}", f"{n_left:,}", f"{n_left / n_rows:.1%}", cost, Text(buys))
-    rejected = counts.n_rows - counts.n_accepted
-    table.add_row("rejected", f"{rejected:,}", f"{rejected / n_rows:.1%}", costs[-1], "")
+    costs = aligned((*counts.exit_costs, *counts.waiting_costs), digits=6)
+    buys = [Text(", ".join(cascade.design.features(j))) for j in range(cascade.n_stages)]
+    stages = list(range(cascade.n_stages))
+    places = [(f"stage {j + 1}", counts.exits[j], buys[j]) for j in stages]
+    places.append(("rejected", counts.n_rejected, Text()))
+    places += [(f"waiting for stage {j + 1}", counts.waiting[j], buys[j]) for j in stages]
+    for cost, (place, n_here, features) in zip(costs, places, strict=True):
+        if n_here or not place.startswith("waiting"):
+            table.add_row(place, f"{n_here:,}", f"{n_here / n_rows:.1%}", cost, features)
     return table
+
+
+def what_stands_out(counts: DecisionCounts) -> Iterator[str]:
+    """Say what rows of a file still need, and how many are unlike the training rows."""
+    if counts.absent:
+        yield f"Not bought yet, because the file has no such column: {some(counts.absent)}."
+    if counts.n_waiting:
+        rows = counted(counts.n_waiting, "row")
+        yield f"{rows} waiting for {_commonest(counts.needs)}; column needs says which."
+    if counts.warnings:
+        yield f"Unlike the training rows: {_commonest(counts.warnings)}; see column warnings."
+
+
+def _commonest(rows_of: Mapping[str, int]) -> str:
+    """List what the most rows have, and in how many."""
+    return listed([f"{what} ({counted(n, 'row')})" for what, n in rows_of.items()], _MOST_COUNTED)
 
 
 def than_everything(saved: float) -> str:

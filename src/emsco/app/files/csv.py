@@ -176,6 +176,14 @@ class CsvFile:
         note = (f"{self.path} was read with a decimal comma ({comma}); ", way_out, ".")
         return replace(self, decimal=",", notes=(*self.notes, note))
 
+    def with_marker(self, marker: str) -> Self:
+        """Return the file with one more marker of missing values."""
+        return replace(
+            self,
+            among_numbers=(*self.among_numbers, marker),
+            in_text=(*self.in_text, marker),
+        )
+
     def with_date_order(self, names: Iterable[str]) -> Self:
         """Return the file with the order of day and month that all dates of some columns have."""
         if self.dates != "days":
@@ -361,6 +369,12 @@ class CsvFile:
         for batch in file.batches(wanted, types):
             yield batch, file.with_days(file.with_missing(batch, texts), dates, first_row)
             first_row += batch.num_rows
+
+    def marked(self, columns: Sequence[str], marker: str) -> Iterator[pa.Table]:
+        """Yield which cells hold a marker, in the batches of `chunks`."""
+        for batch in self._batches_of_text(columns):
+            texts = {name: compute.utf8_trim_whitespace(batch.column(name)) for name in columns}
+            yield pa.table({name: compute.equal(text, marker) for name, text in texts.items()})
 
     def with_missing(self, table: pa.Table, names: Iterable[str]) -> pa.Table:
         """Return the table with columns of text trimmed, and markers such as "NA" as missing."""

@@ -73,6 +73,15 @@ class ParquetFile:
                 table = pa.Table.from_batches([batch])
                 yield table, self._with_days(table, columns)
 
+    def marked(self, columns: Sequence[str], marker: str) -> Iterator[pa.Table]:
+        """Yield which cells hold a marker, in the batches of `chunks`.
+
+        The marker is compared with values as they are written in CSV, where null is empty.
+        """
+        for rows, _ in self.chunks(columns, (), {}, None):
+            texts = {name: rows.column(name).cast(pa.string()).fill_null("") for name in columns}
+            yield pa.table({name: compute.equal(text, marker) for name, text in texts.items()})
+
     def row_groups(self) -> list[tuple[int, int]]:
         """Return the number of each row group's first row, from 1, and of its rows."""
         about = pq.read_metadata(self.path)

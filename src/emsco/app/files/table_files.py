@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from emsco._base.documents import PathLike, writing_atomically
@@ -45,6 +46,8 @@ class Chunk:
     labels : ndarray or None
         Labels of the rows if asked for.
     file : CsvFile or ParquetFile
+    marked : pyarrow.Table or None
+        Which values of `table` were the `marker` of `read_chunks`, if there is one.
     """
 
     first: int
@@ -52,6 +55,7 @@ class Chunk:
     kept: Mapping[str, Any]
     labels: AnyArray | None
     file: CsvFile | ParquetFile
+    marked: pa.Table | None = None
 
     def with_gaps(self, name: str) -> Any:
         """Return a column that was kept, with missing values where CSV has a marker of one."""
@@ -140,6 +144,7 @@ def read_chunks(
     target: str | None = None,
     classes: AnyArray | None = None,
     reading: Reading = AS_FOUND,
+    marker: str | None = None,
 ) -> Iterator[Chunk]:
     """Read the columns to decide by and the columns to keep, some rows at a time.
 
@@ -158,9 +163,17 @@ def read_chunks(
         The possible labels if known; see `labels_of`.
     reading : Reading, optional
         As for `read_labelled`.
+    marker : str, optional
+        A text whose cells are missing in `Chunk.table`, and told from other missing values by
+        `Chunk.marked`. The file is then read twice.
     """
     first = 0
     with open_table(path, reading) as file:
+        marks = None
+        if marker is not None and columns:
+            marker = marker.strip()
+            file = file.with_marker(marker) if isinstance(file, CsvFile) else file
+            marks = file.marked(columns, marker)
         check_columns_there(
             path, file.names, [*columns, *keep, *([] if target is None else [target])]
         )
@@ -169,8 +182,22 @@ def read_chunks(
             if target is not None:
                 labels = labels_of(table.column(target), path, first + 1, classes)
             kept = {name: rows.column(name) for name in keep}
-            yield Chunk(first, table.select(list(columns)), kept, labels, file)
+            table, marked = table.select(list(columns)), None
+            if marks is not None:
+                marked = next(marks)
+                table = _without(table, marked)
+            yield Chunk(first, table, kept, labels, file, marked)
             first += rows.num_rows
+
+
+def _without(table: pa.Table, marked: pa.Table) -> pa.Table:
+    """Return the table without the values that are marked."""
+    return pa.table(
+        {
+            name: compute.if_else(marked.column(name), None, table.column(name))
+            for name in table.column_names
+        }
+    )
 
 
 def joined(*tables: pa.Table) -> pa.Table:
@@ -293,4 +320,6 @@ def _arrow(column: Any) -> Any:
     if np.ma.isMaskedArray(column):
         values = np.ma.getdata(column)
         return pa.array(values, mask=np.ma.getmaskarray(column))
-    return column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column)
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return column
+    return pa.array(column, from_pandas=True)  # NaN is an empty cell

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from emsco._base.checks import refused
 from emsco._base.documents import PathLike
-from emsco._base.typing import FloatArray, IntArray
+from emsco._base.text import did_you_mean
+from emsco._base.typing import AnyArray, BoolArray
 from emsco.app.files.reading import AS_FOUND, Reading
-from emsco.app.files.table_files import by_line, read_chunks, write_table
-from emsco.cascade import Cascade
-from emsco.errors import Parameter
+from emsco.app.files.table_files import (
+    Chunk,
+    by_line,
+    check_columns_there,
+    column_names,
+    read_chunks,
+    write_table,
+)
+from emsco.cascade import Cascade, Decisions
+from emsco.cascade.decisions import NEEDS_BETWEEN, WARNINGS_BETWEEN
+from emsco.errors import Parameter, ReadingWarning
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,42 +35,101 @@ class DecisionCounts:
 
     Attributes
     ----------
-    n_rows, n_accepted : int
+    n_rows, n_accepted, n_rejected, n_waiting : int
+        All rows; those with a label, rejected, and not decided until more features are bought.
     exits : tuple of int
         Rows that each stage accepted.
+    waiting : tuple of int
+        Rows that wait for features of each stage.
     cost, cost_of_everything : float
         Total cost of all rows, and the total if every row bought every feature, at its usual price.
     exit_costs : tuple of float
         Mean cost of a row that leaves at each stage, and of a rejected one.
+    waiting_costs : tuple of float
+        Mean cost so far of a row that waits for each stage.
+    needs : dict
+        Column → rows that wait for it, the commonest first.
+    warnings : dict
+        What is unlike the training rows, column by column → rows, the commonest first.
+    absent : tuple of str
+        Columns that the file does not have.
     """
 
     n_rows: int
     n_accepted: int
+    n_rejected: int
+    n_waiting: int
     exits: tuple[int, ...]
+    waiting: tuple[int, ...]
     cost: float
     cost_of_everything: float
     exit_costs: tuple[float, ...]
+    waiting_costs: tuple[float, ...]
+    needs: dict[str, int]
+    warnings: dict[str, int]
+    absent: tuple[str, ...]
 
-    @classmethod
-    def from_exits(cls, cascade: Cascade, exits: IntArray, spent: FloatArray) -> DecisionCounts:
-        """Add up costs from the exits, so that chunks of any size give the same total.
 
-        `exits` has the rows of each stage, and the rejected ones; `spent` what they paid, which
-        counts if they have prices of their own.
-        """
-        n_rows, costs = int(exits.sum()), np.append(cascade.stage_costs, cascade.stage_costs[-1])
-        if len(cascade.stages.prices):
-            # With prices by row, an exit costs what its rows paid on average; one without rows, the
-            # usual.
-            costs = np.divide(spent, exits, out=costs.copy(), where=exits > 0)
-        return cls(
-            n_rows,
-            n_rows - int(exits[-1]),
-            tuple(exits[:-1].tolist()),
-            float(exits @ costs),
-            n_rows * cascade.costs.total,
-            tuple(costs.tolist()),
+class _Counter:
+    """Adds up decisions chunk by chunk.
+
+    Rows are counted by place: accepted at each stage, rejected, and waiting for each stage. Costs
+    are added up from these counts, so that chunks of any size give the same total; with prices by
+    row, they are what rows paid.
+    """
+
+    def __init__(self, cascade: Cascade) -> None:
+        n_stages, costs = cascade.n_stages, cascade.stage_costs.tolist()
+        self._cascade = cascade
+        self._rows = np.zeros(2 * n_stages + 1, dtype=np.int64)
+        self._spent = np.zeros(2 * n_stages + 1)
+        self._usual = np.array([*costs, costs[-1], 0.0, *costs[:-1]])
+        self._needs, self._warnings = Counter[str](), Counter[str]()
+
+    @property
+    def n_rows(self) -> int:
+        """Rows so far."""
+        return int(self._rows.sum())
+
+    def add(self, decisions: Decisions) -> None:
+        """Count some rows."""
+        n_stages = self._cascade.n_stages
+        place = np.where(decisions.accepted, decisions.stage - 1, n_stages)
+        place = np.where(decisions.waiting, n_stages + 1 + decisions.stage, place)
+        self._rows += np.bincount(place, minlength=len(self._rows))
+        self._spent += np.bincount(place, decisions.cost, len(self._spent))
+        _count_parts(self._needs, decisions.needs, NEEDS_BETWEEN)
+        _count_parts(self._warnings, decisions.warnings, WARNINGS_BETWEEN)
+
+    def counts(self, absent: Sequence[str] = ()) -> DecisionCounts:
+        """Return the totals; `absent` are the columns that the file does not have."""
+        n_stages, rows, costs = self._cascade.n_stages, self._rows, self._usual
+        if len(self._cascade.stages.prices):
+            # A place without rows costs the usual.
+            costs = np.divide(self._spent, rows, out=costs.copy(), where=rows > 0)
+        return DecisionCounts(
+            n_rows=self.n_rows,
+            n_accepted=int(rows[:n_stages].sum()),
+            n_rejected=int(rows[n_stages]),
+            n_waiting=int(rows[n_stages + 1 :].sum()),
+            exits=tuple(rows[:n_stages].tolist()),
+            waiting=tuple(rows[n_stages + 1 :].tolist()),
+            cost=float(rows @ costs),
+            cost_of_everything=self.n_rows * self._cascade.costs.total,
+            exit_costs=tuple(costs[: n_stages + 1].tolist()),
+            waiting_costs=tuple(costs[n_stages + 1 :].tolist()),
+            needs=dict(self._needs.most_common()),
+            warnings=dict(self._warnings.most_common()),
+            absent=tuple(absent),
         )
+
+
+def _count_parts(counter: Counter[str], texts: AnyArray | None, between: str) -> None:
+    """Count how many texts have each part."""
+    if texts is not None:
+        for text, n_rows in Counter(texts[texts != ""].tolist()).items():
+            for part in text.split(between):
+                counter[part] += n_rows
 
 
 def check_other_file(out: PathLike | None, read: PathLike, name: str) -> None:
@@ -76,34 +147,55 @@ def decide_file(
     keep: tuple[str, ...] = (),
     report: Callable[[int], None] | None = None,
     reading: Reading = AS_FOUND,
+    not_bought: str | None = None,
 ) -> DecisionCounts:
-    """Decide every row of a file, and write its label, confidence, stage and cost.
+    """Decide every row of a file as far as its features are bought, and write the decisions.
 
-    The file is processed in chunks, so it may be larger than memory.
+    Each row gets a label, confidence, stage, cost, the columns to buy next and warnings. The file
+    is processed in chunks, so it may be larger than memory.
 
     Parameters
     ----------
     cascade : Cascade
     new, out : path
-        CSV or Parquet; `out` appears once all rows are decided. `new` needs only the columns that
-        the design buys, and those with its prices by row.
+        CSV or Parquet; `out` appears once all rows are decided. Columns that the design buys, but
+        `new` does not have, are not bought yet.
     keep : tuple of str
         Columns of `new` to copy before the decisions.
     report : callable, optional
         ``report(n_rows)`` receives the number of rows decided so far.
     reading : Reading, optional
         How to read `new`, such as ``Run.reading``.
+    not_bought : str, optional
+        Text that stands in `new` for a value not bought yet; empty for empty cells. By default it
+        is any missing value, and none if the cascade takes missing values.
     """
     check_other_file(out, new, "new")
-    exits, spent = np.zeros(cascade.n_stages + 1, dtype=np.int64), np.zeros(cascade.n_stages + 1)
+    counter = _Counter(cascade)
+    in_file = column_names(new, reading)
+    absent = [name for name in cascade.columns if name not in in_file]
+    if len(absent) == len(cascade.columns) and not keep:
+        check_columns_there(new, in_file, absent)
+    _warn_of_similar(
+        new, absent, [name for name in in_file if name not in cascade.encoding.columns]
+    )
     # A price may be in a column that is also bought.
-    columns = list(dict.fromkeys([*cascade.columns, *cascade.stages.prices.columns]))
+    wanted = dict.fromkeys([*cascade.columns, *cascade.stages.prices.columns])
+    columns = [name for name in wanted if name in in_file]
     with write_table(out) as table, by_line(new, reading):
-        for chunk in read_chunks(new, columns, keep, cascade.encoding.kinds, reading=reading):
-            rows = cascade.rows(chunk.table, chunk.first + 1, str(new))
-            prices = cascade.row_prices(chunk.table, len(rows), first_row=chunk.first + 1)
-            decisions = cascade.decide_rows(rows, prices)
-            decided = decisions.columns()
+        for chunk in read_chunks(
+            new, columns, keep, cascade.encoding.kinds, reading=reading, marker=not_bought
+        ):
+            decisions = cascade.decide_bought(
+                chunk.table,
+                not_bought=_marks(chunk, cascade.columns),
+                first_row=chunk.first + 1,
+                what=str(new),
+            )
+            decided = dict(decisions.columns())
+            for name in ("needs", "warnings"):
+                texts = decided[name]
+                decided[name] = pa.array(texts, pa.string(), mask=texts == "")
             if twice := [name for name in chunk.kept if name in decided]:
                 raise refused(
                     "keep",
@@ -113,10 +205,26 @@ def decide_file(
                     hint="rename it",
                 )
             table.write({**chunk.kept, **decided})
-            # Exits from 0, rejected rows last.
-            left = np.where(decisions.accepted, decisions.stage - 1, cascade.n_stages)
-            exits += np.bincount(left, minlength=len(exits))
-            spent += np.bincount(left, decisions.cost, len(spent))
+            counter.add(decisions)
             if report:
-                report(int(exits.sum()))
-    return DecisionCounts.from_exits(cascade, exits, spent)
+                report(counter.n_rows)
+    return counter.counts(absent)
+
+
+def _warn_of_similar(new: PathLike, absent: Sequence[str], others: Sequence[str]) -> None:
+    """Warn of columns that may only be spelt in another way than those that are absent."""
+    for name in absent:
+        if question := did_you_mean(name, others):
+            said = f"{new} has no column {name!r}, which counts as not bought yet; {question}"
+            warnings.warn(ReadingWarning(said), stacklevel=3)
+
+
+def _marks(chunk: Chunk, columns: Sequence[str]) -> BoolArray | None:
+    """Return which values of a chunk are marked, (n_rows, n_columns); None without a marker."""
+    if chunk.marked is None:
+        return None
+    marks = np.zeros((len(chunk.marked), len(columns)), dtype=np.bool_)
+    for i, name in enumerate(columns):
+        if name in chunk.marked.column_names:
+            marks[:, i] = chunk.marked.column(name).to_numpy()
+    return marks
