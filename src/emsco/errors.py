@@ -68,6 +68,7 @@ class Remedy(Enum):
     ECONOMICAL = "choose('economical') deploys one that is better"
     GAPS = "fit with gaps='impute' or gaps='skip' to allow missing values"
     HEADER = "header=False calls them column1, column2, …; header=True takes them as names"
+    KEEP = "keep=({names},) keeps them"
     KEEP_TEXT = "na=() keeps them"
     LATE = "late=True counts their labels alone"
     LIMITS = "or limits such as {{'max_cost': 300}}"

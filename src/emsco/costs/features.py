@@ -309,6 +309,32 @@ class FeatureCosts:
         # Delays come last, as they are checked against the features that the costs define.
         return here if delays is None else here.with_delays(delays)
 
+    def without(self, columns: Collection[str]) -> Self:
+        """Return the costs of the other columns; a group goes with the last of its columns.
+
+        Examples
+        --------
+        >>> FeatureCosts.from_mapping({"age": 1, "id": 9}).without(["id"]).names
+        ('age',)
+        """
+        left = {
+            name: tuple(column for column in members if column not in columns)
+            for name, members in zip(self.names, self.columns, strict=True)
+        }
+        kept = [i for i, members in enumerate(left.values()) if members]
+        gone = [name for name, members in left.items() if not members]
+        fees = [fee.without(gone) for fee in self.fees]
+        return replace(
+            self,
+            names=tuple(self.names[i] for i in kept),
+            costs=self.costs[kept],
+            columns=tuple(members for members in left.values() if members),
+            table=tuple(column for column in self.table if column not in columns),
+            fees=tuple(fee for fee in fees if fee),
+            delays=self.delays[kept],
+            prices=tuple(price for price in self.prices if price.feature not in gone),
+        )
+
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
         """Columns of each feature that is a group, by name."""

@@ -7,7 +7,7 @@ one thing about a column.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -62,6 +62,14 @@ _SUSPECT_KINDS = (
 )
 
 
+# Columns that the command line leaves out, and why in a few words.
+_LEFT_OUT = {
+    DataIssueKind.LEAK: "alone decides the class",
+    DataIssueKind.IDENTIFIER: "looks like an id",
+    DataIssueKind.COPY: "tells the same as another",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class DataIssue:
     """A column or a class of the training rows that looks wrong.
@@ -95,6 +103,28 @@ class DataIssue:
 def suspects(data_issues: Iterable[DataIssue]) -> frozenset[str]:
     """Columns that nobody should buy before looking: leaks, ids, dates and constants."""
     return frozenset(issue.subject for issue in data_issues if issue.kind in _SUSPECT_KINDS)
+
+
+def to_leave_out(data_issues: Iterable[DataIssue], keep: Collection[str]) -> tuple[DataIssue, ...]:
+    """Leaks, ids and copies, which nobody should buy before looking, but for those to `keep`.
+
+    Of columns that tell the same, the cheapest is not among them, or the first if they cost alike.
+    """
+    return tuple(one for one in data_issues if one.kind in _LEFT_OUT and one.subject not in keep)
+
+
+def left_out_warning(left_out: Sequence[DataIssue]) -> DataWarning:
+    """Say in one line which columns are left out, why, and how to keep them."""
+    columns = ", ".join(f"{one.subject!r} ({_LEFT_OUT[one.kind]})" for one in left_out)
+    names = tuple(one.subject for one in left_out)
+    return DataWarning(f"left out: {columns}; ", Hint(Remedy.KEEP, names), ".")
+
+
+def id_of_texts(name: str, n_texts: int, n_rows: int) -> DataIssue | None:
+    """Return the issue of a column of so many texts, if it looks like an id."""
+    if n_texts < _OWN_VALUE * n_rows:
+        return None
+    return _an_id(name, every_row=n_texts == n_rows)
 
 
 def data_issues_of(data: TrainingData) -> tuple[DataIssue, ...]:
@@ -264,8 +294,8 @@ def _category(table: _Table, code: ColumnCode) -> DataIssue | None:
             "a number, such as days since an event, or "
         )
         return DataIssue.of_column(DataIssueKind.DATES, name, words)
-    if n_levels >= _OWN_VALUE * table.n_rows:
-        return _an_id(name, every_row=n_levels == table.n_rows)
+    if (issue := id_of_texts(name, n_levels, table.n_rows)) is not None:
+        return issue
     if n_levels > _HUGE:
         words = (
             f"has {n_levels:,} different texts, each an input of its own, which makes a fit slow; "

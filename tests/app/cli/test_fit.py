@@ -10,9 +10,13 @@ from support.commands import refuses
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
+from emsco.app.files.sources import FitFiles
+from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
+from emsco.app.runs.studies import read_parts
 from emsco.app.runs.views import explore_run
 from emsco.cascade import Cascade
+from emsco.errors import DataWarning
 from emsco.front import ParetoFront
 from emsco.search.progress import SearchProgress
 
@@ -410,3 +414,90 @@ def test_reject_below_may_have_a_number_for_each_class(fit, tmp_path):
 )
 def test_a_last_threshold_that_makes_no_sense_is_refused(fit, tmp_path, words, said):
     refuses(fit(*words), said)
+
+
+# Columns that are left out
+
+QUICK = ("--search", "evolution", "--generations", "1", "--population-size", "10")
+QUICK += ("--estimator", "logistic", "--cv", "0.3")
+warns_of_columns = pytest.mark.filterwarnings("always::emsco.errors.DataWarning")
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """A file with an id, a leak and a copy, and its costs in column order."""
+    rng = np.random.default_rng(0)
+    sick = rng.integers(0, 2, 1200)
+    age, pulse = rng.normal(size=(2, 1200)) + sick
+    lines = ["code,age,pulse,months,bill,sick"]
+    for i, (label, years, beats) in enumerate(zip(sick, age, pulse, strict=True)):
+        lines.append(f"p{i},{years},{beats},{12 * years},{label * 90 + i % 7},{label}")
+    (tmp_path / "costs.txt").write_text("1 2 3 4 5")
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join(lines))
+    return path
+
+
+@warns_of_columns
+def test_ids_leaks_and_copies_are_left_out_in_one_line(typed, odd, tmp_path):
+    run, words = tmp_path / "run", ("--target", "sick", "--costs", tmp_path / "costs.txt", *QUICK)
+    result = typed("fit", odd, *words, "--out", run)
+    assert result.code == 0
+    assert (
+        "warning: left out: 'code' (looks like an id), 'bill' (alone decides the class), 'months' "
+        "(tells the same as another); --keep code --keep bill --keep months keeps them.\n"
+    ) in result.err
+    about = json.loads((run / "run.json").read_text())["body"]
+    assert about["features"] == ["age", "pulse"]
+    assert [one["subject"] for one in about["left_out"]] == ["code", "bill", "months"]
+    assert about["files"]["keep"] == []
+    assert Run.open(run).front.costs.costs.tolist() == [2, 3]
+    for command in (("decide", run, odd, "--out", tmp_path / "out.csv"), ("evaluate", run, odd)):
+        assert typed(*command).code == 0
+
+
+@warns_of_columns
+def test_a_column_is_kept_if_it_is_named(typed, odd, tmp_path):
+    run, words = tmp_path / "run", ("--target", "sick", "--drop", "code", *QUICK)
+    result = typed("fit", odd, *words, "--keep", "months", "--keep", "bill", "--out", run)
+    assert "left out" not in result.err
+    assert "column 'bill' alone decides the class" in result.err
+    assert Run.open(run).front.costs.names == ("age", "pulse", "months", "bill")
+    result = typed("fit", odd, *words, "--keep", "moons", "--out", tmp_path / "other")
+    assert "column 'moons', got" in result.err
+    refuses(
+        typed("fit", odd, *words, "--keep", "code", "--out", tmp_path / "other"),
+        "--keep must name features, got 'code'.",
+    )
+
+
+@warns_of_columns
+def test_not_all_columns_are_left_out(typed, odd, tmp_path):
+    drop = ("--drop", "code", "--drop", "age", "--drop", "pulse", "--drop", "months")
+    result = typed("fit", odd, "--target", "sick", *drop, *QUICK, "--out", tmp_path / "run")
+    assert result.code == 0
+    assert "left out" not in result.err
+
+
+@warns_of_columns
+def test_the_paper_leaves_nothing_out(typed, odd, tmp_path):
+    words = ("--target", "sick", "--drop", "code", *QUICK, "--search", "paper")
+    result = typed("fit", odd, *words, "--out", tmp_path / "run")
+    assert "left out" not in result.err
+    assert len(Run.open(tmp_path / "run").front.costs.names) == 4
+
+
+@warns_of_columns
+def test_python_keeps_all_columns_of_a_file_and_warns(odd, tmp_path):
+    files = FitFiles("sick", odd, drop=("code",))
+    settings = {"generations": 1, "population_size": 10, **PLAIN}
+    with pytest.warns(DataWarning, match="'bill' alone decides the class"):
+        run = fit_files(files, tmp_path / "run", **settings)
+    assert len(run.front.costs.names) == 4
+
+
+@warns_of_columns
+def test_studies_leave_the_same_columns_out(odd):
+    with pytest.warns(DataWarning, match="left out: 'code' .*, 'bill' .*, 'months'"):
+        parts = read_parts(FitFiles("sick", odd, keep=()))
+    assert parts.costs.names == ("age", "pulse")

@@ -55,6 +55,7 @@ def test_everything_odd_is_told_with_its_way_out(typed, messy):
         "Column 'visit' holds dates; --dates days makes them days since 1970-01-01, or leave it",
         "Column 'score' mixes numbers and text such as 'n/k'; if that means a missing value, --",
         "Values are missing in column 'iron'; emsco fit --gaps impute",
+        "- emsco fit leaves out 'sick_code', 'id'; --keep sick_code --keep id keeps them.",
         "1 row has the values of an earlier one.",
     ):
         assert words in said, words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -317,9 +317,12 @@ def fit(
     # Each panel of options knows which parameters it makes.
     for topic in (files, stages, search, rules, deploy):
         settings |= topic.settings()
+    fit_on = files.files(read)
+    if search.search == "paper":  # which knows nothing of columns that look wrong
+        fit_on = replace(fit_on, keep=None)
     with interruptible(lambda: _left(out)):
         run = fit_files(
-            files.files(read),
+            fit_on,
             out,
             seed=seed,
             cv=parse_cv(files.cv),

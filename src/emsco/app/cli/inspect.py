@@ -122,6 +122,10 @@ def show(inspection: Inspection) -> None:
     for parts in (*(issue.parts for issue in inspection.data_issues), *inspection.notes):
         said = visible(in_words(parts))
         lines.append(f"- {said[0].upper()}{said[1:]}")
+    if left_out := inspection.left_out:
+        which = "it" if len(left_out) == 1 else "them"
+        keep = repeated("--keep", left_out)
+        lines.append(f"- emsco fit leaves out {some(left_out)}; {keep} keeps {which}.")
     if inspection.n_repeated:
         again = "row has" if inspection.n_repeated == 1 else "rows have"
         lines.append(f"- {inspection.n_repeated:,} {again} the values of an earlier one.")

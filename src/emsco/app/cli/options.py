@@ -167,6 +167,14 @@ class DataFiles:
             metavar="COLUMN", help="Column that is not a feature, such as an id; repeatable."
         ),
     ] = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column to keep although it looks like an id or a copy of another, or decides the "
+            "class alone; others that do are left out, and a line says so. Repeatable.",
+        ),
+    ] = None
     weights: Annotated[
         str | None, typer.Option(help="Column with the weight of each row; not a feature.")
     ] = None
@@ -193,6 +201,7 @@ class DataFiles:
             costs=self.costs,
             drop=tuple(self.drop or ()),
             weights=self.weights,
+            keep=tuple(self.keep or ()),
             reading=read.reading(),
         )
 

@@ -104,6 +104,9 @@ def _word(part: Parameter | Hint) -> str:
         case Remedy.DROP:
             which = "it" if len(names) == 1 else "them"
             return f"leave {which} out with {repeated('--drop', names)}"
+        case Remedy.KEEP:
+            which = "it" if len(names) == 1 else "them"
+            return f"{repeated('--keep', names)} keeps {which}"
         case Remedy.NA:
             return f"{repeated('--na', names)} says so"
         case Remedy.NEAREST:

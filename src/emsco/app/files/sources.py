@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import groupby, repeat
@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import compute
 
 from emsco._base.checks import refused
 from emsco._base.digests import DIGEST, fingerprint
@@ -23,10 +24,20 @@ from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.app.files.table_files import by_line, joined, open_table, read_labelled, settled_reading
 from emsco.costs import FeatureCosts
 from emsco.costs.prices import prices_of_rows
+from emsco.data.columns import MOST_CATEGORIES
 from emsco.data.encoding import Encoding, PartedTable
+from emsco.data.issues import (
+    DataIssue,
+    data_issues_of,
+    id_of_texts,
+    left_out_warning,
+    to_leave_out,
+)
 from emsco.data.labels import as_classes, check_classes, labels_of
-from emsco.data.rows import check_named, column_weights
+from emsco.data.rows import arrow_kind, check_named, column_weights
+from emsco.data.training import TrainingData
 from emsco.errors import (
+    CostsError,
     DataError,
     FileError,
     Hint,
@@ -199,6 +210,9 @@ class FitFiles:
         Columns that are not features, such as an id; their costs are ignored.
     weights : str or None
         Column with the sample weights, which is not a feature.
+    keep : tuple of str or None
+        Columns to keep although they look like a leak, an id or a copy; others that do are left
+        out, with a warning. None keeps all. A folder is not looked at.
     reading : Reading
         What is known about the form of CSV files, and whether dates become numbers.
     """
@@ -211,6 +225,7 @@ class FitFiles:
     costs: PathLike | None = None
     drop: tuple[str, ...] = ()
     weights: str | None = None
+    keep: tuple[str, ...] | None = None
     reading: Reading = AS_FOUND
 
     def __post_init__(self) -> None:
@@ -233,6 +248,9 @@ class FitFiles:
             others = (Parameter("target"), " and ", Parameter("drop"))
             rule = ("be another column than those of ", *others)
             raise refused("weights", rule, self.weights)
+        not_features = (self.target, *self.drop, self.weights)
+        if bad := [name for name in self.keep or () if name in not_features]:
+            raise refused("keep", "name features", self.keep, got=repr(bad[0]))
 
     def read(self, cv: Any, gaps: str = "refuse", *, folders: bool = False) -> RowsOfFiles:
         """Read and check all rows; `cv` says how to split them, unless `val` names a file.
@@ -251,6 +269,14 @@ class FitFiles:
             names = tuple(name for name in names if name != self.weights)
             # Classes before costs, as a wrong target is the commoner mistake.
             classes, costs = self._classes(y, path), self._costs(names)
+            left_out: tuple[DataIssue, ...] = ()
+            if self.keep is not None:
+                check_named(names, self.keep, str(path))
+                left_out = _odd_columns(table, y, weights, costs, gaps, self.keep)
+            if left_out:
+                warnings.warn(left_out_warning(left_out), stacklevel=3)
+                odd = [one.subject for one in left_out]
+                table, costs = table.drop_columns(odd), costs.without(odd)
             encoding = Encoding.learn(table, costs, gaps, str(path), 1)
             rows = [encoding.rows(table, 1, str(path))]
             priced = costs.price_columns
@@ -268,7 +294,7 @@ class FitFiles:
                 test = settled.read_more(self.test, encoding, classes, priced)
             # Prices belong to the data: other prices are another search.
             data, labelled = fingerprint(*rows, y), Labelled(table, y, weights)
-            return RowsOfFiles(labelled, cv, test, costs, data, settled.reading)
+            return RowsOfFiles(labelled, cv, test, costs, data, settled.reading, left_out)
 
     def _read_folder(self, path: PathLike, cv: Any, gaps: str) -> RowsOfFiles:
         folder = ParquetFolder(path, self.reading)
@@ -372,6 +398,8 @@ class RowsOfFiles:
         Digest of rows, prices and labels; of a folder, digest of the names and bytes of its files.
     reading : Reading
         As told, with the order of day and month that dates have.
+    left_out : tuple of DataIssue
+        Columns that were left out, and why.
     """
 
     rows: Labelled
@@ -380,3 +408,37 @@ class RowsOfFiles:
     costs: FeatureCosts
     data: str
     reading: Reading = AS_FOUND
+    left_out: tuple[DataIssue, ...] = ()
+
+
+def _odd_columns(
+    table: pa.Table,
+    y: AnyArray,
+    weights: FloatArray | None,
+    costs: FeatureCosts,
+    gaps: str,
+    keep: Collection[str],
+) -> tuple[DataIssue, ...]:
+    """Return the columns to leave out; none if nothing that costs anything would be left.
+
+    Ids of more texts than a fit takes are found first: the other columns can be encoded only
+    without them. Rows that cannot be encoded have no odd columns; whoever encodes them says why.
+    """
+    odd = []
+    for name in costs.table:
+        column = table.column(name)
+        if name in keep or arrow_kind(column) != "category":
+            continue
+        n_texts = compute.count_distinct(column).as_py()
+        issue = id_of_texts(name, n_texts, len(y)) if n_texts > MOST_CATEGORIES else None
+        if issue is not None:
+            odd.append(issue)
+    ids = [one.subject for one in odd]
+    try:
+        rest = costs.without(ids)
+        data = TrainingData.from_table(table.drop_columns(ids), y, weights, rest, gaps)
+        odd += to_leave_out(data_issues_of(data), keep)
+        costs.without([one.subject for one in odd])  # refuses to cost nothing
+    except (CostsError, DataError):
+        return ()
+    return tuple(odd)

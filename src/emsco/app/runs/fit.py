@@ -236,7 +236,7 @@ def _about(
         # Flat, as on the command line.
         settings |= {"search": "paper", **search.get_params()}
     plain_files: dict[str, Any] = {
-        name: list(given) if name == "drop" else given and str(given)
+        name: list(given) if isinstance(given, tuple) else given and str(given)
         for name, given in asdict(files).items()
     }
     choice, finish = classifier.model_choice_, classifier.refinement_
@@ -252,6 +252,7 @@ def _about(
         "model_choice": None if choice is None else {**choice.to_dict(), "in_words": str(choice)},
         "finish": None if finish is None else {**finish.to_dict(), "in_words": str(finish)},
         "stop_reason": str(classifier.stop_reason_),
+        "left_out": [issue.to_dict() for issue in rows.left_out],
         "data_issues": [issue.to_dict() for issue in classifier.data_issues_],
         "stopped_by": classifier.stop_reason_.cause.value,
         "versions": {"python": platform.python_version()}

@@ -27,7 +27,7 @@ from emsco.app.files.table_files import check_columns_there, column_names, open_
 from emsco.costs import FeatureCosts
 from emsco.data.columns import MOST_CATEGORIES
 from emsco.data.dates import are_dates, date_order, days_of
-from emsco.data.issues import DataIssue, accuracies_alone, data_issues_of, suspects
+from emsco.data.issues import DataIssue, accuracies_alone, data_issues_of, suspects, to_leave_out
 from emsco.data.training import TrainingData
 from emsco.errors import DataError, Hint, Parameter, Part, ReadingWarning, Remedy
 from emsco.estimator import EMSCOClassifier
@@ -229,6 +229,11 @@ class Inspection:
         return tuple(one.name for one in self.columns if one.refusal or one.name in odd)
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that `emsco fit` leaves out unless it is told to keep them."""
+        return tuple(one.subject for one in to_leave_out(self.data_issues, keep=()))
+
+    @property
     def to_buy(self) -> tuple[str, ...]:
         """All other columns."""
         return tuple(name for name in self.names if name not in self.to_drop)
@@ -247,6 +252,7 @@ class Inspection:
             ],
             "data_issues": [issue.to_dict() for issue in self.data_issues],
             "notes": ["".join(map(str, note)) for note in self.notes],
+            "left_out": list(self.left_out),
             "to_drop": list(self.to_drop),
             "fit": None if self.forecast is None else self.forecast.to_dict(),
         }
@@ -374,7 +380,8 @@ def _without_suspects(
 
     An id with a text of its own for every row would make a fit take minutes.
     """
-    odd = suspects(data_issues)
+    left_out = {one.subject for one in to_leave_out(data_issues, keep=())}
+    odd = suspects(data_issues) | left_out
     rest = [one for one in columns if one.name not in odd]
     if not odd or not rest:
         return None
