@@ -131,16 +131,16 @@ def exact_seconds(problem: Problem, space: DesignSpace) -> float:
     n_designs = min(space.size, 10**300)
     if not problem.evaluator.grid.is_single:
         n_tried = n_designs / space.n_last / math.sqrt(max(space.n_early, space.n_last))
-        return fitting + n_tried * _seconds_per_subset(problem, space)
+        return fitting + n_tried * _seconds_per_subset(problem)
     per_design = _PER_DESIGN_EXCLUDING if space.allow_exclusion else _PER_DESIGN
     designs = n_designs * per_design
     chains = _GROWTH**n_features * _PER_CHAIN
     return fitting + min(designs, chains)
 
 
-def _seconds_per_subset(problem: Problem, space: DesignSpace) -> float:
-    """Estimate the time that a walk takes to try a subset."""
-    n_words = problem.evaluator.bank.n_words * (space.n_last + 2)
+def _seconds_per_subset(problem: Problem) -> float:
+    """Estimate the time that a walk takes to try a subset at all levels."""
+    n_words = problem.evaluator.bank.n_words * (problem.evaluator.grid.n_levels + 2)
     return _PER_SUBSET + n_words * _PER_WORD
 
 
@@ -290,7 +290,7 @@ def plan_search(
         return SearchPlan("evolution", settings, note)
     max_tried = None
     if reach.has_thresholds:
-        max_tried = int(_LONGER * _SECONDS / _seconds_per_subset(problem, designs))
+        max_tried = int(_LONGER * _SECONDS / _seconds_per_subset(problem))
     return SearchPlan("exact", settings, forecast=_forecast(problem, reach), max_tried=max_tried)
 
 

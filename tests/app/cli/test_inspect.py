@@ -159,7 +159,7 @@ def test_what_cannot_be_inspected_is_refused(typed, messy, tmp_path):
 
 def test_a_run_remembers_how_its_files_are_read(typed, messy, tmp_path):
     run, out = tmp_path / "run", tmp_path / "out.csv"
-    words = ("fit", messy, "--target", "sick", "--out", run, *FIXED, *QUICK)
+    words = ("fit", messy, "--target", "sick", "--out", run, *FIXED, *QUICK, "--buy-all")
     result = typed(*words)
     assert "got the date '1/1/2025' in column 'visit', line 2; --dates days makes" in result.err
     assert typed(*words, *TOLD).code == 0
