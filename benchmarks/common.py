@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from moocore import hypervolume
 from sklearn.datasets import make_classification
+from sklearn.model_selection import train_test_split
 
 from emsco import FeatureCosts
+from emsco.errors import EMSCOWarning
 from emsco.lab import datasets
 from emsco.lab.datasets import Dataset, load, paper_split
 from emsco.models.bank import logistic_bank
@@ -22,18 +28,7 @@ from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 
 SEED = 0
-CORES = os.cpu_count() or 1
-
-
-def best_of(n: int, job: Callable[[], object]) -> float:
-    """Shortest of n timings, in seconds."""
-    times = []
-    for _ in range(n):
-        started = time.perf_counter()
-        job()
-        times.append(time.perf_counter() - started)
-    return min(times)
-
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 # Made by rule: rows, share of positives, strength of the informative columns.
 GENERATED = {
@@ -46,6 +41,43 @@ GENERATED = {
 PUBLIC = ("heart", "pima", "credit", "breast_cancer")
 
 
+def best_of(n: int, job: Callable[[], object]) -> float:
+    """Shortest of n timings, in seconds."""
+    times = []
+    for _ in range(n):
+        started = time.perf_counter()
+        job()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def status(key: str) -> float:
+    """Read a line of this process's status, in MiB; Linux only."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(key)).split()[1]) / 1024
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Fit without warnings about the data or the deployed design."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EMSCOWarning)
+        yield
+
+
+def volume(figures: np.ndarray, total_cost: float) -> float:
+    """Volume that rows of (coverage, accuracy, cost) dominate together, at most 1."""
+    coverage, accuracy, cost = figures.T
+    gains = np.column_stack([coverage, accuracy, 1 - cost / total_cost])
+    return float(hypervolume(gains, ref=[0.0, 0.0, 0.0], maximise=True))
+
+
+def all_subsets(n_features: int) -> np.ndarray:
+    """Every subset of the features but the empty one."""
+    numbers = np.arange(1, 2**n_features)
+    return (numbers[:, None] >> np.arange(n_features) & 1).astype(bool)
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows, labels and costs."""
@@ -54,6 +86,11 @@ class Table:
     X: pd.DataFrame
     y: np.ndarray
     costs: FeatureCosts
+
+
+def held_out(table: Table, seed: int, share: float = 0.3) -> list:
+    """Rows to fit on, test rows, labels to fit on and labels of the test rows."""
+    return train_test_split(table.X, table.y, test_size=share, stratify=table.y, random_state=seed)
 
 
 def load_table(name: str, seed: int) -> Table:

@@ -20,8 +20,7 @@ from time import perf_counter, process_time
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from common import SEED, best_of
-from engine import status
+from common import SEED, best_of, status
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import argparse
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from unittest import mock
 
 import numpy as np
 from bakeoff import costed_rows
-from common import GENERATED, PUBLIC, Table, generated, load_table
-from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
+from common import GENERATED, PUBLIC, Table, generated, held_out, load_table, quietly
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from emsco import EMSCOClassifier, Evaluation
 from emsco._base.objectives import Objectives
 from emsco.designs.thresholds import ThresholdGrid, auto_min_confidence
-from emsco.errors import EMSCOWarning
 from emsco.fitting import REFITS, Workbench
 from emsco.front.economical import Simplifier
 from emsco.front.references import Reference
@@ -35,6 +33,19 @@ SCORING_HEADINGS = (
     "cost",
     "s",
 )
+
+THRESHOLD_SETS = ("heart", "pima", "cleveland", "credit", "breast_cancer", "rare24")
+BUDGETS = (0.05, 0.1, 0.2, 0.4, 0.7)
+
+# What the default deploys: the former settings, and the rules beside it.
+BEFORE = {
+    "min_confidence": 0.75,
+    "max_stages": None,
+    "allow_exclusion": False,
+    "prefer": "balanced",
+}
+RULES = ("economical", "balanced", "knee", "fittest")
+SENSE_HEADINGS = ("cov.", "acc.", "found", "missed", "cost", "stages", "features")
 
 
 def table_of(name: str, seed: int) -> Table:
@@ -64,17 +75,14 @@ def promised_and_seen(promised: Objectives, seen: Objectives, total: float) -> l
 
 def measured(table: Table, way: str, seed: int, n_jobs: int) -> dict[str, list[float]]:
     """Fit once; deploy in every way that differs; return the figures and the seconds."""
-    X, X_test, y, y_test = train_test_split(
-        table.X, table.y, test_size=1 / 3, stratify=table.y, random_state=seed
-    )
+    X, X_test, y, y_test = held_out(table, seed, 1 / 3)
     benches, stage_models = [], Workbench.stage_models
 
     def keep(bench: Workbench, *given):  # one search serves all ways of deploying
         benches.append(bench)
         return stage_models(bench, *given)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EMSCOWarning)
+    with quietly():
         started = time.perf_counter()
         clf = EMSCOClassifier(
             table.costs,
@@ -111,14 +119,12 @@ def main_scoring() -> None:
 
     Options: --seeds 10  --first 10  --cv 1/3,5,4x5  --jobs 2. Each seed splits the rows into two
     thirds to fit on and one third to test on. Stages are logistic and all other settings are the
-    defaults.
-    "4x5" is five folds, four times over. Sets are read from the folder that EMSCO_DATA names;
-    "made" and a number is a generated table with so many rows to fit on.
+    defaults. "4x5" is five folds, four times over. Sets are read from the folder that EMSCO_DATA
+    names; "made" and a number is a generated table with so many rows to fit on.
 
     Columns: the promise less the figure on test rows, as mean ± standard error, of the balanced
     score, coverage, accuracy and cost (as a share of everything); then test rows alone; then
-    seconds per fit.
-    A search serves all ways of deploying, so they share their seconds.
+    seconds per fit. A search serves all ways of deploying, so they share their seconds.
     """
     parser = argparse.ArgumentParser(
         description=main_scoring.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -132,15 +138,12 @@ def main_scoring() -> None:
     seeds = range(options.first, options.first + options.seeds)
     for name in options.sets.split(","):
         print(f"\n{name}, seeds {seeds[0]} to {seeds[-1]}\n")
-        print(f"| cv | refit | {' | '.join(HEADINGS)} |\n|{'---|' * (len(HEADINGS) + 2)}")
+        print(f"| cv | refit | {' | '.join(SCORING_HEADINGS)} |")
+        print(f"|{'---|' * (len(SCORING_HEADINGS) + 2)}")
         for way in options.cv.split(","):
             runs = [measured(table_of(name, seed), way, seed, options.jobs) for seed in seeds]
             for refit in runs[0]:
                 print(f"| {way} | {refit} | {line([one[refit] for one in runs])} |", flush=True)
-
-
-THRESHOLD_SETS = ("heart", "pima", "cleveland", "credit", "breast_cancer", "rare24")
-BUDGETS = (0.05, 0.1, 0.2, 0.4, 0.7)
 
 
 def one_threshold(y: np.ndarray) -> dict[object, float]:
@@ -153,8 +156,7 @@ def fit_with_folds(
     table: Table, X: object, y: np.ndarray, seed: int, **settings: object
 ) -> EMSCOClassifier:
     """Fit with 5 folds, without warnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EMSCOWarning)
+    with quietly():
         return EMSCOClassifier(table.costs, cv=5, random_state=seed, **settings).fit(X, y)
 
 
@@ -193,13 +195,11 @@ def main_thresholds() -> None:
     between the share of a class and 1, for all stages. "own" is min_confidence="auto".
 
     deployed: the design that is deployed by default, on test rows: coverage, accuracy, share found
-    of
-        the class found least, share of the cost of everything; and what was promised of the first
-        two.
+        of the class found least, share of the cost of everything; and what was promised of the
+        first two.
     answered: everyone gets an answer. Accuracy on test rows of the design that was scored most
-    accurate
-        within 5, 10, 20, 40 and 70 % of the cost of everything, and promised less kept, in the
-        mean.
+        accurate within 5, 10, 20, 40 and 70 % of the cost of everything, and promised less kept,
+        in the mean.
     """
     parser = argparse.ArgumentParser(
         description=main_thresholds.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -215,12 +215,10 @@ def main_thresholds() -> None:
         lines: dict[str, list[list[float]]] = {}
         for seed in range(options.first, options.first + options.seeds):
             table = load_table(name, seed)
-            parts = train_test_split(
-                table.X, table.y, test_size=0.3, stratify=table.y, random_state=seed
-            )
-            for words, least in (("one", one_threshold(np.asarray(parts[2]))), ("own", "auto")):
+            parts = held_out(table, seed)
+            for words, threshold in (("one", one_threshold(np.asarray(parts[2]))), ("own", "auto")):
                 for what in (deployed, answered):
-                    measured_figures = what(table, parts, seed, min_confidence=least, **shared)
+                    measured_figures = what(table, parts, seed, min_confidence=threshold, **shared)
                     lines.setdefault(f"{what.__name__} {words}", []).append(measured_figures)
         print(f"{name}, seeds {options.first} to {options.first + options.seeds - 1}")
         for words, measured_figures in sorted(lines.items()):
@@ -230,11 +228,6 @@ def main_thresholds() -> None:
             print(
                 f"  {'± SE':13}", *(f"{x:6.3f}" for x in np.broadcast_to(error, figures[0].shape))
             )
-
-
-BEFORE = {"min_confidence": 0.75, "max_stages": None, "allow_exclusion": False}
-BEFORE |= {"prefer": "balanced"}
-RULES = ("economical", "balanced", "knee", "fittest")
 
 
 def shown(results: Evaluation | Reference, total: float) -> list[float]:
@@ -252,11 +245,8 @@ def shown(results: Evaluation | Reference, total: float) -> list[float]:
 
 def fitted(table: Table, seed: int, **settings) -> tuple[EMSCOClassifier, tuple]:
     """Fit on 70 % of the rows; return the classifier and the other rows."""
-    X, X_test, y, y_test = train_test_split(
-        table.X, table.y, test_size=0.3, stratify=table.y, random_state=seed
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EMSCOWarning)
+    X, X_test, y, y_test = held_out(table, seed)
+    with quietly():
         options = {"cv": 1 / 3, "random_state": seed, "n_jobs": -1, **settings}
         clf = EMSCOClassifier(table.costs, **options)
         return clf.fit(X, y), (X_test, y_test)
@@ -278,8 +268,7 @@ def by_rules(table: Table, seed: int) -> dict[str, list[float]]:
     for reference in clf.front_.references_on(*rows):
         figures[reference.kind] = [*shown(reference, total), 1, table.X.shape[1]]
     for rule in RULES:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EMSCOWarning)
+        with quietly():
             clf.choose(rule)
         figures[rule] = figures_of_deployed(clf, rows)
     return figures
@@ -302,7 +291,6 @@ STUDIES: dict[str, Callable[[Table, int], dict[str, list[float]]]] = {
     "rules": by_rules,
     "cascades": by_cascades,
 }
-HEADINGS = ("cov.", "acc.", "found", "missed", "cost", "stages", "features")
 
 
 def main_sense() -> None:
@@ -312,11 +300,11 @@ def main_sense() -> None:
     python benchmarks sense cascades    the default rule where no design of the front passes
 
     Options: --sets rare6,heart  --seeds 5  --first 5. Seeds 0 to 4 chose the defaults; others
-    judge.
-    Public sets are read from the folder that EMSCO_DATA names. Seeds split the rows, and make the
-    generated tables. 30 % of the rows are test rows, and a third of the others scores designs.
-    Columns:
-    coverage, accuracy, the smallest share of a class that is found, the largest that is
+    judge. Public sets are read from the folder that EMSCO_DATA names. Seeds split the rows, and
+    make the generated tables. 30 % of the rows are test rows, and a third of the others scores
+    designs.
+
+    Columns: coverage, accuracy, the smallest share of a class that is found, the largest that is
     mislabelled, the cost as a share of everything, stages and features; means over seeds.
     """
     parser = argparse.ArgumentParser(description=main_sense.__doc__)
@@ -331,7 +319,7 @@ def main_sense() -> None:
         results = [study(load_table(name, seed), seed) for seed in seeds]
         seconds = time.perf_counter() - start
         print(f"\n{name}, seeds {seeds[0]} to {seeds[-1]}, {seconds:.0f} s")
-        print(f"{'':26}" + "".join(f"{heading:>9}" for heading in HEADINGS))
+        print(f"{'':26}" + "".join(f"{heading:>9}" for heading in SENSE_HEADINGS))
         for line in results[0]:
             means = np.mean([one[line] for one in results], axis=0)
             print(f"{line:26}" + "".join(f"{mean:9.3f}" for mean in means), flush=True)
@@ -348,8 +336,7 @@ def figures_of_front(name: str, split: int, generations: int) -> tuple[np.ndarra
         random_state=trial.seed,
         n_jobs=-1,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EMSCOWarning)
+    with quietly():
         clf.fit(trial.fitted.X, trial.fitted.y)
     figures, total = [], trial.costs.total
     for i, point in enumerate(clf.front_):

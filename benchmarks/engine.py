@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from common import CORES, SEED, Problem, best_of, load_problem
+from common import CORES, SEED, Problem, all_subsets, best_of, load_problem, status
 from joblib import Parallel, delayed
 from scipy.special import softmax
 from sklearn import config_context
@@ -40,6 +40,21 @@ from emsco.models.shard import Shard, SplitData, cut_shards
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
 
+EQUAL = 1e-8  # largest difference of probabilities that counts as equal
+EQUAL_TOLERANCE = 1e-8  # the default solver's probabilities then agree to about 1e-8
+SUBSET_SAMPLE, DESIGN_SAMPLE, CLASS_SAMPLE = 400, 200, 200  # on scikit-learn's side
+
+# The paper's settings of two sets.
+HEART = {"max_stages": 6, "mutation_rate": 0.075, "crossover_rate": 0.75}
+SYNTHETIC50 = {"max_stages": 10, "mutation_rate": 0.05, "stage_bias": 2.5}
+
+MEMORY_ROWS, MEMORY_FEATURES = 100_000, 50
+CLASS_THREADS, CLASS_BATCH, CLASS_ROUNDS = 2, 256, 3
+
+# The cost of a checkpoint.
+STORE_SHAPE, STORE_STAGES = (3_000, 50), 4
+WRITES = {300: 30, 3_000: 30, 30_000: 10}  # designs of a write, and how many writes
+
 
 def in_new_process(code: str) -> list[str]:
     """Command that runs a line of code of this module in a process of its own."""
@@ -53,9 +68,8 @@ def in_new_process(code: str) -> list[str]:
 
 def fit_once() -> float:
     X = np.random.default_rng(0).normal(size=(60, 5))
-    started = time.perf_counter()
-    EMSCOClassifier(generations=2, cv=1 / 3, random_state=0).fit(X, X[:, 0] > 0).decide(X)
-    return time.perf_counter() - started
+    clf = EMSCOClassifier(generations=2, cv=1 / 3, random_state=0)
+    return best_of(1, lambda: clf.fit(X, X[:, 0] > 0).decide(X))
 
 
 def report_first_fit() -> None:
@@ -70,20 +84,11 @@ def report_first_fit() -> None:
     print(f"  compiling adds {first - min(later):.1f} s")
 
 
-ROWS, FEATURES = 100_000, 50
-
-
-def status(key: str) -> float:
-    """Read a line of this process's status, in MiB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith(key)).split()[1]) / 1024
-
-
 def fit_with_limit(memory_limit: str) -> tuple[float, int, float]:
     """Fit once; return the peak in MiB, the subsets fitted, and the seconds."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(ROWS, FEATURES))
-    y = X[:, :10].sum(axis=1) + rng.normal(scale=2, size=ROWS) > 0
+    X = rng.normal(size=(MEMORY_ROWS, MEMORY_FEATURES))
+    y = X[:, :10].sum(axis=1) + rng.normal(scale=2, size=MEMORY_ROWS) > 0
     before = status("VmRSS")
     clf = EMSCOClassifier(
         population_size=50,
@@ -105,8 +110,9 @@ def report_memory() -> None:
         )
         peak, n_subsets, seconds = map(float, done.split())
         print(
-            f"{ROWS:,} × {FEATURES}, population 50, 3 generations, memory_limit {limit}: "
-            f"{peak:.0f} MiB above the data ({n_subsets:.0f} subsets, {seconds:.1f} s)"
+            f"{MEMORY_ROWS:,} × {MEMORY_FEATURES}, population 50, 3 generations, "
+            f"memory_limit {limit}: {peak:.0f} MiB above the data "
+            f"({n_subsets:.0f} subsets, {seconds:.1f} s)"
         )
 
 
@@ -138,12 +144,7 @@ def product_peak(kind: type, side: int = 1200) -> float:
     """Floating-point operations per second of a square matrix product on one thread."""
     a = np.random.default_rng(0).normal(size=(side, side)).astype(kind)
     with threadpool_limits(1):
-        times = []
-        for _ in range(5):
-            started = time.perf_counter()
-            a @ a
-            times.append(time.perf_counter() - started)
-    return 2 * side**3 / min(times)
+        return 2 * side**3 / best_of(5, lambda: a @ a)
 
 
 def exponential_seconds(shard: Shard, n_models: int, n_rows: int) -> float:
@@ -152,10 +153,8 @@ def exponential_seconds(shard: Shard, n_models: int, n_rows: int) -> float:
     empty.fine[:] = True
     empty.curved[:] = False
     live = np.arange(n_models)
-    shard.add_terms(empty, live)
-    started = time.perf_counter()
-    shard.add_terms(empty, live)
-    return (time.perf_counter() - started) / (n_models * n_rows)
+    shard.add_terms(empty, live)  # compiles
+    return best_of(1, lambda: shard.add_terms(empty, live)) / (n_models * n_rows)
 
 
 def report_peak() -> None:
@@ -176,9 +175,7 @@ def report_fits(name: str, peak: float, n_models: int = 256) -> None:
     LogisticFitter(split.shards, n_features, n_rows).fit(subsets)
     counting = CountingShard(split.shards[0], n_rows)
     fitter = LogisticFitter([counting], n_features, n_rows)
-    started = time.perf_counter()
-    fitter.fit(subsets)
-    total = time.perf_counter() - started
+    total = best_of(1, lambda: fitter.fit(subsets))
     exponentials = counting.passes * n_rows * exponential_seconds(split.shards[0], n_models, n_rows)
     rate = counting.products / total
     print(f"{name}, {n_models} random subsets of {n_rows:,} × {n_features}:")
@@ -191,15 +188,6 @@ def report_fits(name: str, peak: float, n_models: int = 256) -> None:
         f"  time: exponentials about {exponentials / total:.0%}, Newton steps and Python", end=" "
     )
     print(f"{1 - counting.seconds / total:.0%}, the rest logits, gradients and Hessians")
-
-
-EQUAL = 1e-8  # largest difference of probabilities that counts as equal
-SUBSET_SAMPLE = 400
-
-
-def all_subsets(n_features: int) -> np.ndarray:
-    numbers = np.arange(1, 2**n_features)
-    return (numbers[:, None] >> np.arange(n_features) & 1).astype(bool)
 
 
 def fit_all_subsets(problem: Problem, subsets: np.ndarray) -> np.ndarray:
@@ -263,10 +251,6 @@ def report_subsets(full: bool) -> None:
             f"| {equal / ours:.0f} | {default / ours:.0f} |",
             flush=True,
         )
-
-
-DESIGN_SAMPLE = 200
-EQUAL_TOLERANCE = 1e-8  # the default solver's probabilities then agree to about 1e-8
 
 
 def score_with_scikit_learn(
@@ -344,12 +328,6 @@ def report_whole_fit(name: str, min_confidence: float, n_fits: int, **settings: 
         )
 
 
-THREADS = 2
-BATCH = 256
-CLASS_SAMPLE = 200
-ROUNDS = 3
-
-
 def fit_all_classes(X: np.ndarray, y: np.ndarray, subsets: np.ndarray, batch: int) -> np.ndarray:
     """Fit every subset; return weights of shape (n_subsets, n_classes, n_inputs + 1)."""
     rows, n_classes = np.arange(len(X)), int(y.max()) + 1
@@ -357,7 +335,7 @@ def fit_all_classes(X: np.ndarray, y: np.ndarray, subsets: np.ndarray, batch: in
     shards = cut_shards(SplitData(X, y.astype(np.uint8), rows, rows[:0], n_classes), scaling)
     fitter = LogisticFitter(shards, X.shape[1], len(X), n_classes=n_classes)
     parts = [subsets[i : i + batch] for i in range(0, len(subsets), batch)]
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(CLASS_THREADS) as pool:
         models = pool.map(fitter.fit, parts)
         return np.concatenate([part.spread(X.shape[1]) for part in models])
 
@@ -383,12 +361,12 @@ def report_classes(
     picked = np.random.default_rng(SEED).choice(len(subsets), n_sample, replace=False)
     coefs = fit_all_classes(X, y, subsets, batch)
     ours, theirs = np.inf, np.inf
-    with Parallel(n_jobs=THREADS) as workers:
+    with Parallel(n_jobs=CLASS_THREADS) as workers:
         jobs = [
             delayed(loop_over_classes)(Z, y, part) for part in np.array_split(subsets[picked], 8)
         ]
         peers = np.concatenate(workers(jobs))
-        for _ in range(ROUNDS):
+        for _ in range(CLASS_ROUNDS):
             ours = min(ours, best_of(1, lambda: fit_all_classes(X, y, subsets, batch)))
             theirs = min(theirs, best_of(1, lambda: workers(jobs)))
     theirs *= len(subsets) / len(picked)
@@ -422,23 +400,18 @@ def main_multiclass() -> None:
     print("| rows × inputs | subsets | emsco | a fit | scikit-learn | ratio | differ by |")
     print("|---|---|---|---|---|---|---|")
     X, y = load_wine(return_X_y=True)
-    subsets = (np.arange(1, 2**13)[:, None] >> np.arange(13) & 1).astype(bool)
-    report_classes("wine", X, y, subsets, len(subsets) if full else CLASS_SAMPLE, BATCH)
+    subsets = all_subsets(X.shape[1])
+    report_classes("wine", X, y, subsets, len(subsets) if full else CLASS_SAMPLE, CLASS_BATCH)
     X, y = load_digits(return_X_y=True)
     some = np.random.default_rng(SEED).random((40, 64)) < 0.15
     report_classes("digits", X, y, some, len(some) if full else 16, 10)
 
 
-SHAPE = (3_000, 50)
-STAGES = 4
-WRITES = {300: 30, 3_000: 30, 30_000: 10}  # designs of a write, and how many writes
-
-
 def seconds_of(checkpoint: Path | None) -> tuple[float, float, int]:
     """Wall-clock time and processor time of a fit, and the designs it scored."""
     rng = np.random.default_rng(SEED)
-    X = rng.normal(size=SHAPE)
-    y = X @ rng.normal(size=SHAPE[1]) + 4 * rng.normal(size=SHAPE[0]) > 0
+    X = rng.normal(size=STORE_SHAPE)
+    y = X @ rng.normal(size=STORE_SHAPE[1]) + 4 * rng.normal(size=STORE_SHAPE[0]) > 0
     clf = EMSCOClassifier(
         search="evolution", generations=30, cv=1 / 3, checkpoint=checkpoint, random_state=SEED
     )
@@ -450,7 +423,7 @@ def seconds_of(checkpoint: Path | None) -> tuple[float, float, int]:
 
 def report_checkpointed_fits() -> None:
     """Time a fit without a checkpoint, with one, and on a complete one."""
-    print(f"{SHAPE[0]:,} × {SHAPE[1]} rows, 1 thread")
+    print(f"{STORE_SHAPE[0]:,} × {STORE_SHAPE[1]} rows, 1 thread")
     seconds_of(None)  # compiles
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "checkpoint")
@@ -465,8 +438,8 @@ def bytes_of_folder(path: Path) -> int:
 
 
 def opened(path: Path) -> Journal:
-    rules = EntryRules(SHAPE[0], STAGES, ThresholdGrid.single(np.full(2, 0.75)))
-    return Journal.open(path, {}, SEED, SHAPE[1], rules)
+    rules = EntryRules(STORE_SHAPE[0], STORE_STAGES, ThresholdGrid.single(np.full(2, 0.75)))
+    return Journal.open(path, {}, SEED, STORE_SHAPE[1], rules)
 
 
 def report_store() -> None:
@@ -474,9 +447,9 @@ def report_store() -> None:
     rng = np.random.default_rng(SEED)
     for n_designs, n_writes in WRITES.items():
         total = n_designs * n_writes
-        designs = compress(rng.integers(0, STAGES, size=(total, SHAPE[1])))
-        exits = rng.integers(0, SHAPE[0] // STAGES, size=(total, STAGES))
-        exits[np.arange(STAGES) > designs.max(axis=1)[:, None]] = 0
+        designs = compress(rng.integers(0, STORE_STAGES, size=(total, STORE_SHAPE[1])))
+        exits = rng.integers(0, STORE_SHAPE[0] // STORE_STAGES, size=(total, STORE_STAGES))
+        exits[np.arange(STORE_STAGES) > designs.max(axis=1)[:, None]] = 0
         counts = np.stack([exits, exits // 2])
         with tempfile.TemporaryDirectory() as folder:
             path, seconds = Path(folder, "checkpoint"), []
@@ -511,10 +484,8 @@ def main_checkpoint() -> None:
         report_checkpointed_fits()
 
 
-HEART = {"max_stages": 6, "mutation_rate": 0.075, "crossover_rate": 0.75}
-SYNTHETIC50 = {"max_stages": 10, "mutation_rate": 0.05, "stage_bias": 2.5}
 SECTIONS = {
-    "subsets": lambda full: report_subsets(full),
+    "subsets": report_subsets,
     "fit": lambda _: report_whole_fit("heart", 0.75, n_fits=5, **HEART),
     "synthetic50": lambda _: report_whole_fit("synthetic50", 0.55, n_fits=1, **SYNTHETIC50),
     "peak": lambda _: report_peak(),

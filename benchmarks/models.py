@@ -10,23 +10,21 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-import moocore
 import numpy as np
-from common import CORES, SEED, Table, load_table
+from common import CORES, SEED, Table, best_of, held_out, load_table, quietly, volume
 from sklearn.datasets import load_wine, make_classification
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import PredefinedSplit, train_test_split
 from sklearn.naive_bayes import GaussianNB
+from threadpoolctl import threadpool_limits
 
 from emsco import EMSCOClassifier
 from emsco._base.objectives import balanced_length
 from emsco._base.typing import AnyArray, FloatArray
 from emsco._kernels.boosting import BLANK
 from emsco.costs import FeatureCosts
-from emsco.errors import EMSCOWarning
 from emsco.lab import datasets
-from emsco.lab.datasets import load
 from emsco.models.boosting.fitters import OwnBoosting, SharedBoosting
 from emsco.models.boosting.trainer import (
     BinnedRows,
@@ -47,6 +45,17 @@ BOOSTING_SETS = ("thyroid", "synthetic15", "credit", "breast_cancer", "cleveland
 N_SUBSETS = 50
 TRAINED = ((240, 10, 2), (600, 10, 2), (4300, 18, 2), (4300, 18, 3), (20_000, 10, 2))
 SPEED_SIZE = BoostingSize(8, 300, 16, 0.1, 40, 1.0)
+
+FAMILY_SETS = ("heart", "pima", "cleveland", "credit", "breast_cancer", "thyroid", "rare24")
+FAMILIES = ("logistic", "spline", "boosting", "auto")
+HEADINGS = ("acc.", "log loss", "cov.", "acc.", "cost", "cov.", "acc.", "cost", "broken", "s")
+
+CALIBRATION_SETS = ("credit", "pima", "breast_cancer", "heart", "wine")
+CALIBRATIONS = (None, "sigmoid", "isotonic")
+CALIBRATION_SPLITS = 5
+
+FOREST_SETS = ("pima", "heart", "credit", "breast_cancer")
+MAX_FOREST_FEATURES = 14
 
 
 def load_rows(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -158,12 +167,7 @@ def show_subsets(options: argparse.Namespace) -> None:
 
 def best_after_compiling(task: Callable[[], object], times: int = 7) -> float:
     task()  # compiles
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        task()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    return best_of(times, task)
 
 
 def show_speed(_: argparse.Namespace) -> None:
@@ -218,9 +222,6 @@ def show_training(_: argparse.Namespace) -> None:
 def training(n_rows: int, n_inputs: int, n_classes: int) -> str:
     """Compare one kind of model."""
     import lightgbm
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.metrics import log_loss
-    from threadpoolctl import threadpool_limits
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows + 4000, n_inputs))
@@ -288,19 +289,11 @@ def main_boosting() -> None:
     studies[options.study](options)
 
 
-FAMILY_SETS = ("heart", "pima", "cleveland", "credit", "breast_cancer", "thyroid", "rare24")
-FAMILIES = ("logistic", "spline", "boosting", "auto")
-HEADINGS = ("acc.", "log loss", "cov.", "acc.", "cost", "cov.", "acc.", "cost", "broken", "s")
-
-
 def figures_of_family(table: Table, seed: int, **settings) -> tuple[list[float], str]:
     """Fit on 70 % of the rows and measure the others; also the words about the model."""
-    X, X_test, y, y_test = train_test_split(
-        table.X, table.y, test_size=0.3, stratify=table.y, random_state=seed
-    )
+    X, X_test, y, y_test = held_out(table, seed)
     start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EMSCOWarning)
+    with quietly():
         clf = EMSCOClassifier(table.costs, random_state=seed, n_jobs=-1, **settings).fit(X, y)
     seconds = time.perf_counter() - start
     everything = clf.front_.everything()
@@ -312,11 +305,8 @@ def figures_of_family(table: Table, seed: int, **settings) -> tuple[list[float],
     total, scores = table.costs.total, []
     for one in (clf.point_, clf.evaluate(X_test, y_test)):
         figures += [one.coverage, one.accuracy, one.cost / total]
-        scores.append(
-            balanced_length(*np.array([[one.coverage], [one.accuracy], [one.cost]]), total)
-        )
-    broken = float((scores[0] - scores[1])[0])
-    return [*figures, broken, seconds], str(clf.model_choice_ or "")
+        scores.append(one.balanced(total))
+    return [*figures, scores[0] - scores[1], seconds], str(clf.model_choice_ or "")
 
 
 def main_families() -> None:
@@ -353,17 +343,12 @@ def main_families() -> None:
                 print(f"  chosen: {results[0][1]}", flush=True)
 
 
-CALIBRATION_SETS = ("credit", "pima", "breast_cancer", "heart", "wine")
-KINDS = (None, "sigmoid", "isotonic")
-SPLITS = 5
-
-
 def rows_of(name: str) -> tuple[FloatArray, AnyArray]:
     """Rows and labels of a set."""
     if name == "wine":
         wine = load_wine()
         return wine.data, wine.target
-    data = load(name)
+    data = datasets.load(name)
     return data.X, data.y
 
 
@@ -403,15 +388,11 @@ def main_calibration() -> None:
     for name in CALIBRATION_SETS:
         X, y = rows_of(name)
         cells = []
-        for kind in KINDS:
-            errors = [measured(X, y, kind, seed) for seed in range(SPLITS)]
+        for kind in CALIBRATIONS:
+            errors = [measured(X, y, kind, seed) for seed in range(CALIBRATION_SPLITS)]
             error, coverage = np.mean(errors, axis=0)
             cells.append(f"{100 * error:.0f} points, {coverage:.0%}")
         print(f"| {name} | {len(y)} | {' | '.join(cells)} |")
-
-
-FOREST_SETS = ("pima", "heart", "credit", "breast_cancer")
-MOST_FEATURES = 14
 
 
 @dataclass(frozen=True)
@@ -431,7 +412,7 @@ class Result:
 def load_narrow(name: str) -> datasets.Dataset:
     """Load a set, with few enough columns for thousands of forests."""
     data = datasets.load(name, SEED)
-    if data.X.shape[1] <= MOST_FEATURES:
+    if data.X.shape[1] <= MAX_FOREST_FEATURES:
         return data
     columns = [i for i, column in enumerate(data.costs.names) if column.startswith("mean")]
     costs = FeatureCosts.from_array(
@@ -443,17 +424,9 @@ def load_narrow(name: str) -> datasets.Dataset:
     )
 
 
-def volume(figures: np.ndarray, total_cost: float) -> float:
-    """Volume that rows of (coverage, accuracy, cost) dominate together."""
-    coverage, accuracy, cost = figures.T
-    losses = np.column_stack([1 - coverage, 1 - accuracy, cost / total_cost])
-    return float(moocore.hypervolume(losses, ref=[1.0, 1.0, 1.0]))
-
-
 def balanced(figures: np.ndarray, total_cost: float) -> float:
     """The largest balanced score of rows of (coverage, accuracy, cost)."""
-    coverage, accuracy, cost = figures.T
-    return float(np.sqrt(coverage**2 + accuracy**2 + (1 - cost / total_cost) ** 2).max())
+    return float(balanced_length(*figures.T, total_cost).max())
 
 
 def one_fit(

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import argparse
 import cProfile
-import os
 import pickle
 import pstats
 import subprocess
 import sys
-import time
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
-from engine import status
+from common import CORES, quietly, status, volume
 from learning_curves import rows_of
-from moocore import hypervolume
 
 from emsco import EMSCOClassifier
 from emsco._base.documents import write_text
@@ -36,7 +32,13 @@ from emsco.scale.dask import MemoryTable
 from emsco.scale.remote import LeafTask, RemoteRows
 from emsco.scale.remote_models import RemoteEngine, RemoteSplit
 
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+WARM_UP = 30_000  # rows on which a fit compiles before it is timed
+
+# A search on a sample beside one on all rows.
+MAX_POINTS = 150
+FRESH_ROWS = 100_000
+PREFIX = "features:"
+HEADS = ("set", "seed", "volume, all rows", "volume, sample", "ratio", "s, all rows", "s, sample")
 
 
 def make_rows(n_rows: int, n_features: int, seed: int) -> tuple[Any, Any]:
@@ -59,9 +61,9 @@ def some_subsets(n: int, n_features: int, seed: int) -> Any:
 
 
 def timed(work: Any) -> tuple[float, Any]:
-    start = time.perf_counter()
+    start = perf_counter()
     result = work()
-    return time.perf_counter() - start, result
+    return perf_counter() - start, result
 
 
 def report_fits(X: Any, y: Any, options: argparse.Namespace) -> None:
@@ -84,9 +86,11 @@ def report_fits(X: Any, y: Any, options: argparse.Namespace) -> None:
     print(f"same bits in another order: {same}; alone: {alone}")
     for bits in engine.bits:
         bits.reserve(len(subsets))
-    slots, least = np.arange(len(subsets)), np.full(2, 0.75)
-    engine.judge(subsets[:300], numbers[:300], slots[:300], least)
-    seconds, _ = timed(lambda: (engine.judge(subsets, numbers, slots, least), bits.get(slots[:1])))
+    slots, thresholds = np.arange(len(subsets)), np.full(2, 0.75)
+    engine.judge(subsets[:300], numbers[:300], slots[:300], thresholds)
+    seconds, _ = timed(
+        lambda: (engine.judge(subsets, numbers, slots, thresholds), bits.get(slots[:1]))
+    )
     print(f"judging: {len(subsets) / seconds:,.0f} subsets a second")
     report_counts(engine, n_features, len(subsets))
     if options.cpu:
@@ -135,7 +139,7 @@ def report_whole(X: Any, y: Any, options: argparse.Namespace) -> None:
     costs = rng.integers(1, 20, X.shape[1]).astype(float)
     # What compiles, compiles on a few rows before.
     few = EMSCOClassifier(costs, device=options.device, **{**settings, "generations": 12})
-    few.fit(X[:30_000], y[:30_000])
+    few.fit(X[:WARM_UP], y[:WARM_UP])
     clf = EMSCOClassifier(costs, device=options.device, **settings)
     profile = cProfile.Profile()
     if options.profile:
@@ -205,7 +209,7 @@ class Counted:
 
 def cpu_seconds(client: Any) -> float:
     """CPU seconds of this process and of all workers."""
-    return time.process_time() + sum(client.run(time.process_time).values())
+    return process_time() + sum(client.run(process_time).values())
 
 
 def bytes_of(engine: RemoteEngine, subsets: Any) -> Counted:
@@ -272,13 +276,6 @@ def main_clusters() -> None:
         )
 
 
-MOST_POINTS = 150
-FRESH_ROWS = 100_000
-WARM_UP = 30_000  # rows
-PREFIX = "features:"
-HEADS = ("set", "seed", "volume, all rows", "volume, sample", "ratio", "s, all rows", "s, sample")
-
-
 def trial_of(name: str, n_rows: int, seed: int) -> TrialRows:
     """Rows to fit on and fresh ones, of a set by name or of correlated features by their number."""
     if not name.startswith(PREFIX):
@@ -300,22 +297,21 @@ def measured_trial(
     clf = EMSCOClassifier(trial.costs, screen_rows=screen_rows, **settings)
     clock = process_time if settings["device"] == "cpu" else perf_counter
     started = clock()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quietly():
         clf.fit(trial.fitted.X, trial.fitted.y)
     seconds = clock() - started
-    places = np.unique(np.linspace(0, len(clf.front_) - 1, MOST_POINTS).astype(int))
-    points = np.array([figures_of_trial(clf, int(i), trial) for i in places])
-    return float(hypervolume(points, ref=[0.0] * 3, maximise=True)), seconds
+    places = np.unique(np.linspace(0, len(clf.front_) - 1, MAX_POINTS).astype(int))
+    figures = np.array([figures_of_trial(clf, int(i), trial) for i in places])
+    return volume(figures, trial.costs.total), seconds
 
 
 def figures_of_trial(clf: EMSCOClassifier, place: int, trial: TrialRows) -> FloatArray:
-    """Coverage, accuracy and share of the cost saved of one point on test rows."""
+    """Coverage, accuracy and cost of one point on test rows."""
     decisions = clf.front_.cascade(place).decide(trial.test.X)
     accepted = np.asarray(decisions.accepted)
     correct = np.asarray(decisions.guesses)[accepted] == trial.test.y[accepted]
     accuracy = float(correct.mean()) if accepted.any() else 0.0
-    return np.array([accepted.mean(), accuracy, 1 - decisions.cost.mean() / trial.costs.total])
+    return np.array([accepted.mean(), accuracy, decisions.cost.mean()])
 
 
 def report_screening(asked: argparse.Namespace) -> str:
@@ -356,8 +352,8 @@ def main_screening() -> None:
     """A search on a sample beside a search on all rows: hypervolume on fresh rows, and time.
 
     python benchmarks screening [--sets interactions,regions] [--rows 100000] [--sample 20000]
-        [--estimator logistic] [--seeds 5] [--population 100] [--generations 40] [--out
-        screening.md]
+        [--estimator logistic] [--seeds 5] [--population 100] [--generations 40]
+        [--out screening.md]
     python benchmarks screening --sets features:50 --rows 1000000 --population 300 --generations 150
         --device cuda --memory 16GiB
 
@@ -389,8 +385,6 @@ def main_screening() -> None:
 
 def fit_size(n_rows: int, n_features: int, estimator: str, seed: int) -> None:
     """Fit once, after a small fit that loads what is compiled; print a line of figures."""
-    from emsco import EMSCOClassifier
-
     X, y = make_rows(n_rows, n_features, seed)
     costs = [1 + i % 7 for i in range(n_features)]
     clf = EMSCOClassifier(costs, estimator=estimator, n_jobs=-1, random_state=seed)
@@ -434,16 +428,9 @@ def main_sizes() -> None:
     print("| rows × features | rows searched on | CPU s | s | MiB above | bytes a value | points |")
     print("|---|---|---|---|---|---|---|", flush=True)
     for size in asked.sizes.split(","):
-        command = [
-            sys.executable,
-            Path(__file__).parent,
-            "sizes",
-            "--one",
-            size,
-            "--estimator",
-            asked.estimator,
-        ]
-        subprocess.run([*command, "--seed", str(asked.seed)], check=True)
+        command = [sys.executable, Path(__file__).parent, "sizes", "--one", size]
+        command += ["--estimator", asked.estimator, "--seed", str(asked.seed)]
+        subprocess.run(command, check=True)
 
 
 def main_wide() -> None:
@@ -464,10 +451,10 @@ def main_wide() -> None:
     slope = rng.normal(size=asked.columns) * (rng.random(asked.columns) < 0.1)
     y = (X @ slope + rng.normal(size=asked.rows) > 0).astype(int)
     costs = rng.integers(1, 20, asked.columns).astype(float)
-    warnings.simplefilter("ignore")  # so few rows for so many columns look odd
     clf = EMSCOClassifier(costs, time_limit=asked.time_limit, random_state=asked.seed, n_jobs=1)
     cpu, wall = process_time(), perf_counter()
-    clf.fit(X, y)
+    with quietly():  # so few rows for so many columns look odd
+        clf.fit(X, y)
     cpu, wall = process_time() - cpu, perf_counter() - wall
     print(f"{asked.rows:,} × {asked.columns:,}, seed {asked.seed}")
     print(f"time_limit={asked.time_limit:g}: {cpu:.0f} s of processor time, {wall:.0f} s")

@@ -11,7 +11,7 @@ import argparse
 from time import perf_counter, process_time
 
 import numpy as np
-from engine import all_subsets
+from common import SEED, all_subsets
 
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting import Workbench
@@ -19,7 +19,6 @@ from emsco.lab.datasets import load
 from emsco.lab.parts import EncodedParts, Parts
 from emsco.lab.sweep import THRESHOLDS, sweep_thresholds
 
-SEED = 0
 SIZES = (2000, 1000, 1000)
 
 

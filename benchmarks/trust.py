@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from common import CORES, SEED
+from common import CORES, SEED, quietly
 from numpy.random import Generator
 from scipy.optimize import brentq
 from support.certificates import KINDS, draw
@@ -19,17 +18,64 @@ from emsco import EMSCOClassifier, ParetoFront, ParetoPoint
 from emsco._base.progress import JobProgress
 from emsco._base.typing import FloatArray, IntArray
 from emsco.cascade.monitor import MOST_STARTS, ROWS_BETWEEN_STARTS
-from emsco.errors import EMSCOWarning
 from emsco.front.certificate.test import check_promises, n_passing
 from emsco.stats.betting import _STAKES, mean_p_value
 from emsco.stats.intervals import cost_interval, effective_rows, share_estimate, share_intervals
 from emsco.stats.promises import Promise
 
+# Certificates
 ALL = [promise for promises in KINDS.values() for promise in promises]
 KEPT = [Promise("coverage", 0.5), Promise("recall", 0.4, "ill"), Promise("cost", 8.0)]
-QUESTIONS = {**KINDS, "accuracy, others kept": [*KINDS["accuracy"], *KEPT], "all together": ALL}
-QUESTIONS |= {"weighted accuracy": KINDS["accuracy"]}
-QUESTIONS |= {"weighted coverage": KINDS["coverage"], "weighted recall": KINDS["recall"]}
+QUESTIONS = {
+    **KINDS,
+    "accuracy, others kept": [*KINDS["accuracy"], *KEPT],
+    "all together": ALL,
+    "weighted accuracy": KINDS["accuracy"],
+    "weighted coverage": KINDS["coverage"],
+    "weighted recall": KINDS["recall"],
+}
+
+# Expected figures
+N_TRUE = 20_000
+RULES = ("economical", "one_standard_error", "balanced", "accurate", "knee")
+NAMES = ("coverage", "accuracy", "cost")
+
+# Intervals
+COSTS = {
+    "spread": ([1, 4, 10, 40], [0.5, 0.2, 0.2, 0.1]),
+    "a rare high cost": ([1, 100, 1000], [0.97, 0.02, 0.01]),
+    "a rare low cost": ([1, 5, 60], [0.03, 0.07, 0.9]),
+    "even": ([1, 2, 3, 4, 5, 6], [1 / 6] * 6),
+}
+BETS = 100  # draws for betting, which is slow
+
+# Monitors
+DELTA = 0.05
+_TOGETHER = 50  # monitors whose money fits into a processor's cache
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of promise: values of a row, and their chances if the truth is on the promise."""
+
+    name: str
+    values: tuple[float, ...]
+    chances: tuple[float, ...]
+    is_ceiling: bool = False
+
+    @property
+    def limit(self) -> float:
+        """The mean of the values."""
+        return float(np.dot(self.values, self.chances))
+
+
+MONITORED = (
+    Kind("accuracy at least 0.95", (0, 1), (0.05, 0.95)),
+    Kind("accuracy at least 0.99", (0, 1), (0.01, 0.99)),
+    Kind("coverage at least 0.8", (0, 1), (0.2, 0.8)),
+    Kind("recall at least 0.9", (0, 1), (0.1, 0.9)),
+    Kind("mean cost at most 0.31", (0.1, 0.25, 1), (0.6, 0.2, 0.2), is_ceiling=True),
+)
 
 
 def loosened(promise: Promise) -> Promise:
@@ -78,18 +124,13 @@ def main_certificates() -> None:
     parser.add_argument("--quick", action="store_true", help="500 data sets")
     asked = parser.parse_args()
     asked.sets = 500 if asked.quick else asked.sets
-    most = asked.delta + 3 * math.sqrt(asked.delta * (1 - asked.delta) / asked.sets)
+    limit = asked.delta + 3 * math.sqrt(asked.delta * (1 - asked.delta) / asked.sets)
     print(f"{asked.sets:,} data sets of {asked.rows} rows, delta {asked.delta:g}\n")
     print(f"{'promise':22}{'false':>8}{'limit':>8}{'holds':>7}{'good':>8}{'false after':>13}")
     for name, promises in QUESTIONS.items():
         false, good, after = rates(promises, asked, name.startswith("weighted"))
-        holds = "yes" if max(false, after) <= most else "NO"
-        print(f"{name:22}{false:8.2%}{most:8.2%}{holds:>7}{good:8.1%}{after:13.2%}", flush=True)
-
-
-N_TRUE = 20_000
-RULES = ("economical", "one_standard_error", "balanced", "accurate", "knee")
-NAMES = ("coverage", "accuracy", "cost")
+        holds = "yes" if max(false, after) <= limit else "NO"
+        print(f"{name:22}{false:8.2%}{limit:8.2%}{holds:>7}{good:8.1%}{after:13.2%}", flush=True)
 
 
 def expected_rows(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
@@ -118,8 +159,7 @@ def lines_of(seed: int, estimator: str, generations: int) -> Iterator[tuple[str,
     clf = EMSCOClassifier(
         costs, estimator=estimator, generations=generations, random_state=seed, n_jobs=-1
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EMSCOWarning)
+    with quietly():
         clf.fit(X[:n_rows], y[:n_rows])
     new, front = (X[n_rows:], y[n_rows:]), clf.front_
     for rule in RULES:
@@ -152,10 +192,10 @@ def main_expected() -> None:
     Each problem has 100 to 1,000 rows of 6 to 12 features with random costs, and 20,000 more rows
     that tell the truth. For each rule, the design that it deploys; for "points", 20 designs of the
     front.
+
     Columns: mean of scored minus true, and of expected minus true, in percentage points; the share
     of problems whose 95 % interval holds the truth; and the mean width of intervals of accuracy,
-    divided by that of the Wilson interval for as many rows. Seeds before 2000 were used to build
-    it.
+    divided by that of the Wilson interval for as many rows. Seeds before 2000 served to build it.
     """
     parser = argparse.ArgumentParser(description=main_expected.__doc__)
     parser.add_argument("--problems", type=int, default=200)
@@ -180,15 +220,6 @@ def main_expected() -> None:
                 f"{rule:20}{name:11}{100 * means[0, j]:12.2f}{100 * means[1, j]:12.2f} ± "
                 f"{100 * error:5.2f}{means[2, j]:8.1%}{width}"
             )
-
-
-COSTS = {
-    "spread": ([1, 4, 10, 40], [0.5, 0.2, 0.2, 0.1]),
-    "a rare high cost": ([1, 100, 1000], [0.97, 0.02, 0.01]),
-    "a rare low cost": ([1, 5, 60], [0.03, 0.07, 0.9]),
-    "even": ([1, 2, 3, 4, 5, 6], [1 / 6] * 6),
-}
-BETS = 100  # draws for betting, which is slow
 
 
 def main_intervals() -> None:
@@ -271,34 +302,6 @@ def compare_groups(rng, share, alike, n_groups, size, n_draws) -> None:
     )
 
 
-DELTA = 0.05
-_TOGETHER = 50  # monitors whose money fits into a processor's cache
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of promise: values of a row, and their chances if the truth is on the promise."""
-
-    name: str
-    values: tuple[float, ...]
-    chances: tuple[float, ...]
-    is_ceiling: bool = False
-
-    @property
-    def limit(self) -> float:
-        """The mean of the values."""
-        return float(np.dot(self.values, self.chances))
-
-
-KINDS = (
-    Kind("accuracy at least 0.95", (0, 1), (0.05, 0.95)),
-    Kind("accuracy at least 0.99", (0, 1), (0.01, 0.99)),
-    Kind("coverage at least 0.8", (0, 1), (0.2, 0.8)),
-    Kind("recall at least 0.9", (0, 1), (0.1, 0.9)),
-    Kind("mean cost at most 0.31", (0.1, 0.25, 1), (0.6, 0.2, 0.2), is_ceiling=True),
-)
-
-
 class Gamblers:
     """Many monitors of one promise, side by side; a plain twin of `MonitoredPromise`.
 
@@ -363,12 +366,12 @@ def delays(
     drop: float,
     before: int,
     n_paths: int,
-    most: int,
+    max_rows: int,
     rows: int = 10,
     seed: int = SEED,
     restarts: bool = True,
 ) -> IntArray:
-    """Rows from a drop below the promise to the alarm; `most` where none came by then.
+    """Rows from a drop below the promise to the alarm; `max_rows` where none came by then.
 
     On the rows before, errors are half as frequent as the promise allows. Monitors with an alarm
     by then do not count.
@@ -379,11 +382,11 @@ def delays(
     for _ in range(before // 100):
         gamblers.add(rng.multinomial(100, (fewer, 1 - fewer), n_paths))
     is_early = gamblers.peak >= 1 / DELTA
-    waits = np.full(n_paths, most)
-    for n_rows in range(rows, most, rows):
+    waits = np.full(n_paths, max_rows)
+    for n_rows in range(rows, max_rows, rows):
         gamblers.add(rng.multinomial(rows, (1 - limit + drop, limit - drop), n_paths))
-        waits[(gamblers.peak >= 1 / DELTA) & (waits == most)] = n_rows
-        if (waits < most).all():
+        waits[(gamblers.peak >= 1 / DELTA) & (waits == max_rows)] = n_rows
+        if (waits < max_rows).all():
             break
     return waits[~is_early]
 
@@ -407,13 +410,13 @@ def main_monitoring() -> None:
     began = time.perf_counter()
     print(f"{CORES} cores, seed {SEED}, {n_paths:,} monitors, {n_looks:,} looks, delta {DELTA}\n")
     print("| truth on the promise | false alarms | standard error of 5 % |\n|---|---|---|")
-    for kind in KINDS:
+    for kind in MONITORED:
         share = false_alarms(kind, n_paths, n_looks)
         error = np.sqrt(DELTA * (1 - DELTA) / n_paths)
         print(f"| {kind.name} | {share:.1%} | {error:.1%} |", flush=True)
     print(f"\n({time.perf_counter() - began:.0f} s)\n")
     few = min(n_paths, 200)
-    most, later = (5_000, 10_000) if asked.quick else (40_000, 50_000)
+    max_rows, later = (5_000, 10_000) if asked.quick else (40_000, 50_000)
     print(
         f"| promise | drop | at the beginning | after 5,000 rows | after {later:,} rows | ", end=""
     )
@@ -422,13 +425,13 @@ def main_monitoring() -> None:
         for drop in (0.02, 0.05, 0.1):
             cells = []
             for before, restarts in ((0, True), (5_000, True), (later, True), (later, False)):
-                waits = delays(limit, drop, before, few, most, restarts=restarts)
-                cells.append(_cell(waits, most))
+                waits = delays(limit, drop, before, few, max_rows, restarts=restarts)
+                cells.append(_cell(waits, max_rows))
             print(f"| {limit:g} | {100 * drop:g} points | {' | '.join(cells)} |", flush=True)
     print(f"\n({time.perf_counter() - began:.0f} s in all)")
 
 
-def _cell(waits: IntArray, most: int) -> str:
+def _cell(waits: IntArray, max_rows: int) -> str:
     """Median, and the rows within which nine of ten alarms came."""
     middle, late = (int(np.quantile(waits, share, method="higher")) for share in (0.5, 0.9))
-    return " / ".join(f"{n:,}" if n < most else f"over {most:,}" for n in (middle, late))
+    return " / ".join(f"{n:,}" if n < max_rows else f"over {max_rows:,}" for n in (middle, late))

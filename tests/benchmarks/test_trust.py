@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from trust import DELTA, KINDS, Gamblers, Kind, delays, false_alarms
+from trust import DELTA, MONITORED, Gamblers, Kind, delays, false_alarms
 
 from emsco.cascade import monitor as monitor_module
 from emsco.cascade.monitor import MonitoredPromise
@@ -15,7 +15,7 @@ def watched(kind):
     return MonitoredPromise.begin(promise, DELTA, kind.values)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", MONITORED, ids=lambda kind: kind.name)
 def test_many_monitors_side_by_side_are_the_one_that_users_have(kind, monkeypatch):
     monkeypatch.setattr("trust.MOST_STARTS", 5)
     monkeypatch.setattr(monitor_module, "MOST_STARTS", 5)
@@ -30,7 +30,7 @@ def test_many_monitors_side_by_side_are_the_one_that_users_have(kind, monkeypatc
     assert one.n_restarts == 10
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", MONITORED, ids=lambda kind: kind.name)
 @pytest.mark.parametrize(("rows", "n_looks"), [(1, 120), (25, 30)])
 def test_false_alarms_are_rare_with_the_truth_exactly_on_the_promise(kind, rows, n_looks):
     n_paths = 200
@@ -40,11 +40,11 @@ def test_false_alarms_are_rare_with_the_truth_exactly_on_the_promise(kind, rows,
 
 def test_false_alarms_are_rare_for_all_promises_together():
     rng, n_paths = np.random.default_rng(2), 200
-    both = [Gamblers(kind, kind.limit, n_paths) for kind in KINDS]
+    both = [Gamblers(kind, kind.limit, n_paths) for kind in MONITORED]
     for _ in range(30):
-        for kind, gamblers in zip(KINDS, both, strict=True):
+        for kind, gamblers in zip(MONITORED, both, strict=True):
             gamblers.add(rng.multinomial(25, kind.chances, n_paths))
-    alarms = [gamblers.peak >= len(KINDS) / DELTA for gamblers in both]
+    alarms = [gamblers.peak >= len(MONITORED) / DELTA for gamblers in both]
     assert np.any(alarms, axis=0).mean() <= DELTA + 3 * np.sqrt(DELTA * (1 - DELTA) / n_paths)
 
 
@@ -62,7 +62,7 @@ def test_a_fair_game_with_restarts_makes_no_money_on_average(monkeypatch):
     ("drop", "before", "most"), [(0.1, 0, 250), (0.05, 0, 700), (0.1, 5000, 450)]
 )
 def test_nine_of_ten_alarms_come_soon_after_a_drop(drop, before, most):
-    waits = delays(0.95, drop, before, n_paths=60, most=1000)
+    waits = delays(0.95, drop, before, n_paths=60, max_rows=1000)
     assert np.quantile(waits, 0.9) <= most
 
 
