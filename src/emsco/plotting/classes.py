@@ -79,7 +79,7 @@ def class_tables(
     precisions = _cells(precision, None if intervals is None else intervals.precision)
     columns = (by_class.rows, by_class.coverage, by_class.given)
     values = zip(*(column.tolist()[: len(names)] for column in columns), strict=True)
-    cells = tuple(
+    cells: tuple[tuple[str, ...], ...] = tuple(
         (
             name,
             whole(rows),
@@ -89,7 +89,7 @@ def class_tables(
         )
         for i, (name, (rows, labelled, given)) in enumerate(zip(names, values, strict=True))
     )
-    headings = _SHARES
+    headings: tuple[str, ...] = _SHARES
     if everything is not None:
         headings = (*_SHARES, _EVERYTHING)
         bought = _cells(everything.recall.tolist(), None)
