@@ -75,6 +75,7 @@ def run(
     batches: Sequence[Batch], acquire: Acquire, retries: Retries, report: Report | None
 ) -> Decisions:
     """Decide many rows with a plain `acquire`; see `Cascade.run`."""
+    # Found out before the first call, which would buy something.
     if inspect.iscoroutinefunction(acquire):
         raise _not_plain(acquire)
     try:
@@ -114,6 +115,7 @@ async def run_async(
             if report:
                 report(next(done), len(batches))
 
+    # As many workers as may ask at a time; they share one iterator of batches.
     tasks = [asyncio.create_task(work()) for _ in range(min(concurrency, len(batches)))]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -123,6 +125,7 @@ async def run_async(
         stopping.set()
         for task in tasks:
             task.cancel()
+        # Whatever they were doing, nobody may go on buying after this.
         await asyncio.gather(*tasks, return_exceptions=True)
         if isinstance(error, asyncio.CancelledError):
             # An exception class of our own would not do: asyncio.timeout() looks for this one.
@@ -143,6 +146,7 @@ def _ask(batch: Batch, acquire: Acquire, retries: Retries) -> None:
                 time.sleep(pause)
         else:
             if inspect.iscoroutine(table):
+                # A coroutine that nobody awaits would complain later.
                 table.close()
                 raise _not_plain(acquire)
             _hand_over(batch, table)
@@ -200,6 +204,7 @@ def _hand_over(batch: Batch, table: Any) -> None:
 
 
 def _failure(error: BaseException, words: str | None = None) -> str:
+    # A group of one error is that error in a wrapper.
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]  # a TaskGroup wraps the error of its task
     words = words or ": ".join(filter(None, (type(error).__name__, message_of(error))))
@@ -227,6 +232,7 @@ def batches_of(
     known = stages.prices.of_ids("prices", prices, len(rows), rows)
     return [
         Batch(stages, rows[at : at + size], limit, known[at : at + size])
+        # An empty list of rows makes one empty batch, so that the decisions have their columns.
         for at in range(0, max(len(rows), 1), size)
     ]
 
@@ -243,6 +249,7 @@ def _joined(batches: Sequence[Batch]) -> Decisions:
     """Return the decisions, and warn of rows whose features could not be acquired."""
     decisions = _concatenated(batches)
     if failures := [reason for batch in batches for reason in batch.failures]:
+        # Of equally common reasons, the first.
         commonest = max(dict.fromkeys(failures), key=failures.count)
         warnings.warn(
             f"{len(failures)} of {len(decisions)} rows were rejected because their features could "
@@ -258,6 +265,7 @@ def _concatenated(batches: Sequence[Batch]) -> Decisions:
     # Integers and text keep their types, all other ids become objects.
     kinds, array = {type(one) for one in ids}, np.fromiter(ids, dtype=object, count=len(ids))
     with suppress(OverflowError):
+        # NumPy drops trailing zero characters, and such ids would no longer be the same.
         if kinds == {int} or (kinds == {str} and not any(one.endswith("\0") for one in ids)):
             array = np.array(ids, dtype=np.int64 if kinds == {int} else np.str_)
     return replace(decisions, ids=array)
@@ -321,8 +329,10 @@ class Batch:
         prices, asked = self._stages.prices, self._now.undecided
         if spent is not None:
             paid = prices.of_ids("spent", spent, len(asked))
+            # What was known before stays where nothing new was said.
             self._prices[asked] = np.where(np.isnan(paid), self._prices[asked], paid)
         prices.check_paid(self._now.passed, self._prices[asked])
+        # A copy, which becomes the state only at the end.
         now = self._now.copy()
         encoding = self._stages.encoding.only(self._stages.buys[now.passed])
         values = answer_rows(encoding, table, len(now.undecided))
@@ -338,6 +348,7 @@ class Batch:
             now.reasons[now.undecided[i]] = now.failures[-1]
         usable = ~refused.any(axis=1)
         rows = now.undecided[usable]
+        # Only columns that this stage bought; those of earlier stages are there already.
         self._rows[rows[:, None], self._stages.inputs[now.passed]] = values[usable]
         stage = now.passed
         left, now.winner[rows], now.confidence[rows] = self._stages.label(
@@ -365,6 +376,7 @@ class Batch:
             accepted=now.accepted,
             confidence=now.confidence,
             stage=now.stage,
+            # Column 0 is the cost before any stage, so that the stage is the position.
             cost=self._costs(self._prices)[np.arange(len(now.stage)), now.stage],
             reasons=np.where(now.accepted, why_labelled, now.reasons),
             delay=delays[now.stage] if self._stages.delays else None,
@@ -383,6 +395,7 @@ class Batch:
             now.end(NEVER_SURE)
         elif self._budget is not None:
             rows = now.undecided
+            # What the row would have paid after the next stage.
             costs = self._costs(self._prices[rows])[:, now.passed + 1]
             is_over = costs > self._budget
             for row, cost in zip(rows[is_over], costs[is_over].tolist(), strict=True):

@@ -69,6 +69,7 @@ class Stages:
         """
         left, winner, confidence = self.judge(rows, first, end)
         if self.label_costs is not None:
+            # Rows that never leave get the label of the last stage.
             last = np.minimum(left, end - 1)
             for j in range(first, end):
                 here = np.flatnonzero(last == j)
@@ -125,6 +126,7 @@ class Stages:
             sure, winner[left], confidence[left] = self.models.judge(
                 rows[left], j, j + 1, self.thresholds
             )
+            # A stage that a row skips judges it, too, but must not let it go.
             leaving = (sure == j) & ~skips[left, j]
             stage[left[leaving]] = j
             left = left[~leaving]
@@ -146,6 +148,7 @@ class Stages:
         for j in range(len(self)):
             _, winner[j], confidence[j] = self.models.judge(filled, j, j + 1, self.thresholds)
         if skips is not None:
+            # A confidence of 0 reaches no threshold above 0: a skipped stage accepts nobody.
             confidence[skips.T] = 0.0
         return confidence, winner
 
@@ -192,6 +195,7 @@ class Stages:
     @cached_property
     def identity(self) -> str:
         """Digest of everything that decisions depend on."""
+        # Ranges only serve warnings; decisions do not depend on them.
         read = self.encoding.without_ranges().to_dict()
         words = [*(f"{label!r}" for label in self.labels), f"{read}"]
         return fingerprint(
@@ -212,6 +216,7 @@ def _cheapest(probabilities: FloatArray, costs: FloatArray) -> IntArray:
     for k, line in enumerate(costs):
         expected += probabilities[:, k, None] * line
     lowest = expected == expected.min(axis=1, keepdims=True)
+    # The other labels are set below any probability, so that the likeliest of these wins.
     cheapest: IntArray = np.where(lowest, probabilities, -1.0).argmax(axis=1)
     return cheapest
 

@@ -68,6 +68,7 @@ class Workbench:
     def __post_init__(self) -> None:
         """Open the bank."""
         by_class = check_choice("metric", self.metric, METRICS) != "accuracy"
+        # Splines need knots before the bank opens, as they are its inputs.
         object.__setattr__(self, "recipe", self.recipe.prepared(self.data, self.splits))
         blocks = Blocks.from_constraints(self.constraints, self.data.costs.names)
         bank = self.recipe.open_bank(self.data, self.splits, blocks.members(), by_class)
@@ -75,8 +76,10 @@ class Workbench:
         object.__setattr__(self, "bank", bank)
         object.__setattr__(self, "prices", None)
         if self.data.prices is not None:
+            # Split after split, as the bits of the bank lie.
             scored = np.concatenate([rows for _, rows in self.splits])
             units, costs = self.data.units, self.data.costs
+            # What all rows share; features with prices by row cost nothing here.
             fixed = blocks.costs(costs.fixed())
             prices = ScoredPrices.from_rows(
                 features=fixed.costs,

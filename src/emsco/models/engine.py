@@ -106,6 +106,7 @@ class SplitRows:
         cls, data: SplitData, penalty: float = 1.0, rows_per_shard: int = ROWS_PER_SHARD
     ) -> Self:
         """Standardise by the training rows and cut into shards."""
+        # Class weights change fits alone, so the scaling is learnt before they come in.
         scaling, data = data.scaling(), data.with_fit_weights()
         shards = cut_shards(data, scaling, rows_per_shard)
         n_inputs, total = data.X.shape[1], data.train_weight
@@ -140,6 +141,7 @@ class LogisticEngine(Engine):
         self.basis = basis
         self.n_inputs, self.n_classes = n_inputs, n_classes
         self.n_outputs = n_outputs_of(n_classes)
+        # An intercept and a weight for each input, of each output and split.
         self.kept = len(splits) * self.n_outputs * (n_inputs + 1)
         self.n_train = sum(split.n_rows for split in splits)
         self.bits = [shard.bits for split in splits for shard in split.shards]
@@ -167,6 +169,7 @@ class LogisticEngine(Engine):
         def fit(task: tuple[slice, int]) -> None:
             batch, split = by_size[task[0]], task[1]
             spread = self.splits[split].fitter.fit(subsets[batch]).spread(self.n_inputs)
+            # Results go to their own place, so that tasks may end in any order.
             weights[batch, split] = spread.reshape(len(batch), self.n_outputs, -1)
 
         for one in self.splits:  # not in threads, which would do it several times
@@ -178,6 +181,7 @@ class LogisticEngine(Engine):
     def coefs(self, numbers: FloatArray) -> FloatArray:
         """Arrange weights by split and subset: (n_splits, n_subsets, n_outputs, n_inputs + 1)."""
         shape = (len(numbers), len(self.splits), self.n_outputs, self.n_inputs + 1)
+        # The first axis is the split, as models of a split share a scaling.
         return numbers.reshape(shape).swapaxes(0, 1)
 
     def lines(self, numbers: FloatArray) -> FloatArray:
@@ -198,6 +202,7 @@ class LogisticEngine(Engine):
                     shard.judge(models, slots[part], thresholds)
 
         n_jobs = self._workers.n_jobs
+        # Small batches cost more to hand out than to judge.
         worth = len(slots) * self.n_train > _WORTH_FITTING
         size = max(8, -(-len(slots) // (4 * n_jobs))) if worth else len(slots)
         self._workers.run(judge, list(slices(len(slots), size)))
@@ -210,6 +215,7 @@ class LogisticEngine(Engine):
         for split, spread, of_split in zip(self.splits, self.lines(numbers), scored, strict=True):
             models, shape = Models.from_subsets(subsets, spread), (len(subsets), len(of_split))
             winner, confidence = np.empty(shape, dtype=np.uint8), np.empty(shape)
+            # In parts, as rows elsewhere or on disk are read when they are asked for.
             for part in slices(len(of_split), ROWS_PER_SHARD):
                 block = rows[of_split[part]]
                 block = block if self.basis is None else self.basis.expand(block)

@@ -50,6 +50,7 @@ write GaussianNB().
         raise refused(
             "estimator", "be an object", estimator, got=f"the class {name}", hint=f"write {name}()"
         )
+    # Duck typing: the class need not be derived from one of scikit-learn's.
     whole = all(hasattr(estimator, name) for name in ("fit", "get_params", "set_params"))
     if not whole or not is_classifier(estimator):
         raise refused(
@@ -73,6 +74,7 @@ def weight_name(estimator: Any) -> str | None:
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         inner = weight_name(last)
+        # A pipeline passes weights to its last step under that step's name.
         return None if inner is None else f"{name}__{inner}"
     inside = getattr(estimator, "estimator", None)
     if hasattr(inside, "fit") and weight_name(inside) != "sample_weight":
@@ -95,7 +97,9 @@ def seeded_clone(prototype: Any, seed: int, subset: BoolArray) -> Any:
         and callable(getattr(value, "split", None))
         and not hasattr(value, "get_params")
     )
+    # Sorted, so that each parameter gets the same seed, whatever the order of a dict.
     names = sorted(name for name in params if name.split("__")[-1] == "random_state")
+    # The subset as one number: the seed depends on it alone, not on when it is fitted.
     number = int.from_bytes(np.packbits(subset).tobytes(), "big")
     sequence = np.random.SeedSequence([seed, len(subset), number])
     # Some classifiers refuse seeds of more than 31 bits.
@@ -106,6 +110,7 @@ def seeded_clone(prototype: Any, seed: int, subset: BoolArray) -> Any:
         if name in owners:
             if not isinstance(value.random_state, Integral):
                 changes[name] = copy.copy(value)
+                # A splitter that does not shuffle refuses a seed.
                 changes[name].random_state = drawn if getattr(value, "shuffle", True) else None
         elif not isinstance(value, Integral):
             changes[name] = drawn
@@ -133,6 +138,7 @@ def describe(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(describe, value))}]"
     named = getattr(value, "__qualname__", "")
+    # A lambda and a function inside another have the same name as others, so names tell nothing.
     if named and "<" not in named:
         return _name(value)
     try:
@@ -155,6 +161,7 @@ def _name(kind: Any) -> str:
 def _version(kind: type) -> str:
     package = kind.__module__.split(".")[0]
     try:
+        # The name of a module may differ from that of its package.
         return version({"sklearn": "scikit-learn"}.get(package, package))
     except PackageNotFoundError:
         return "of no package"
@@ -175,6 +182,8 @@ class EstimatorJob:
     def model(self, subset: BoolArray) -> EstimatorModel:
         """The model of one subset, with its identity."""
         model = self._fit(subset)
+        # Two fits of one subset may differ inside and still say the same; the answers identify a
+        # model.
         probabilities = _ask(model, self.rows.fitting.X[:_PROBED])
         return replace(model, identity=fingerprint(model.inputs, model.fill, probabilities))
 
@@ -183,6 +192,7 @@ class EstimatorJob:
         estimator = seeded_clone(self.prototype, self.rows.seed, subset)
         fitting = self.rows.fitting
         name = weight_name(estimator)
+        # A copy, as foreign code may change what it is given.
         weights = {name: np.array(fitting.weights)} if name and fitting.weights is not None else {}
         X = np.ascontiguousarray(fitting.X[:, inputs])
         with one_thread():
@@ -298,6 +308,7 @@ class EstimatorFitter(OutcomeFitter):
         with closing(jobs) as fitted:
             for i, (winner, confidence) in zip(new, fitted, strict=True):
                 outcomes.winner[i], outcomes.confidence[i] = winner, confidence
+                # One by one, so that an interruption keeps what is done.
                 if self.cache is not None:
                     self.cache.add(subsets[i], winner, confidence)
         return outcomes

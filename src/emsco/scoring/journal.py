@@ -57,6 +57,7 @@ def remove_empty_checkpoint(path: str | os.PathLike[str]) -> None:
     if not (folder / _FILE).exists():
         return
     with suppress(CheckpointError, OSError), _opened(folder, 1, np.dtype(np.uint8)) as store:
+        # A fit that failed at once leaves nothing behind that could be resumed.
         if store.is_empty:
             shutil.rmtree(folder)
 
@@ -121,6 +122,7 @@ def _check_same(
 
     The seed is compared first: splits depend on it, so they would differ too.
     """
+    # Through JSON and back, as the stored one went: tuples become lists, keys become text.
     there, here = stored["problem"], json.loads(json.dumps(dict(problem)))
     if stored["seed"] != seed:
         differing = ["random_state"]
@@ -128,6 +130,7 @@ def _check_same(
         names = [*here, *(name for name in there if name not in here)]
         unlike = [name for name in names if there.get(name) != here.get(name)]
         differing = []
+        # What follows from other differences is named only if it is the only one.
         for name in [name for name in unlike if name != _DERIVED] or unlike:
             value = here.get(name)  # lists, mappings and digests are too long to show
             is_long = isinstance(value, (list, dict)) or str(value).startswith(DIGEST)
@@ -181,6 +184,7 @@ class EntryRules:
         if not self._are_designs(designs):
             return "has designs that no search of this problem makes"
         exits, correct = counts
+        # Written by no search: a bank counts rows, and correct ones among them.
         if (counts < 0).any() or (correct > exits).any():
             return "has counts below 0, or more correct rows than rows"
         at_stages = exits[:, self.n_ahead :]
@@ -189,6 +193,7 @@ class EntryRules:
         overspent = self.most_spent is not None and (exits[:, 0] > self.most_spent).any()
         if too_many or overspent:
             return f"counts more than the {self.n_rows:,} rows of this problem"
+        # Stages that a design does not have cannot lose rows.
         after_last = np.arange(self.max_stages) >= stage_counts(designs)[:, None]
         # The classes that are counted apart add up to the stages.
         by_class = counts[:, :, self.n_ahead - self.n_counted : self.n_ahead]
@@ -204,6 +209,7 @@ class EntryRules:
         """Whether designs are compressed, not too long, and have levels of the grid."""
         if designs.min() < -1 or (designs.max(axis=1) < 0).any():
             return False
+        # The low bits of a gene are its stage.
         stages = np.where(designs < 0, designs, designs & MOST_STAGES).astype(np.int16)
         if stages.max() >= self.max_stages or not np.array_equal(compress(stages), stages):
             return False
@@ -246,8 +252,10 @@ class Journal:
         batches = list(store.batches())
         keys = [np.zeros((0, 2 * n_features), dtype=np.uint8), *(one.keys for one in batches)]
         rows = [np.zeros((0, 2, n_counts + 1), dtype=np.int64), *map(store.rows, batches)]
+        # Designs are stored with a fixed byte order, so that a file can move to another machine.
         designs = np.concatenate(keys).view("<i2").astype(np.int16)
         rows_of = np.concatenate(rows)
+        # The last column is the generation after which a chain was made; 0 for all other designs.
         made_after = rows_of[:, 0, -1]
         why = rules.breach(designs, rows_of[:, :, :-1].swapaxes(0, 1))
         if why is None and ((made_after < 0) | (made_after != rows_of[:, 1, -1])).any():
@@ -256,6 +264,7 @@ class Journal:
             raise store.place.damaged(why)
         # The designs made after each generation, in the order of the file, without repeats.
         made = np.flatnonzero(made_after)
+        # Stable, so that chains of a generation keep the order in which they were made.
         made = made[np.argsort(made_after[made], kind="stable")]
         steps, firsts = np.unique(made_after[made], return_index=True)
         self._made: dict[int, StageArray] = {}
@@ -305,6 +314,7 @@ class Journal:
             else:
                 store.say({"emsco": version("emsco"), "seed": seed, "problem": dict(problem)})
             return cls(store, n_features, rules)
+        # Otherwise nobody could open the folder until this process ends.
         except BaseException:
             store.close()
             raise
@@ -332,11 +342,13 @@ class Journal:
 
     def chains(self, generation: int) -> StageArray | None:
         """Designs that were made of fitted subsets after a generation; None if none were yet."""
+        # Counted from 1, as 0 stands for designs that no chain made.
         return self._made.get(generation + 1)
 
     def add_chains(self, generation: int, designs: StageArray, counts: IntArray) -> None:
         """Take the designs made after a generation, at least one, and their counts."""
         self._new.append((designs, counts, generation + 1))
+        # At once: chains cost much to make, and a search that goes on must find them all.
         self.flush()
 
     def add(self, designs: StageArray, counts: IntArray) -> None:
@@ -360,7 +372,9 @@ class Journal:
             started = monotonic()
             counted = count(part)
             pace = len(part) / max(monotonic() - started, 1e-6)
+            # Faster counting takes larger parts, so that there is one write for each part.
             self._at_once = max(_AT_ONCE, int(pace * _SECONDS))
+            # Designs of fewer stages have fewer counts; the rest stays 0.
             counts[:, part, : counted.shape[2]] = counted
             self.add(designs[part], counts[:, part])
         return counts

@@ -66,17 +66,20 @@ def balanced_accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
     nearly equal are compared as fractions, unless they are of the same shares.
     """
     divisor = np.maximum(accepted, 1)
+    # Shares in lowest terms, so that equal shares have equal numbers.
     common = np.maximum(np.gcd(correct, divisor), 1)
     shares = np.stack([correct // common, divisor // common], axis=2)
     mean = (correct / divisor).mean(axis=1)
     order = np.argsort(mean, kind="stable")
     near = np.diff(mean[order]) <= _NEAR
     same = near & (np.diff(shares[order], axis=0) == 0).all(axis=(1, 2))
+    # Ranks rise where a mean is above the one before it; runs of near ones are settled below.
     rises = ~near
     # Runs of means that are near their neighbours, by their first position and their end.
     edges = np.flatnonzero(np.diff(np.concatenate([[False], near, [False]]).astype(np.int8)))
     for first, last in edges.reshape(-1, 2).tolist():
         end = last + 1
+        # Means of the very same shares are equal for sure.
         if not same[first : end - 1].all():
             members = order[first:end]
             exact = [sum(Fraction(*one) for one in line) for line in shares[members].tolist()]
@@ -105,6 +108,7 @@ def exact_objectives(scores: Scores) -> FloatArray:
         # Rank them from 0; floats within `SAME_COST` share a rank.
         distinct, cost = np.unique(cost, return_inverse=True)
         if distinct.dtype.kind == "f":
+            # Chained: each within rounding of its neighbour, so equality stays transitive in a run.
             rises = np.diff(distinct) > SAME_COST * np.abs(distinct[1:])
             cost = np.concatenate([[0], np.cumsum(rises)])[cost]
     objectives = np.empty((len(scores), 3))
@@ -123,6 +127,7 @@ def pareto_levels(scores: Scores) -> IntArray:
     if feasible.all():
         levels: IntArray = pareto_rank(exact_objectives(scores), maximise=True).astype(np.int64)
         return levels
+    # By how far they are beyond, then behind all that are within.
     levels = np.unique(scores.beyond, return_inverse=True)[1].reshape(-1)
     if feasible.any():
         levels[feasible] = pareto_levels(scores[feasible])
@@ -144,6 +149,7 @@ class TiedDesigns:
         """Group each design with all designs of equal objectives, the simplest first."""
         order = simplest_first(designs)
         groups = tie_groups(scores)
+        # A group for each design, also if they share one: a point of the front is one design.
         return cls([designs[order[groups[order] == group]] for group in groups])
 
     def __call__(self, point: int) -> Iterator[StageArray]:
@@ -177,6 +183,7 @@ class Ranking:
         """Rank a population; `smallest_cost` is the smallest feature cost above 0."""
         level = pareto_levels(scores)
         aggregate = _aggregate(scores.coverage, scores.accuracy, scores.cost, smallest_cost)
+        # Any better level outweighs the largest ratio of aggregates.
         base = aggregate.max() / aggregate.min() + epsilon
         log_fitness = (level.max() - level) * np.log(base) + np.log(aggregate)
         # Sort by level first: a better level always means higher fitness, and levels are whole
@@ -196,6 +203,7 @@ class Ranking:
     @property
     def selection_probabilities(self) -> FloatArray:
         """Share of each design in the roulette wheel."""
+        # Relative to the fittest, as fitness itself overflows with many levels.
         weight = np.exp(self.log_fitness - self.log_fitness.max())
         shares: FloatArray = weight / weight.sum()
         return shares
@@ -231,6 +239,7 @@ def _aggregate(
 ) -> FloatArray:
     """Length of (coverage, accuracy, inverse cost), with costs relative to the cheapest design."""
     lowest = cost.min()
+    # Beside a design that costs nothing, all ratios would be 0, and its own undefined.
     shift = smallest_cost if lowest == 0 else 0.0
     inverse_cost = (lowest + shift) / (cost + shift)
     length: FloatArray = np.sqrt(coverage**2 + accuracy**2 + inverse_cost**2)
@@ -246,11 +255,13 @@ def front_mask(scores: Scores) -> BoolArray:
     from moocore import is_nondominated
 
     if not scores.feasible.all():
+        # Limits count before everything else: only those that miss them least are compared.
         nearest = scores.beyond == scores.beyond.min()
         among = np.zeros(len(scores), dtype=np.bool_)
         among[nearest] = front_mask(replace(scores[nearest], excess=None))
         return among
     objectives = exact_objectives(scores)
+    # Weakly: designs with equal objectives do not throw each other out.
     mask: BoolArray = is_nondominated(objectives, maximise=True, keep_weakly=True)
     return mask
 
@@ -284,5 +295,6 @@ def knee_of(coverage: FloatArray, accuracy: FloatArray, cost: FloatArray) -> int
     """Position of the point nearest to the best of all objectives, each scaled to 0..1."""
     objectives = np.column_stack([coverage, accuracy, -cost])
     best, worst = objectives.max(axis=0), objectives.min(axis=0)
+    # An objective that all points share does not count.
     missed = (best - objectives) / np.where(best > worst, best - worst, 1.0)
     return int(np.argmin((missed**2).sum(axis=1)))
