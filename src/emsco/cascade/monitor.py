@@ -142,6 +142,7 @@ class MonitoredPromise:
     @classmethod
     def begin(cls, promise: Promise, delta: float, costs: Sequence[float] = (0.0, 1.0)) -> Self:
         """Watch a promise from now on; `costs` is what a row can cost, in ascending order."""
+        # Betting needs values from 0 to 1: costs are shares of the highest.
         scale = (costs[-1] or 1.0) if promise.is_ceiling else 1.0
         values = tuple(cost / scale for cost in costs) if promise.is_ceiling else (0.0, 1.0)
         nothing = (0,) * len(values)
@@ -155,18 +156,23 @@ class MonitoredPromise:
         if not more.any():
             return self
         counts = np.array(self.counts) + more
+        # Rows since each start: a drop shows sooner where no good rows from before dilute it.
         since = counts - np.array([start.counts for start in self.starts])
         bet = log_capital_above if self.promise.is_ceiling else log_capital_below
         won = bet(self.values, since, self.promise.limit / self.scale)  # of each start, as logs
         shares = won + np.array([start.log_share for start in self.starts])
         kept_back = -math.log(2 * (self.n_restarts + 1))  # money of starts that are to come
+        # The bettor's money is spread over starts, so the sum of what they hold is a fair game,
+        # too.
         capital = float(log_sum_exp(np.append(shares, kept_back)))
         alarm = self.alarm
         if alarm is None and capital >= -math.log(self.delta):
+            # The start that won most says since when the promise is broken.
             best = int(shares.argmax())
             figure = self.mean(since[best]) or 0.0
             alarm = Alarm(row, self.starts[best].row, int(since[best].sum()), figure)
         starts, n_restarts = list(self.starts), self.n_restarts
+        # A new start after so many rows of this promise, whatever the looks were.
         if since[-1].sum() >= ROWS_BETWEEN_STARTS:
             n_restarts += 1
             starts.append(Start(n_restarts, row, tuple(counts.tolist())))
@@ -180,6 +186,7 @@ class MonitoredPromise:
             starts=tuple(starts),
             n_restarts=n_restarts,
             log_capital=capital,
+            # The highest so far: evidence that a broken promise left stays, though luck may turn.
             log_evidence=max(self.log_evidence, capital),
             alarm=alarm,
         )
@@ -216,6 +223,7 @@ class MonitoredPromise:
         It is the maximum of an e-process: if the promise is kept, it reaches 1 / `delta` with a
         chance of at most `delta`, ever.
         """
+        # Floats end where evidence is far beyond any limit.
         return math.exp(min(self.log_evidence, _LARGEST_LOG))
 
     @property
@@ -298,6 +306,7 @@ class MonitoredPromise:
             numbers = f"{n_values + 2} whole numbers, none above the counts"
             fields.refuse("starts", f"1 to {MOST_STARTS} starts of {numbers}", starts)
         order = [start[0] for start in starts]
+        # The first start is the beginning of the monitor, before any row.
         if any(starts[0]) or order != sorted(set(order)):
             fields.refuse("starts", "the beginning, then later ones in order", order)
         alarm = None
@@ -341,6 +350,7 @@ class Look:
         if not isinstance(value, list) or [type(one) for one in value] != [int, list, list]:
             return None
         n, counts, logs = value
+        # Counts of a promise are of rows that were seen by then.
         if not 0 <= n <= n_rows or not all(_are_counts(line) and sum(line) <= n for line in counts):
             return None
         if [len(line) for line in counts] != sizes or len(logs) != len(sizes):
@@ -630,6 +640,7 @@ class Monitor:
             known = classes.tolist()
             raise DataError(f"{rule}, whose classes are {known}, got the label {unknown[0]!r}.")
         exits = self.exit_costs
+        # Costs in files are rounded, so near is equal.
         far = np.abs(decisions.cost[:, None] - exits).min(axis=1) > _SAME_COST * exits[-1]
         if far.any() and not len(self.cascade.stages.prices):  # with prices, any cost may be
             cost, costs = decisions.cost[far][0], ", ".join(f"{one:g}" for one in exits)
@@ -643,9 +654,12 @@ class Monitor:
         given = decisions.given(self.cascade.classes)
         counts = []
         for one in self.promises:
+            # Rows without labels were counted when they came: only promises about labels learn of
+            # them now.
             if late and not one.promise.needs_labels:
                 counts.append(np.zeros(len(one.values), dtype=np.int64))
             elif one.promise.is_ceiling:
+                # Costs are one of a few; the nearest undoes rounding.
                 nearest = np.abs(decisions.cost[:, None] - self.exit_costs).argmin(axis=1)
                 counts.append(np.bincount(nearest, minlength=len(one.values)))
             else:
@@ -664,6 +678,7 @@ class Monitor:
             return self
         n_rows = self.n_rows + counts.n_rows
         n_labelled = self.state.n_labelled + counts.n_labelled
+        # More labels than rows: these cannot be late labels of what was counted.
         if n_labelled > n_rows:
             got = f"{n_labelled:,} labels of {counted(n_rows, 'row')}"
             raise DataError(f"late labels must be of rows that were counted before, got {got}.")
@@ -696,6 +711,7 @@ class Monitor:
             fields.refuse("delta", "a number between 0 and 1", delta)
         promises = promises_from_dict(fields, cascade.classes.tolist())
         monitor = cls(cascade, **limits_of(promises), delta=delta)
+        # Read into a blank state, so that the file fills in counts and nothing else.
         blank = MonitorState.begin(promises, delta, monitor.exit_costs.tolist())
         return replace(monitor, state=blank.with_state(fields))
 

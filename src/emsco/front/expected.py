@@ -91,9 +91,12 @@ class Bags:
         """
         of_row = np.arange(len(truth)) if groups is None else groups
         n_units = int(of_row.max()) + 1
+        # As often as each unit is drawn with replacement; about a third of them not at all.
         drawn = rng.multinomial(n_units, np.full(n_units, 1 / n_units), n_bags)[:, of_row]
         order = np.argsort(truth, kind="stable")
+        # Rows that were not drawn are outside the bag.
         both = np.stack([drawn, drawn == 0])[:, :, order] * weights[order]
+        # Rows of a class lie side by side, so that sums by class are products of slices.
         ends = np.searchsorted(truth[order], np.arange(n_classes + 1))
         return cls(both.astype(np.float32), order, ends)
 
@@ -132,6 +135,7 @@ class BagFigures:
         Arrays have the shape (n_designs, n_rows): the share of a row's decisions that are answers,
         that of correct ones, and the mean cost.
         """
+        # A matrix product sums over rows for all bags and designs at once.
         weighted = self.bags.weights @ spent.T
         self._parts.append((self._by_class(answered), self._by_class(correct), weighted))
 
@@ -153,6 +157,7 @@ class BagFigures:
         rejected.
         """
         at = np.arange(self.bags.n_bags), chosen
+        # The design chosen in each bag, inside and outside it, by class.
         counts = [part[(..., *at)].sum(axis=-1) for part in (self._correct, self._answered)]
         figures = [
             self.coverage[(slice(None), *at)].mean(axis=1),
@@ -164,6 +169,7 @@ class BagFigures:
     def best_beside(self, design: int) -> IntArray:
         """Choose the most accurate in each bag of those that cost no more and cover no less."""
         coverage, accuracy, cost = self.coverage[0], self.accuracy[0], self.cost[0]
+        # Sums in single precision may differ in the last digits.
         may_be = (cost <= cost[:, [design]] + 1e-6) & (coverage >= coverage[:, [design]] - 1e-6)
         chosen: IntArray = np.where(may_be, accuracy, -1.0).argmax(axis=1)
         return chosen
@@ -175,6 +181,7 @@ class BagFigures:
         """
         weights, ends = self.bags.weights[0], self.bags.ends
         rows = np.stack([weights[:, a:b].sum(axis=1) for a, b in pairwise(ends)])[:, :, None]
+        # A bag may miss all rows of positive weight.
         total = np.maximum(weights.sum(axis=1), 1e-12)[:, None]
         answered, correct = self._answered[:, 0], self._correct[:, 0]
         return correct / total, (answered - correct) / total, (rows - answered) / total
@@ -186,6 +193,7 @@ class BagFigures:
 
     def _accuracy(self, correct: SingleArray, answered: SingleArray) -> SingleArray:
         if not self.is_balanced:
+            # Over all classes at once, or class by class below.
             correct, answered = correct.sum(axis=0, keepdims=True), answered.sum(axis=0)[None]
         shares = correct / np.where(answered > 0, answered, 1)
         accuracy: SingleArray = shares.mean(axis=0)
@@ -225,6 +233,7 @@ class ChoiceRules:
         # that of the best expected point of the front.
         expected = [point.expected for point in front if point.expected is not None]
         balanced = [one.balanced(self.total_cost or 1.0) for one in expected]
+        # The error of the best is the yardstick of the rule, also in the bags.
         _, error = max(balanced, key=lambda score: score[0])
         near = self._scores >= self._scores.max(axis=1, keepdims=True) - error
         simple: IntArray = np.where(near, self.sizes, len(self.sizes)).argmin(axis=1)
@@ -244,6 +253,7 @@ class ChoiceRules:
             return choices
         if not isinstance(prefer, dict):
             deployed = front.prefer(prefer)
+            # A rule that cannot be followed in bags must not lend its point another rule's luck.
             choices.pop(front.position(deployed), None)
             versus = deployed.versus_everything
             if prefer == "economical" and self.everything is not None and versus is not None:
@@ -290,6 +300,7 @@ class ChoiceRules:
         )
         total = self._inside[2] + sum(np.tensordot(cost, one, 1) for one, cost in by_kind)
         beyond = self._beyond(limits)
+        # Beyond the limits is worse than any total within them.
         far = total.max(axis=1, keepdims=True) + 1 + beyond
         chosen: IntArray = np.where(beyond > 0, far, total).argmin(axis=1)
         return chosen
@@ -313,6 +324,7 @@ class ChoiceRules:
     def _meant(self, limits: Mapping[str, Any]) -> IntArray:
         """Choose what limits mean, as `PointLimits.best` does; the nearest to them if none is."""
         coverage, accuracy, cost = self._inside
+        # Too small to outweigh any real difference.
         dearer = _TIE * cost / (self.total_cost or 1.0)  # of equals the cheapest
         has_accuracy = limits.get("min_accuracy") is not None
         if limits.get("min_coverage") is not None:
@@ -325,6 +337,7 @@ class ChoiceRules:
     def _best(self, scores: FloatArray, limits: Mapping[str, Any]) -> IntArray:
         """Choose the design with the highest score within limits; the nearest if none is."""
         beyond = self._beyond(limits)
+        # Beyond the limits is worse than any score within them.
         lowest = scores.min(axis=1, keepdims=True) - 1
         chosen: IntArray = np.where(beyond > 0, lowest - beyond, scores).argmax(axis=1)
         return chosen
@@ -351,6 +364,7 @@ def sizes_of(designs: StageArray) -> IntArray:
     [2, 1, 0]
     """
     n_bought = (stages_of(designs) >= 0).sum(axis=1)
+    # Stages count before features: no number of features makes up for a stage.
     size = stage_counts(designs) * (designs.shape[1] + 1) + n_bought
     ranks: IntArray = np.unique(size, return_inverse=True)[1]
     return ranks
@@ -413,6 +427,7 @@ class OptimismCorrection:
         is_over : callable, optional
             Tells when the time is over: then no more of the others are tried.
         """
+        # Time and memory go with bags, rows and designs; the rest is left out.
         n_others = max(_FEWEST_DESIGNS, int(_WORK / (self._bags.n_bags * self._n_rows)))
         tried = np.concatenate([designs, others[:n_others]])
         figures, errors, n_tried = self._bagged(tried, len(front), report, is_over)
@@ -440,6 +455,7 @@ class OptimismCorrection:
         costs = error_costs_of(prefer, parts[0].labels, may_reject=False)
         if costs is None or _UNFOLLOWED & limits.keys() or not front.within(**limits):
             return front
+        # Costs of labels are averaged over all points, as bags do not know which label was wrong.
         choice, done = rules.cheapest(costs, limits, ByClass.joined(parts)), set[int]()
         while (i := front.position(front.find(prefer))) not in done:
             done.add(i)
@@ -458,6 +474,7 @@ class OptimismCorrection:
         When the time is over, designs beyond the points are left out.
         """
         figures, errors = BagFigures(self._bags, self.evaluator.metric != "accuracy"), []
+        # Where each row's unit stands in the order of the bags.
         places, weights = np.argsort(self._bags.order)[self._unit], self._weights[self._bags.order]
         at_once = int(np.clip(_CELLS / len(self.rows.truth), 1, _AT_ONCE))
         for part in slices(len(tried), at_once):
@@ -489,9 +506,11 @@ class OptimismCorrection:
         truth = np.zeros(self._n_rows, dtype=np.int64)
         truth[self.rows.rows] = self.rows.truth
         n_units = 0
+        # Blocks are of one class each, so that sums by class stay exact.
         for k in range(self.rows.n_classes):
             of_class = np.flatnonzero(truth == k)
             n_blocks = -(-len(of_class) * _MOST_UNITS // self._n_rows)
+            # Dealt out in turn, so that blocks of a class have about the same size.
             units[of_class] = n_units + np.arange(len(of_class)) % max(1, n_blocks)
             n_units += n_blocks
         return units
@@ -513,6 +532,7 @@ class OptimismCorrection:
     @cached_property
     def _bags(self) -> Bags:
         n_bags = int(np.clip(_BAGGED_ROWS // self._n_rows, _FEWEST_BAGS, self.max_bags))
+        # A seed of the data alone, so that the same fit expects the same.
         rng = np.random.default_rng(self._n_rows)
         return Bags.draw(self._truth, self._weights, self.groups, n_bags, self.rows.n_classes, rng)
 
@@ -535,6 +555,7 @@ class OptimismCorrection:
             return np.array([coverage, self._error(n_correct, n_answered), cost])
         n_classes = self.rows.n_classes
         of_class = [self._truth[self._bags.order] == k for k in range(n_classes)]
+        # Classes are independent, so their variances add up.
         by_class = [self._error(n_correct * members, n_answered * members) for members in of_class]
         return np.array([coverage, float(np.linalg.norm(by_class)) / n_classes, cost])
 
@@ -543,10 +564,13 @@ class OptimismCorrection:
         total = float(whole.sum()) or 1.0
         ratio = float(part.sum()) / total
         if self.groups is not None:
+            # Rows of a group stand or fall together, so influences are added up within groups
+            # first.
             influence = np.bincount(self.groups[self._bags.order], (part - ratio * whole) / total)
             return float(np.linalg.norm(influence))
         of_part = float(part @ part)
         squares = of_part - 2 * ratio * float(part @ whole) + ratio**2 * float(whole @ whole)
+        # Squares this small are rounding: there is no spread at all.
         return float(np.sqrt(squares)) / total if squares > _ROUNDING * of_part else 0.0
 
 

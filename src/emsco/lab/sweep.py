@@ -120,7 +120,9 @@ class RepeatSpread:
         mean = Objectives(*figures.mean(axis=0).tolist())
         if len(figures) < 2:
             return cls(mean, None)
+        # Of a sample, as repeats stand for all searches that might have been run.
         deviation = figures.std(axis=0, ddof=1)
+        # Repeats with one and the same design differ by rounding alone.
         deviation[deviation <= _ROUNDING * np.abs(figures.mean(axis=0))] = 0.0
         return cls(mean, Objectives(*deviation.tolist()))
 
@@ -128,6 +130,7 @@ class RepeatSpread:
         """Accuracy and coverage in percent, and cost with so many decimals, each ± deviation."""
         shown = []
         for name in OBJECTIVES:
+            # Shares in percent, costs in their own unit.
             scale, form = (1.0, f".{decimals}f") if name == "cost" else (100.0, ".1f")
             text = f"{scale * getattr(self.mean, name):{form}}"
             if self.deviation is not None:
@@ -242,6 +245,7 @@ class ThresholdSweep:
         """Words for the number of repeats `where`; in total if Ctrl-C stopped the sweep."""
         if not self.complete:
             return f"interrupted after {counted(len(self.repeats), 'repeat')}"
+        # Complete sweeps have as many repeats at each threshold.
         return f"{counted(len(self.repeats) // len(self.thresholds), 'repeat')} {where}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -161,6 +161,7 @@ def finish_search(
     subsets = wanted_subsets(picked, most_subsets)
     # Fit subsets in their order, as long as there is time.
     started, n_fitted, end = perf_counter(), 0, RefinementEnd.COMPLETE
+    # With a time limit, small parts: the clock is looked at between them.
     at_once = _FITS_AT_ONCE if time_limit is None else evaluator.bank.n_jobs
     if report:
         report(0, len(subsets))
@@ -178,6 +179,7 @@ def finish_search(
         message = f"Fit interrupted; {n_fitted} of {len(subsets)} subsets are finished."
         warnings.warn(message, InterruptedWarning, stacklevel=5)
         end = RefinementEnd.INTERRUPTED
+    # A search that was stopped leaves this step no time, and is named as the reason.
     if not n_fitted and result.stop_reason.cause is Stop.INTERRUPTED:
         end = RefinementEnd.INTERRUPTED  # Ctrl-C in the search leaves no time
     try:
@@ -216,12 +218,14 @@ def _designs_of(
     if evaluator.grid.is_single or not len(subsets):
         return chains_of(subsets, space)
     if evaluator.metric == "accuracy":
+        # More subsets, fewer chains for each, so that the work stays about the same.
         width = max(_NARROWEST, _WIDTH * MOST_SUBSETS // max(MOST_SUBSETS, len(subsets)))
         chains = linked_front(evaluator, space, words_of_subsets(subsets), width=width)
         if not evaluator.limits.has_delays:  # which links know nothing of
             return chains
     else:
         chains = inherit_levels(chains_of(subsets, space), picked[:1], evaluator.grid)
+    # Designs whose subsets are all fitted keep the thresholds that they were picked with.
     known = {one.tobytes() for one in subsets}
     are_known = [
         all(one.tobytes() in known for one in nested_subsets(stages[None], stages.max() + 1)[0])
@@ -238,12 +242,15 @@ def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
     not agree with the cheapest. The remaining designs follow, the one that misses this least first.
     """
     behind = scores.errors_behind(everything)
+    # The good ones are all alike by this key, so they are sorted by cost.
     order: IntArray = np.lexsort((scores.cost, np.maximum(behind, 1.0)))
     n_good = int((behind <= 1.0).sum())
     place = np.zeros(n_good)
     for bit in range(n_good.bit_length()):
+        # Bits in reverse: 0, 1/2, 1/4, 3/4 and so on, each half-way between two before it.
         place += (np.arange(n_good) >> bit & 1) / 2.0 ** (bit + 1)
     half_way = np.floor(place * n_good).astype(np.int64).tolist()
+    # Rounding may hit a place twice or miss one; those missed follow in order.
     good = order[list(dict.fromkeys([*half_way, *range(n_good)]))]
     return np.concatenate([good, order[n_good:]])
 
@@ -253,8 +260,10 @@ def order_by_budget(scores: Scores, total_cost: float, coverage: float = _ENOUGH
 
     Such a design has this coverage, and none that is as cheap and has it is more accurate.
     """
+    # If no design covers so much, those that cover most.
     enough = scores.coverage >= min(coverage, float(scores.coverage.max()))
     by_cost = np.lexsort((-scores.accuracy, scores.cost, ~enough))
+    # Those without the coverage never count as a step.
     accuracy = np.where(enough[by_cost], scores.accuracy[by_cost], -1.0)
     best = np.maximum.accumulate(accuracy)
     is_step = np.concatenate([[True], accuracy[1:] > best[:-1]])
@@ -270,6 +279,7 @@ def spread_order(scores: Scores, total_cost: float) -> IntArray:
     figures = np.column_stack(
         [scores.coverage, scores.accuracy, np.sqrt(scores.cost / (total_cost or 1.0))]
     )
+    # Each figure from 0 to 1, so that no unit weighs more than another.
     figures = (figures - figures.min(axis=0)) / np.maximum(np.ptp(figures, axis=0), 1e-12)
     order = np.zeros(len(figures), dtype=np.int64)
     nearest = np.full(len(figures), np.inf)  # distance to those ordered; -1 for these themselves
@@ -292,6 +302,7 @@ def wanted_subsets(designs: StageArray, max_subsets: int) -> BoolArray:
     for i, design in enumerate(stages_of(designs)):
         chain = nested_subsets(design[None], int(design.max()) + 1)[0]
         new = {one.tobytes(): one for one in chain if one.tobytes() not in wanted}
+        # The first design is always whole, however few subsets are allowed.
         if i == 0 or len(wanted) + len(new) <= max_subsets:
             wanted.update(new)
     return np.array(list(wanted.values()))
@@ -304,12 +315,14 @@ def chains_of(subsets: BoolArray, space: DesignSpace) -> StageArray:
     """
     # [i, j]: j is no superset of i
     lacks: BoolArray = np.asarray((subsets[:, None] & ~subsets[None]).any(axis=2))
+    # Proper supersets: nothing of i is lacking in j, and something of j in i.
     larger = [np.flatnonzero(~lacks[i] & lacks[:, i]).tolist() for i in range(len(subsets))]
     chains: list[tuple[int, ...]] = [(i,) for i in range(len(subsets))]
     designs: list[StageArray] = []
     while chains and len(designs) < _MOST_CHAINS:
         for chain in chains:
             design = np.full(subsets.shape[1], NEVER, dtype=np.int16)
+            # From the last stage down, so that the first stage to know a feature wins.
             for stage in reversed(range(len(chain))):
                 design[subsets[chain[stage]]] = stage
             designs.append(design)
@@ -337,6 +350,7 @@ def runners_up(
     has to be fitted for them. At most `max_tried` scored designs and the neighbours of at most
     `max_starts` of the front are tried.
     """
+    # A seed that depends on the front alone: the same front has the same runners-up.
     rng = np.random.default_rng(len(front))
     scored = scored[np.lexsort(design_keys(scored).T)]  # in whichever order they were scored
     scored = scored[rng.permutation(len(scored))[:max_tried]]
@@ -345,6 +359,7 @@ def runners_up(
     if all_fitted:
         tried.append(_other_stages(starts, space, evaluator.grid))
     designs = np.concatenate(tried)
+    # In the order in which they came, which `unique` loses.
     first = np.unique(design_keys(designs), axis=0, return_index=True)[1]
     designs = designs[np.sort(first)]
     scores = evaluator.score(designs)
@@ -358,8 +373,11 @@ def runners_up(
     )
     near = np.empty(len(of_designs), dtype=np.bool_)
     for part in slices(len(of_designs), _COMPARED_AT_ONCE):
+        # Behind the nearest in its worst figure: the smallest over the front of the largest
+        # shortfall.
         apart = (of_front[None] - of_designs[part, None]).max(axis=2)
         near[part] = apart.min(axis=1) <= _NEAR
+    # In random order, so that a cut at `max_kept` prefers none.
     kept: StageArray = designs[rng.permutation(np.flatnonzero(near & scores.feasible))[:max_kept]]
     return kept[~evaluator.refused(kept)] if kept.size else kept
 
@@ -387,6 +405,7 @@ def _other_stages(designs: StageArray, space: DesignSpace, grid: ThresholdGrid) 
         stages = stages_of(design[None])
         moves = np.repeat(stages, len(design) * (int(stages.max()) + 1 - lowest), axis=0)
         places = np.arange(len(moves))
+        # Each feature at each place in turn: the remainder is the feature, the quotient the place.
         moves[places, places % len(design)] = lowest + places // len(design)
         moves = compress(moves[(moves >= 0).any(axis=1)])
         moves = moves[space.holds(moves)]

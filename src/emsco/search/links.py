@@ -65,6 +65,7 @@ def evolve(
 ) -> SearchResult:
     """Run an evolution to its end; chains of its subsets are made between generations."""
     evaluator, between = problem.evaluator, None
+    # Links follow accuracy; other metrics have no chains made between generations.
     if evaluator.metric == "accuracy":
         linker = Linker(evaluator, settings.space(problem.n_features, evaluator.grid))
         between = chains_between(search, evaluator, linker)
@@ -85,6 +86,7 @@ def chains_between(
             guessed = linker.guess(search.nearest(), front)
             return np.concatenate([linker.link(subsets, front), guessed])
 
+        # Kept in the checkpoint: a search that goes on takes the chains that were made then.
         chains = evaluator.made_after(search.generation, make)
         search.take_chains(chains, evaluator.score(chains) if len(chains) else None)
 
@@ -160,6 +162,7 @@ class Linker:
         work = 2**n_features * n_features * bank.n_words
         n_bytes = SingleThresholdSpace.n_bytes(n_features, bank.n_words) if can_be else 0
         self._is_exact = can_be and work <= _EXACT_WORK and n_bytes <= _EXACT_BYTES
+        # Margins are floats for each row of each subset, so they have a limit of their own.
         if self._is_exact and 2**n_features * bank.n_words * 64 * 4 <= _MARGIN_BYTES:
             self._margins = KnownMargins(n_features, bank.n_words * 64)
 
@@ -168,6 +171,7 @@ class Linker:
         """Most subsets that one step can link, chain by chain."""
         levels = len(self.evaluator.grid.early) + len(self.evaluator.grid.last)
         per_pair = _NESTED / 2 * _WIDTH * levels * min(_MOST_WORDS, self.evaluator.bank.n_words)
+        # Pairs of subsets are compared, so their number goes with the root of the work.
         return max(64, int(np.sqrt(_WORK / per_pair)))
 
     def link(self, subsets: WordArray, front: Scores) -> StageArray:
@@ -189,6 +193,7 @@ class Linker:
         if self._margins is None or not len(near):
             return np.zeros((0, self.space.n_features), dtype=np.int16)
         bank = self.evaluator.bank
+        # Margins of fitted subsets are asked for once, and kept.
         lacking = self._margins.lacking(self._fitted)
         if len(lacking):
             self._margins.add(lacking, bank.margins(lacking.astype(np.uint64)[:, None]))
@@ -216,6 +221,7 @@ class Linker:
             self.evaluator, self.space, self._fitted, guessed, guessed_bits
         )
         linked = find_front(subsets, front, _EXACT_BYTES)
+        # Ctrl-C inside the proof must stop the search, too, not only this step.
         if linked.stopped is not None and linked.stopped.is_interrupted:
             raise KeyboardInterrupt
         return linked.designs if linked.stopped is None else None
@@ -229,7 +235,9 @@ def _with_few_new(designs: StageArray, new: IntArray) -> StageArray:
     words = subset_words(stages, int(stage_counts(stages).max()))[:, :, 0]
     fresh: set[int] = set()
     for i, numbers in enumerate(words.astype(np.int64).tolist()):
+        # Designs without a new subset need no guess: linking fitted subsets finds them.
         mine = wanted.intersection(numbers)
+        # Each new subset costs a fit, so only so many are tried at a time.
         if mine and len(fresh | mine) <= _MOST_NEW:
             fresh |= mine
             kept.append(i)
@@ -285,6 +293,7 @@ def _linked(
         slack=slack_of(evaluator.usual.features),
         shift=shift_of(n_rows),
         width=width,
+        # Weights and missing values take the longer way in the kernel.
         is_plain=bool((subsets.weights == 1).all()) and not len(subsets.missing),
     )
     n_words = subsets.accepts.shape[2]

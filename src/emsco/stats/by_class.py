@@ -57,6 +57,7 @@ class ByClass(Tabular):
         Both are positions in `labels`; a given label of ``len(labels)`` marks a rejected row.
         """
         n = len(labels)
+        # One number for each pair of true class and label, rejection included.
         counts = np.bincount(truth * (n + 1) + given, weights, n * (n + 1)).reshape(n, n + 1)
         return cls(tuple(labels), tuple(map(tuple, counts.tolist())))
 

@@ -63,6 +63,7 @@ class Comparison:
         Coverage, accuracy and the recall of every class count, and so does the share of every
         class that gets a wrong label.
         """
+        # Fewer wrong labels are better, so the sign is turned.
         fewer = (Difference(-missed.value, missed.error) for missed in self.missed)
         every = (self.coverage, self.accuracy, *self.recall, *fewer)
         return max(difference.shortfall() for difference in every)
@@ -170,6 +171,7 @@ class RowFigures:
         n_classes : int
         """
         n = int(rows.max()) + 1
+        # All decisions about a row have its class.
         of_row = np.zeros(n, dtype=np.int64)
         of_row[rows] = truth
 
@@ -185,8 +187,10 @@ class RowFigures:
             base = float(whole.sum())
             ratio = float(part.sum()) / base if base else 0.0
             figures.append(ratio)
+            # The delta method: how much each row moves the ratio.
             influence.append((part - ratio * whole) / base if base else np.zeros(n))
         totals = np.bincount(of_row, total, n_classes)
+        # A class without rows has a share of 0, and no row to influence it.
         totals = np.where(totals > 0, totals, 1.0)
         for part in (n_right, n_answered - n_right):
             ratios = np.bincount(of_row, part, n_classes) / totals
@@ -203,6 +207,7 @@ class RowFigures:
         ahead = (self.figures - other.figures) * _BETTER
         return any(
             ahead[i] > margins[i]
+            # The norm of the differences of influences is the standard error, as rows are the same.
             and ahead[i] > errors * np.linalg.norm(self.influence[i] - other.influence[i])
             for i in range(3)
         )
@@ -211,6 +216,7 @@ class RowFigures:
         """Compare with other decisions about the same rows."""
         squares = (self.influence - other.influence) ** 2
         n_classes = self.by_class.shape[1]
+        # A row influences only the shares of its own class.
         by_class = [np.bincount(self.truth, one, n_classes) for one in squares[3:]]
         return Comparison.from_squares(
             figures=self.figures - other.figures,
@@ -265,6 +271,7 @@ class CodedFigures:
         codes, sure = np.empty(len(truth), dtype=np.uint8), np.zeros(len(paid))
         counts = np.zeros((3 * len(paid), n_classes), dtype=np.int64)
         code_rows(truth, given, stage, confidence, codes, counts, sure)
+        # Three codes for each stage: rejected there, correct, wrong.
         kind = np.arange(len(counts)) % 3
         answered, right = (kind > 0).astype(float), (kind == 1).astype(float)
         cost, rows = np.repeat(paid, 3), counts.sum(axis=1)
@@ -280,6 +287,8 @@ class CodedFigures:
         by_class = kinds @ counts / totals
         influence[3:] = (kinds[:, :, None] - by_class[:, None]) / totals
         exits = (answered * rows).reshape(-1, 3).sum(axis=1)
+        # Rows of a code and class have the same influence, so squares are counted, not summed over
+        # rows.
         errors = np.sqrt((influence[:3] ** 2 * counts).sum(axis=(1, 2)))
         return cls(figures, by_class, exits, sure, codes, influence, errors, truth)
 

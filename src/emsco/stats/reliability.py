@@ -128,12 +128,14 @@ def reliability_of(
         row = int(np.argmin(counts >= 0))
         raise DataError(f"weights must be at least 0, got {counts[row]:g} in row {row}.")
     edges = np.linspace(lowest, 1.0, n_bins + 1)
+    # The last bin also takes a confidence of 1.
     place = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, n_bins - 1)
     rows: FloatArray = np.bincount(place, counts, n_bins).astype(np.float64)
     with np.errstate(invalid="ignore"):  # 0 / 0 in empty bins gives the NaN we want
         means = np.bincount(place, counts * confidence, n_bins) / rows
         shares = np.bincount(place, counts * correct, n_bins) / rows
     errors = np.abs(shares - means)[rows > 0]
+    # By rows: a bin without rows cannot be wrong.
     error = float((errors * rows[rows > 0]).sum() / rows.sum()) if errors.size else 0.0
     for array in (edges, rows, means, shares):
         array.setflags(write=False)
@@ -172,10 +174,12 @@ class RiskCoverage(Tabular):
     def area(self) -> float:
         """Mean risk between the lowest and the highest coverage reached."""
         known = np.isfinite(self.risk)
+        # From low to high coverage, as higher thresholds come later.
         coverage, risk = self.coverage[known][::-1], self.risk[known][::-1]
         steps = np.diff(coverage)
         if not steps.sum():
             return float(risk.mean()) if risk.size else 0.0
+        # Trapezoids between neighbouring thresholds.
         return float((steps * (risk[1:] + risk[:-1]) / 2).sum() / steps.sum())
 
     def columns(self) -> Columns:
@@ -240,6 +244,7 @@ def risk_coverage_of(
     rows = np.arange(confidence.shape[1])
     for i, level in enumerate(levels):
         sure = confidence >= level
+        # The first stage that is sure; 0 as well if none is, which `accepted` tells apart.
         accepted, leaves = sure.any(axis=0), np.argmax(sure, axis=0)
         correct_exits = accepted & correct[leaves, rows]
         spent = np.where(accepted, paid[leaves], paid[-1])
@@ -258,9 +263,11 @@ def spread_thresholds(confidence: FloatArray, lowest: float) -> FloatArray:
     They run from a threshold that accepts every row to one that accepts only the surest.
     `confidence` has the shape (n_stages, n_rows), and no confidence is below `lowest`.
     """
+    # A row is accepted at a threshold if its surest stage reaches it.
     highest = confidence.max(axis=0, initial=lowest)
     if not highest.size:
         return np.array([lowest])
+    # Values that occur, so that each threshold rejects at least one more row.
     levels = np.quantile(highest, np.linspace(0, 1, _STEPS + 1), method="lower")
     spread: FloatArray = np.unique(np.append(levels, lowest))
     return spread
