@@ -447,8 +447,9 @@ class EMSCOClassifier(TableClassifier):
     def certify(self, X: Any, y: ArrayLike, **settings: Any) -> Certificate:
         """Test on fresh rows which designs of `front_` keep promises, such as `min_accuracy`.
 
-        Nothing is deployed: ``clf.choose(certificate.deployed)`` does that. Of the certified
-        designs, the one that `prefer` chooses is the best.
+        The deployed design is tested first if it is likely to pass; otherwise a warning says so.
+        Nothing is deployed: ``clf.choose(certificate.deployed)`` does that. The best of the
+        certified designs is the deployed one, or else the one that `prefer` chooses.
 
         Parameters
         ----------
@@ -458,7 +459,8 @@ class EMSCOClassifier(TableClassifier):
             Promises and settings of `ParetoFront.certify`.
         """
         check_is_fitted(self, "front_")
-        settings = {"prefer": rule_of(self.prefer) or "accurate", **settings}
+        rule = rule_of(self.prefer) or "accurate"
+        settings = {"prefer": rule, "deployed": self.point_, **settings}
         return self.front_.certify(self._check_new_rows(X), y, **settings)
 
     def predict(self, X: ArrayLike) -> AnyArray:

@@ -173,7 +173,7 @@ class Evaluation(Objectives):
     >>> found.intervals.accuracy
     Interval(low=0.8769012636, high=0.986210606)
     >>> print(found.against(Objectives(0.8, 0.97, 2.0)).accuracy.verdict)
-    too few rows
+    as promised, within chance
     """
 
     n_rows: float

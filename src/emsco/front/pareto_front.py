@@ -23,7 +23,13 @@ from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import FileError, NoSuchDesign, ParameterError
-from emsco.front.certificate import Certificate, CertificatePlan, certify, plan_certificate
+from emsco.front.certificate import (
+    Certificate,
+    CertificatePlan,
+    FreshRows,
+    certify,
+    plan_certificate,
+)
 from emsco.front.format import front_from_dict, front_to_dict
 from emsco.front.pictures import cascade_picture, flow_of, front_picture
 from emsco.front.point import NamedDesigns, NamedTies, ParetoPoint
@@ -551,6 +557,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         sample_weight: ArrayLike | None = None,
         max_weight: float | None = None,
         order: Any = None,
+        deployed: ParetoPoint | int | None = None,
         prefer: str = "balanced",
         random_state: int = 0,
     ) -> Certificate:
@@ -582,6 +589,9 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             Largest weight that a row can have. Declare it before you look at these rows.
         order : ParetoPoint, int or sequence of them, optional
             Designs to test, in this order. Do not choose them by these rows.
+        deployed : ParetoPoint or int, optional
+            The design in use. It is tested first if it is likely to pass on so many rows;
+            otherwise a warning says so. If it passes, it is the first of the certified ones.
         prefer : str
             Rule by which the best of the certified designs is `deployed`, as in `prefer`.
         random_state : int
@@ -592,23 +602,23 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         Certificate
             Print it to read it.
         """
-        return certify(
+        promises = self.promises(
+            min_accuracy=min_accuracy,
+            min_coverage=min_coverage,
+            max_cost=max_cost,
+            min_recall=min_recall,
+        )
+        rows = FreshRows.from_table(
             self,
             X,
             y,
-            self.promises(
-                min_accuracy=min_accuracy,
-                min_coverage=min_coverage,
-                max_cost=max_cost,
-                min_recall=min_recall,
-            ),
-            delta=delta,
             groups=groups,
             sample_weight=sample_weight,
             max_weight=max_weight,
-            order=order,
-            prefer=prefer,
             random_state=random_state,
+        )
+        return certify(
+            self, rows, promises, delta=delta, order=order, deployed=deployed, prefer=prefer
         )
 
     def plan_certificate(
@@ -621,6 +631,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         delta: float = 0.05,
         chances: Sequence[float] = (0.8, 0.9),
         order: Any = None,
+        deployed: ParetoPoint | int | None = None,
     ) -> CertificatePlan:
         """Plan how many fresh rows `certify` needs, for each chance of success.
 
@@ -633,7 +644,9 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             max_cost=max_cost,
             min_recall=min_recall,
         )
-        return plan_certificate(self, promises, delta=delta, chances=chances, order=order)
+        return plan_certificate(
+            self, promises, delta=delta, chances=chances, order=order, deployed=deployed
+        )
 
     def promises(self, **limits: Any) -> tuple[Promise, ...]:
         """Check what is to be certified, such as `min_accuracy`, and return each `Promise`."""

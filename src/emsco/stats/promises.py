@@ -23,6 +23,8 @@ _KINDS = ("accuracy", "coverage", "recall", "cost")
 LIMITS = ("min_accuracy", "min_coverage", "min_recall", "max_cost")
 _NO_PROOF = ", since no number of rows can show that a share is 1"
 _ROUNDING = 1e-9
+# Width of an interval above which rows are too few to tell; of a cost, as a share of the promise.
+_TELLING_SHARE, _TELLING_COST = 0.2, 0.4
 
 
 class Verdict(StrEnum):
@@ -35,6 +37,7 @@ class Verdict(StrEnum):
     """
 
     KEPT = "kept"
+    WITHIN_CHANCE = "as promised, within chance"
     NOT_KEPT = "not kept"
     TOO_FEW = "too few rows"
 
@@ -239,8 +242,11 @@ class SeenPromise:
 
     A promise is kept if the seen figure is at least as good. It is not kept if the seen figure is
     worse by more than chance explains: the chance in what was seen, and that in the promise, if it
-    has an interval too. Otherwise there are too few rows to tell, and also if they say much less
-    than the rows behind the promise: the interval is more than twice as wide.
+    has an interval too. Otherwise the figure is as promised, within chance.
+
+    Rows are too few to tell if their interval is wider than 20 percentage points, or for a cost
+    than 40 % of the promise. A figure that breaks its promise beyond chance, or that meets a limit
+    that is no estimate, needs no such interval.
 
     Attributes
     ----------
@@ -255,7 +261,7 @@ class SeenPromise:
     --------
     >>> accuracy = SeenPromise(Promise("accuracy", 0.87), 0.84, Interval(0.79, 0.88))
     >>> print(accuracy.verdict)
-    too few rows
+    as promised, within chance
     """
 
     promise: Promise
@@ -267,18 +273,20 @@ class SeenPromise:
     def verdict(self) -> Verdict:
         """Whether the promise was kept."""
         limit = self.promise.limit
-        promised = Interval(limit, limit) if self.promised is None else self.promised
+        telling_width = _TELLING_COST * limit if self.promise.is_ceiling else _TELLING_SHARE
+        is_vague = self.interval.high - self.interval.low > telling_width
         if self.promise.is_met_by(self.seen):
-            # A promise that is an estimate counts as kept only on evidence of about the same
-            # weight.
-            may_say = self.promised is None or _width(self.interval) <= 2 * _width(promised)
-            return Verdict.KEPT if may_say else Verdict.TOO_FEW
+            is_estimate = self.promised is not None
+            return Verdict.TOO_FEW if is_estimate and is_vague else Verdict.KEPT
         # Both the seen figure and the promised one may be off by chance, each by its own interval.
+        promised = Interval(limit, limit) if self.promised is None else self.promised
         chance = math.hypot(
             self.promise.best(self.interval) - self.seen, limit - self.promise.worst(promised)
         )
         nearest = self.seen - chance if self.promise.is_ceiling else self.seen + chance
-        return Verdict.TOO_FEW if self.promise.is_met_by(nearest) else Verdict.NOT_KEPT
+        if not self.promise.is_met_by(nearest):
+            return Verdict.NOT_KEPT
+        return Verdict.TOO_FEW if is_vague else Verdict.WITHIN_CHANCE
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with the verdict."""
@@ -289,10 +297,6 @@ class SeenPromise:
             "verdict": str(self.verdict),
             "promised": None if self.promised is None else list(self.promised),
         }
-
-
-def _width(interval: Interval) -> float:
-    return interval.high - interval.low
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +316,7 @@ class PromiseReport:
     >>> intervals = Interval(0.88, 0.95), Interval(0.79, 0.88), Interval(5.2, 6.0)
     >>> report = PromiseReport.from_objectives(promised, seen, *intervals)
     >>> [str(one.verdict) for one in report.promises]
-    ['kept', 'too few rows', 'not kept']
+    ['kept', 'as promised, within chance', 'not kept']
     >>> print(report.verdict)
     not kept
     """
@@ -360,7 +364,12 @@ class PromiseReport:
         """The worst verdict of the three."""
         verdicts = {one.verdict for one in self.promises}
         # One broken promise is enough, whatever the others say.
-        worst_first = (Verdict.NOT_KEPT, Verdict.TOO_FEW, Verdict.KEPT)
+        worst_first = (
+            Verdict.NOT_KEPT,
+            Verdict.TOO_FEW,
+            Verdict.WITHIN_CHANCE,
+            Verdict.KEPT,
+        )
         return next(verdict for verdict in worst_first if verdict in verdicts)
 
     def to_dict(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def test_a_certified_design_is_written_and_deployed(typed, run, fresh):
     certificate = Certificate.load(run / "certificate.json")
     best = certificate.best_first[0]
     passed = len(certificate.best_first)
-    assert f"for design {best}, the best of {passed} that passed\n" in result.out
+    assert f"for design {best}, one of {passed} that passed\n" in result.out
     assert "a row costs at most 60 on average" in result.out
     assert result.out.endswith(
         f"Written to {run}/certificate.json.\n{run} deploys design {best}, which is certified.\n"
@@ -49,11 +49,10 @@ def test_a_certified_design_is_written_and_deployed(typed, run, fresh):
 def test_decide_refuses_a_cascade_that_is_not_certified(typed, run, fresh, tmp_path):
     words = ("decide", run, fresh, "--out", tmp_path / "out.csv", "--require-certificate")
     refuses(typed(*words), f"'{run}' must have a certificate.json, got none; certify it first.")
-    worst = len(Run.open(run).front) - 1
-    typed("certify", run, fresh, *EASY, "--point", "0")
-    typed("choose", run, 0)
+    typed("certify", run, fresh, *EASY, "--deploy")
     assert typed(*words).code == 0
-    typed("choose", run, worst)
+    passed = Certificate.load(run / "certificate.json").best_first
+    typed("choose", run, min({*range(len(Run.open(run).front))} - {*passed}))
     result = typed(*words)
     assert (result.code, result.err.count("\n")) == (1, 1)
     assert result.err.startswith("emsco: the certificate must be for this cascade (sha256:")
@@ -72,6 +71,7 @@ def test_the_monitor_watches_what_the_certificate_promises(typed, run, fresh, tm
     assert sorted(limits) == [0.3, 0.4, 0.6]
 
 
+@pytest.mark.filterwarnings("default:the deployed design")
 def test_if_nothing_is_certified_the_exit_code_is_3_and_no_certificate_is_written(
     typed, run, fresh
 ):
@@ -170,8 +170,40 @@ def test_a_deployed_design_that_is_certified_stays(typed, run, fresh):
     numbers = Certificate.load(_certified(typed, run, fresh)).best_first
     typed("choose", run, numbers[-1])
     result = typed("certify", run, fresh, *EASY, "--deploy")
-    said = f"{run} deploys design {numbers[-1]}, which is certified, too."
-    assert result.out.endswith(f"{said} The best is design {numbers[0]}.\n")
+    assert result.out.endswith(f"{run} deploys design {numbers[-1]}, which is certified.\n")
+
+
+def test_the_digest_printed_is_that_of_the_deployed_cascade(typed, run, fresh):
+    numbers = Certificate.load(_certified(typed, run, fresh)).best_first
+    typed("choose", run, numbers[-1])
+    result = typed("certify", run, fresh, *EASY, "--deploy")
+    assert f"for design {numbers[-1]}, one of" in result.out
+    assert f"Cascade {Run.open(run).cascade.stages.identity[:20]}" in result.out
+
+
+def test_the_deployed_design_is_tested_first_and_the_answer_stays_when_another_is(
+    typed, run, fresh
+):
+    deployed = Run.open(run).chosen
+    first = Certificate.load(_certified(typed, run, fresh))
+    assert (first.order[0], first.best_first[0]) == (deployed, deployed)
+    typed("choose", run, first.order[1])
+    typed("certify", run, fresh, *EASY)
+    assert Certificate.load(run / "certificate.json").order == first.order
+
+
+@pytest.mark.filterwarnings("default:the deployed design")
+def test_a_deployed_design_that_is_unlikely_to_pass_is_announced(typed, run, fresh):
+    deployed = Run.open(run).chosen
+    said = f"emsco: warning: the deployed design {deployed} is unlikely to pass on 300 rows (chance"
+    assert typed("certify", run, fresh, "--min-accuracy", "0.985").err.startswith(said)
+
+
+def test_the_front_marks_certified_designs(typed, run, fresh):
+    assert "★" not in typed("front", run).out
+    certificate = Certificate.load(_certified(typed, run, fresh))
+    assert f"★ certified: {len(certificate.best_first)} designs;" in typed("front", run).out
+    assert json.loads(typed("front", run, "--json").out)["certified"] == [*certificate.best_first]
 
 
 def _certified(typed, run, fresh):

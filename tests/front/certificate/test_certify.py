@@ -9,12 +9,24 @@ import pytest
 from support.documents import at, changed, paths_of
 from support.handmade import make_assessed_front, make_front, make_front_of_thresholds, make_rows
 
-from emsco import Certificate, DataError, EMSCOError, FileError, Monitor, ParameterError, Promise
+from emsco import (
+    Certificate,
+    DataError,
+    EMSCOError,
+    FileError,
+    Monitor,
+    ParameterError,
+    Promise,
+)
 from emsco._base.documents import document_text
 from emsco._base.objectives import Estimate, Expected
 from emsco.data.row_prints import RowPrints
+from emsco.errors import EMSCOWarning
+from emsco.front.certificate.certify import _order
 from emsco.front.certificate.plan import Prospect, rows_for_chances
 from emsco.front.certificate.record import FORMAT
+from emsco.front.certificate.test import n_passing
+from emsco.stats.tests import share_p_value
 
 ROWS = make_rows(400, seed=3)
 
@@ -61,6 +73,58 @@ def test_the_order_comes_from_scored_rows_whatever_the_new_rows_are(front):
     assert orders[0] == orders[1] == (0, 1)  # design 1 costs 53 on scored rows
 
 
+def test_the_deployed_design_is_tested_first_if_it_is_likely_to_pass(front):
+    y = truth_of(front, 0)
+    assert front.certify(ROWS, y, min_coverage=0.1).order == (0, 1)
+    found = front.certify(ROWS, y, min_coverage=0.1, deployed=1)
+    assert (found.order, found.best_first) == ((1, 0), (1, 0))
+
+
+def test_an_order_that_is_given_stays_and_the_deployed_design_leads_those_that_pass(front):
+    y = truth_of(front, 0)
+    found = front.certify(ROWS, y, min_coverage=0.1, order=[0, 1], deployed=front[1])
+    assert (found.order, found.best_first) == ((0, 1), (1, 0))
+
+
+def test_a_deployed_design_that_is_unlikely_to_pass_is_announced_before_the_test(front):
+    words = (
+        r"the deployed design 1 is unlikely to pass on 400 rows \(chance about 0%\), so the test "
+        r"begins with design 0, which is likelier to\."
+    )
+    with pytest.warns(EMSCOWarning, match=words):
+        found = front.certify(ROWS, truth_of(front, 0), max_cost=30, deployed=1)
+    assert found.order == (0, 1)
+    with pytest.warns(EMSCOWarning, match="and no other design is likelier to; plan for more"):
+        front.certify(ROWS, truth_of(front, 0), min_accuracy=0.99, order=None, deployed=0)
+
+
+def test_a_plan_says_from_how_many_rows_on_the_deployed_design_is_tested_first(front):
+    plan = front.plan_certificate(min_coverage=0.5, deployed=1)
+    assert (plan.designs[0].number, plan.deployed) == (1, 1)
+    assert 1 < plan.rows_to_begin <= plan.rows
+    assert f"first if there are at least {plan.rows_to_begin} rows" in str(plan)
+    hopeless = front.plan_certificate(max_cost=30, deployed=1)
+    assert (hopeless.designs[0].number, hopeless.rows_to_begin) == (0, None)
+    assert "that the deployed design 1 passes: tests begin with another." in str(hopeless)
+
+
+def test_an_order_by_scored_rows_keeps_the_level_whichever_design_is_deployed():
+    """Both designs sit on the limit, so any certificate is false; scored rows set the order."""
+    front, rng = make_front(), np.random.default_rng(0)
+    limit, n_scored, n_fresh, n_tries, n_false = 0.8, 100, 150, 1000, 0
+    for _ in range(n_tries):
+        points = []
+        for point in front:
+            n_right = int(rng.binomial(n_scored, limit))
+            points.append(replace(point, exits=(n_scored, 0), correct_exits=(n_right, 0)))
+        drawn = replace(front, points=tuple(points))
+        deployed = int(rng.integers(2))
+        numbers, _ = _order(drawn, [Promise("accuracy", limit)], deployed, n_fresh, 0.1)
+        p_values = [share_p_value(int(one), n_fresh, limit) for one in rng.binomial(150, limit, 2)]
+        n_false += n_passing([p_values[i] for i in numbers], 0.1) > 0
+    assert n_false / n_tries <= 0.1 + 3 * np.sqrt(0.09 / n_tries)
+
+
 def test_a_design_that_is_on_the_front_twice_is_tested_once(front):
     twice = replace(
         front,
@@ -91,7 +155,7 @@ def test_if_none_is_certified_it_names_the_nearest_and_the_rows_it_takes(front):
     said = str(certificate)
     assert said.startswith("No design is certified (")
     assert "Design 0 was tested first:" in said
-    assert "Of all designs, 1 looks best on these rows, which is no test of it:" in said
+    assert "Design 1 looks better on these rows, which is no test of it:" in said
 
 
 def test_a_near_miss_says_how_many_fresh_rows_it_takes(front):

@@ -62,10 +62,11 @@ def certify(
 ) -> None:
     """Certify which designs keep promises about new rows, with a stated chance of error.
 
-    DATA must hold rows that the fit has not seen, and that came as new rows will come. Designs are
-    tested in an order that the scored rows fix, until the first that fails. The exit code is 3 if
-    no design is certified; then no certificate is written. Either way these rows are spent: a
-    second test of them with other promises is refused.
+    DATA must hold rows that the fit has not seen, and that came as new rows will come. The deployed
+    design is tested first if it is likely to pass on so many rows; otherwise a warning says so
+    before the test. The others follow in an order that the scored rows fix, until the first that
+    fails. The exit code is 3 if no design is certified; then no certificate is written. Either way
+    these rows are spent: a second test of them with other promises is refused.
 
     For example:
 
@@ -73,6 +74,7 @@ def certify(
 
         emsco certify heart-run fresh.csv --min-accuracy 0.95 --min-coverage 0.8 --deploy
     """
+    from emsco._base.progress import JobProgress
     from emsco.app.runs.certify import certify_run
     from emsco.app.runs.decide import check_other_file
     from emsco.app.runs.run import CERTIFICATE, Run
@@ -80,7 +82,9 @@ def certify(
     opened = Run.open(run, trusted or ())
     limits = promises.limits()
     if plan:
-        planned = opened.front.plan_certificate(**limits, delta=delta, order=point or None)
+        planned = opened.front.plan_certificate(
+            **limits, delta=delta, order=point or None, deployed=opened.chosen
+        )
         if as_json:
             print_json(planned.to_dict())
         else:
@@ -89,7 +93,7 @@ def certify(
     if data is None:
         raise ParameterError(Parameter("data"), " must be given, got none; --plan needs none.")
     check_other_file(out, data, "data")
-    with interruptible("nothing is written"):
+    with interruptible("nothing is written"), JobProgress("designs tested") as progress:
         certificate = certify_run(
             opened,
             data,
@@ -99,6 +103,7 @@ def certify(
             order=point or None,
             random_state=seed,
             reading=read.reading(),
+            report=lambda done, total: progress.job(done, total, ""),
             **limits,
         )
     path = run / CERTIFICATE if out is None else out
@@ -117,8 +122,12 @@ def certify(
         return
     echo(f"Written to {path}.")
     if certificate.covers(opened.cascade):
-        other = f", too. The best is design {best}" if opened.chosen != best else ""
-        echo(f"{run} deploys design {opened.chosen}, which is certified{other}.")
+        echo(f"{run} deploys design {opened.chosen}, which is certified.")
+    elif opened.chosen == best:
+        echo(
+            f"{run} deploys design {best} with labels of least expected cost, and only its "
+            f"likeliest labels are certified; emsco choose {run} {best} deploys these."
+        )
     else:
         echo(
             f"{run} still deploys design {opened.chosen}, which is not certified; "

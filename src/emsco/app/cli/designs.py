@@ -60,6 +60,7 @@ def front(
                 "run": str(run),
                 "metric": opened.front.metric,
                 "chosen": opened.chosen,
+                "certified": list(opened.certified),
                 "references": opened.references(costs),
                 "front": opened.figures(within, costs),
             }

@@ -66,7 +66,8 @@ def evaluate(
     on the new rows. The file may be larger than memory.
 
     A promise is kept if the new figure is at least as good, and not kept if it is worse by more
-    than chance explains, that of the promise included. Otherwise there are too few rows to tell.
+    than chance explains, that of the promise included; otherwise it is as promised, within chance.
+    If an interval is wider than 20 points, or than 40 % of a cost, there are too few rows to tell.
 
     With --error-cost and --reject-cost, or if the run was fitted or chosen with them, you also see
     the total of a row: its features, errors and rejections.

@@ -119,6 +119,7 @@ def print_front(run: Run, *, max_rows: int | None = None, **settings: Any) -> No
     out.print(f"Search ended: {about['stop_reason']}.\n", highlight=False)
     settings = {"see_all": "emsco front --all", "costs": run.error_costs(), **settings}
     settings |= {"max_rows": max_rows or _LINES, "spare": 0 if max_rows else _FEW_MORE}
+    settings["certified"] = run.certified
     out.print(front_table(run.front, run.point, out.width, **settings))
 
 

@@ -52,6 +52,7 @@ _SEEN = ("seen cov.", "seen acc.", "seen cost")
 _LEAST_COST = 6
 _LEAST_ROOM = 10
 _BAR = 12
+_CERTIFIED = "★"
 EDGES = 3  # characters on both sides of a table
 
 Columns: TypeAlias = Mapping[str, Sequence[str]]  # cells by heading
@@ -158,12 +159,14 @@ def front_table(
     every: bool = False,
     costs: ErrorCosts | None = None,
     is_limited: bool = True,
+    certified: Sequence[int] = (),
 ) -> Table:
     """Return a table of different trade-offs of a front, sorted by cost, and of the references.
 
-    The chosen design is marked, and so is `best`, the one that limits would choose, or if nothing
-    `is_limited`, the one with the lowest total. `costs` of errors add a column of totals. `within`
-    holds the positions to show, by default all; `max_rows`, `spare` and `every` say how many, see
+    The chosen design is marked, and so are those at the positions `certified`, and `best`, the one
+    that limits would choose, or if nothing `is_limited`, the one with the lowest total. `costs` of
+    errors add a column of totals. `within` holds the positions to show, by default all; `max_rows`,
+    `spare` and `every` say how many, see
     `Listing.pick`. Each line names as many features of the first stage as fit into `width`.
     Figures on test rows have their own columns. If lines are left out, the caption says how many,
     and `see_all` names the command that shows all.
@@ -196,6 +199,7 @@ def front_table(
         caption="\n".join(
             [
                 *_explained(front, listing, columns, best, costs, is_limited=is_limited),
+                *_certified_line(certified),
                 *listing.caption(front, see_all),
             ]
         ),
@@ -209,6 +213,7 @@ def front_table(
     for i, cells in zip(shown, lines, strict=False):
         point = front[i]
         marks = ("▶" if point is chosen else "") + ("✓" if point is best else "")
+        marks += _CERTIFIED if i in certified else ""
         marks += "" if point.is_informative else NO_BETTER
         buys = [Text(_first_stage(point.design, room))] if room >= _LEAST_ROOM else []
         style = "bold" if point is chosen else ""
@@ -333,6 +338,13 @@ def _explained(
     elif best is not None:
         lines.append("✓ has the lowest total.")
     return lines
+
+
+def _certified_line(certified: Sequence[int]) -> list[str]:
+    if not certified:
+        return []
+    designs = counted(len(certified), "design")
+    return [f"{_CERTIFIED} certified: {designs}; certificate.json says to keep what."]
 
 
 def _first_stage(design: Design, room: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from emsco._base.documents import Fields, PathLike, read_document, write_document
 from emsco._base.text import counted
-from emsco._base.typing import FloatArray
+from emsco._base.typing import Report
 from emsco.app.files.reading import Reading
 from emsco.app.files.table_files import by_line, read_ids
 from emsco.app.runs.run import CERTIFICATE, SPENT, Run
@@ -15,7 +15,8 @@ from emsco.cascade import Cascade
 from emsco.data.row_prints import RowPrints
 from emsco.errors import DataError, FileError, Parameter
 from emsco.front import Certificate
-from emsco.front.certificate import certify
+from emsco.front.certificate import FreshRows, certify
+from emsco.front.certificate.plan import wanted_order
 from emsco.front.rules import rule_of
 from emsco.stats.promises import promises_from_dict
 
@@ -32,12 +33,14 @@ def certify_run(
     order: Any = None,
     random_state: int = 0,
     reading: Reading | None = None,
+    report: Report | None = None,
     **limits: Any,
 ) -> Certificate:
-    """Test designs of a run on fresh rows of a file.
+    """Test designs of a run on fresh rows of a file, the deployed one first if it may well pass.
 
     The run keeps a list of the rows that were spent, and on what: a second test of the same rows
-    with other promises is refused, and its result is not told.
+    with other promises is refused. The same question gets the same answer again, whichever design
+    is deployed by then.
 
     Parameters
     ----------
@@ -50,63 +53,79 @@ def certify_run(
         As for `ParetoFront.certify`.
     reading : Reading, optional
         How to read the file, where that differs from the files of the run.
+    report : callable, optional
+        Called as ``report(done, total)`` after each design.
     **limits
         Promises, as for `ParetoFront.certify`. Labels in them may also be text.
     """
     wanted = run.front.promises(**limits)
     known = (reading or Reading()).over(run.reading)
     table, y, weights = run.labelled(path, known)
-    rule: Any = run.about["settings"]["prefer"]
     with by_line(path, known):
-        certificate = certify(
+        rows = FreshRows.from_table(
             run.front,
             table,
             y,
-            wanted,
-            delta=delta,
             groups=None if groups is None else read_ids(path, groups, known),
             sample_weight=weights,
             max_weight=max_weight,
-            order=order,
-            prefer=rule_of(rule) or "accurate",
             random_state=random_state,
             what=str(path),
             first_row=1,
         )
-    _spend(run, path, certificate, groups, run.cascade.encoding.rows(table))
+        question = {
+            "rows": rows.about.digest,
+            "promises": [promise.to_dict() for promise in wanted],
+            "delta": delta,
+            "groups": groups,
+            "seed": random_state,
+            "named": None if order is None else list(wanted_order(run.front, order)),
+        }
+        earlier = _earlier_tests(run)
+        same = [one for one in earlier if question.items() <= one.values.items()]
+        if not same:
+            _refuse_spent(earlier, rows, run.cascade.classes.tolist())
+        certificate = certify(
+            run.front,
+            rows,
+            wanted,
+            delta=delta,
+            order=same[0].items("order") if same else order,
+            deployed=run.chosen,
+            prefer=rule_of(run.about["settings"]["prefer"]) or "accurate",
+            report=report,
+        )
+    if not same:
+        spent = {
+            **question,
+            "order": list(certificate.order),
+            "prints": RowPrints.from_rows(rows.given).to_dict(),
+            "date": certificate.date,
+        }
+        body = {"tests": [*(one.values for one in earlier), spent]}
+        write_document(run.folder / SPENT, "list of spent rows", _SPENT_FORMAT, body)
     return certificate
 
 
-def _spend(
-    run: Run, path: PathLike, certificate: Certificate, groups: str | None, inputs: FloatArray
-) -> None:
-    """Note that rows are spent; refuse those that were spent on something else, or some of them."""
-    file, rows = run.folder / SPENT, certificate.rows
-    tests: list[Fields] = []
-    if file.exists():
-        tests = read_document(file, "list of spent rows", _SPENT_FORMAT).many_fields("tests")
-    asked = {
-        "rows": rows.digest,
-        "promises": [promise.to_dict() for promise in certificate.promises],
-        "delta": certificate.delta,
-        "order": list(certificate.order),
-        "groups": groups,
-        "seed": rows.seed,
-    }
-    for test in tests:
-        if all(test.get(name) == value for name, value in asked.items()):
-            return  # the same question about the same rows
+def _earlier_tests(run: Run) -> list[Fields]:
+    """Return what rows were spent on so far."""
+    file = run.folder / SPENT
+    if not file.exists():
+        return []
+    return read_document(file, "list of spent rows", _SPENT_FORMAT).many_fields("tests")
+
+
+def _refuse_spent(earlier: list[Fields], rows: FreshRows, labels: list[Any]) -> None:
+    """Refuse rows if some of them were spent on another question."""
+    for test in earlier:
         prints = RowPrints.from_dict(test.fields("prints"))
-        if n_spent := len(prints.seen_again(inputs)):
-            spent = promises_from_dict(test, run.cascade.classes.tolist())
-            words = " and ".join(map(str, spent))
+        if n_spent := len(prints.seen_again(rows.given)):
+            words = " and ".join(map(str, promises_from_dict(test, labels)))
             raise DataError(
-                f"{path} must hold rows that no test has seen, got {counted(n_spent, 'row')} of "
-                f"{test.text('date')}, spent on {words}; collect fresh rows."
+                f"{rows.what} must hold rows that no test has seen, got "
+                f"{counted(n_spent, 'row')} of {test.text('date')}, spent on {words}; collect "
+                "fresh rows."
             )
-    now = {**asked, "prints": RowPrints.from_rows(inputs).to_dict(), "date": certificate.date}
-    body = {"tests": [*(test.values for test in tests), now]}
-    write_document(file, "list of spent rows", _SPENT_FORMAT, body)
 
 
 def require_certificate(cascade: Cascade, place: Path, file: PathLike | None = None) -> None:

@@ -19,7 +19,7 @@ from emsco.cascade import Cascade
 from emsco.data.rows import table_rows
 from emsco.designs.thresholds import plain
 from emsco.errors import FileError, Hint, Parameter, ParameterError, Remedy
-from emsco.front import ParetoFront, ParetoPoint
+from emsco.front import Certificate, ParetoFront, ParetoPoint
 from emsco.front.doubts import doubts_about
 from emsco.front.rules import check_preference, given_error_costs, plain_preference
 from emsco.plotting.convergence import Convergence
@@ -164,6 +164,20 @@ class Run:
     def chosen(self) -> int:
         """Position of the deployed point in the front."""
         return self.front.points.index(self.point)
+
+    @property
+    def certified(self) -> tuple[int, ...]:
+        """Positions of the designs that the certificate in the folder covers; empty without one."""
+        path = self.folder / CERTIFICATE
+        if not path.exists():
+            return ()
+        certificate = Certificate.load(path)
+        numbers = certificate.best_first
+        # All models are of one fit: if the first is the one certified, so are the others.
+        is_of_this_fit = numbers[0] < len(self.front) and certificate.covers(
+            self.front.cascade(numbers[0])
+        )
+        return numbers if is_of_this_fit else ()
 
     @property
     def convergence(self) -> Convergence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -12,20 +13,24 @@ from numpy.typing import ArrayLike
 
 from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.text import counted
-from emsco._base.typing import FloatArray, IntArray
+from emsco._base.typing import FloatArray, IntArray, Report
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.row_prints import RowPrints, digest_of_rows
 from emsco.data.weights import check_weights
-from emsco.errors import DataError, Parameter, Part, Row
+from emsco.errors import DataError, EMSCOWarning, Parameter, Part, Row
 from emsco.front.certificate.plan import (
+    LIKELY,
     answers_everyone,
+    chance_to_pass,
     check_delta,
+    first_of,
     order_of,
     rows_for_nearest,
     wanted_order,
 )
 from emsco.front.certificate.record import Certificate, DesignTest, TestedRows
 from emsco.front.certificate.test import RowResults, check_promises, fewest_rows
+from emsco.front.point import ParetoPoint
 from emsco.front.rules import RULES
 from emsco.stats.promises import Promise
 
@@ -33,83 +38,144 @@ if TYPE_CHECKING:
     from emsco.front.pareto_front import ParetoFront
 
 _FEW = 3  # rows that a message names
+_MOST_LOOKED_AT = 25  # designs among which the nearest is sought, if none is certified
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FreshRows:
+    """Labelled rows that nothing has seen, to test on.
+
+    Attributes
+    ----------
+    given : ndarray of shape (n_given, n_inputs)
+        All rows, in the order given.
+    inputs : ndarray of shape (n_rows, n_inputs)
+        Those to test, in a drawn order: all, or one of each group.
+    truth : ndarray of shape (n_rows,)
+        Position of the class of each.
+    weights : ndarray of shape (n_rows,) or None
+    about : TestedRows
+    what : str
+        What messages call the table.
+    """
+
+    given: FloatArray
+    inputs: FloatArray
+    truth: IntArray
+    weights: FloatArray | None
+    about: TestedRows
+    what: str
+
+    @classmethod
+    def from_table(
+        cls,
+        front: ParetoFront,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        max_weight: float | None = None,
+        random_state: int = 0,
+        what: str = "X",
+        first_row: int = 0,
+    ) -> FreshRows:
+        """Check rows, refuse those that the search has seen, and draw the order of the others.
+
+        See `ParetoFront.certify` for the parameters. Messages call the table `what` and count its
+        rows from `first_row`.
+        """
+        cascade = front.cascade(0)  # refuses a front without models
+        given = cascade.encoding.rows(X)
+        truth = positions_of(check_truth(y, cascade.classes, len(given)), cascade.classes)
+        if not len(given):
+            raise DataError("X must have rows, got none.")
+        weights, max_weight = _check_weights(sample_weight, max_weight, len(given), first_row)
+        seed = check_whole("random_state", random_state, 0)
+        # Drawn before anything is looked at: the order of rows must not depend on labels.
+        drawn = _draw(groups, len(given), np.random.default_rng(seed), first_row)
+        if front.searched is not None:
+            _refuse_seen(front.searched, given, what, first_row)
+            again = front.searched.repeated(given)
+            if groups is None and again.size:  # they would count as twice the evidence
+                raise DataError(
+                    f"{what} must hold every row once, got {counted(len(again), 'row')} again (",
+                    *_some_rows(first_row + again),
+                    "); drop them, or name groups of rows.",
+                )
+        # Of all rows, not of those drawn, so that the same table has the same digest for any seed.
+        digest = digest_of_rows(given, truth, *([] if weights is None else [weights]))
+        about = TestedRows(len(given), len(drawn), digest, seed, groups is not None, max_weight)
+        weights = None if weights is None else weights[drawn]
+        return cls(given, given[drawn], truth[drawn], weights, about, what)
 
 
 def certify(
     front: ParetoFront,
-    X: ArrayLike,
-    y: ArrayLike,
+    rows: FreshRows,
     promises: Sequence[Promise],
     *,
     delta: float,
-    groups: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    max_weight: float | None,
-    order: Any,
-    prefer: str,
-    random_state: int,
-    what: str = "X",
-    first_row: int = 0,
+    order: Any = None,
+    deployed: ParetoPoint | int | None = None,
+    prefer: str = "balanced",
+    report: Report | None = None,
 ) -> Certificate:
     """Test designs in a fixed order; see `ParetoFront.certify` for the parameters.
 
-    Messages call the table `what` and count its rows from `first_row`.
+    The order follows from the scored rows, the promises, the deployed design and the *number* of
+    fresh rows. Nothing that the fresh rows say has a part in it. So for every such number the order
+    is fixed beforehand, and fixed-sequence testing holds: a false certificate needs the first
+    design of the order that breaks a promise to pass its test, which has a chance of `delta` at
+    most, whichever design that is.
+
+    `report(done, total)` is called after each design.
     """
-    cascade = front.cascade(0)  # refuses a front without models
     delta, rule = check_delta(delta), check_choice("prefer", prefer, RULES)
-    inputs = cascade.encoding.rows(X)
-    truth = positions_of(check_truth(y, cascade.classes, len(inputs)), cascade.classes)
-    if not len(inputs):
-        raise DataError("X must have rows, got none.")
-    weights, max_weight = _check_weights(sample_weight, max_weight, len(inputs), first_row)
-    seed = check_whole("random_state", random_state, 0)
-    # Drawn before anything is looked at: the order of rows must not depend on labels.
-    drawn = _draw(groups, len(inputs), np.random.default_rng(seed), first_row)
-    # Of all rows, not of those drawn, so that the same table has the same digest for any seed.
-    digest = digest_of_rows(inputs, truth, *([] if weights is None else [weights]))
-    about = TestedRows(len(inputs), len(drawn), digest, seed, groups is not None, max_weight)
-    of_drawn = None if weights is None else weights[drawn]
-    rows = _Rows(inputs[drawn], truth[drawn], of_drawn, about)
-    if front.searched is not None:
-        # Evidence from rows that chose the design would be counted twice.
-        _refuse_seen(front.searched, inputs, what, first_row)
-        again = front.searched.repeated(inputs)
-        if groups is None and again.size:  # they would count as twice the evidence
-            raise DataError(
-                f"{what} must hold every row once, got {counted(len(again), 'row')} again (",
-                *_some_rows(first_row + again),
-                "); drop them, or name groups of rows.",
-            )
-    numbers = wanted_order(front, order) or order_of(front, promises)
+    in_use = None if deployed is None else front.position(deployed)
+    numbers = wanted_order(front, order)
+    doubt = ""
+    if not numbers:
+        numbers, doubt = _order(front, promises, in_use, len(rows.truth), delta)
     # Refused before any test, so that the rows are still fresh.
-    _refuse_too_few(front, promises, rows, delta, numbers, what)
+    _refuse_too_few(front, promises, rows, delta, numbers)
+    if doubt:
+        warnings.warn(EMSCOWarning(doubt), stacklevel=3)  # this, its method, and the caller
 
     # Each design is tested at the whole level, until the first that fails.
     tests: list[DesignTest] = []
     for test in _tests(front, numbers, promises, rows, delta):
         tests.append(test)
-        if test.p_value > delta:
+        has_failed = test.p_value > delta
+        if report:
+            report(len(tests), len(tests) if has_failed else len(numbers))
+        if has_failed:
             break
     passed = [test.number for test in tests if test.p_value <= delta]
 
     best_first = front.best_first(passed)
-    # By default the best balanced; another rule only moves its choice to the front.
-    if passed and rule != "balanced":
-        best = front.choose_among(rule, best_first)
+    if passed:
+        best = best_first[0] if rule == "balanced" else front.choose_among(rule, best_first)
+        best = in_use if in_use in passed else best  # somebody has chosen it
         best_first = [best, *(i for i in best_first if i != best)]
 
     nearest, rows_needed = None, None
-    if not passed:  # the rows are spent, so the others may be looked at, but not certified
-        others = _tests(front, numbers[len(tests) :], promises, rows, delta)
+    if not passed:  # the rows are spent, so others may be looked at, but not certified
+        looked_at = list(tests)
+        numbers_left = numbers[len(tests) : _MOST_LOOKED_AT]
+        for test in _tests(front, numbers_left, promises, rows, delta):
+            looked_at.append(test)
+            if report:
+                report(len(looked_at), len(tests) + len(numbers_left))
         # The smallest p-value: what came nearest, not what would have been certified.
-        nearest = min([*tests, *others], key=lambda test: test.p_value)
+        nearest = min(looked_at, key=lambda test: test.p_value)
         if rows.weights is None:  # nobody plans for weighted rows
             n_rows = len(rows.truth)
             rows_needed = rows_for_nearest(front, nearest.point, nearest.checks, n_rows, delta)
     return Certificate(
         tuple(promises),
         delta,
-        tuple(cascade.classes.tolist()),
+        tuple(front.cascade(0).classes.tolist()),
         numbers,
         tuple(tests),
         tuple(best_first),
@@ -120,14 +186,28 @@ def certify(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """Labelled rows to test on, in a drawn order."""
+def _order(
+    front: ParetoFront,
+    promises: Sequence[Promise],
+    in_use: int | None,
+    n_rows: int,
+    delta: float,
+) -> tuple[tuple[int, ...], str]:
+    """Return the order of tests, and a sentence if the deployed design is unlikely to pass.
 
-    inputs: FloatArray
-    truth: IntArray
-    weights: FloatArray | None
-    about: TestedRows
+    The deployed design comes first if it is likely to pass.
+    """
+    numbers = order_of(front, promises)
+    if in_use is None:
+        return numbers, ""
+    chance = chance_to_pass(front, front[in_use], promises, n_rows, delta)
+    if chance >= LIKELY:
+        return first_of(front, in_use, numbers), ""
+    begins = f"so the test begins with design {numbers[0]}, which is likelier to"
+    if front[numbers[0]].design == front[in_use].design:
+        begins = "and no other design is likelier to; plan for more rows"
+    unlikely = f"the deployed design {in_use} is unlikely to pass on {counted(n_rows, 'row')}"
+    return numbers, f"{unlikely} (chance about {chance:.0%}), {begins}."
 
 
 def _check_weights(
@@ -214,10 +294,9 @@ def _draw(
 def _refuse_too_few(
     front: ParetoFront,
     promises: Sequence[Promise],
-    rows: _Rows,
+    rows: FreshRows,
     delta: float,
     numbers: Sequence[int],
-    what: str,
 ) -> None:
     """Refuse rows of which even a design without an error needs more; they are not spent."""
     for promise in promises:
@@ -233,7 +312,7 @@ def _refuse_too_few(
         if there < fewest:
             unit = "group" if rows.about.grouped else "row"
             raise DataError(
-                f"{what} must have at least {counted(fewest, unit)}{of} for {promise} at ",
+                f"{rows.what} must have at least {counted(fewest, unit)}{of} for {promise} at ",
                 Parameter("delta"),
                 f" {delta:g}, even if every row is as promised, got {there:,}.",
             )
@@ -243,7 +322,7 @@ def _tests(
     front: ParetoFront,
     numbers: Sequence[int],
     promises: Sequence[Promise],
-    rows: _Rows,
+    rows: FreshRows,
     delta: float,
 ) -> Iterator[DesignTest]:
     """Test one design after the other, as long as somebody asks for the next."""

@@ -1,8 +1,9 @@
 """Plan a certificate by the scored rows: the order of designs, and how many fresh rows it takes.
 
 Designs are tested until the first that fails, so those come first that are likeliest to keep all
-promises. The order may depend on the scored rows, but never on the fresh ones. How likely a test is
-to succeed follows from the expected figures of a design, and else from its scored ones.
+promises; before them comes the deployed design, if it is likely to pass. The order may depend on
+the scored rows and the number of fresh ones, but never on what the fresh rows say. How likely a
+test is to succeed follows from the expected figures of a design, and else from its scored ones.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from emsco.stats.tests import power
 if TYPE_CHECKING:
     from emsco.front.pareto_front import ParetoFront
 
+LIKELY = 0.5  # chance from which on the deployed design is tested first
 _CHANCES = (0.8, 0.9)
 _LEADING = 5  # designs that a plan has
 _WIDTH = 79  # of a plan
@@ -112,6 +114,12 @@ def order_of(front: ParetoFront, promises: Sequence[Promise]) -> tuple[int, ...]
         design = point.design.stages.tobytes(), repr(point.design.thresholds)
         keys.setdefault(design, (largest, point.cost, n_stages, n_features, i))
     return tuple(key[-1] for key in sorted(keys.values()))
+
+
+def first_of(front: ParetoFront, number: int, numbers: Sequence[int]) -> tuple[int, ...]:
+    """Put a design before the others."""
+    others = (i for i in numbers if front[i].design != front[number].design)
+    return (number, *others)
 
 
 def scored_p_value(promise: Promise, counted: Counted, worst_cost: float) -> float:
@@ -243,6 +251,24 @@ def rows_for_chances(
     return tuple(_rows(curves, aim) for aim in aims)
 
 
+def chance_to_pass(
+    front: ParetoFront,
+    point: ParetoPoint,
+    promises: Sequence[Promise],
+    n_rows: int,
+    delta: float,
+) -> float:
+    """Chance that a design passes on so many fresh rows, if these are as expected.
+
+    The chances to fail are added up, so the whole chance may be larger.
+    """
+    fails = 0.0
+    for promise in promises:
+        chance = chances(_prospect(front, point, promise), delta)
+        fails += 1 - float(chance(np.array([n_rows]))[0])
+    return max(0.0, 1 - fails)
+
+
 def _rows(curves: Sequence[Callable[[IntArray], FloatArray]], aim: float) -> int | None:
     """Return the number of rows from which the chance of all curves stays at the aim or above."""
 
@@ -298,6 +324,11 @@ class CertificatePlan:
         The designs that would be tested first, in order.
     n_designs : int
         Designs in the whole order.
+    deployed : int or None
+        Position of the deployed design, if it was named.
+    rows_to_begin : int or None
+        Rows from which on the deployed design is tested first: its chance is at least one half.
+        None if no number would do.
 
     Examples
     --------
@@ -316,6 +347,8 @@ class CertificatePlan:
     chances: tuple[float, ...]
     designs: tuple[PlannedDesign, ...]
     n_designs: int
+    deployed: int | None = None
+    rows_to_begin: int | None = None
 
     @property
     def is_scored(self) -> bool:
@@ -339,6 +372,8 @@ class CertificatePlan:
                 for one in self.designs
             ],
             "n_designs": self.n_designs,
+            "deployed": self.deployed,
+            "rows_to_begin": self.rows_to_begin,
         }
 
     def __repr__(self) -> str:
@@ -364,6 +399,16 @@ class CertificatePlan:
             lines += [start + design[0], *(" " * len(start) + more for more in design[1:])]
         if self.n_designs > 1:
             lines.append("A design is tested only if all before it pass.")
+        if self.deployed is not None and self.rows_to_begin is None:
+            lines.append(
+                f"No number of rows makes it likely that the deployed design {self.deployed} "
+                "passes: tests begin with another."
+            )
+        elif self.deployed is not None:
+            lines.append(
+                f"Design {self.deployed} is deployed, and tested first if there are at least "
+                f"{self.rows_to_begin:,} rows,\nfor a chance of one half."
+            )
         if self.is_scored:
             lines.append(
                 "Some figures are scored ones, which are a little too good: take more rows."
@@ -378,11 +423,20 @@ def plan_certificate(
     delta: float,
     chances: Sequence[float] = _CHANCES,
     order: Any = None,
+    deployed: ParetoPoint | int | None = None,
 ) -> CertificatePlan:
     """Plan a certificate: the rows that the leading designs take, or those in `order`."""
     delta = check_delta(delta)
     aims = tuple(check_number("chances", one, 0, 1, "()") for one in chances)
-    numbers = wanted_order(front, order) or order_of(front, promises)
+    numbers, in_use, rows_to_begin = wanted_order(front, order), None, None
+    if not numbers:
+        numbers = order_of(front, promises)
+        if deployed is not None:
+            in_use = front.position(deployed)
+            prospects = [_prospect(front, front[in_use], one) for one in promises]
+            (rows_to_begin,) = rows_for_chances(prospects, delta, (LIKELY,))
+            if rows_to_begin is not None:
+                numbers = first_of(front, in_use, numbers)
     planned = []
     for number in numbers[:_LEADING]:
         point = front.points[number]
@@ -390,7 +444,9 @@ def plan_certificate(
         why_not = next((_why_not(point, one) for one in prospects if one.is_hopeless), "")
         rows = rows_for_chances(prospects, delta, aims)
         planned.append(PlannedDesign(number, point, rows, why_not))
-    return CertificatePlan(tuple(promises), delta, aims, tuple(planned), len(numbers))
+    return CertificatePlan(
+        tuple(promises), delta, aims, tuple(planned), len(numbers), in_use, rows_to_begin
+    )
 
 
 def check_delta(delta: object) -> float:

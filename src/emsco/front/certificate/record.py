@@ -139,7 +139,8 @@ class Certificate:
     tests : tuple of DesignTest
         The designs that were tested, in order: all that passed, and the first that failed.
     best_first : tuple of int
-        Positions of the certified designs in the front, best first.
+        Positions of the certified designs in the front, best first; before all others the one that
+        was deployed, if it is certified.
     rows : TestedRows
     date : str
         Day of the test, as in "2026-11-20".
@@ -330,9 +331,9 @@ class Certificate:
 
 def _certified_lines(certificate: Certificate) -> list[str]:
     best, *others = (certificate._test(number) for number in certificate.best_first)
-    is_best = f", the best of {len(others) + 1:,} that passed" if others else ""
+    one_of = f", one of {len(others) + 1:,} that passed" if others else ""
     lines = [
-        f"Certificate of {certificate.date} for design {best.number}{is_best}",
+        f"Certificate of {certificate.date} for design {best.number}{one_of}",
         f"  {best.point.design!r}",
         "Promised, for new rows that come as these did:",
         *_check_lines(best),
@@ -358,7 +359,7 @@ def _failed_lines(certificate: Certificate) -> list[str]:
     ]
     if nearest.number != first.number:
         lines += [
-            f"Of all designs, {nearest.number} looks best on these rows, which is no test of it:",
+            f"Design {nearest.number} looks better on these rows, which is no test of it:",
             f"  {nearest.point.design!r}",
             *_check_lines(nearest),
         ]
