@@ -70,6 +70,7 @@ class ColumnCode:
         if kind != "category":
             return cls(name, kind)
         texts, codes = _coded(column)
+        # A dictionary may have categories that no row has.
         seen = {texts[code] for code in np.unique(codes[codes >= 0]).tolist()}
         return cls.of_categories(name, kind, {text for text in seen if text is not None}, what)
 
@@ -87,6 +88,7 @@ class ColumnCode:
             )
         if not seen:
             raise DataError(f"{what} must have values in column {name!r}, got only missing ones.")
+        # Sorted, so that inputs do not depend on the order of rows.
         return cls(name, kind, tuple(sorted(seen)))
 
     @property
@@ -133,6 +135,7 @@ class ColumnCode:
                 got = got or what_it_holds(column)
                 raise DataError(f"{what} must hold text in column {self.name!r}, got {got}.")
             texts, codes = _coded(column)
+            # Position -1, a missing value, finds the last entry, which is -1.
             place = np.array([self.places.get(text or "", -1) for text in texts] + [-1])[codes]
             # A row has a single 1, no 1 for a category not seen in training, or NaN.
             values = inputs[:, : self.n_values]
@@ -142,6 +145,7 @@ class ColumnCode:
             missing = codes < 0
             values[missing] = np.nan
         else:
+            # A column without any value has no type; it can only be read as missing.
             if pa.types.is_null(column.type) and (gaps or not len(column)):
                 column = column.cast(pa.float64())
             inputs[:, 0] = arrow_numbers(column, self.name, what)
@@ -166,6 +170,7 @@ class ColumnCode:
     def one(self, value: Any, gaps: bool) -> list[float]:
         """Return the inputs of a single value; with `gaps`, it may be missing."""
         if gaps and is_missing(value):
+            # A mark of 1, and no value for the rest to fill in.
             return [math.nan] * self.n_values + [1.0] * self.marks_missing
         marks = [0.0] * self.marks_missing
         if self.kind == "category":
@@ -250,6 +255,7 @@ class ColumnCode:
         if kind is None:
             fields.refuse("kind", f"one of {', '.join(_KINDS)}", fields.text("kind"))
         categories = tuple(fields.texts("categories")) if kind == "category" else ()
+        # Sorted, as they are written: another order would exchange inputs.
         if list(categories) != sorted(categories) or len(categories) > MOST_CATEGORIES:
             fields.refuse(
                 "categories", f"at most {MOST_CATEGORIES:,} names in order", list(categories)
@@ -281,10 +287,12 @@ def _coded(column: Any) -> tuple[list[str | None], IntArray]:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     if isinstance(column, pa.ChunkedArray):
+        # Chunks may number the same text differently.
         column = column.unify_dictionaries().combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # older PyArrow leaves a column without chunks so
         return [], np.zeros(0, dtype=np.int64)
     texts = [text_of(value) for value in column.dictionary.to_pylist()]
     codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    # A dictionary may hold null itself, beside rows that are null.
     lost = np.array([text is None for text in (*texts, None)])
     return texts, np.where(lost[codes], -1, codes)

@@ -91,6 +91,7 @@ class Constraints:
         free = [
             name
             for name, cost, members in zip(costs.names, costs.alone.tolist(), columns, strict=True)
+            # A suspect is not bought unasked, as it may be known only after the answer.
             if cost == 0 and name not in (*tied, *self.first) and not set(members) & set(suspects)
         ]
         return replace(self, first=(*self.first, *free))
@@ -142,8 +143,10 @@ class Blocks:
         for part in (constraints.first, *constraints.together):
             for one, other in pairwise(part):
                 low, high = sorted((root(position[one]), root(position[other])))
+                # The smaller number leads, so that blocks are numbered by their first feature.
                 lead[high] = low
         numbers: dict[int, int] = {}
+        # Numbered in the order of features, without gaps.
         block = np.array([numbers.setdefault(root(i), len(numbers)) for i in range(len(names))])
         first = int(block[position[constraints.first[0]]]) if constraints.first else None
         return cls(block, first)
@@ -165,9 +168,11 @@ class Blocks:
         names = [costs.names[int(np.argmax(row))] for row in self.members()]
         block = {name: names[i] for name, i in zip(costs.names, self.of_feature, strict=True)}
         fees = tuple(
+            # A fee is shared by blocks now, and counts once for each.
             Fee(fee.name, fee.cost, tuple(dict.fromkeys(block[name] for name in fee.features)))
             for fee in costs.fees
         )
+        # A block waits for the slowest of its features.
         delays = np.array([costs.delays[row].max() for row in self.members()])
         prices = tuple(map(RowPrice, dict.fromkeys(block[one.feature] for one in costs.prices)))
         return FeatureCosts(

@@ -200,6 +200,7 @@ class MethodComparison:
         By default an error costs as much as everything, and a rejection nothing.
         """
         by_method: dict[str, dict[int, Answers]] = {}
+        # By split, so that tables list them in order however jobs ended.
         for job, one in sorted(answers.items(), key=lambda item: item[0].split):
             by_method.setdefault(job.method, {})[job.split] = one
         commonest, sizes, n_rows = {}, [], (0, 0)
@@ -280,6 +281,7 @@ class MethodComparison:
     @property
     def commonest_accuracy(self) -> float:
         """Mean accuracy of the commonest class on the test rows."""
+        # If nothing is shared, all splits say how hard the data is.
         splits = self.splits or tuple(self.commonest)
         return float(np.mean([self.commonest[split] for split in splits]))
 
@@ -356,6 +358,7 @@ class MethodComparison:
         """Duels from the gains of EMSCO on every split, by rival and budget."""
         if not gains:
             return []
+        # Rounded, so that gains that are equal on paper are equal here.
         table = np.column_stack(list(gains.values())).round(DIGITS)
         # An accuracy is a whole number of test rows, so equal gains on a few splits may be chance.
         (p_values,) = corrected_p_values(
@@ -402,6 +405,7 @@ class MethodComparison:
             cells = [self.standings[method, one] for task in TASKS for one in task.questions]
             promised = np.mean([cell.promised[:, 1] for cell in cells], axis=0)
             kept = np.mean([cell.accuracy for cell in cells], axis=0)
+            # Splits share rows, so their gaps are not independent; the error allows for it.
             gaps = (promised - kept)[:, None]
             promises[method] = KeptPromise(
                 float(promised.mean()),
@@ -462,6 +466,7 @@ def compare_methods(
     for kind, cost in (("error_cost", error_cost), ("reject_cost", reject_cost)):
         if cost is not None:
             check_number(kind, cost, 0, np.inf, "[)")
+    # Given test rows leave only one way to split.
     numbers = range(splits if data.test is None else 1)
     _check_splits(data, numbers, check_whole("seed", seed, 0, LARGEST_STUDY_SEED))
     # The split in the digest is that of the given test rows; others follow from the seed.
@@ -478,6 +483,7 @@ def compare_methods(
     }
     if begin:
         begin(of)
+    # The digest keeps results of other data under the same name apart.
     known = f"{name} {digests.digest()[:10]}"
     jobs = [
         TrialJob(known, split, method, seed, effort.max_settings, effort.generations)
@@ -493,6 +499,7 @@ def compare_methods(
         answers, complete = run_trials(
             jobs, partial(try_job, data=data), store, n_jobs, brief_report
         )
+    # In the order of the jobs, not in that in which processes ended.
     ordered = {job: answers[job] for job in jobs if job in answers}
     return MethodComparison.from_answers(name, data, ordered, error_cost, of, complete, reject_cost)
 

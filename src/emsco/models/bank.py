@@ -127,6 +127,7 @@ class SubsetBank:
     def missing(self) -> WordArray:
         """Rows in which a feature is missing, (n_features, n_words)."""
         parts = [bits.missing for bits in self.engine.bits]
+        # Shards have no lines for missing values if none is missing anywhere.
         if len(parts[0]):
             return np.concatenate(parts, axis=1)
         return np.zeros((self.n_features, self.n_words), np.uint64)
@@ -151,6 +152,7 @@ class SubsetBank:
         """
         first = 0
         for bits in self.engine.bits:
+            # Rows of the splits follow one another in the bits, as they do in the prices.
             bits.price(priced, prices[:, first : first + bits.n_scored])
             first += bits.n_scored
         self.has_prices = True
@@ -184,6 +186,7 @@ class SubsetBank:
         if levels is None:
             levels = np.zeros((len(designs), max_stages), dtype=np.int64)
         counts = np.zeros((2, len(designs), self.n_ahead + max_stages), dtype=np.int64)
+        # Each design may need as many slots as it has stages, and all of a part must fit at once.
         for part in slices(len(designs), max(1, self.capacity // max_stages)):
             chains = self._chains(designs[part], max_stages, grid, levels[part])
             self._add_counts(designs[part], n_stages[part], chains, counts[:, part])
@@ -203,12 +206,14 @@ class SubsetBank:
         self, designs: StageArray, n_stages: IntArray, chains: IntArray, counts: IntArray
     ) -> None:
         def add(part: slice) -> None:
+            # What rows pay stands before the counts; the bits add to the rest.
             exits, correct_exits = counts[:, part, int(self.has_prices) :]
             for bits in self.engine.bits:
                 bits.add_counts(designs[part], chains[part], n_stages[part], exits, correct_exits)
                 if self.has_prices:
                     bits.add_prices(designs[part], chains[part], counts[0, part, 0])
 
+        # Threads pay only where there are words enough to read.
         worth = chains.size * 16 * self.n_words > _WORTH_COUNTING
         size = -(-len(chains) // (self.n_jobs if worth else 1))
         self._workers.run(add, list(slices(len(chains), size)))
@@ -246,6 +251,7 @@ class SubsetBank:
         """
         every = np.arange(1, 2**self.n_features, dtype=np.uint64)[:, None]
         parts = []
+        # In parts even if all would fit, so that `check` can stop between them.
         for part in slices(len(every), min(self.capacity, _SUBSETS_AT_ONCE)):
             if check:
                 check()
@@ -281,6 +287,7 @@ class SubsetBank:
 
     def sampled_words(self, max_words: int) -> tuple[IntArray, int]:
         """At most so many words of bits, evenly spaced, and the weight of their rows."""
+        # Evenly spaced, as rows may be sorted by time or place.
         where = np.linspace(0, self.n_words, min(max_words, self.n_words), endpoint=False)
         places = where.astype(np.int64)
         valid = np.concatenate([bits.valid for bits in self.engine.bits])[places]
@@ -297,6 +304,7 @@ class SubsetBank:
 
     def guessed_bits(self, margins: SingleArray, thresholds: FloatArray) -> WordArray:
         """Accepted and correct rows that follow from margins: (2, n_subsets, n_words)."""
+        # Padding belongs to no class; `valid` takes it out again.
         truth = np.concatenate([_padded(part[None])[0] for part in self.engine.truth])
         valid = np.concatenate([bits.valid for bits in self.engine.bits])
         bits: WordArray = bits_of_margins(margins, truth, thresholds) & valid
@@ -324,8 +332,10 @@ class SubsetBank:
 
         Inputs that are no union of features are fitted, and not kept.
         """
+        # Stages of different designs often read the same inputs.
         different, place = np.unique(reads, axis=0, return_inverse=True)
         subsets = self._fitted.largest_subsets(different)
+        # A union of features reads just these inputs, and is no empty set.
         known = (self._fitted.inputs(subsets) == different).all(axis=1) & subsets.any(axis=1)
         numbers = np.empty((len(different), self.engine.kept))
         numbers[known] = self.kept(subsets[known])
@@ -351,10 +361,12 @@ class _FittedSubsets:
     def __init__(self, engine: Engine, members: BoolArray, n_bytes: int) -> None:
         self.engine = engine
         self.n_features = len(members)
+        # Words of keys have room for 32 features each.
         self.n_key_words = -(-self.n_features // 32)
         self.n_fits = 0
         self.bytes_per_subset = Slots.bytes_per_key(self.n_key_words) + 8 * engine.kept
         self._members = members.astype(np.float32)
+        # If each input belongs to one feature, the inputs of a subset are a lookup.
         self._owner = np.argmax(members, axis=0) if (members.sum(axis=0) == 1).all() else None
         self._slots = Slots(n_bytes // self.bytes_per_subset, self.n_key_words)
         self._numbers: FloatArray = np.zeros((0, engine.kept))
@@ -377,6 +389,7 @@ class _FittedSubsets:
     def numbers_of(self, words: WordArray) -> FloatArray:
         """Numbers of the models of subsets; new ones are fitted."""
         with self._slots.claim(words) as claim:
+            # Fitted inside the claim: if a fit is interrupted, the slots are given back.
             if claim.new_slots.size:
                 self._make_room()
                 new = subsets_of_words(claim.new_keys, self.n_features)
@@ -435,6 +448,7 @@ class _JudgedSubsets:
 
     def slots_of(self, words: WordArray, grid: ThresholdGrid, levels: IntArray) -> IntArray:
         """Slots of the bits of subsets, each at a level of a grid; new ones are judged."""
+        # Thresholds are told apart by their bits, so that equal ones of two grids share a slot.
         of_levels = [thresholds.tobytes() for thresholds in grid.thresholds]
         searched = {of_levels[level] for level in grid.searched_levels}
         is_searched = [one in searched for one in of_levels]
@@ -444,17 +458,20 @@ class _JudgedSubsets:
                 for key in zip(of_levels, is_searched, strict=True)
             ]
         )
+        # The number of the thresholds is part of the key: the same subset has bits at each of them.
         keys = np.insert(words, 0, numbers[levels], axis=1)
         with self._slots.claim(keys) as claim:
             slots, new_words = claim.new_slots, claim.new_keys[:, 1:]
             if not slots.size:
                 return claim.slots
             order = np.argsort(numbers)
+            # Back from numbers of thresholds to levels of this grid.
             new_levels = order[np.searchsorted(numbers[order], claim.new_keys[:, 0])]
             engine, models = self._engine, self._fitted.numbers_of(new_words)
             reads = self._fitted.inputs(subsets_of_words(new_words, self._fitted.n_features))
             for bits in engine.bits:
                 bits.reserve(_room(self._slots.n_used, self._slots.capacity))
+            # A device judges all levels in one go; the others take one level at a time.
             if engine.judges_levels:
                 engine.judge(reads, models, slots, grid.thresholds[new_levels])
             for level in np.unique(new_levels).tolist():
@@ -477,6 +494,7 @@ class _JudgedSubsets:
         squared = of_split @ [_weight(one.valid, one.word_weights**2) for one in parts]
         worthless = slots[unsteady(accepted / every[:, None], every**2 / squared)]  # Kish's size
         for one in parts:
+            # Accepts everyone and is right about nobody, so no search will want it.
             one.put(worthless, one.valid, np.zeros_like(one.valid))
 
 
@@ -498,7 +516,9 @@ def unsteady(shares: FloatArray, sizes: FloatArray) -> BoolArray:
     if len(shares) < 2:
         return np.zeros(shares.shape[1], dtype=np.bool_)
     mean = sizes @ shares / sizes.sum()
+    # The variance of a share that chance alone would cause.
     chance = mean * (1 - mean) / sizes.mean()
+    # Chance, what chance varies by itself, and a difference too small to matter.
     tolerated = chance + _BEYOND * chance * np.sqrt(2 / (len(shares) - 1)) + _MATERIAL**2
     differ: BoolArray = shares.var(axis=0, ddof=1) > tolerated
     return differ

@@ -112,15 +112,19 @@ class ScoredRows:
         self.truth: IntArray = data.labels[every].astype(np.int64)
         self.n_classes = len(data.classes)
         weights = np.ones(len(data.labels)) if data.weights is None else data.weights
+        # A row that several splits score counts as one row in all.
         self.weights: FloatArray = weights[every] / np.bincount(self.rows)[self.rows]
+        # Each row once and of weight 1: figures are plain counts then.
         is_plain = data.weights is None and len(every) == self.rows.max() + 1
         self.own_weights = None if is_plain else self.weights
         self.are_alike = bool(is_plain and prices is None)
         self.units: IntArray = np.ones_like(every) if data.units is None else data.units[every]
         self._inputs = data.rows, scored
         missing = data.missing()
+        # A block misses a value if any of its features does.
         self._missing = None if missing is None else (missing[every] @ members.T)
         self._known: dict[bytes, tuple[LabelArray, FloatArray]] = {}
+        # Answers of all stages of all designs at once must fit into memory.
         few = _MOST_BYTES // (_STAGES * _BYTES * len(every))
         self._at_once = int(np.clip(few, n_jobs, _AT_ONCE))
 
@@ -135,6 +139,7 @@ class ScoredRows:
             ]
             self._learn(np.concatenate(chains))
             tasks = list(zip(stages, chains, self._thresholds[levels], strict=True))
+            # A few at a time, as outcomes are as long as there are rows.
             for few in slices(len(tasks), 2 * self.workers.n_jobs):
                 yield from self.workers.map(lambda task: self._follow(*task), tasks[few])
 
@@ -159,6 +164,7 @@ class ScoredRows:
         n_places = int(rows.max()) + 1
         if n_places < len(often):
             whole = np.bincount(rows, self.weights)
+            # Rows that share a place are averaged by their weight.
             share = (self.weights / np.where(whole > 0, whole, 1)[rows]).astype(np.float32)
         shares = np.zeros((3, len(designs), n_places), dtype=np.float32)
 
@@ -175,6 +181,7 @@ class ScoredRows:
                 shares[:, i],
             )
             if self._prices is not None:
+                # What rows pay by prices of their own comes on top of what all pay.
                 by_price = share * self._prices.paid(stages_of(designs[i]), outcomes.stage)
                 shares[2, i] += np.bincount(rows, by_price, n_places).astype(np.float32)
 
@@ -199,6 +206,7 @@ class ScoredRows:
         for j, key in enumerate(_keys(chain)):
             missing: BoolArray = np.zeros(0, dtype=np.bool_)
             if self._missing is not None:
+                # Only the features that a stage buys itself can make a row skip it.
                 missing = np.asarray(self._missing[:, design == j].any(axis=1))
             winner, sure = self._known[key]
             follow_stage(
@@ -217,6 +225,7 @@ class ScoredRows:
         """Note the likeliest class of each row by the model of each subset, and the confidence."""
         every = dict(zip(_keys(subsets), subsets, strict=True))
         new = {key: subset for key, subset in every.items() if key not in self._known}
+        # Forget what is not needed now, rather than exceed the limit.
         if (len(self._known) + len(new)) * _BYTES * len(self.truth) > _MOST_BYTES:
             self._known = {key: one for key, one in self._known.items() if key in every}
         keys, wanted = list(new), np.array(list(new.values()))

@@ -297,6 +297,7 @@ def smooth_costs(tally: DesignTally) -> tuple[FloatArray, FloatArray, FloatArray
     across = np.linspace(tally.coverage.min(), tally.coverage.max(), _CELLS)
     up = np.linspace(tally.accuracy.min(), tally.accuracy.max(), _CELLS)
     grid = np.meshgrid(across, up, indexing="ij")
+    # A moving mean over about a cell and a half in each direction.
     reach = 1.5 * np.array([np.ptp(across), np.ptp(up)]) / _CELLS
     cost = np.empty(grid[0].shape)
     for i, share in enumerate(across):
@@ -304,5 +305,6 @@ def smooth_costs(tally: DesignTally) -> tuple[FloatArray, FloatArray, FloatArray
         close = np.exp(-0.5 * ((tally.accuracy - up[:, None]) / reach[1]) ** 2) * near
         weight = close.sum(axis=1)
         with np.errstate(invalid="ignore"):
+            # Fewer than a third of a pair nearby is too little for a mean.
             cost[i] = np.where(weight > 0.3, close @ tally.lowest / weight, np.nan)
     return grid[0], grid[1], cost
