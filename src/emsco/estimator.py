@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from emsco._base.checks import check_choice, refused
 from emsco._base.typing import AnyArray, FloatArray
+from emsco._base.warn import warn_once
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.costs.prices import GivenPrices
@@ -487,8 +487,7 @@ class EMSCOClassifier(TableClassifier):
         self._error_costs = given_error_costs(which) or given_error_costs(self.prefer)
         self.cascade_ = self.front_.cascade(point).with_error_costs(label_costs)
         weighted = self.class_weight is not None
-        for doubt in doubts_about(self.front_, point, weighted=weighted):
-            warnings.warn(doubt, stacklevel=stacklevel)
+        warn_once(doubts_about(self.front_, point, weighted=weighted), stacklevel)
         return self
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -15,6 +14,7 @@ from emsco._base.arrays import distinct_rows
 from emsco._base.digests import fingerprint
 from emsco._base.progress import JobProgress, print_note
 from emsco._base.typing import IntArray, Report, StageArray
+from emsco._base.warn import warn_once
 from emsco._base.workers import one_thread
 from emsco.data.issues import DataIssue, class_shares, data_issues_of, suspects, warnings_of
 from emsco.data.splits import Split
@@ -572,8 +572,7 @@ class _Steps:
 
     def warn_of_issues(self, data_issues: tuple[DataIssue, ...]) -> None:
         """Warn of columns and classes that look wrong, and show the shares of the classes."""
-        for warning in warnings_of(data_issues):
-            _warn(warning)
+        _warn(*warnings_of(data_issues))
         self._say(f"Classes: {class_shares(self.all_rows.data)}")
 
     def warn_of_device(self, recipe: StageRecipe, bench: Workbench) -> None:
@@ -602,9 +601,9 @@ class _Steps:
             yield lambda done, total: progress.job(done, total, "")
 
 
-def _warn(warning: Warning) -> None:
-    """Warn from a step; the warning names the line that called `EMSCOClassifier.fit`."""
-    warnings.warn(warning, stacklevel=5)  # _warn, a step, fit_rows, fit, and the caller
+def _warn(*said: Warning) -> None:
+    """Warn from a step; the warnings name the line that called `EMSCOClassifier.fit`."""
+    warn_once(said, stacklevel=5)  # _warn, a step, fit_rows, fit, and the caller
 
 
 def _has_models_of(bench: Workbench, recipe: StageRecipe) -> bool:
