@@ -130,6 +130,7 @@ def fit_rows(
     `started`, or from now.
     """
     deadline = Deadline(settings.time_limit, perf_counter() if started is None else started)
+    # Streams of their own, so that another way to split does not shift the draws of the search.
     split_seed, search_seed, _ = seeds_of_fit(settings.seed)
 
     # Look at the data. Free features are bought first, unless they look like leaks or ids; the
@@ -166,6 +167,8 @@ def fit_rows(
         steps.warn_of_issues(data_issues)
         choice = None
         if recipe.estimator == AUTO:
+            # Planned before models are tried: a search that is out of reach is refused within a
+            # second.
             bench.plan(settings.search.kind, search, grid)
             recipe, choice = steps.choose_models(recipe, splits)
             splits = rows.splits(repeat=recipe.is_linear)  # only quick models have repeated folds
@@ -173,6 +176,7 @@ def fit_rows(
         steps.warn_of_device(recipe, bench)
         result = steps.search_designs(bench, recipe, journal, np.random.default_rng(search_seed))
     # From here on, `bench` has the models that count: those of the search, or better ones.
+    # Designs are judged by the models that are deployed, never by those that only searched.
     bench, result, refinement = steps.refine(bench, recipe, result)
     front = steps.judge(bench, steps.thin(bench, result))
     if not settings.is_paper:
@@ -198,6 +202,7 @@ def _thresholds(
     last = None if settings.reject_below is None else by_class(settings.reject_below, classes)
     if settings.min_confidence is None and not settings.is_paper:
         grid = ThresholdGrid.searched(shares, n_scored, last, settings.metric)
+        # Buying everything at once is like a last stage, so it has the first of its thresholds.
         return by_label(grid.thresholds[grid.last[0]], classes), grid
     confidence = settings.min_confidence
     if confidence is None:
@@ -273,6 +278,7 @@ class _Steps:
         if settings.checkpoint is None:
             return nullcontext()
         problem = {
+            # Of all rows, also if the search sees a sample: other rows are another fit.
             **self.all_rows.data.fingerprints(),
             **({"screen_rows": len(data.rows)} if self.is_screened else {}),
             "cv": fingerprint(*(part for split in bench.splits for part in split)),
@@ -284,6 +290,7 @@ class _Steps:
             "constraints": asdict(self.constraints),
             **asdict(self.search),
         }
+        # A shorter time limit tries fewer families, and may choose another one.
         if settings.recipe.estimator == AUTO and self.families != FAMILIES:
             problem["stage models to try"] = list(self.families)
         rules = EntryRules(
@@ -305,6 +312,7 @@ class _Steps:
         families = FAMILIES if limit >= _TIME_FOR_ALL else FAMILIES[:-1]
         longest = max(_QUICK, _TRIED * limit)
         quick = tuple(one for one in families if self._trial_seconds(one) <= longest)
+        # The simplest family is always tried, or there would be none.
         return quick if FAMILIES[0] in quick else FAMILIES[:1]
 
     def _trial_seconds(self, family: str) -> float:
@@ -364,6 +372,7 @@ class _Steps:
         """
         if _has_models_of(bench, recipe) and not self.is_screened:
             return bench, result, None
+        # After Ctrl-C nobody wants to wait for better models.
         seconds = 0.0 if result.stop_reason.is_interrupted else self.deadline.rest(_REFINED)
         splits = bench.splits
         if self.is_screened:
@@ -379,6 +388,7 @@ class _Steps:
             per_fit = refined.bank.engine.seconds_per_fit()
             if per_fit is not None:
                 n_subsets = int(np.clip(int(_REFINING / per_fit), n_subsets, _MOST_REFINED))
+        # The design that buys everything: what others are compared with.
         at_once = self.grid.complete(np.zeros((1, self.blocks.n_blocks), dtype=np.int16))
         with self._progress("subsets finished") as report:
             refined_result, refinement = finish_search(
@@ -400,6 +410,7 @@ class _Steps:
             _warn(EMSCOWarning(f"The models of the search are kept: {refinement}."))
         if not refinement.n_subsets:
             return bench, refined_result, refinement
+        # Only designs that these models have scored may be compared with the front.
         return refined, replace(refined_result, scored=evaluator.designs), refinement
 
     def thin(self, bench: Workbench, result: SearchResult) -> SearchResult:
@@ -409,6 +420,7 @@ class _Steps:
         such. A proven front stays whole if there is no time limit.
         """
         refused = self._evaluator(bench).refused(result.designs)
+        # If all are such, they are the best there is.
         if refused.any() and not refused.all():
             result = result.take(np.flatnonzero(~refused))
         n_scored = sum(len(scored) for _, scored in bench.splits)
@@ -418,6 +430,7 @@ class _Steps:
         elif result.proven:
             return result
         order = spread_order(result.scores, bench.data.costs.total)
+        # Sorted back, so that designs keep the order of the search.
         kept = np.sort(order[: max(_FEWEST_JUDGED, n_judged)])
         if len(kept) == len(order):
             return result
@@ -505,6 +518,7 @@ class _Steps:
                     designs = np.concatenate([designs, simple.genes[None]])
             deployed = economical_of(points, data.costs.total)
             points[deployed] = replace(points[deployed], shortlisted=True)
+        # By weight, as a user who always answers the same would choose.
         commonest = int(np.bincount(data.labels, data.weights).argmax())
         references = assessor.references(commonest)
         return replace(front, points=tuple(points), references=references), designs
@@ -529,9 +543,11 @@ class _Steps:
             max_tried=self.settings.effort.max_tried,
             max_starts=self.settings.effort.max_starts,
         )
+        # Groups of the rows that score: all of them, or those of the sample.
         groups = (self.all_rows if bench.data is self.all_rows.data else self.rows).groups
         if groups is not None:
             scored = np.asarray(groups)[_scored_rows(bench.splits, bench.data)]
+            # Numbered without gaps over the scored rows.
             groups = np.unique(scored, return_inverse=True)[1]
         prefer = None if self.settings.is_paper else self.settings.prefer
         max_bags = self.settings.effort.max_bags
@@ -552,6 +568,7 @@ class _Steps:
         best = undominated(points, first, lambda i: assessor.beats(designs[i], designs[first]))
         if best == first:
             return front
+        # Only one point can be the choice of the rule.
         points = [replace(point, is_simplified=i == best) for i, point in enumerate(points)]
         points[best] = replace(points[best], shortlisted=True)
         return replace(front, points=tuple(points))

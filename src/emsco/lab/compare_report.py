@@ -247,6 +247,7 @@ def signed(gain: float) -> str:
     >>> signed(0.0123), signed(-0.00001)
     ('+1.23', '0.00')
     """
+    # Rounded first, so that a tiny loss is not shown as minus zero.
     points = round(100 * gain, 2)
     return f"{points:+.2f}" if points else "0.00"
 
@@ -306,6 +307,7 @@ def _winners(comparison: MethodComparison, task: Task) -> str:
             for method in comparison.methods
         }
         best = max(means.values())
+        # Equal after rounding counts as level.
         winners = tuple(method for method in means if means[method] == best)
         places.setdefault(winners, []).append(question.budget)
     parts: list[str] = []
@@ -378,6 +380,7 @@ def _best_rivals(
             leads.setdefault(duel.rival, []).append(duel)
         if leads:
             gains = {rival: sum(duel.gain for duel in some) for rival, some in leads.items()}
+            # The rival that is ahead most often, then the one that is furthest ahead.
             best = min(leads, key=lambda rival: (-len(leads[rival]), gains[rival]))
             places = [(task, duel.budget) for duel in leads[best] if duel.budget is not None]
             best_places.setdefault(best, []).extend(places)
@@ -400,6 +403,7 @@ def _rivals_in_words(
                 for task, on in by_task.items()
             ]
         )
+        # A rival may be more accurate because it answers fewer rows than asked for.
         standings = [comparison.standing(rival, task.coverage, budget) for task, budget in places]
         short = [one.mean.coverage for one in standings if _is_short(one)]
         but = f" (answers only {100 * min(short):.0f} %)" if short else ""

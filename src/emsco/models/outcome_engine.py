@@ -81,11 +81,13 @@ class OutcomeEngine(Engine):
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Fit each subset; return classes and probabilities side by side, (n_subsets, kept)."""
+        # Shared models are trained once for all splits, before any subset is asked for.
         if self._prepare:
             self._prepare(report)
         columns: list[FloatArray] = []
         for one in self.fitters:
             winner, confidence = one.outcomes(subsets, report)
+            # One array of numbers for each model, so classes stand in it as floats.
             columns += [winner.astype(np.float64), confidence]
         return np.concatenate(columns, axis=1)
 
@@ -99,6 +101,7 @@ class OutcomeEngine(Engine):
         for (winner, confidence), bits, order, labels in parts:
             sure = confidence >= thresholds[winner]
             correct = sure & (winner == labels)
+            # Rows are in the order of the split; bits may be sorted by class or weight.
             bits.put(slots, pack(sure[:, order]), pack(correct[:, order]))
 
     def answers(
@@ -117,6 +120,7 @@ class OutcomeEngine(Engine):
 
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
+        # Answers do not depend on subsets, which only tell their number here.
         any_subsets = np.ones((len(numbers), 0), dtype=np.bool_)
         parts = zip(self.answers(any_subsets, numbers), self._order, self.truth, strict=True)
         return [
@@ -157,6 +161,7 @@ class CalibratedFitter(OutcomeFitter):
         fitting, calibrating = calibration_split(data.train, labels, seed=seed, classes=classes)
         self.n_train, self.n_scored = len(data.train), len(data.scored)
         self._kind = calibration
+        # Calibration rows stay out of the fit, and the scored rows are asked separately below.
         only_fitted = replace(
             data, train=fitting, scored=fitting[:0], counts=None, missing=None, by_class=False
         )
@@ -266,6 +271,7 @@ class OutcomeRows:
         X, labels, weights, train = data.X, data.labels, data.weights, data.weighty_train
         of_train = None if weights is None else weights[train]
         block = {} if in_blocks else {"block": max(len(train), 1)}
+        # Means of the training rows alone: scored rows must not leak into what fills them.
         means = mean_of_known(X[train], of_train, **block)
         fill = np.where(np.isnan(means), 0.0, means)
 
@@ -286,6 +292,7 @@ class OutcomeRows:
             fitting=filled(train, data.with_fit_weights().weights),
             calibrating=calibrating,
             calibration=calibration,
+            # Weights of scored rows count in bits, not here.
             scored=filled(data.scored, None).X,
             fill=fill,
             n_classes=data.n_classes,
