@@ -140,6 +140,9 @@ def files(tmp_path, monkeypatch):
     later = heart[:40].assign(**{name: table[name][:40] + 0.01 for name in table})
     later.to_csv(tmp_path / "march.csv", index=False)
     heart[:40].drop(columns="disease").to_csv(tmp_path / "new.csv", index=False)
+    heart[:40][["id", "age", "iron"]].mask(table[:40] > 1).to_csv(
+        tmp_path / "rows.csv", index=False
+    )
     state = np.where(ill == 1, "severe", "mild")
     table.assign(w=1 + ill, state=state).to_csv(tmp_path / "visits.csv", index=False)
     costs = pd.DataFrame({"feature": list(table), "cost": [1, 2, 30, 40, 60]})

@@ -17,7 +17,7 @@ from support.clinic import NAMES, SETTINGS, patients, read_columns, write_rows
 from support.handmade import NAMES as HANDMADE
 from support.handmade import make_cascade, make_rich_cascade, make_rich_rows, make_rows
 
-from emsco import FeatureCosts
+from emsco import Cascade, FeatureCosts
 from emsco.app.files import csv as csv_files
 from emsco.app.files import parquet
 from emsco.app.files.reading import Reading
@@ -292,6 +292,35 @@ def test_a_marker_tells_values_not_bought_from_missing_ones(
         assert [text or "" for text in found["needs"]] == expected.needs.tolist()
         assert [label or None for label in found["label"]] == expected.labels.tolist()
         assert found["stage"] == expected.stage.tolist()
+
+
+def test_missing_values_that_count_as_bought_are_counted(tmp_path):
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("age,ward,sodium,potassium\n,A,,2\nNA,later,1,2\n")
+    skipping = make_rich_cascade(gaps="skip")
+    assert decide_file(skipping, new, out).n_missing == 3
+    assert decide_file(skipping, new, out, not_bought="").n_missing == 1
+    assert decide_file(make_rich_cascade(gaps="refuse"), new, out).n_missing == 0
+
+
+def test_a_run_with_weights_and_groups_decides_rows_filled_in_part(clinic, tmp_path):
+    X, y = clinic.rows["f"]
+    data = write_rows(tmp_path / "data.csv", X, y, weight=np.arange(150) % 3)
+    costs = tmp_path / "costs.csv"
+    costs.write_text(
+        "feature,cost,group\nage,1,\npulse,2,\npanel,10,imaging\nscan,,imaging\nsex,0,\n"
+    )
+    files = FitFiles("sick", data, costs=costs, weights="weight")
+    run = fit_files(files, tmp_path / "run", **{**SETTINGS, "always_answer": True})
+    at_once = [i for i, point in enumerate(run.front) if "imaging" in point.design.features(0)]
+    run = run.choose(at_once[0])
+    (tmp_path / "new.csv").write_text("age,pulse,sex,scan\n0.1,0.2,true,\n0.1,0.2,true,99\n")
+    counts = decide_file(run.cascade, tmp_path / "new.csv", tmp_path / "out.csv")
+    cascade = Cascade.load(tmp_path / "run" / "cascade.json")
+    found = cascade.decide(pd.read_csv(tmp_path / "new.csv"), partial=True)
+    assert read_columns(tmp_path / "out.csv")["needs"] == found.needs.tolist()
+    assert counts.n_rejected == 0
+    assert {"panel;scan", "panel"} == set(found.needs)
 
 
 def test_a_marker_beside_empty_cells_is_not_bought_either(tmp_path):

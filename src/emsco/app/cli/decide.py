@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from emsco._base.text import counted
 from emsco.app.cli.endings import interruptible
 from emsco.app.cli.options import AsJSON, HowToRead, Trusted
 from emsco.app.cli.output import console, echo, print_json
@@ -91,6 +92,11 @@ def decide(
     console().print(counts_table(cascade, counts))
     for line in what_stands_out(counts):
         echo(line)
+    if counts.n_missing and not_bought is None:
+        echo(
+            f"{counted(counts.n_missing, 'missing value')} taken as bought, but not measured; if "
+            "empty cells are not bought yet, say --not-bought ''."
+        )
     echo(f"Written to {out}.")
 
 

@@ -53,6 +53,8 @@ class DecisionCounts:
         What is unlike the training rows, column by column → rows, the commonest first.
     absent : tuple of str
         Columns that the file does not have.
+    n_missing : int
+        Missing values that the cascade took as bought, but not measured.
     """
 
     n_rows: int
@@ -68,6 +70,7 @@ class DecisionCounts:
     needs: dict[str, int]
     warnings: dict[str, int]
     absent: tuple[str, ...]
+    n_missing: int = 0
 
 
 class _Counter:
@@ -85,6 +88,7 @@ class _Counter:
         self._spent = np.zeros(2 * n_stages + 1)
         self._usual = np.array([*costs, costs[-1], 0.0, *costs[:-1]])
         self._needs, self._warnings = Counter[str](), Counter[str]()
+        self.n_missing = 0
 
     @property
     def n_rows(self) -> int:
@@ -121,6 +125,7 @@ class _Counter:
             needs=dict(self._needs.most_common()),
             warnings=dict(self._warnings.most_common()),
             absent=tuple(absent),
+            n_missing=self.n_missing,
         )
 
 
@@ -186,9 +191,10 @@ def decide_file(
         for chunk in read_chunks(
             new, columns, keep, cascade.encoding.kinds, reading=reading, marker=not_bought
         ):
+            marks = _marks(chunk, cascade.columns)
             decisions = cascade.decide_bought(
                 chunk.table,
-                not_bought=_marks(chunk, cascade.columns),
+                not_bought=marks,
                 first_row=chunk.first + 1,
                 what=str(new),
             )
@@ -206,6 +212,10 @@ def decide_file(
                 )
             table.write({**chunk.kept, **decided})
             counter.add(decisions)
+            if cascade.encoding.gaps != "refuse":
+                bought = [name for name in cascade.columns if name not in absent]
+                counter.n_missing += sum(chunk.table.column(name).null_count for name in bought)
+                counter.n_missing -= 0 if marks is None else int(marks.sum())
             if report:
                 report(counter.n_rows)
     return counter.counts(absent)
