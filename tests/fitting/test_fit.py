@@ -16,15 +16,19 @@ from sklearn.tree import DecisionTreeClassifier
 from support.settings import PLAIN, change_settings
 
 from emsco import Cascade, EMSCOClassifier, ParetoFront
-from emsco.errors import EMSCOWarning, InterruptedWarning, ParameterError
+from emsco.errors import CheckpointError, EMSCOWarning, InterruptedWarning, ParameterError
 from emsco.fitting import fit
 from emsco.fitting.fit import Deadline
 from emsco.fitting.settings import Effort
+from emsco.fitting.workbench import Workbench
 from emsco.front import economical
 from emsco.front.assessment import Assessor
+from emsco.models.bank import SubsetBank
 from emsco.models.boosting.fitters import BoostedModels, OwnBoosting
 from emsco.models.stage_models import EstimatorModels, LinearModels, parts_of
 from emsco.search.finishing import RefinementEnd
+from emsco.search.progress import SearchProgress
+from emsco.stats.by_class import ByClass
 
 SMALL = {"max_stages": 2, "generations": 3, "population_size": 20, "random_state": 0}
 SMALL |= {"search": "evolution", **PLAIN}
@@ -342,3 +346,155 @@ def test_a_front_is_thinned_where_rows_are_many_and_the_fit_says_so(monkeypatch,
         for one in (whole, thin)
     ]
     assert ends[1][0] <= 1.5 * ends[0][0] + 1
+
+
+# Balanced accuracy as the objective
+
+
+def rare_class(n_rows=1500, seed=0):
+    """6 % positives: alarms find most of them with false ones, proofs find few with none."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n_rows) < 0.06).astype(int)
+    alarm = rng.random(n_rows) < np.where(y, 0.95, 0.15)
+    alarms = alarm[:, None] ^ (rng.random((n_rows, 4)) < 0.03)
+    proofs = (rng.random((n_rows, 4)) < 0.1) & (y == 1)[:, None]
+    return np.column_stack([alarms, proofs]).astype(float), y
+
+
+SCORED = np.arange(750, 1500)
+
+
+def balanced_fit(metric="balanced_accuracy", data=None, sample_weight=None, **more):
+    common = {"generations": 12, "population_size": 50, "max_stages": 2, "random_state": 0}
+    common |= {"min_confidence": 0.51, "class_weight": "balanced", "search": "evolution"}
+    common |= {"cv": [(np.arange(750), SCORED)], "allow_exclusion": False, "prefer": "balanced"}
+    common |= {"estimator": "logistic"}
+    X, y = rare_class() if data is None else data
+    return EMSCOClassifier(metric=metric, **{**common, **more}).fit(X, y, sample_weight)
+
+
+def balanced_accuracy(front, i, X, y):
+    """Balanced accuracy of a point on labelled rows, by its cascade."""
+    decisions = front.cascade(i).decide(X)
+    given = np.where(decisions.accepted, decisions.guesses, 2)
+    return ByClass.from_labels((0, 1), y, given).balanced_accuracy
+
+
+def test_it_finds_designs_for_rare_positives_that_plain_accuracy_misses():
+    X, y = rare_class()
+    best = {}
+    for metric in ("accuracy", "balanced_accuracy"):
+        front = balanced_fit(metric).front_
+        accuracies = [balanced_accuracy(front, i, X[SCORED], y[SCORED]) for i in range(len(front))]
+        best[metric] = max(accuracies)
+        if metric == "balanced_accuracy":
+            assert accuracies == pytest.approx([point.accuracy for point in front], abs=1e-12)
+    assert best["balanced_accuracy"] > best["accuracy"] + 0.1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"search": "paper"},
+        {"estimator": DecisionTreeClassifier(max_depth=2), "generations": 2},
+        {"calibration": "sigmoid", "generations": 2},
+        {"cv": 3, "min_confidence": 0.8},
+        {"constraints": {"together": [["x0", "x4"]], "first": ["x1"]}},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_every_way_to_fit_has_points_with_balanced_accuracies(more):
+    clf = balanced_fit(**more)
+    assert clf.front_.metric == clf.point_.metric == "balanced_accuracy"
+    assert all(record.best.metric == "balanced_accuracy" for record in clf.history_)
+    if "cv" not in more:
+        X, y = rare_class()
+        first = balanced_accuracy(clf.front_, 0, X[SCORED], y[SCORED])
+        assert clf.front_[0].accuracy == pytest.approx(first, abs=1e-12)
+
+
+def test_a_row_of_weight_3_counts_as_three_rows():
+    X, y = rare_class()
+    weights = np.random.default_rng(0).integers(0, 4, size=len(y))
+    rows = np.repeat(np.arange(len(y)), weights)
+    cut = int(weights[:750].sum())
+    repeated = [(np.arange(cut), np.arange(cut, len(rows)))]
+    weighted = balanced_fit(sample_weight=weights)
+    longer = balanced_fit(data=(X[rows], y[rows]), cv=repeated)
+    assert [point.accuracy for point in weighted.front_] == pytest.approx(
+        [point.accuracy for point in longer.front_], abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("gaps", ["skip", "impute"])
+def test_missing_values_are_scored_as_they_are_decided(gaps):
+    X, y = rare_class()
+    X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
+    front = balanced_fit(data=(X, y), gaps=gaps).front_
+    for i, point in enumerate(front):
+        assert point.accuracy == pytest.approx(
+            balanced_accuracy(front, i, X[SCORED], y[SCORED]), abs=1e-12
+        )
+
+
+def test_the_number_of_threads_changes_nothing():
+    assert balanced_fit(n_jobs=2).front_.points == balanced_fit(n_jobs=1).front_.points
+
+
+def test_exact_search_is_refused_before_it_writes_anything(tmp_path):
+    others = '"evolution", "paper" or "auto" with metric "balanced_accuracy"'
+    said = rf'^search must be {others}, got "exact"\.$'
+    with pytest.raises(ParameterError, match=said):
+        balanced_fit(search="exact", checkpoint=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_auto_is_evolution_and_says_why():
+    reason = balanced_fit(search="auto", generations=1).stop_reason_
+    assert reason.note == "exact search does not support balanced accuracy"
+
+
+def test_an_unknown_metric_is_refused():
+    said = '^metric must be one of "accuracy", "balanced_accuracy", got \'f1\''
+    with pytest.raises(ParameterError, match=said):
+        balanced_fit("f1")
+
+
+@pytest.mark.parametrize("search", ["evolution", "paper"])
+def test_an_interrupted_search_goes_on_to_the_same_front(tmp_path, search, monkeypatch):
+    def interrupted(self, record):
+        if record.generation == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SearchProgress, "generation", interrupted)
+        with pytest.warns(UserWarning, match="interrupted after 3 generations"):
+            balanced_fit(search=search, checkpoint=tmp_path / "kept")
+    resumed = balanced_fit(search=search, checkpoint=tmp_path / "kept")
+    assert resumed.front_.points == balanced_fit(search=search).front_.points
+
+
+def test_a_finished_checkpoint_has_all_counts(tmp_path, monkeypatch):
+    settings = {"checkpoint": tmp_path / "kept", "prefer": "balanced"}  # none is simplified
+    first = balanced_fit(**settings)
+
+    def never(*_given):
+        raise AssertionError("a design is counted again")
+
+    def searched(*args, search=Workbench.search, **settings):
+        with monkeypatch.context() as patch:
+            patch.setattr(SubsetBank, "count", never)
+            return search(*args, **settings)
+
+    monkeypatch.setattr(Workbench, "search", searched)
+    assert balanced_fit(**settings).front_.points == first.front_.points
+
+
+@pytest.mark.parametrize(
+    ("there", "here"), [("accuracy", "balanced_accuracy"), ("balanced_accuracy", "accuracy")]
+)
+def test_a_checkpoint_of_the_other_metric_is_refused(tmp_path, there, here):
+    balanced_fit(there, generations=1, checkpoint=tmp_path / "kept")
+    said = rf"differs in metric \('{there}' there, '{here}' here\)"
+    with pytest.raises(CheckpointError, match=said):
+        balanced_fit(here, generations=1, checkpoint=tmp_path / "kept")

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -23,12 +25,14 @@ from support.leveled import (
 )
 
 from emsco.costs import FeatureCosts
-from emsco.designs.chromosomes import compress, stages_of, with_levels
+from emsco.designs.chromosomes import compress, stage_counts, stages_of, with_levels
 from emsco.designs.design import Design
 from emsco.designs.space import count_designs
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import ParameterError
+from emsco.models.bank import SubsetBank
 from emsco.models.engine import SplitRows
+from emsco.models.outcome_engine import OutcomeEngine
 from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
@@ -483,3 +487,143 @@ def test_counts_with_levels_are_taken_from_a_reopened_journal(open_journal, monk
         scores = fresh.evaluator(MAX_STAGES, grid, journal).score(genes)
     assert scores.exits.tolist() == wanted.exits.tolist()
     assert scores.correct_exits.tolist() == wanted.correct_exits.tolist()
+
+
+# Balanced accuracy: counts by class
+
+N_FEATURES, THRESHOLD = 4, 0.6
+
+
+class DrawnAnswers:
+    """A fitter whose answers for a subset are drawn from a generator of the subset's own."""
+
+    def __init__(self, n_scored, n_classes, seed):
+        self.n_train, self.n_scored = 1, n_scored
+        self._n_classes, self._seed = n_classes, seed
+
+    def answer(self, subset):
+        rng = np.random.default_rng([self._seed, *subset.astype(int)])
+        return rng.integers(self._n_classes, size=self.n_scored), rng.random(self.n_scored)
+
+    def outcomes(self, subsets, _report=None):
+        winner, confidence = zip(*map(self.answer, subsets), strict=True)
+        return np.array(winner), np.array(confidence)
+
+
+class Drawn:
+    """Splits with drawn labels, weights, gaps and answers."""
+
+    def __init__(self, n_rows, n_classes, weighted, gaps, n_splits, seed):
+        rng = np.random.default_rng(seed)
+        self.n_classes = n_classes
+        self.labels = [rng.integers(n_classes, size=n_rows) for _ in range(n_splits)]
+        self.weights = [rng.integers(0, 6, size=n_rows) for _ in range(n_splits)]
+        if not weighted:
+            self.weights = [np.ones(n_rows, dtype=np.int64)] * n_splits
+        self.missing = [rng.random((n_rows, N_FEATURES)) < 0.2 * gaps for _ in range(n_splits)]
+        self.fitters = [DrawnAnswers(n_rows, n_classes, [seed, i]) for i in range(n_splits)]
+        counts = self.weights if weighted else [None] * n_splits
+        rows, nobody = np.arange(n_rows), np.arange(0)
+        splits = [
+            SplitData(
+                None, labels, nobody, rows, n_classes, counts=some, missing=lacks, by_class=True
+            )
+            for labels, some, lacks in zip(
+                self.labels, counts, self.missing if gaps else [None] * n_splits, strict=True
+            )
+        ]
+        engine = OutcomeEngine(self.fitters, splits)
+        self.bank = SubsetBank(engine, np.eye(N_FEATURES, dtype=np.bool_))
+
+    def plain_counts(self, design):
+        """Accepted and correct rows of each class, and exits by stage: NumPy, row for row."""
+        by_class, exits = np.zeros((2, self.n_classes), dtype=int), np.zeros(MAX_STAGES, dtype=int)
+        for labels, weights, missing, fitter in zip(
+            self.labels, self.weights, self.missing, self.fitters, strict=True
+        ):
+            undecided = np.ones(len(labels), dtype=np.bool_)
+            for stage in range(design.max() + 1):
+                winner, confidence = fitter.answer((design >= 0) & (design <= stage))
+                leaves = undecided & (confidence >= THRESHOLD)
+                leaves &= ~missing[:, design == stage].any(axis=1)
+                undecided &= ~leaves
+                exits[stage] += weights[leaves].sum()
+                for which, rows in enumerate((leaves, leaves & (winner == labels))):
+                    by_class[which] += np.bincount(
+                        labels[rows], weights[rows], self.n_classes
+                    ).astype(int)
+        return by_class, exits
+
+
+@settings(max_examples=60)
+@given(
+    n_rows=st.sampled_from([1, 20, 63, 64, 65, 200]),
+    n_classes=st.integers(2, 5),
+    weighted=st.booleans(),
+    gaps=st.booleans(),
+    n_splits=st.integers(1, 3),
+    seed=st.integers(0, 2**16),
+)
+def test_counts_of_classes_equal_the_plain_ones(n_rows, n_classes, weighted, gaps, n_splits, seed):
+    drawn = Drawn(n_rows, n_classes, weighted, gaps, n_splits, seed)
+    rng = np.random.default_rng(seed)
+    designs = compress(rng.integers(-1, MAX_STAGES, size=(12, N_FEATURES)) * [[0, 1, 1, 1]])
+    if not drawn.bank.n_rows:  # every row has drawn a weight of 0
+        return
+    costs = FeatureCosts.from_array(np.ones(N_FEATURES))
+    evaluator = Evaluator(drawn.bank, costs, THRESHOLD, MAX_STAGES, metric="balanced_accuracy")
+    scores = evaluator.score(designs)
+    for i, design in enumerate(designs):
+        by_class, exits = drawn.plain_counts(design)
+        assert scores.by_class[i].tolist() == by_class.tolist()
+        assert scores.exits[i].tolist() == exits.tolist()
+        shares = [c / a if a else 0 for a, c in zip(*by_class.tolist(), strict=True)]
+        assert scores.accuracy[i] == pytest.approx(sum(shares) / n_classes, abs=1e-15)
+    assert scores.correct.tolist() == scores.by_class[:, 1].sum(axis=1).tolist()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_logistic_shards_count_each_class_as_if_it_were_scored_alone(n_classes, weighted):
+    rng = np.random.default_rng(n_classes)
+    labels = rng.integers(n_classes, size=900).astype(np.uint8)
+    X = rng.normal(size=(900, N_FEATURES)) + labels[:, None]
+    folds = [(np.arange(300), np.arange(300, 900)), (np.arange(600, 900), np.arange(600))]
+    options = {"n_classes": n_classes, "missing": rng.random(X.shape) < 0.1}
+    if weighted:
+        options["counts"] = rng.integers(0, 4, size=900)
+    designs = compress(rng.integers(0, MAX_STAGES, size=(40, N_FEATURES)))
+
+    def counts(folds, rows_per_shard=256, **more):
+        splits = [
+            SplitRows.cut(SplitData(X, labels, *f, **options, **more), 1.0, rows_per_shard)
+            for f in folds
+        ]
+        bank = logistic_bank(splits, N_FEATURES, n_classes=n_classes)
+        return bank.count(
+            designs, stage_counts(designs), ThresholdGrid.single(np.full(n_classes, 0.7))
+        )
+
+    by_class = counts(folds, by_class=True)
+    assert np.array_equal(by_class[:, :, n_classes:], counts(folds))
+    for label in range(n_classes):
+        alone = [(train, scored[labels[scored] == label]) for train, scored in folds]
+        assert np.array_equal(by_class[:, :, label], counts(alone, 1024).sum(axis=2))
+
+
+def test_a_bank_that_counts_classes_also_serves_plain_accuracy():
+    drawn = Drawn(100, 3, weighted=True, gaps=True, n_splits=2, seed=0)
+    costs = FeatureCosts.from_array(np.ones(N_FEATURES))
+    designs = np.array([[0, 1, 1, 2], [0, 0, 0, 0]], dtype=np.int16)
+    plain = Evaluator(drawn.bank, costs, THRESHOLD, MAX_STAGES).score(designs)
+    assert (plain.metric, plain.by_class) == ("accuracy", None)
+    assert plain.accuracy.tolist() == (plain.correct / plain.accepted).tolist()
+
+
+def test_a_bank_that_counts_no_classes_refuses_balanced_accuracy(small_problem):
+    bank = logistic_bank(
+        [SplitRows.cut(SplitData(*small_problem, np.arange(60), np.arange(60, 120)))], 6
+    )
+    said = "metric must be \"accuracy\" for a bank that counts no classes, got 'balanced_accuracy'"
+    with pytest.raises(ParameterError, match=said):
+        Evaluator(bank, FeatureCosts.from_array(np.ones(6)), 0.75, 3, metric="balanced_accuracy")

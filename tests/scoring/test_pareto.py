@@ -14,6 +14,7 @@ from emsco.scoring.pareto import (
     Ranking,
     TiedDesigns,
     accuracy_ranks,
+    balanced_accuracy_ranks,
     balanced_scores,
     best_balanced_first,
     exact_objectives,
@@ -443,3 +444,60 @@ def test_seen_ties_are_those_of_the_point_in_their_order():
     groups = [np.array([[0, 1]]), np.array([[0, 0], [1, 0]])]
     assert [design.tolist() for design in TiedDesigns(groups)(1)] == [[0, 0], [1, 0]]
     assert [design.tolist() for design in TiedDesigns(groups)(0)] == [[0, 1]]
+
+
+# Balanced accuracy
+
+
+def scores_by_class(accepted, correct, spent=None):
+    """Scores whose designs have these rows of each class."""
+    by_class = np.stack([accepted, correct], axis=1)
+    exits, correct_exits = by_class.sum(axis=2).T
+    spent = np.ones(len(exits), dtype=np.int64) if spent is None else spent
+    return Scores(1000, exits[:, None], correct_exits[:, None], spent, by_class=by_class)
+
+
+def test_scores_keep_their_classes_when_they_are_cut_and_joined():
+    scores = scores_by_class(np.array([[9, 3], [8, 0], [5, 5]]), np.array([[9, 1], [8, 0], [4, 5]]))
+    assert scores.accuracy.tolist() == pytest.approx([2 / 3, 1 / 2, 9 / 10])
+    parts = [scores[np.array([2])], scores[np.array([True, True, False])]]
+    joined = Scores.concatenate(parts)
+    assert joined.by_class.tolist() == scores.by_class[[2, 0, 1]].tolist()
+    assert joined.metric == scores[np.array([0])].metric == "balanced_accuracy"
+
+
+CLASS_COUNTS = st.tuples(st.integers(0, 12), st.integers(0, 12)).map(sorted)
+
+
+@given(st.lists(st.lists(CLASS_COUNTS, min_size=3, max_size=3), min_size=1, max_size=40))
+def test_ranks_are_those_of_exact_means(drawn):
+    correct, accepted = np.moveaxis(np.array(drawn), 2, 0)
+    exact = [sum(Fraction(c, a or 1) for c, a in line) for line in drawn]
+    order = sorted(set(exact))
+    assert balanced_accuracy_ranks(correct, accepted).tolist() == [order.index(e) for e in exact]
+
+
+def test_means_nearer_than_rounding_are_told_apart():
+    # 1/a + 1/b of these differ by less than the 53 bits of a float can show.
+    a, b = 2**31 - 1, 2**31 - 19
+    accepted = np.array([[a, b], [a - 1, b + 1]])
+    ranks = balanced_accuracy_ranks(accepted // 2, accepted)
+    exact = [sum(Fraction(int(one) // 2, int(one)) for one in line) for line in accepted]
+    assert sorted(ranks.tolist()) == [0, 1]
+    assert (ranks[0] < ranks[1]) == (exact[0] < exact[1])
+
+
+def test_equal_means_of_other_shares_tie_though_floats_differ():
+    accepted = np.full((3, 3), 10)
+    correct = np.array([[1, 2, 3], [3, 2, 1], [0, 1, 5]])  # 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1
+    scores = scores_by_class(accepted, correct)
+    assert len(set(scores.accuracy.tolist())) > 1
+    assert tie_groups(scores).tolist() == [0, 0, 0]
+    assert front_mask(scores).all()
+
+
+def test_a_design_with_more_of_a_rare_class_is_not_dominated_by_one_with_more_rows_correct():
+    scores = scores_by_class(np.array([[90, 10], [90, 10]]), np.array([[90, 0], [70, 8]]))
+    assert front_mask(scores).tolist() == [False, True]
+    plain = Scores(1000, scores.exits, scores.correct_exits, scores.spent)
+    assert front_mask(plain).tolist() == [True, False]
