@@ -74,7 +74,7 @@ def all_bags(few_bags):
 
 @pytest.fixture(scope="module")
 def short_searches():
-    """Fits search for few generations, and prove nothing unless they must.
+    """Fits search for few generations, prove nothing unless they must, and refine few subsets.
 
     Such tests ask what runs, not what is found.
     """
@@ -83,7 +83,7 @@ def short_searches():
         search = settings.search
         kind = "evolution" if search.kind == "auto" else search.kind
         search = replace(search, kind=kind, generations=min(search.generations, 8))
-        return replace(settings, search=search)
+        return replace(settings, search=search, effort=replace(settings.effort, max_subsets=4))
 
     with pytest.MonkeyPatch.context() as patch:
         change_settings(patch, shorten)

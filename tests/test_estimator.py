@@ -60,20 +60,35 @@ def table(small_problem):
     return pd.DataFrame(X, columns=NAMES), np.where(y == 1, "ill", "well")
 
 
-@pytest.mark.filterwarnings("ignore:no design accepts")  # some checks fit pure noise
-@pytest.mark.filterwarnings("ignore:class 3 has one row")  # and some round it to make labels
-@pytest.mark.filterwarnings("ignore::emsco.errors.DataWarning")  # or have few rows of a class
+def with_odd_rows(test):
+    """Some checks fit noise, some round it to make labels, and some have few rows of a class."""
+    for ignored in ("no design accepts", "class 3 has one row", ":emsco.errors.DataWarning"):
+        test = pytest.mark.filterwarnings(f"ignore:{ignored}")(test)
+    return test
+
+
+@with_odd_rows
 @parametrize_with_checks(
     [
-        quick(min_confidence=0.51),
         quick(min_confidence=0.51, gaps="impute", allow_exclusion=True, evaluation_cost=0.1),
-        EMSCOClassifier(  # in folds
-            min_confidence=0.51, search="evolution", estimator="logistic", **SMALLEST
-        ),
         quick_with_thresholds_by_stage(generations=1),
     ]
 )
 def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.thorough
+@with_odd_rows
+@parametrize_with_checks(
+    [
+        quick(min_confidence=0.51),
+        EMSCOClassifier(  # in folds
+            min_confidence=0.51, search="evolution", estimator="logistic", **SMALLEST
+        ),
+    ]
+)
+def test_scikit_learn_contract_of_other_settings(estimator, check):
     check(estimator)
 
 
@@ -324,10 +339,10 @@ def test_a_failed_choice_leaves_no_cascade_of_an_earlier_fit(table):
     assert not hasattr(clf, "cascade_")
 
 
-@pytest.mark.parametrize("rule", ["knee", "fittest", {"max_cost": 4}])
-def test_choose_takes_a_rule_or_a_numpy_position_too(table, rule):
+def test_choose_takes_a_rule_or_a_numpy_position_too(table):
     clf = quick().fit(*table)
-    assert clf.choose(rule).point_ == clf.front_.prefer(rule)
+    for rule in ("knee", "fittest", {"max_cost": 4}):
+        assert clf.choose(rule).point_ == clf.front_.prefer(rule)
     assert clf.choose(np.int64(0)).point_ == clf.front_[0]
 
 

@@ -10,6 +10,7 @@ installs it with apt. With the environment variable EMSCO_BROWSER=off, it instal
 these tests. Longer checks, of other versions and of the built package, are in noxfile.py.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,17 +21,23 @@ CHECKS = (
     ("lint", ["ruff", "check", "."]),
     ("types", ["mypy"]),
     ("layers", ["importlinter.cli"]),
-    ("tests", ["pytest", "-n", "auto"]),
+    # In large shares, so that the files of tests, and what they prepare, stay with a process.
+    ("tests", ["pytest", "-n", "auto", "--dist", "worksteal"]),
 )
 MORE_TESTS = {"--coverage": ["--cov", "--cov-report=term"], "--thorough": ["-m", ""]}
 FIXES = (["ruff", "format", "."], ["ruff", "check", "--fix", "."])
 
 
 def run(module: str, *arguments: str) -> int:
-    """Run a Python module as a command at the root of the project; return its exit code."""
+    """Run a Python module as a command at the root of the project; return its exit code.
+
+    Libraries have one thread each: a process for each core leaves none to others.
+    """
     code = "from importlinter.cli import lint_imports_command as run; run()"
     command = ["-c", code] if module == "importlinter.cli" else ["-m", module, *arguments]
-    return subprocess.run([sys.executable, *command], cwd=ROOT, check=False).returncode
+    environment = {"OMP_NUM_THREADS": "1", **os.environ}
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, check=False)
+    return done.returncode
 
 
 def main() -> int:

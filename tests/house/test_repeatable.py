@@ -31,13 +31,17 @@ def reference():
     return fingerprint()
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 3, -1])
+@pytest.mark.parametrize(
+    "n_jobs", [3, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2, -1))]
+)
 def test_the_number_of_jobs_changes_nothing(reference, monkeypatch, n_jobs):
     monkeypatch.setattr("emsco.scoring.scored_rows._WORTH_THREADS", 0)
     assert fingerprint(n_jobs=n_jobs) == reference
 
 
-@pytest.mark.parametrize("most_models", [1, 7, 100_000])
+@pytest.mark.parametrize(
+    "most_models", [7, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 100_000))]
+)
 def test_the_size_of_batches_changes_nothing(reference, monkeypatch, most_models):
     monkeypatch.setattr(engine, "_MOST_MODELS", most_models)
     assert fingerprint(n_jobs=2) == reference

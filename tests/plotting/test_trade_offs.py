@@ -60,7 +60,14 @@ def test_a_front_without_seen_figures_says_how_to_add_them():
 
 
 @pytest.mark.parametrize(
-    ("kind", "width"), [("2d", 3.4), ("3d", 3.4), ("3d", 7.0), ("pairs", 2.6), ("pairs", 7.0)]
+    ("kind", "width"),
+    [
+        ("2d", 3.4),
+        ("3d", 3.4),
+        ("pairs", 2.6),
+        pytest.param("3d", 7.0, marks=pytest.mark.thorough),
+        pytest.param("pairs", 7.0, marks=pytest.mark.thorough),
+    ],
 )
 def test_every_kind_of_front_says_all_at_any_width(front, kind, width):
     figure = front.plot(kind, mark=0, on="both", width=width)
@@ -78,7 +85,7 @@ def test_every_kind_of_front_says_all_at_any_width(front, kind, width):
         ("both", "scoredbal.acc.,seenaccuracy"),
     ],
 )
-@pytest.mark.parametrize("kind", ["2d", "pairs"])
+@pytest.mark.parametrize("kind", ["2d", pytest.param("pairs", marks=pytest.mark.thorough)])
 def test_an_axis_of_accuracy_names_its_metric(on, said, kind):
     X = make_rows(60)
     front = make_balanced_front().with_seen(X, (X[:, 0] > 0).astype(int))
@@ -173,8 +180,11 @@ def test_a_line_joins_the_ring_to_the_expected_figures_and_their_interval(expect
 @pytest.mark.parametrize("kind", ["2d", "3d", "pairs"])
 def test_every_kind_of_front_has_a_key_for_expected_figures(expecting, kind):
     assert "expected" in words_of(expecting.plot(kind, mark=0))
-    assert "expected" not in words_of(expecting.plot(kind))
-    assert "expected" not in words_of(make_front().plot(kind, mark=0))
+
+
+def test_a_front_without_a_marked_point_or_expected_figures_has_no_key_for_them(expecting):
+    assert "expected" not in words_of(expecting.plot("2d"))
+    assert "expected" not in words_of(make_front().plot("2d", mark=0))
 
 
 @pytest.mark.parametrize("has_references", [False, True])
@@ -242,9 +252,16 @@ def test_each_series_has_its_references_by_its_own_metric(compared):
 
 
 @pytest.mark.parametrize(
-    ("kind", "width"), [("2d", 2.6), ("2d", 3.4), ("3d", 3.4), ("3d", 7.0), ("pairs", 7.0)]
+    ("kind", "width"),
+    [
+        ("2d", 2.6),
+        ("3d", 3.4),
+        ("pairs", 7.0),
+        pytest.param("2d", 3.4, marks=pytest.mark.thorough),
+        pytest.param("3d", 7.0, marks=pytest.mark.thorough),
+    ],
 )
-@pytest.mark.parametrize("on", ["scored", "both"])
+@pytest.mark.parametrize("on", [pytest.param("scored", marks=pytest.mark.thorough), "both"])
 def test_every_kind_of_front_names_what_there_is_without_a_cascade(compared, kind, width, on):
     words = words_of(compared.plot(kind, mark=0, on=on, width=width))
     for said in ("always'no'", "everything", "everything,allanswered", "withoutacascade"):

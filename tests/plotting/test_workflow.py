@@ -96,14 +96,16 @@ def text_beyond_its_box(figure, dpi):
     ]
 
 
-@pytest.mark.parametrize("width", [2.6, 7.0, 9.0, 11.0])
+@pytest.mark.parametrize(
+    "width", [2.6, 9.0, *(pytest.param(width, marks=pytest.mark.thorough) for width in (7.0, 11.0))]
+)
 def test_features_stay_inside_their_boxes_at_any_resolution(width):
     names = [f"{one} {what}" for one in ("mean", "worst") for what in BREAST_CANCER]
     costs = FeatureCosts.from_array(np.arange(1.0, len(names) + 1), names)
     design = Design(np.arange(len(names)) % 3, names)
     flow = Flow.from_design(design, costs, 100, [60, 30, 2], [57, 30, 1])
     figure = draw_cascade(CascadePicture(flow, dict(zip(names, costs.costs, strict=True))), width)
-    for dpi in (72, 90, 96, 100, 110, 133, 150, 200, 300):
+    for dpi in (72, 96, 110, 133, 300):
         assert not text_beyond_its_box(figure, dpi)
 
 

@@ -604,8 +604,18 @@ def test_a_fit_on_its_own_checkpoint_counts_nothing_and_ends_alike(
     assert np.array_equal(again.predict_proba(X), plain.predict_proba(X))
 
 
-@pytest.mark.parametrize("min_confidence", ["auto", 0.75])
-@pytest.mark.parametrize("search", ["paper", "evolution", "exact", "auto"])
+@pytest.mark.parametrize(
+    ("search", "min_confidence"),
+    [
+        ("evolution", "auto"),
+        ("exact", 0.75),
+        pytest.param("evolution", 0.75, marks=pytest.mark.thorough),
+        pytest.param("exact", "auto", marks=pytest.mark.thorough),
+        pytest.param("paper", 0.75, marks=pytest.mark.thorough),
+        pytest.param("auto", "auto", marks=pytest.mark.thorough),
+        pytest.param("auto", 0.75, marks=pytest.mark.thorough),
+    ],
+)
 def test_a_fit_with_defaults_on_its_own_checkpoint_ends_alike(
     path, small_problem, search, min_confidence
 ):
@@ -688,6 +698,22 @@ def test_a_number_as_seed_must_be_the_one_it_was_begun_with(path, small_problem)
         quick(path, random_state=1).fit(*small_problem)
 
 
+@pytest.fixture(scope="module")
+def finished(small_problem, tmp_path_factory):
+    """A checkpoint of a fit that has ended, for tests to copy."""
+    path = tmp_path_factory.mktemp("finished") / "checkpoint"
+    quick(path).fit(*small_problem)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished_paper(small_problem, tmp_path_factory):
+    """The same of the paper's search."""
+    path = tmp_path_factory.mktemp("finished") / "checkpoint"
+    quick(path, search="paper").fit(*small_problem)
+    return path
+
+
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
@@ -713,8 +739,8 @@ def test_a_number_as_seed_must_be_the_one_it_was_begun_with(path, small_problem)
         ({"patience": 1}, "patience"),
     ],
 )
-def test_a_fit_with_other_settings_is_refused(path, small_problem, settings, named):
-    quick(path).fit(*small_problem)
+def test_a_fit_with_other_settings_is_refused(finished, path, small_problem, settings, named):
+    shutil.copytree(finished, path)
     with pytest.raises(CheckpointError, match=f"which differs in {named}( \\(.*\\))?; use the"):
         quick(path, **settings).fit(*small_problem)
 
@@ -730,8 +756,10 @@ def test_a_fit_with_other_settings_is_refused(path, small_problem, settings, nam
         ("growth", 1),
     ],
 )
-def test_a_paper_search_with_other_settings_is_refused(path, small_problem, name, value):
-    quick(path, search="paper").fit(*small_problem)
+def test_a_paper_search_with_other_settings_is_refused(
+    finished_paper, path, small_problem, name, value
+):
+    shutil.copytree(finished_paper, path)
     other = quick(path, search=PaperSearch(**{name: value}))
     with pytest.raises(CheckpointError, match=f"which differs in {name} \\(.*\\); use the"):
         other.fit(*small_problem)

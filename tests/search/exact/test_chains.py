@@ -26,6 +26,8 @@ from emsco.search.exact import chains
 from emsco.search.exact.chains import find_front, tied_designs
 from emsco.search.exact.proof import ExactTies, TimeLimitError
 
+# One more feature takes longer than all smaller problems together.
+UP_TO_5 = [1, 2, 3, 4, pytest.param(5, marks=pytest.mark.thorough)]
 COSTS = {"free and expensive": FREE_AND_EXPENSIVE, "alike": ALIKE, "broken": BROKEN}
 
 
@@ -52,7 +54,7 @@ def assert_whole(instance, **options):
 
 class TestFront:
     @pytest.mark.parametrize("costs", COSTS.values(), ids=COSTS)
-    @pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5])
+    @pytest.mark.parametrize("n_features", UP_TO_5)
     @pytest.mark.parametrize(
         ("n_rows", "density"),
         [(1, 0.3), (4, 0.05), (4, 0.7), (40, 0.0), (40, 0.05), (40, 0.3), (40, 1.0), (130, 0.1)],
@@ -202,7 +204,7 @@ class TestRealProblems:
 
 
 # With a limit of stages that binds and one that does not; several words of bits; many ties.
-@pytest.fixture(params=[4, 5, 6], scope="module")
+@pytest.fixture(params=[4, pytest.param(5, marks=pytest.mark.thorough), 6], scope="module")
 def hard(request):
     instance = Instance.random(6, request.param, 150, 0.04, (3, 5, 0, 2, 7, 11), seed=3)
     return instance.with_idle(2)
@@ -425,7 +427,7 @@ class TestTies:
     @pytest.mark.parametrize(
         "costs", [FREE_AND_EXPENSIVE, ALIKE], ids=["free and expensive", "alike"]
     )
-    @pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5])
+    @pytest.mark.parametrize("n_features", UP_TO_5)
     @pytest.mark.parametrize(
         ("n_rows", "density"), [(1, 0.3), (4, 0.05), (40, 0.0), (40, 0.3), (70, 0.02), (9, 1.0)]
     )
@@ -434,7 +436,7 @@ class TestTies:
             instance = Instance.random(n_features, max_stages, n_rows, density, costs)
             assert_all_ties(*ties_of(instance))
 
-    @pytest.mark.parametrize("n_features", [2, 3, 4, 5])
+    @pytest.mark.parametrize("n_features", UP_TO_5[1:])
     @pytest.mark.parametrize(("n_rows", "density"), [(4, 0.05), (40, 0.0), (40, 0.05), (130, 0.1)])
     def test_do_not_depend_on_rounding(self, n_features, n_rows, density):
         for max_stages in range(1, n_features + 1):

@@ -78,8 +78,8 @@ class GreedyMiser(CostedClassifier):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> spender = GreedyMiser(penalty=0).fit(X.iloc[:400], y[:400])
-    >>> miser = GreedyMiser(penalty=100).fit(X.iloc[:400], y[:400])
+    >>> spender = GreedyMiser(penalty=0, n_trees=20).fit(X.iloc[:400], y[:400])
+    >>> miser = GreedyMiser(penalty=100, n_trees=20).fit(X.iloc[:400], y[:400])
     >>> miser.model_cost_ < spender.model_cost_
     True
     """
