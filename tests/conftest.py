@@ -19,7 +19,7 @@ from emsco.lab import datasets
 
 # The same examples every time, so that a change that has nothing to do with a test never fails it;
 # `pytest --hypothesis-profile=explore` draws new ones, and many.
-settings.register_profile("gate", derandomize=True, deadline=None)
+settings.register_profile("gate", max_examples=50, derandomize=True, deadline=None)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("gate")
 

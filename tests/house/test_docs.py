@@ -28,6 +28,7 @@ PAGES = sorted(
 )
 LANGUAGES = {"bash", "console", "python", "text", "{toctree}", "{include}", "{eval-rst}"}
 FENCE = re.compile(r"^( *)```(\S*)[^\n`]*\n(.*?)^\1```$", flags=re.MULTILINE | re.DOTALL)
+SCRIPT = re.compile(r"(tools|benchmarks)/\w+\.py")
 EXTRAS = re.compile(r"'(?:emsco|\.)\[([\w,]+)\]'")
 
 
@@ -84,24 +85,28 @@ def test_a_block_says_its_language_and_fences_are_closed():
         assert read(page).count("```") == 2 * len(blocks(page)), page
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page) or mentions(page)])
-def test_every_command_that_a_page_names_exists_with_its_options(page):
-    for words in commands(page):
-        if words[0] == "emsco":
-            parse(words)
-    for words in mentions(page):
-        if words[0] == "emsco":
-            command, rest = find(words)
-            known = {flag for parameter in command.params for flag in parameter.opts}
-            assert {word for word in rest if word.startswith("--")} <= known, words
-    for word in [word for words in [*commands(page), *mentions(page)] for word in words]:
-        if re.fullmatch(r"(tools|benchmarks)/\w+\.py", word):
-            assert (ROOT / word).is_file(), word
+def test_every_command_that_a_page_names_exists_with_its_options():
+    for words in [words for page in PAGES for words in commands(page) if words[0] == "emsco"]:
+        parse(words)
+    for words in [words for page in PAGES for words in mentions(page) if words[0] == "emsco"]:
+        command, rest = find(words)
+        known = {flag for parameter in command.params for flag in parameter.opts}
+        assert {word for word in rest if word.startswith("--")} <= known, words
+
+
+def test_every_script_that_a_page_names_exists():
+    lines = [words for page in PAGES for words in [*commands(page), *mentions(page)]]
+    scripts = {word for words in lines for word in words if SCRIPT.fullmatch(word)}
+    assert len(scripts) > 2
+    assert [script for script in scripts if not (ROOT / script).is_file()] == []
+
+
+APPLICATION = typer.main.get_command(cli.app)
 
 
 def find(words):
     """The command that a line runs, and the words after its name."""
-    command, rest = typer.main.get_command(cli.app), words[1:]
+    command, rest = APPLICATION, words[1:]
     while rest and hasattr(command, "commands"):
         assert rest[0] in command.commands, f"no command {rest[0]}: {' '.join(words)}"
         command, rest = command.commands[rest[0]], rest[1:]

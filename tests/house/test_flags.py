@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import emsco
@@ -11,9 +12,15 @@ BELOW = sorted(path for path in ROOT.rglob("*.py") if "cli" not in path.relative
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
 
 
+@cache
+def nodes(path):
+    """The syntax tree of a module, flat."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def texts(path):
     """Every string of a module, docstrings and parts of f-strings included."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
@@ -45,7 +52,7 @@ def test_every_parameter_error_names_its_parameter():
     calls = [
         (path.name, node)
         for path in BELOW
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if called(node) == "ParameterError"
     ]
     assert [(name, node.lineno) for name, node in calls if is_plain_text(node)] == []

@@ -85,7 +85,7 @@ class Cascade:
     >>> from sklearn.datasets import load_breast_cancer
     >>> from emsco import EMSCOClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = EMSCOClassifier(max_stages=2, generations=5, cv=1 / 3, random_state=0)
+    >>> clf = EMSCOClassifier(max_stages=2, generations=5, estimator="logistic", cv=1 / 3)
     >>> cascade = clf.fit(X, y).cascade_
     >>> decisions = cascade.decide(X[:3])
     >>> len(decisions), max(decisions.stage) <= cascade.n_stages <= 2

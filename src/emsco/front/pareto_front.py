@@ -97,7 +97,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from emsco import EMSCOClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> front = EMSCOClassifier(generations=5, cv=1 / 3, random_state=0).fit(X, y).front_
+    >>> clf = EMSCOClassifier(generations=5, estimator="logistic", cv=1 / 3, random_state=0)
+    >>> front = clf.fit(X, y).front_
     >>> point = front.select(max_cost=20, min_accuracy=0.9)
     >>> point.cost <= 20 and point.accuracy >= 0.9
     True

@@ -14,7 +14,7 @@ from emsco.plotting import save_figure
 @pytest.fixture(scope="module")
 def result(request):
     request.getfixturevalue("paper_set")("pima")
-    return reproduce_global(runs=3, seed=0, n_jobs=1, sets=("pima",), stages=(2, 3))
+    return reproduce_global(runs=2, seed=0, n_jobs=1, sets=("pima",), stages=(2, 3))
 
 
 def test_exact_fronts_have_the_known_sizes(result):
@@ -39,7 +39,7 @@ def test_evolution_finds_the_whole_front_of_pima(result):
 
 @pytest.mark.thorough
 def test_results_depend_on_the_seed_and_not_on_the_processes(result):
-    again = reproduce_global(runs=3, seed=0, n_jobs=2, sets=("pima",), stages=(2,))
+    again = reproduce_global(runs=2, seed=0, n_jobs=2, sets=("pima",), stages=(2,))
     for search, curve in result.landscapes[0].curves.items():
         assert np.array_equal(again.landscapes[0].curves[search].designs, curve.designs)
 
