@@ -3,7 +3,7 @@
 python tools/gate.py              all checks
 python tools/gate.py --fix        let ruff repair layout and simple findings first
 python tools/gate.py --coverage   also check that tests cover 95 % of the lines: a minute more
-python tools/gate.py --thorough   also run the tests marked so: two minutes more
+python tools/gate.py --thorough   also run the tests marked so: a few minutes more
 
 Pages are tested in Chromium. If it is missing and you are root on Debian or its kin, the gate
 installs it with apt. With the environment variable EMSCO_BROWSER=off, it installs nothing and skips

@@ -45,17 +45,17 @@ def as_cases_go(cascade, table, not_bought, prices=None):
         yield case
 
 
-def assert_as_cases(cascade, table, found, not_bought, prices=None):
+def assert_as_cases(cascade, table, decisions, not_bought, prices=None):
     for i, case in enumerate(as_cases_go(cascade, table, not_bought, prices)):
         known = case.decision
-        assert found.accepted[i] == known.accepted
-        assert found.labels.tolist()[i] == known.label
-        assert found.stage[i] == known.stage
-        assert found.cost[i] == pytest.approx(known.cost)
-        assert found.confidence[i] == pytest.approx(known.confidence, nan_ok=True)
-        assert found.waiting[i] == (not known.decided)
+        assert decisions.accepted[i] == known.accepted
+        assert decisions.labels.tolist()[i] == known.label
+        assert decisions.stage[i] == known.stage
+        assert decisions.cost[i] == pytest.approx(known.cost)
+        assert decisions.confidence[i] == pytest.approx(known.confidence, nan_ok=True)
+        assert decisions.waiting[i] == (not known.decided)
         lacking = [name for name in case.needs if not_bought.loc[i, name]]
-        assert found.needs[i] == ";".join(lacking)
+        assert decisions.needs[i] == ";".join(lacking)
 
 
 @given(cascades_and_rows(), st.integers(0, 99))
@@ -69,31 +69,31 @@ def test_rows_go_as_far_as_their_cases(drawn, seed):
 @pytest.mark.parametrize("make", [make_cascade, make_averaged_cascade])
 def test_arrays_and_tables_in_any_order_of_columns_are_alike(make):
     cascade, rows = make(), with_gaps(ROWS)
-    found = cascade.decide(rows, partial=True)
-    assert set(found.stage.tolist()) == {0, 1, 2, 3}
-    assert 0 < found.waiting.sum() < len(rows)
+    decisions = cascade.decide(rows, partial=True)
+    assert set(decisions.stage.tolist()) == {0, 1, 2, 3}
+    assert 0 < decisions.waiting.sum() < len(rows)
     shuffled = pd.DataFrame(rows, columns=NAMES)[["biopsy", "age", "scan", "pulse"]]
     for table in (shuffled, pl.from_pandas(shuffled), pa.Table.from_pandas(shuffled)):
         again = cascade.decide(table, partial=True)
-        assert_same_bits(again, found)
-        assert again.needs.tolist() == found.needs.tolist()
+        assert_same_bits(again, decisions)
+        assert again.needs.tolist() == decisions.needs.tolist()
     assert np.isnan(rows).any()  # an array that is given stays as it was
 
 
 def test_complete_rows_are_decided_to_the_last_bit_as_without_asking():
     cascade = make_cascade()
-    found = cascade.decide(ROWS, partial=True)
-    assert_same_bits(found, cascade.decide(ROWS))
-    assert not found.waiting.any()
-    assert set(found.needs) == set(found.warnings) == {""}
+    decisions = cascade.decide(ROWS, partial=True)
+    assert_same_bits(decisions, cascade.decide(ROWS))
+    assert not decisions.waiting.any()
+    assert set(decisions.needs) == set(decisions.warnings) == {""}
 
 
 def test_a_row_with_nothing_needs_the_first_stage_and_has_cost_nothing():
     cascade = make_cascade()
-    found = cascade.decide(np.full((1, 4), np.nan), partial=True)
-    assert found.needs.tolist() == ["age;pulse"]
-    assert (found.stage[0], found.cost[0], found.labels.tolist()) == (0, 0.0, [None])
-    assert np.isnan(found.confidence[0])
+    decisions = cascade.decide(np.full((1, 4), np.nan), partial=True)
+    assert decisions.needs.tolist() == ["age;pulse"]
+    assert (decisions.stage[0], decisions.cost[0], decisions.labels.tolist()) == (0, 0.0, [None])
+    assert np.isnan(decisions.confidence[0])
 
 
 def test_a_row_needs_only_what_it_lacks_of_the_next_stage():
@@ -104,18 +104,18 @@ def test_a_row_needs_only_what_it_lacks_of_the_next_stage():
 
 def test_a_table_may_lack_columns_or_all_of_them():
     cascade, table = make_cascade(), pd.DataFrame(ROWS, columns=NAMES)
-    found = cascade.decide(table[["pulse", "age"]], partial=True)
+    decisions = cascade.decide(table[["pulse", "age"]], partial=True)
     complete = cascade.decide(table)
-    assert (found.waiting == ~(complete.accepted & (complete.stage == 1))).all()
-    assert set(found.needs) == {"", "scan"}
+    assert (decisions.waiting == ~(complete.accepted & (complete.stage == 1))).all()
+    assert set(decisions.needs) == {"", "scan"}
     ids = pd.DataFrame({"id": [7, 8]})
     assert cascade.decide(ids, partial=True).needs.tolist() == ["age;pulse"] * 2
 
 
 def test_a_last_stage_that_answers_all_rejects_nobody():
     cascade = with_thresholds(make_cascade(), [0.9, 0.9, 0])
-    found = cascade.decide(with_gaps(ROWS), partial=True)
-    assert (found.accepted | found.waiting).all()
+    decisions = cascade.decide(with_gaps(ROWS), partial=True)
+    assert (decisions.accepted | decisions.waiting).all()
 
 
 def test_labels_of_least_expected_cost():
@@ -130,14 +130,14 @@ def test_groups_categories_and_missing_values(gaps):
     table.loc[::4, "sodium"] = np.nan
     table.loc[::7, "ward"] = None
     not_bought = table.isna() if gaps == "refuse" else table.isna() & False
-    found = cascade.decide(table, partial=True)
-    assert_as_cases(cascade, table, found, not_bought)
-    assert found.waiting.any() == (gaps == "refuse")
+    decisions = cascade.decide(table, partial=True)
+    assert_as_cases(cascade, table, decisions, not_bought)
+    assert decisions.waiting.any() == (gaps == "refuse")
     without = table.drop(columns="potassium")
     not_bought["potassium"] = True
-    found = cascade.decide(without, partial=True)
-    assert_as_cases(cascade, table, found, not_bought)
-    assert found.needs[~found.accepted].all()
+    decisions = cascade.decide(without, partial=True)
+    assert_as_cases(cascade, table, decisions, not_bought)
+    assert decisions.needs[~decisions.accepted].all()
 
 
 @pytest.mark.parametrize("gaps", ["impute", "skip"])
@@ -146,10 +146,10 @@ def test_values_marked_as_not_bought_are_no_gaps(gaps):
     marks = np.zeros((60, 4), dtype=bool)  # age, ward, sodium, potassium
     assert cascade.columns == ("age", "ward", "sodium", "potassium")
     marks[::3, 3] = marks[::5, 0] = True
-    found = cascade.decide_bought(table, not_bought=marks)
+    decisions = cascade.decide_bought(table, not_bought=marks)
     not_bought = pd.DataFrame(marks, columns=cascade.columns)
-    assert_as_cases(cascade, table, found, not_bought)
-    assert set(found.needs) == {"", "age", "potassium"}
+    assert_as_cases(cascade, table, decisions, not_bought)
+    assert set(decisions.needs) == {"", "age", "potassium"}
 
 
 def priced_cascade():
@@ -163,11 +163,11 @@ def test_a_row_pays_its_own_price_once_it_has_bought():
     cascade, prices = priced_cascade(), np.round(np.linspace(1, 9, len(ROWS)), 2)
     table = pd.DataFrame(with_gaps(ROWS), columns=NAMES)
     priced = table.assign(price=np.where(table.scan.isna(), np.nan, prices))
-    found = cascade.decide(priced, partial=True)
-    assert set(found.stage.tolist()) == {0, 1, 2, 3}
-    assert_as_cases(cascade, table, found, table.isna(), lambda i: {"scan": prices[i]})
+    decisions = cascade.decide(priced, partial=True)
+    assert set(decisions.stage.tolist()) == {0, 1, 2, 3}
+    assert_as_cases(cascade, table, decisions, table.isna(), lambda i: {"scan": prices[i]})
     given = cascade.decide(table, {"scan": prices}, partial=True)
-    assert given.cost.tolist() == found.cost.tolist()
+    assert given.cost.tolist() == decisions.cost.tolist()
 
 
 def test_a_row_that_has_bought_must_have_a_price():
@@ -202,12 +202,12 @@ def known_cascade(gaps="refuse"):
 def test_warnings_name_the_values_that_cases_warn_of(gaps):
     cascade, table = known_cascade(gaps), make_rich_rows(80)
     table = table.dropna(ignore_index=True) if gaps == "refuse" else table
-    found = cascade.decide(table, partial=True)
+    decisions = cascade.decide(table, partial=True)
     cases = as_cases_go(cascade, table, table.isna() & False)
-    for case, said in zip(cases, found.warnings, strict=True):
+    for case, said in zip(cases, decisions.warnings, strict=True):
         named = [words.split(" ")[0] for words in case.warnings]
         assert [words.split(" ")[0] for words in said.split("; ") if words] == named
-    assert "age outside -1 to 1; ward not seen in training" in set(found.warnings)
+    assert "age outside -1 to 1; ward not seen in training" in set(decisions.warnings)
 
 
 def test_warnings_are_of_values_that_count_so_far():
@@ -221,8 +221,8 @@ def test_warnings_are_of_values_that_count_so_far():
 def test_a_file_without_ranges_still_tells_new_categories(tmp_path):
     make_rich_cascade().save(tmp_path / "old.json")  # as earlier versions wrote it
     cascade = Cascade.load(tmp_path / "old.json")
-    found = cascade.decide(make_rich_rows(80) * 1, partial=True)
-    assert set(found.warnings) == {"", "ward not seen in training"}
+    decisions = cascade.decide(make_rich_rows(80) * 1, partial=True)
+    assert set(decisions.warnings) == {"", "ward not seen in training"}
 
 
 # Decisions
@@ -232,27 +232,27 @@ def test_tables_have_the_new_columns_only_where_they_were_asked_for():
     cascade, table = make_cascade(), pd.DataFrame(with_gaps(ROWS), columns=NAMES)
     plain = ["label", "accepted", "confidence", "stage", "cost"]
     assert list(cascade.decide(ROWS).to_pandas()) == plain
-    found = cascade.decide(table, partial=True)
-    for frame in (found.to_pandas(), found.to_polars(), found.to_frame()):
+    decisions = cascade.decide(table, partial=True)
+    for frame in (decisions.to_pandas(), decisions.to_polars(), decisions.to_frame()):
         assert list(frame.columns) == [*plain, "needs", "warnings"]
-        assert frame["needs"].to_list() == found.needs.tolist()
-    assert found.to_pyarrow().column("needs").type == pa.string()
+        assert frame["needs"].to_list() == decisions.needs.tolist()
+    assert decisions.to_pyarrow().column("needs").type == pa.string()
 
 
 def test_waiting_rows_are_counted_in_words_and_in_notebooks():
     cascade = make_cascade()
-    found = cascade.decide(with_gaps(ROWS), partial=True)
-    n_waiting, n_accepted = int(found.waiting.sum()), int(found.accepted.sum())
+    decisions = cascade.decide(with_gaps(ROWS), partial=True)
+    n_waiting, n_accepted = int(decisions.waiting.sum()), int(decisions.accepted.sum())
     counts = f"{n_accepted} accepted, {200 - n_accepted - n_waiting} rejected, {n_waiting} waiting;"
-    assert counts in repr(found)
-    assert "waiting" in found._repr_html_()
+    assert counts in repr(decisions)
+    assert "waiting" in decisions._repr_html_()
     assert "waiting" not in repr(cascade.decide(ROWS)) + cascade.decide(ROWS)._repr_html_()
-    both = Decisions.concatenate([found, found])
+    both = Decisions.concatenate([decisions, decisions])
     assert both.waiting.sum() == 2 * n_waiting
 
 
 def test_a_monitor_takes_no_rows_that_wait():
     cascade = make_cascade()
-    found = cascade.decide(with_gaps(ROWS), partial=True)
+    decisions = cascade.decide(with_gaps(ROWS), partial=True)
     with pytest.raises(ParameterError, match="decisions must be of decided rows, got"):
-        Monitor(cascade, min_accuracy=0.9).update(found)
+        Monitor(cascade, min_accuracy=0.9).update(decisions)

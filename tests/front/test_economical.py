@@ -49,8 +49,8 @@ def test_the_economical_rule_takes_the_knee_where_nobody_compared_designs_with_e
 
 
 def test_a_design_that_another_beats_in_everything_is_not_deployed(point):
-    found = ByClass((0, 1), ((50, 5, 5), (5, 30, 5)))
-    chosen = replace(point, by_class=found, cost=5.0, expected=None)
+    counts = ByClass((0, 1), ((50, 5, 5), (5, 30, 5)))
+    chosen = replace(point, by_class=counts, cost=5.0, expected=None)
     better = replace(chosen, cost=4.0)
     fewer = replace(better, by_class=ByClass((0, 1), ((45, 10, 5), (5, 30, 5))), cost=1.0)
     points = [chosen, fewer, better]

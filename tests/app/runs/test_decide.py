@@ -43,9 +43,9 @@ def test_a_file_gets_the_decisions_of_its_rows(clinic, fitted, new, tmp_path, en
     out = tmp_path / f"decisions.{ending}"
     counts = decide_file(fitted.cascade, new / f"new.{ending}", out)
     expected = fitted.cascade.decide(clinic.rows["f"][0], partial=True)
-    found = read_columns(out)
-    assert [text or "" for text in found.pop("warnings")] == expected.warnings.tolist()
-    assert found == {
+    columns = read_columns(out)
+    assert [text or "" for text in columns.pop("warnings")] == expected.warnings.tolist()
+    assert columns == {
         "label": expected.labels.tolist(),
         "accepted": expected.accepted.tolist(),
         "confidence": expected.confidence.tolist(),
@@ -183,17 +183,17 @@ def test_rows_of_a_file_are_taken_as_far_as_they_go(tmp_path, monkeypatch, endin
     shuffled = table.assign(id=range(90))[["sodium", "id", "age", "potassium", "ward"]]
     new, out = written(shuffled, tmp_path / f"new.{ending}"), tmp_path / f"out.{ending}"
     at_once = decide_file(cascade, new, out, ("id",))
-    found = read_columns(out)
-    assert found["id"] == list(range(90))
-    assert [label or None for label in found["label"]] == expected.labels.tolist()
-    assert [text or "" for text in found["needs"]] == expected.needs.tolist()
-    assert found["stage"] == expected.stage.tolist()
-    assert found["cost"] == pytest.approx(expected.cost)
-    assert [one is None for one in found["confidence"]] == (expected.stage == 0).tolist()
+    columns = read_columns(out)
+    assert columns["id"] == list(range(90))
+    assert [label or None for label in columns["label"]] == expected.labels.tolist()
+    assert [text or "" for text in columns["needs"]] == expected.needs.tolist()
+    assert columns["stage"] == expected.stage.tolist()
+    assert columns["cost"] == pytest.approx(expected.cost)
+    assert [one is None for one in columns["confidence"]] == (expected.stage == 0).tolist()
     monkeypatch.setattr(csv_files, "_BLOCK", 256)
     monkeypatch.setattr(parquet, "_ROWS", 7)
     assert decide_file(cascade, new, out, ("id",)) == at_once
-    assert read_columns(out) == found
+    assert read_columns(out) == columns
 
 
 def test_rows_that_wait_are_counted_by_stage_and_by_column(tmp_path):
@@ -288,10 +288,10 @@ def test_a_marker_tells_values_not_bought_from_missing_ones(
         monkeypatch.setattr(csv_files, "_BLOCK", size)
         monkeypatch.setattr(parquet, "_ROWS", size // 32)
         decide_file(cascade, new, out, not_bought=marker)
-        found = read_columns(out)
-        assert [text or "" for text in found["needs"]] == expected.needs.tolist()
-        assert [label or None for label in found["label"]] == expected.labels.tolist()
-        assert found["stage"] == expected.stage.tolist()
+        written = read_columns(out)
+        assert [text or "" for text in written["needs"]] == expected.needs.tolist()
+        assert [label or None for label in written["label"]] == expected.labels.tolist()
+        assert written["stage"] == expected.stage.tolist()
 
 
 def test_missing_values_that_count_as_bought_are_counted(tmp_path):
@@ -317,10 +317,10 @@ def test_a_run_with_weights_and_groups_decides_rows_filled_in_part(clinic, tmp_p
     (tmp_path / "new.csv").write_text("age,pulse,sex,scan\n0.1,0.2,true,\n0.1,0.2,true,99\n")
     counts = decide_file(run.cascade, tmp_path / "new.csv", tmp_path / "out.csv")
     cascade = Cascade.load(tmp_path / "run" / "cascade.json")
-    found = cascade.decide(pd.read_csv(tmp_path / "new.csv"), partial=True)
-    assert read_columns(tmp_path / "out.csv")["needs"] == found.needs.tolist()
+    decisions = cascade.decide(pd.read_csv(tmp_path / "new.csv"), partial=True)
+    assert read_columns(tmp_path / "out.csv")["needs"] == decisions.needs.tolist()
     assert counts.n_rejected == 0
-    assert {"panel;scan", "panel"} == set(found.needs)
+    assert {"panel;scan", "panel"} == set(decisions.needs)
 
 
 def test_a_marker_beside_empty_cells_is_not_bought_either(tmp_path):

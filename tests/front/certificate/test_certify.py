@@ -76,14 +76,14 @@ def test_the_order_comes_from_scored_rows_whatever_the_new_rows_are(front):
 def test_the_deployed_design_is_tested_first_if_it_is_likely_to_pass(front):
     y = truth_of(front, 0)
     assert front.certify(ROWS, y, min_coverage=0.1).order == (0, 1)
-    found = front.certify(ROWS, y, min_coverage=0.1, deployed=1)
-    assert (found.order, found.best_first) == ((1, 0), (1, 0))
+    certificate = front.certify(ROWS, y, min_coverage=0.1, deployed=1)
+    assert (certificate.order, certificate.best_first) == ((1, 0), (1, 0))
 
 
 def test_an_order_that_is_given_stays_and_the_deployed_design_leads_those_that_pass(front):
     y = truth_of(front, 0)
-    found = front.certify(ROWS, y, min_coverage=0.1, order=[0, 1], deployed=front[1])
-    assert (found.order, found.best_first) == ((0, 1), (1, 0))
+    certificate = front.certify(ROWS, y, min_coverage=0.1, order=[0, 1], deployed=front[1])
+    assert (certificate.order, certificate.best_first) == ((0, 1), (1, 0))
 
 
 def test_a_deployed_design_that_is_unlikely_to_pass_is_announced_before_the_test(front):
@@ -92,8 +92,8 @@ def test_a_deployed_design_that_is_unlikely_to_pass_is_announced_before_the_test
         r"begins with design 0, which is likelier to\."
     )
     with pytest.warns(EMSCOWarning, match=words):
-        found = front.certify(ROWS, truth_of(front, 0), max_cost=30, deployed=1)
-    assert found.order == (0, 1)
+        certificate = front.certify(ROWS, truth_of(front, 0), max_cost=30, deployed=1)
+    assert certificate.order == (0, 1)
     with pytest.warns(EMSCOWarning, match="and no other design is likelier to; plan for more"):
         front.certify(ROWS, truth_of(front, 0), min_accuracy=0.99, order=None, deployed=0)
 

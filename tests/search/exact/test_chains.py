@@ -31,6 +31,12 @@ UP_TO_5 = [1, 2, 3, 4, pytest.param(5, marks=pytest.mark.thorough)]
 COSTS = {"free and expensive": FREE_AND_EXPENSIVE, "alike": ALIKE, "broken": BROKEN}
 
 
+def some_of(blocks):
+    """The first half of blocks of seeds; the others are for thorough runs."""
+    half = len(blocks) // 2
+    return [*blocks[:half], *(pytest.param(n, marks=pytest.mark.thorough) for n in blocks[half:])]
+
+
 def simplest_and_ties(front):
     """The twin's front in the form of `found_ones`."""
     return {designs[0]: len(designs) for designs in front.values()}
@@ -119,7 +125,7 @@ class TestFront:
 
 
 class TestRealProblems:
-    @pytest.mark.parametrize("block", range(10))
+    @pytest.mark.parametrize("block", some_of(range(10)))
     def test_the_front_is_what_scoring_every_design_finds_for_any_combination(self, block):
         for seed in range(24 * block, 24 * (block + 1)):
             assert_whole(varied(seed))
@@ -457,7 +463,7 @@ class TestTies:
         instance = Instance.random(5, max_stages, 60, 0.1, (2, 0, 3, 1, 1)).with_idle(1)
         assert_all_ties(*ties_of(instance))
 
-    @pytest.mark.parametrize("block", range(5))
+    @pytest.mark.parametrize("block", some_of(range(5)))
     def test_are_found_for_any_combination(self, block):
         for seed in range(18 * block, 18 * (block + 1)):
             assert_all_ties(*ties_of(varied(seed)))
