@@ -65,6 +65,9 @@ def test_a_long_page_keeps_the_classes_of_wanted_designs_only():
     assert [kept is not None for kept in counts] == wanted
     short = classes_of([one] * 50, [None] * 50, wanted[:50])["scored"]["counts"]
     assert None not in short
+    few = classes_of([by_class(3)] * 9000, [by_class(3)] * 9000, wanted + [False] * 5000)
+    assert None not in few["scored"]["counts"]  # limits and costs by class need them
+    assert None in few["seen"]["counts"]
 
 
 @pytest.mark.parametrize("n", [0, 2])
@@ -167,8 +170,14 @@ def test_the_page_knows_the_metric(data):
     assert data_of(make_balanced_front().to_html())["metric"] == "balanced accuracy"
 
 
-def test_the_first_of_the_best_is_the_one_that_the_front_selects(front, data):
-    assert front[data["best_first"][0]] == front.select() == front.balanced()
+def test_the_page_has_what_it_chooses_by_and_says_it_in_the_words_of_the_front(front, data):
+    assert data["steadied"] == pytest.approx([point.steadied_accuracy for point in front])
+    assert data["chooses"] == {
+        "any": "the most accurate that answers everyone",
+        "coverage": "the most accurate",
+        "quality": "the one that labels most rows, and of those the cheapest,",
+        "both": "the cheapest",
+    }
 
 
 def test_the_page_has_what_row_by_row_assessment_found(run):
@@ -188,16 +197,6 @@ def test_the_page_has_what_row_by_row_assessment_found(run):
 def test_a_page_knows_nothing_that_nobody_assessed(data):
     assert (data["shortlist"], data["uninformative"], data["classes"]) == (None, [], None)
     assert data["references"] == {"scored": [], "seen": []}
-
-
-def test_designs_that_are_not_informative_are_never_the_best(front):
-    useless = ByClass(("no", "yes"), ((60, 0, 0), (40, 0, 0)))
-    best = front.position(front.balanced())
-    points = list(front.points)
-    points[best] = replace(points[best], by_class=useless)
-    changed = replace(front, points=tuple(points))
-    first = data_of(changed.to_html())["best_first"][0]
-    assert first == changed.position(changed.select()) != best
 
 
 def test_references_of_a_balanced_front_have_its_metric(front):
@@ -403,11 +402,19 @@ def test_a_page_has_the_costs_of_errors_that_it_begins_with(run):
     front = run.front
     assert data_of(front.to_html())["error_costs"] is None
     plain = data_of(front.to_html(error_cost=500, reject_cost=40))["error_costs"]
-    assert plain == {"error": 500, "reject": 40, "designs": None, "references": None}
+    assert (plain["error"], plain["reject"], plain["by_class"]) == (500, 40, None)
+    assert plain["designs"] == plain["references"] == plain["everyone"] == {}
     labels = front[0].by_class.labels
-    errors = dict(zip(labels, (900, 30), strict=True))
-    data = data_of(front.to_html(error_cost=errors, reject_cost=40))["error_costs"]
-    costs = front.error_costs(errors, 40)
+    errors, rejections = (dict(zip(labels, some, strict=True)) for some in ((900, 30), (5, 60)))
+    by_class = data_of(front.to_html(error_cost=errors, reject_cost=40))["error_costs"]
+    assert (by_class["by_class"], by_class["designs"]) == ([900, 30], {})
+    matrix = [[0, 900], [30, 1]]  # a correct label has a cost, which no price of errors says
+    costs = front.error_costs(matrix, rejections)
+    data = data_of(front.to_html(error_cost=matrix, reject_cost=rejections))["error_costs"]
+    assert data["by_class"] is None
+    shares = front[0].by_class.rows / front[0].by_class.rows.sum()
+    everyone = data["reject"] * data["everyone"]["rejected"][0]
+    assert everyone == pytest.approx(shares @ list(rejections.values()))
     for i, point in enumerate(front):
         _, wrong, rejected = costs.mean_costs(point.by_class, promised=True)
         assert data["error"] * data["designs"]["wrong"][i] == pytest.approx(wrong)

@@ -64,11 +64,12 @@ function feesOf(stage, earlier) {
 /** The card with the features that a stage buys. */
 function buysCard(stage, index, earlier, most) {
   const extra = DATA.evaluation ? `, including ${price(DATA.evaluation)} to run the stage` : "";
+  const buys = stage.features.length ? `buys features for ${price(stage.cost)}${extra}` : `buys nothing${extra}`;
   return element(
     "div",
     { className: "buys" },
     element("h3", {}, `Stage ${index + 1}`),
-    element("p", { className: "note" }, `buys features for ${price(stage.cost)}${extra}`),
+    element("p", { className: "note" }, buys),
     ...featureLists(
       [...stage.features.map(featureItem), ...feesOf(stage, earlier).map(feeItem)],
       most,

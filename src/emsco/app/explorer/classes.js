@@ -1,6 +1,7 @@
-// How the rows of each class were labelled by a design.
+// How the rows of each class were labelled by a design, and by a model that sees everything.
 
 const CLASSES = DATA.classes;
+const FEW_LABELS = CLASSES?.has_counts ? CLASSES.labels : []; // with a limit and a price for each
 
 const sumOf = (counts) => counts.reduce((total, count) => total + count, 0);
 
@@ -40,21 +41,30 @@ function classBar(one) {
   return bar;
 }
 
-function classLine(label, one) {
+/** The results by class of buying everything, at the confidence that labels need if one was given. */
+function everythingOf(which) {
+  const known = DATA.references[which];
+  const found = known.find(({ kind }) => kind === "everything") ?? known.find(({ kind }) => kind === "answered");
+  return found && countsOf(found.counts, found.rows);
+}
+
+function classLine(label, one, everything) {
+  const beside = (text) =>
+    everything ? [text(one), element("span", { className: "interval" }, ` everything: ${text(everything)}`)] : [text(one)];
   const shares = [
-    amount(one.rows),
-    shareOf(one.correct, one.rows),
-    countAndShare(one.wrong, one.rows),
-    countAndShare(one.rejected, one.rows),
-    shareOf(one.correct, one.said),
+    [amount(one.rows)],
+    beside(({ correct, rows }) => shareOf(correct, rows)),
+    beside(({ wrong, rows }) => countAndShare(wrong, rows)),
+    beside(({ rejected, rows }) => countAndShare(rejected, rows)),
+    beside(({ correct, said }) => shareOf(correct, said)),
   ];
-  const counts = CLASSES.has_counts ? one.as.map(amount) : [];
+  const counts = CLASSES.has_counts ? one.as.map((count) => [amount(count)]) : [];
   return element(
     "tr",
     {},
     element("th", { scope: "row" }, label),
     element("td", { "aria-hidden": "true" }, classBar(one)),
-    ...[...shares, ...counts].map((text) => element("td", {}, text)),
+    ...[...shares, ...counts].map((parts) => element("td", {}, ...parts)),
   );
 }
 
@@ -66,6 +76,7 @@ function drawClasses(design, which) {
   byId("classes-heading").textContent =
     `By class, on ${which === "seen" ? "test rows" : "scored rows"}`;
   const counts = found.counts[design];
+  const everything = everythingOf(which);
   const { labels, more } = CLASSES;
   const said = CLASSES.has_counts ? labels.map((label) => `as ${label}`) : [];
   const heads = ["rows", "found", "wrong", "rejected", "precision", ...said];
@@ -76,12 +87,15 @@ function drawClasses(design, which) {
     element(
       "tbody",
       {},
-      ...(counts ? countsOf(counts, found.rows) : []).map((one, k) => classLine(labels[k], one)),
+      ...(counts ? countsOf(counts, found.rows) : []).map((one, k) =>
+        classLine(labels[k], one, everything?.[k]),
+      ),
     ),
   );
   byId("classes-words").textContent = !counts
     ? "To keep the file small, this page has the classes of shortlisted designs only."
     : "Found: the share of the class that got its label. Wrong: got the label of another class. " +
-      "Right when said: the share of rows with that label that belong to the class." +
+      "Precision: the share of rows with that label that belong to the class." +
+      (everything ? " Everything: the same if you buy all features at once." : "") +
       (more ? ` ${number(more)} more classes are left out.` : "");
 }

@@ -4,22 +4,14 @@ const OUTSIDE = "outside your limits";
 const WARNINGS = [OUTSIDE, NO_BETTER];
 
 const state = {
-  limits: { cost: Infinity, accuracy: 0, coverage: 0 },
+  limits: NO_LIMITS,
   within: ALL,
-  best: DATA.best_first[0],
-  chosen: DATA.deployed ?? DATA.best_first[0],
+  best: null, // chosen by limits or prices
+  chosen: DATA.deployed ?? bestBy("any", ALL),
   followsBest: true,
   which: "scored",
   all: !HAS_SHORTLIST, // whether all designs are shown alike, or the shortlist stands out
 };
-
-function isWithin(i, limits) {
-  return (
-    FIGURES.cost[i] <= limits.cost &&
-    FIGURES.accuracy[i] >= limits.accuracy &&
-    FIGURES.coverage[i] >= limits.coverage
-  );
-}
 
 const isListed = (i) => state.all || SHORTLIST.has(i);
 
@@ -37,17 +29,23 @@ function schedule() {
   });
 }
 
-/** The best design within the limits: the one with the lowest total, or else the best balanced. */
+/** Whether the reader has said what to choose: by limits, or by prices of errors. */
+const isAsked = () => hasErrorCosts() || askedBy(state.limits) !== null;
+
+/** The design with the lowest total within the limits, or else the one that the limits choose. */
 function bestWithin() {
   if (hasErrorCosts()) return cheapestOf(state.within);
-  return state.within.length ? DATA.best_first.find((i) => isWithin(i, state.limits)) : null;
+  return isAsked() ? bestBy(askedBy(state.limits), state.within) : null;
 }
+
+/** The design to return to; null if there is none. */
+const homeDesign = () => (isAsked() ? state.best : DATA.deployed);
 
 /** Find the designs within the limits, and the best of them. */
 function limit() {
   state.within = ALL.filter((i) => isWithin(i, state.limits));
   state.best = bestWithin();
-  if (state.followsBest && state.best !== null) state.chosen = state.best;
+  if (state.followsBest) state.chosen = homeDesign() ?? state.chosen;
 }
 
 function choose(design, follow = false) {
@@ -71,12 +69,12 @@ function draw() {
     byId("count").append(` The shortlist has ${kept ? number(kept) : "none"} of them.`);
   }
   byId("error-costs-words").textContent = aboutErrorCosts();
-  enable("reset-error-costs", errorCosts.error !== null || errorCosts.reject !== null);
+  enable("reset-error-costs", ERROR_COSTS.some((one) => one.get() !== null));
   drawBest();
   drawReferences();
   drawListSwitches();
   byId("total").textContent = totalInWords(state.chosen);
-  const place = [state.best === state.chosen, isWithin(state.chosen, state.limits)];
+  const place = [state.best === state.chosen, hasErrorCosts(), isWithin(state.chosen, state.limits)];
   const now = `${state.chosen} ${state.which} ${place}`;
   if (now !== described) drawDesign();
   described = now;
@@ -85,31 +83,35 @@ function draw() {
   say();
 }
 
+/** Why a design stands in the box below the limits: the reader's wishes chose it, or it is deployed. */
+function whyHome(design) {
+  if (!isAsked()) return "Deployed: ";
+  return hasErrorCosts() ? "Lowest total: " : choiceInWords(askedBy(state.limits), design, state.within);
+}
+
 function drawBest() {
-  const none = state.best === null;
-  byId("best").classList.toggle("none", none);
-  enable("show-best", !none && state.best !== state.chosen);
-  if (none) {
-    const best = OBJECTIVES.map((name) => figure(name, extremes(name)[name === "cost" ? 0 : 1]));
-    const reach = `the lowest cost is ${best[0]}, the best ${DATA.metric} ${best[1]}, the best coverage ${best[2]}`;
-    byId("best").replaceChildren(
+  const home = homeDesign();
+  byId("show-best").textContent = isAsked() ? "Show the best" : "Show the deployed";
+  enable("show-best", home !== null && home !== state.chosen);
+  byId("best").classList.toggle("none", isAsked() && home === null);
+  const parts = [];
+  if (isAsked() && home === null)
+    parts.push(
       element("strong", {}, "No design is within these limits."),
-      element("p", {}, `Loosen a limit: over all designs, ${reach}.`),
+      element("p", {}, reachInWords(state.limits)),
     );
-    return;
+  if (home !== null) {
+    const first = DATA.stages[home][0].map((feature) => DATA.features[feature]);
+    parts.push(
+      element("p", {}, whyHome(home), element("strong", {}, `design ${home}`)),
+      figuresTable(home, OBJECTIVES),
+      ...totalNotes(home).map((words) => element("p", {}, words)),
+      element("p", { className: "note" }, `Stage 1 buys ${listed(first) || "nothing"} for every row.`),
+    );
   }
-  const first = DATA.stages[state.best][0].map((feature) => DATA.features[feature]);
-  byId("best").replaceChildren(
-    element(
-      "p",
-      {},
-      hasErrorCosts() ? "Lowest total: " : "Best balanced: ",
-      element("strong", {}, `design ${state.best}`),
-    ),
-    figuresTable(state.best, OBJECTIVES),
-    ...(hasErrorCosts() ? [element("p", {}, totalInWords(state.best))] : []),
-    element("p", { className: "note" }, `Stage 1 buys ${listed(first)} for every row.`),
-  );
+  if (!isAsked())
+    parts.push(element("p", { className: "note" }, "Set limits, or what errors cost, to have a design chosen."));
+  byId("best").replaceChildren(...parts);
 }
 
 let saying = 0;
@@ -132,7 +134,7 @@ function drawDesign() {
   const badges = [
     chosen === DATA.deployed && "deployed",
     CERTIFIED.has(chosen) && "certified",
-    chosen === state.best && "best within the limits",
+    chosen === state.best && (hasErrorCosts() ? "lowest total" : "chosen by your limits"),
     HAS_SHORTLIST && SHORTLIST.has(chosen) && "on the shortlist",
     SIMPLIFIED.has(chosen) && "simplified",
     UNINFORMATIVE.has(chosen) && NO_BETTER,
@@ -273,7 +275,7 @@ const KEYS = {
   ArrowDown: () => step(scatter.fields.y, -1),
   Home: () => step(scatter.fields.x, -N),
   End: () => step(scatter.fields.x, N),
-  Escape: () => state.best !== null && choose(state.best, true),
+  Escape: () => homeDesign() !== null && choose(homeDesign(), true),
 };
 
 function listenToScatter() {
@@ -433,8 +435,11 @@ const table = new DesignTable(choose);
 await repaint(isDark());
 
 // Controls come last, because they redraw pictures that must exist.
-byId("limits").append(...LIMITS.map(makeLimit));
+byId("limits").append(...LIMITS.filter((one) => !CLASS_LIMITS.includes(one)).map(makeLimit));
+byId("class-limits").append(...CLASS_LIMITS.map(makeLimit));
+byId("class-limits").hidden = !CLASS_LIMITS.length;
 byId("error-costs").append(...ERROR_COSTS.map((one) => makeErrorCost(one, schedule)));
+makeErrorCostsSwitch(schedule);
 state.best = bestWithin();
 makeFiguresSwitch();
 makeListSwitch("scatter-switch");
@@ -445,7 +450,7 @@ listenToScatter();
 listenToAxes();
 draw();
 byId("copy").addEventListener("click", copy);
-onPress("show-best", () => choose(state.best, true));
+onPress("show-best", () => choose(homeDesign(), true));
 byId("reset").addEventListener("click", () => LIMITS.forEach((one) => one.reset()));
 onPress("reset-error-costs", () => ERROR_COSTS.forEach((one) => one.reset()));
 onPress("previous", () => step("cost", -1));

@@ -25,6 +25,7 @@ from emsco.designs.thresholds import MinConfidence
 from emsco.errors import not_installed
 from emsco.front import Certificate, ParetoFront
 from emsco.front.references import Reference
+from emsco.front.rules import PointLimits
 from emsco.plotting.classes import MOST_LABELS, MOST_LINES
 from emsco.plotting.figures import check_currency
 from emsco.plotting.flow import Flow
@@ -38,6 +39,7 @@ _EXPECTED_DIGITS = 6  # expected figures are no more certain than their first tw
 _MOST_NUMBERS = 100_000  # about 0.4 MB; pages with more have the classes of the shortlist alone
 _SCRIPTS = (
     "words.js",
+    "classes.js",
     "certificate.js",
     "limits.js",
     "references.js",
@@ -45,7 +47,6 @@ _SCRIPTS = (
     "totals.js",
     "scatter.js",
     "cascade.js",
-    "classes.js",
     "table.js",
     "page.js",
 )
@@ -110,7 +111,8 @@ def front_contents(
         "evaluation": costs.evaluation,
         "fees": [fee.to_dict() for fee in costs.fees],
         "total": costs.total,
-        "best_first": front.best_first(),
+        "steadied": rounded(point.steadied_accuracy for point in front),
+        "chooses": _chooses(),
         "tied": [point.n_tied for point in front],
         "stages": [[[place[name] for name in s.features] for s in f.stages] for f in flows],
         "paid": [rounded(stage.cost_so_far for stage in flow.stages) for flow in flows],
@@ -172,6 +174,16 @@ def _expected(front: ParetoFront) -> dict[str, Any] | None:
     return {**columns("value"), "low": columns("low"), "high": columns("high")}
 
 
+def _chooses() -> dict[str, str]:
+    """Return what each kind of limits chooses, in words."""
+    return {
+        "any": PointLimits().chooses,
+        "coverage": PointLimits(min_coverage=0).chooses,
+        "quality": PointLimits(min_accuracy=0).chooses,
+        "both": PointLimits(min_accuracy=0, min_coverage=0).chooses,
+    }
+
+
 def _thresholds(min_confidence: MinConfidence) -> float | list[list[Any]]:
     """Return one threshold for all classes, or pairs of a label and its threshold."""
     if isinstance(min_confidence, Mapping):
@@ -201,7 +213,14 @@ def _assessed(front: ParetoFront, deployed: int | None) -> dict[str, Any]:
 def _marks(references: Sequence[Reference], metric: str) -> list[dict[str, Any]]:
     """Return a dict for each reference, with the accuracy that `metric` names."""
     return [
-        {"title": one.title, **asdict(one.scored_by(metric)), "correct": one.accuracy}
+        {
+            "title": one.title,
+            "kind": one.kind,
+            **asdict(one.scored_by(metric)),
+            "correct": one.accuracy,
+            "rows": rounded(one.by_class.rows.tolist()[:MOST_LINES]),
+            "counts": _numbers(one.by_class),
+        }
         for one in references
     ]
 
@@ -218,7 +237,8 @@ def classes_of(
     scored, seen : sequence of ByClass or None
         One entry per design.
     wanted : sequence of bool
-        The designs to keep if all of them would make a long file.
+        The designs to keep if all of them would make a long file. Scored counts of a few classes
+        are kept for all designs, because limits and costs by class need them.
     """
     known = [one for one in scored if one is not None]
     if not known or len(known) < len(scored):
@@ -227,37 +247,39 @@ def classes_of(
     has_counts = len(labels) <= MOST_LABELS
     per_design = len(labels) * (len(labels) if has_counts else 3)
     kinds = {"scored": scored} | ({} if None in seen else {"seen": seen})
-    if len(scored) * per_design * len(kinds) <= _MOST_NUMBERS:
-        wanted = [True] * len(scored)
+    is_short = len(scored) * per_design * len(kinds) <= _MOST_NUMBERS
+    kept = {
+        kind: [True] * len(scored) if is_short or (has_counts and kind == "scored") else wanted
+        for kind in kinds
+    }
     return {
         "labels": [str(label) for label in labels],
         "more": len(known[0].labels) - len(labels),
         "has_counts": has_counts,
-        **{kind: _columns(by_class, wanted, has_counts) for kind, by_class in kinds.items()},
+        **{kind: _columns(by_class, kept[kind]) for kind, by_class in kinds.items()},
     }
 
 
-def _columns(
-    by_class: Sequence[ByClass | None], wanted: Sequence[bool], has_counts: bool
-) -> dict[str, Any]:
-    """Return the rows of each class, and the counts of each design.
-
-    With `has_counts`, these are the rows of each class that got each label, one class after the
-    other. Otherwise they are the correct rows, the labelled rows and the given labels by class.
-    """
-
-    def numbers(one: ByClass) -> list[float]:
-        if has_counts:
-            return rounded(count for line in one.counts for count in line[:-1])
-        columns = (one.correct, one.answered, one.given)
-        return rounded(np.concatenate([column[:MOST_LINES] for column in columns]).tolist())
-
+def _columns(by_class: Sequence[ByClass | None], wanted: Sequence[bool]) -> dict[str, Any]:
+    """Return the rows of each class, and the counts of each design."""
     rows = by_class[0].rows.tolist()[:MOST_LINES] if by_class[0] is not None else []
     counts = [
-        numbers(one) if keep and one is not None else None
+        _numbers(one) if keep and one is not None else None
         for one, keep in zip(by_class, wanted, strict=True)
     ]
     return {"rows": rounded(rows), "counts": counts}
+
+
+def _numbers(by_class: ByClass) -> list[float]:
+    """Return the rows of each class that got each label, one class after the other.
+
+    If there are many classes, return the correct rows, the labelled rows and the given labels of
+    each instead.
+    """
+    if len(by_class.labels) <= MOST_LABELS:
+        return rounded(count for line in by_class.counts for count in line[:-1])
+    columns = (by_class.correct, by_class.answered, by_class.given)
+    return rounded(np.concatenate([column[:MOST_LINES] for column in columns]).tolist())
 
 
 def _error_costs(front: ParetoFront, costs: ErrorCosts) -> dict[str, Any]:
@@ -265,28 +287,51 @@ def _error_costs(front: ParetoFront, costs: ErrorCosts) -> dict[str, Any]:
 
     The sliders then begin at the mean over the rows of all designs. The factors of a design say
     how much more its own wrong and rejected rows cost, and what its correct ones do, as shares of
-    the sliders.
+    the sliders. Errors whose costs differ by true class alone have a slider for each class instead.
     """
     designs = [point.by_class for point in front]
     counted = [one for one in designs if one is not None]
     _, error, reject = costs.mean_costs(ByClass.joined(counted) if counted else None)
+    by_class = _by_true_class(costs) if len(counted) == len(designs) else None
 
-    def factors(by_class: Sequence[ByClass | None]) -> dict[str, list[float]] | None:
-        if costs.is_uniform or not counted:
-            return None
-        means = [costs.mean_costs(one, promised=True) for one in by_class]
-        return {
-            "correct": rounded(correct / (error or 1.0) for correct, _, _ in means),
-            "wrong": rounded(wrong / (error or 1.0) for _, wrong, _ in means),
-            "rejected": rounded(rejected / (reject or 1.0) for _, _, rejected in means),
-        }
+    has_factors = bool(counted) and not costs.is_uniform
+    scales_errors = has_factors and by_class is None
+    scales_rejections = has_factors and len(set(costs.costs[:, -1].tolist())) > 1
+
+    def factors(decided: Sequence[ByClass | None]) -> dict[str, list[float]]:
+        means = [costs.mean_costs(one, promised=True) for one in decided]
+        scales = {}
+        if scales_errors:
+            scales["correct"] = rounded(correct / (error or 1.0) for correct, _, _ in means)
+            scales["wrong"] = rounded(wrong / (error or 1.0) for _, wrong, _ in means)
+        if scales_rejections:
+            scales["rejected"] = rounded(rejected / (reject or 1.0) for _, _, rejected in means)
+        return scales
 
     return {
         "error": error,
         "reject": reject,
+        "by_class": by_class,
         "designs": factors(designs),
         "references": factors([one.by_class for one in front.references]),
+        "everyone": factors([_all_rejected(counted[0])]) if counted else {},
     }
+
+
+def _by_true_class(costs: ErrorCosts) -> list[float] | None:
+    """Return what an error about each class costs; None if one number for each does not say it."""
+    if costs.is_uniform or len(costs.labels) > MOST_LABELS:
+        return None
+    errors = [np.delete(line, k) for k, line in enumerate(costs.of_labels)]
+    if np.diagonal(costs.of_labels).any() or any(len(set(line.tolist())) > 1 for line in errors):
+        return None
+    return rounded(float(line[0]) for line in errors)
+
+
+def _all_rejected(by_class: ByClass) -> ByClass:
+    """Return the results of rejecting everyone."""
+    none = [0.0] * len(by_class.labels)
+    return ByClass(by_class.labels, tuple((*none, rows) for rows in by_class.rows.tolist()))
 
 
 def _certified(front: ParetoFront, certificate: Certificate) -> dict[str, Any]:

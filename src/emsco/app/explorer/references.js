@@ -150,25 +150,28 @@ function drawKey() {
   byId("scatter-key").hidden = !lines.length;
 }
 
-/** The references as a table, scored and seen. */
+/** The references as a table, scored and seen; the scored ones have totals if errors have costs. */
 function drawReferences() {
   const kinds = ["scored", "seen"].filter((which) => DATA.references[which].length);
   byId("without").hidden = !kinds.length;
-  byId("references").replaceChildren(
-    ...kinds.map(referenceTable),
-    element("p", { className: "note" }, referenceTotals()),
-  );
+  byId("references").replaceChildren(...kinds.map(referenceTable));
 }
 
 function referenceTable(which) {
+  const references = which === "scored" ? pricedReferences() : DATA.references[which];
   const names = ["coverage", "accuracy", "cost"];
+  if (references.some(({ total }) => total !== undefined)) names.push("total");
   const heads = [capital(which), ...names.map((name) => capital(nameOf(name, which)))];
-  const lines = DATA.references[which].map((one) =>
+  const cell = (name, value) => {
+    if (value === null) return "–";
+    return name === "total" ? price(value) : figure(name, value);
+  };
+  const lines = references.map((one) =>
     element(
       "tr",
       {},
       element("th", { scope: "row" }, one.title),
-      ...names.map((name) => element("td", {}, figure(name, one[name]))),
+      ...names.map((name) => element("td", {}, cell(name, one[name]))),
     ),
   );
   return element(

@@ -64,15 +64,15 @@ function percent(share, digits = 1) {
 const number = (value) =>
   Number(Number(value).toPrecision(6)).toLocaleString("en-GB", { maximumFractionDigits: 6 });
 
-/** Format a mean cost; all have the same number of decimals, enough to tell them apart. */
-const DECIMALS = Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(extremes("cost")[1] || 1))));
-const meanCost = (value) =>
-  priced(
-    value.toLocaleString("en-GB", {
-      minimumFractionDigits: DECIMALS,
-      maximumFractionDigits: DECIMALS,
-    }),
-  );
+/** The decimals of all amounts of money: enough to tell mean costs apart, and for cents if features have any. */
+function decimalsOfMoney() {
+  const telling = 3 - Math.floor(Math.log10(extremes("cost")[1] || 1));
+  const given = [...DATA.costs, ...DATA.fees.map((fee) => fee.cost), DATA.evaluation];
+  const cents = [0, 1].find((digits) => given.every((cost) => Number(cost.toFixed(digits)) === cost));
+  return Math.min(9, Math.max(cents ?? 2, telling));
+}
+
+const DECIMALS = decimalsOfMoney();
 
 const CURRENCY = DATA.currency;
 const SIGN_FIRST = CURRENCY !== null && /\p{Sc}/u.test(CURRENCY);
@@ -86,10 +86,15 @@ function priced(text) {
 /** The title of a column or an axis of costs, with the unit. */
 const withUnit = (title) => (CURRENCY === null ? title : `${title} (${CURRENCY})`);
 
-/** Format a cost, with its unit. */
-const price = (value) => priced(number(value));
+/** Format an amount of money, with its unit; all have the same decimals, and only 0 reads as 0. */
+function price(value) {
+  const least = 10 ** -DECIMALS;
+  const digits = { minimumFractionDigits: DECIMALS, maximumFractionDigits: DECIMALS };
+  if (value > 0 && value < least / 2) return `< ${priced(least.toFixed(DECIMALS))}`;
+  return priced(value.toLocaleString("en-GB", digits));
+}
 
-const figure = (objective, value) => (objective === "cost" ? meanCost(value) : percent(value));
+const figure = (objective, value) => (objective === "cost" ? price(value) : percent(value));
 
 /** A count of rows to the nearest whole number: weights and repeated splits make fractions. */
 const amount = (count) =>
@@ -126,7 +131,7 @@ function arrows(design) {
   const own = ownThresholds(design);
   return DATA.stages[design]
     .map((stage, j) => {
-      const names = stage.map((f) => DATA.features[f]).join(", ");
+      const names = stage.map((f) => DATA.features[f]).join(", ") || "nothing";
       if (!own.length) return names;
       return `${names} ${answersAll(own[j]) ? "for all" : `at ${leastOf(own[j])}`}`;
     })
@@ -204,7 +209,7 @@ function inWords(design, which) {
   return (
     `Of ${amount(flow.rows)} ${rows}, ${amount(left)} get a label: ${amount(correct)} correct, ` +
     `${wrong ? amount(wrong) : "none"} wrong. ${flow.rejected ? amount(flow.rejected) : "None"} ` +
-    `${amount(flow.rejected) === "1" ? "is" : "are"} rejected. A row costs ${meanCost(DATA[which].cost[design])} on average, ` +
+    `${amount(flow.rejected) === "1" ? "is" : "are"} rejected. A row costs ${price(DATA[which].cost[design])} on average, ` +
     `${thanAllFeatures(DATA[which].cost[design])} (${price(DATA.total)}).` +
     (DATA.waits
       ? ` It waits ${number(meanDelay(flow))} on average, ${number(flow.stages.at(-1).delaySoFar)} at worst.`
