@@ -52,6 +52,7 @@ _SEEN = ("seen cov.", "seen acc.", "seen cost")
 _LEAST_COST = 6
 _LEAST_ROOM = 10
 _BAR = 12
+_FEWEST_REFERENCES = 2  # the commonest class, and everything for everyone
 _CERTIFIED = "★"
 EDGES = 3  # characters on both sides of a table
 
@@ -221,8 +222,8 @@ def front_table(
         name = f"{marks:>3} {i:>{max(3, len(str(len(front) - 1)))}}"
         table.add_row(Text(name), *cells, *buys, style=style)
     table.add_section()
-    for reference, cells in zip(front.references, lines[len(shown) :], strict=True):
-        table.add_row(_title(reference), *cells)
+    for title, cells in zip(_titles(front.references), lines[len(shown) :], strict=True):
+        table.add_row(title, *cells)
     return table
 
 
@@ -257,7 +258,7 @@ def _named_lines(
     table = plain_table("", "")
     table.add_column(heading, no_wrap=True, min_width=_NAMES)
     _add_numbers(table, columns)
-    names = (Text(f"design {number}"), *map(_title, references))
+    names = (Text(f"design {number}"), *_titles(references))
     for name, cells in zip(names, zip(*columns.values(), strict=True), strict=True):
         table.add_row(name, *cells)
     return table
@@ -301,9 +302,12 @@ def _totals(front: ParetoFront, shown: Sequence[int], costs: ErrorCosts) -> list
     return list(aligned(totals))
 
 
-def _title(reference: Reference) -> Text:
-    """Name of a reference in a narrow column."""
-    return Text(shorten(reference.title.replace("everything, all", "  all"), _NAMES))
+def _titles(references: Sequence[Reference]) -> list[Text]:
+    """Names of references in a narrow column."""
+    # "All answered" stands below "everything" where that rejects rows; alone, it is everything.
+    answered = "  all answered" if len(references) > _FEWEST_REFERENCES else "everything"
+    titles = (answered if one.kind == "answered" else one.title for one in references)
+    return [Text(shorten(title, _NAMES)) for title in titles]
 
 
 def _explained(
