@@ -79,7 +79,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class StoredBatch:
     """Rows that were added together: number of the batch, and key of each row."""
 
     number: int
@@ -157,16 +157,16 @@ class Store:
                 summed = [(value, zlib.crc32(value)) for value in values]
                 self._file.execute(_INSERT, (*summed[0], *summed[1]))
 
-    def batches(self, after: int = 0) -> Iterator[Batch]:
+    def batches(self, after: int = 0) -> Iterator[StoredBatch]:
         """Yield the batches with a number above `after`, in order, without reading their rows."""
         columns = "SELECT number, keys, keys_crc FROM batches WHERE number > ? ORDER BY number"
         with _speaking_plainly(self.place):
             stored = self._file.execute(columns, (after,)).fetchall()
         for number, keys, crc in stored:
             self._check(keys, crc, self._key_width)
-            yield Batch(number, np.frombuffer(keys, np.uint8).reshape(-1, self._key_width))
+            yield StoredBatch(number, np.frombuffer(keys, np.uint8).reshape(-1, self._key_width))
 
-    def rows(self, batch: Batch) -> AnyArray:
+    def rows(self, batch: StoredBatch) -> AnyArray:
         """Return the rows of a batch as a read-only array."""
         columns = "SELECT rows, rows_crc FROM batches WHERE number = ?"
         with _speaking_plainly(self.place):

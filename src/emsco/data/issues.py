@@ -145,7 +145,7 @@ def data_issues_of(data: TrainingData) -> tuple[DataIssue, ...]:
 before the answer? If not, drop 'bill'.
     column 'ward' has the same value in every row, so it tells nothing; drop 'ward'.
     """
-    table = _Table(data)
+    table = _CountedTable(data)
     if table.n_rows < _LEAST_ROWS:
         return ()
     # What is odd about single columns, whatever the classes.
@@ -177,7 +177,7 @@ def accuracies_alone(data: TrainingData) -> dict[str, float]:
 
     It is 0 if fewer than two classes have 20 rows.
     """
-    table = _Table(data)
+    table = _CountedTable(data)
     return {
         code.name: table.sample.balanced_accuracy(seen, code.kind)
         for code, seen in zip(table.codes, table.sampled, strict=True)
@@ -201,7 +201,7 @@ def warnings_of(data_issues: Sequence[DataIssue]) -> Iterator[DataWarning]:
         yield DataWarning(f"and {more:,} more like these; ", Hint(Remedy.ODDITIES), ".")
 
 
-class _Table:
+class _CountedTable:
     """The rows of training data that count, and a sample of them."""
 
     def __init__(self, data: TrainingData) -> None:
@@ -257,7 +257,7 @@ class _Table:
         return np.where(missing, low - 10 * (high - low) - 1, first)
 
 
-def _constant(table: _Table, i: int) -> DataIssue | None:
+def _constant(table: _CountedTable, i: int) -> DataIssue | None:
     others = table.n_exceptions(i)
     # In a large table a handful of other values tells no more than none.
     if others > (_EXCEPTIONS if table.n_rows >= _MANY_ROWS else 0):
@@ -268,7 +268,7 @@ def _constant(table: _Table, i: int) -> DataIssue | None:
     return DataIssue.of_column(DataIssueKind.CONSTANT, table.codes[i].name, words)
 
 
-def _identifier(table: _Table, i: int) -> DataIssue | None:
+def _identifier(table: _CountedTable, i: int) -> DataIssue | None:
     name, seen = table.codes[i].name, table.sampled[i]
     if (seen != np.floor(seen)).any() or np.unique(seen).size < _OWN_VALUE * len(seen):
         return None  # most columns end here, before all rows are read
@@ -286,7 +286,7 @@ def _an_id(name: str, *, every_row: bool) -> DataIssue:
     return DataIssue.of_column(DataIssueKind.IDENTIFIER, name, words)
 
 
-def _category(table: _Table, code: ColumnCode) -> DataIssue | None:
+def _category(table: _CountedTable, code: ColumnCode) -> DataIssue | None:
     name, n_levels = code.name, len(code.categories)
     if are_dates(code.categories):
         words = (
@@ -311,7 +311,7 @@ def _category(table: _Table, code: ColumnCode) -> DataIssue | None:
     return DataIssue.of_column(DataIssueKind.MANY_CATEGORIES, name, words)
 
 
-def _leaks(table: _Table, issues: Mapping[str, DataIssue]) -> list[DataIssue]:
+def _leaks(table: _CountedTable, issues: Mapping[str, DataIssue]) -> list[DataIssue]:
     """Return columns that alone decide the class, unless most columns do: then it is easy."""
     if table.n_rows < _LEAST_LEAK_ROWS:
         return []
@@ -336,7 +336,7 @@ def _leaks(table: _Table, issues: Mapping[str, DataIssue]) -> list[DataIssue]:
     return leaks if len(leaks) <= max(1, len(table.codes) // 2) else []
 
 
-def _copies(table: _Table, issues: Mapping[str, DataIssue]) -> Iterator[DataIssue]:
+def _copies(table: _CountedTable, issues: Mapping[str, DataIssue]) -> Iterator[DataIssue]:
     """Yield features that tell the same as a cheaper one; columns of groups do not count."""
     costs, feature_of = table.data.costs, table.data.encoding.feature_of
     # What a column costs on its own, with the fees that it would be the first to pay.
@@ -419,7 +419,7 @@ class _ClassSample:
         Parameters
         ----------
         values : ndarray of shape (n_sampled,)
-            The column, as in `_Table.sampled`.
+            The column, as in `_CountedTable.sampled`.
         kind : {"number", "truth", "category"}
         """
         sizes = np.bincount(self.labels, minlength=self.n_classes)

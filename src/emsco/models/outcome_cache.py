@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from emsco._base.documents import PathLike
-from emsco._base.store import Batch, Place, Store
+from emsco._base.store import Place, Store, StoredBatch
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, LabelArray
 from emsco.errors import FileError
 
@@ -56,7 +56,7 @@ class OutcomeCache:
         name = hashlib.sha256(fingerprint.encode()).hexdigest()[:32]
         self.path = Path(folder) / f"{name}.sqlite"
         self._new: dict[bytes, tuple[LabelArray, FloatArray]] = {}
-        self._where: dict[bytes, tuple[Batch, int]] = {}
+        self._where: dict[bytes, tuple[StoredBatch, int]] = {}
         self._last_batch = 0
         self._loaded: OrderedDict[int, AnyArray] = OrderedDict()
         self._last_write = monotonic()
@@ -125,7 +125,7 @@ class OutcomeCache:
             self._where.update((key.tobytes(), (batch, i)) for i, key in enumerate(batch.keys))
             self._last_batch = batch.number
 
-    def _rows(self, store: Store, batch: Batch) -> AnyArray:
+    def _rows(self, store: Store, batch: StoredBatch) -> AnyArray:
         """Rows of a batch, read and checked unless it was used lately."""
         if batch.number not in self._loaded:
             rows = store.rows(batch)

@@ -33,7 +33,7 @@ _keys = count()  # of splits, never the same for two of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Scored:
+class _ScoredLeaf:
     """Bits and classes of the scored rows of a leaf that a worker holds."""
 
     leaf: int
@@ -87,7 +87,7 @@ class RemoteSplit(SplitRows):
         key = next(_keys)
         # A note, not a mere task: a worker that takes over must make the same shards.
         rows.note(LeafTask(_open_split, (key, scaling), {i: (one,) for i, one in enumerate(parts)}))
-        shards: Any = [_Scored.open(leaf, part) for leaf, part in enumerate(parts)]
+        shards: Any = [_ScoredLeaf.open(leaf, part) for leaf, part in enumerate(parts)]
         terms: Any = _Terms(rows, key)  # it is only summed over
         n_inputs, total = rows.shape[1], data.train_weight
         fitter = LogisticFitter([terms], n_inputs, total, penalty, data.n_classes)

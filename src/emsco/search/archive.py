@@ -71,8 +71,8 @@ class Archive:
         answers_all = scores.coverage[kept] == 1
         kept = np.concatenate(
             [
-                part[thin(scores[part], self._total_cost, most)]
-                for part, most in (
+                part[thin(scores[part], self._total_cost, max_vectors)]
+                for part, max_vectors in (
                     (kept[answers_all], _MOST_ANSWERING),
                     (kept[~answers_all], _MOST_VECTORS),
                 )

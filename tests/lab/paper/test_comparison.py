@@ -16,9 +16,9 @@ from emsco.lab.paper import comparison
 from emsco.lab.paper.comparison import (
     CONTESTANTS,
     PAPERS,
-    Claim,
     Contestant,
     Extent,
+    PaperClaim,
     PaperJob,
     draw_paper_comparison,
     known_comparison,
@@ -256,9 +256,9 @@ def test_claims_hold_where_the_means_say_so(small):
 
 
 def test_a_claim_that_fails_names_the_sets_and_how_many_it_needs():
-    claim = Claim("cheaper", ("pima",), ("heart",), 2)
+    claim = PaperClaim("cheaper", ("pima",), ("heart",), 2)
     assert claim.sentence() == ("cheaper: does not hold (on 1 of 2 sets, not on heart; 2 needed)")
-    assert Claim("cheaper", ("pima",), (), 1).sentence().startswith("cheaper: holds")
+    assert PaperClaim("cheaper", ("pima",), (), 1).sentence().startswith("cheaper: holds")
 
 
 def test_the_table_stands_beside_the_papers(small):

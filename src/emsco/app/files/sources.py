@@ -50,7 +50,7 @@ from emsco.scale.disk import fits_into_memory, on_disk
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _RowGroup:
     """A row group of a file: the number of its first row in the file, from 1, and its rows."""
 
     path: Path
@@ -85,7 +85,7 @@ class ParquetFolder(PartedTable):
             raise FileError(f"{folder} must be a folder of Parquet files, got none in it.")
         self.folder, self.reading, self.files = Path(folder), reading, files
         self.what = str(folder)
-        self._parts: list[_Part] = []
+        self._parts: list[_RowGroup] = []
         for path in files:
             with open_table(path, reading) as opened:
                 file = cast(ParquetFile, opened)
@@ -99,7 +99,7 @@ class ParquetFolder(PartedTable):
                 if more := [name for name in file.names if name not in self.names]:
                     raise DataError(f"{rule}, got {more[0]!r} too.")
                 self._parts += [
-                    _Part(path, group, first, n_rows)
+                    _RowGroup(path, group, first, n_rows)
                     for group, (first, n_rows) in enumerate(file.row_groups())
                     # Empty row groups have no rows to learn from.
                     if n_rows
@@ -181,7 +181,7 @@ class ParquetFolder(PartedTable):
             table = self._read(part, self.names)
             yield encoding.rows(table, part.first_row, str(part.path))
 
-    def _read(self, part: _Part, names: Sequence[str]) -> pa.Table:
+    def _read(self, part: _RowGroup, names: Sequence[str]) -> pa.Table:
         with open_table(part.path, self.reading) as file:
             return cast(ParquetFile, file).read_group(part.group, names)
 

@@ -354,7 +354,7 @@ def tune_rival(rival: CostedClassifier, parts: Parts, max_settings: int = _EVERY
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class PaperClaim:
     """A claim of the paper about EMSCO, and the sets on which it holds here.
 
     Attributes
@@ -526,7 +526,7 @@ class PaperComparison:
         }
 
     @cached_property
-    def claims(self) -> dict[Contestant, list[Claim]]:
+    def claims(self) -> dict[Contestant, list[PaperClaim]]:
         """The paper's claims, checked for each of EMSCO's contestants.
 
         Only sets with results of all the paper's rivals count.
@@ -543,7 +543,7 @@ class PaperComparison:
                 n = len(gains)
                 n_needed = {"all": n, "three": min(3, n), "majority": n // 2 + 1}
                 claims[first] = [
-                    Claim(
+                    PaperClaim(
                         text,
                         tuple(name for name in gains if holds(gains[name])),
                         tuple(name for name in gains if not holds(gains[name])),
