@@ -386,7 +386,8 @@ class EMSCOClassifier(TableClassifier):
     def decide(self, X: ArrayLike, prices: GivenPrices = None) -> Decisions:
         """Label or reject each row; also gives its confidence, exit stage and cost.
 
-        `prices` has the prices of features that differ from row to row; see `Cascade.decide`.
+        `prices` has the prices of features that differ from row to row; see `Cascade.decide`, which
+        also takes rows that lack some of their features.
         """
         return self._fitted_cascade.decide(self._check_new_rows(X), prices)
 

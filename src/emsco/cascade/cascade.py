@@ -201,7 +201,7 @@ class Cascade:
             Whether rows may lack features. A row then goes as far as it can, and
             `Decisions.needs` has the columns to buy next; `Decisions.warnings` has values that are
             unlike those of the training rows. Columns that a data frame lacks are not bought yet.
-            So are missing values, unless the cascade was fitted with `gaps`: it takes them as
+            Nor are missing values, unless the cascade was fitted with `gaps`: it takes them as
             values that could not be measured.
 
         Examples

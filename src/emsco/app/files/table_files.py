@@ -320,6 +320,4 @@ def _arrow(column: Any) -> Any:
     if np.ma.isMaskedArray(column):
         values = np.ma.getdata(column)
         return pa.array(values, mask=np.ma.getmaskarray(column))
-    if isinstance(column, (pa.Array, pa.ChunkedArray)):
-        return column
-    return pa.array(column, from_pandas=True)  # NaN is an empty cell
+    return column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column)

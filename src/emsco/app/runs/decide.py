@@ -199,6 +199,8 @@ def decide_file(
                 what=str(new),
             )
             decided = dict(decisions.columns())
+            # What a row does not have is an empty cell.
+            decided["confidence"] = pa.array(decisions.confidence, from_pandas=True)
             for name in ("needs", "warnings"):
                 texts = decided[name]
                 decided[name] = pa.array(texts, pa.string(), mask=texts == "")
