@@ -39,6 +39,7 @@ from emsco.lab.compare_report import ComparisonReport
 from emsco.lab.jobs import ResultStore
 from emsco.lab.methods import answer_with_rival, label_of
 from emsco.lab.trials import QUESTIONS, Answers, CostedRows, LabelledRows
+from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.tests import holm
 
 TINY = TuningEffort(2, 2)
@@ -71,11 +72,8 @@ def test_every_method_answers_on_every_split(data, made_rivals):
         ("cstc", "cost_ordered"),
         (0, 1),
     )
-    assert (comparison.n_rows, comparison.total_cost, comparison.error_cost) == (
-        (120, 40),
-        12.0,
-        12.0,
-    )
+    assert (comparison.n_rows, comparison.total_cost) == ((120, 40), 12.0)
+    assert str(comparison.error_costs) == "12 for an error and 0 for a rejection"
     assert comparison.complete
     assert set(comparison.commonest) == {0, 1}
 
@@ -188,6 +186,20 @@ def test_false_settings_are_refused_before_any_work(data):
         compare_methods(data, error_cost=-1)
     with pytest.raises(ParameterError, match=r"reject_cost must be .*got inf"):
         compare_methods(data, reject_cost=float("inf"))
+    with pytest.raises(ParameterError, match=r"error_cost must be .*for each true label, got"):
+        compare_methods(data, error_cost=[[0, 5], [5, 1]])
+
+
+def test_errors_about_each_class_may_have_a_price(data, made_rivals):
+    prices = {"error_cost": {0: 900, 1: 5}, "reject_cost": 3}
+    comparison = compare_methods(data, "own", ("cstc",), 1, TINY, n_jobs=1, **prices)
+    answer = comparison.answers["cstc"][0].offers[0].seen
+    by_class = answer.cost + 900 * answer.wrong[0] + 5 * answer.wrong[1]
+    total = by_class + 3 * (1 - answer.coverage)
+    assert answer.money(comparison.error_costs) == pytest.approx(total)
+    assert sum(answer.wrong) == pytest.approx(answer.coverage * (1 - answer.accuracy))
+    plain = ComparisonReport(comparison).to_dict()
+    assert (plain["error_cost"], plain["reject_cost"]) == ({"0": 900, "1": 5}, 3)
 
 
 @pytest.fixture
@@ -256,7 +268,8 @@ def test_means_and_margins_are_over_splits(level):
     error = NOISE.std(ddof=1) * np.sqrt(1 / 10 + 1 / 3)
     assert one.margin.accuracy == pytest.approx(stats.t.ppf(0.975, 9) * error)
     assert one.by_split[:, 2] == pytest.approx(0.025)
-    assert one.money(10.0, 0.0) == pytest.approx(0.25 + 10 * (1 - one.accuracy))
+    prices = ErrorCosts.from_parameters(10.0, 0.0)
+    assert one.money(prices) == pytest.approx(0.25 + 10 * (1 - one.accuracy))
 
 
 def test_overruns_count_only_where_limits_are_broken():

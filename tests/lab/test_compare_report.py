@@ -13,6 +13,7 @@ from emsco.lab.compare import MOST, TASKS
 from emsco.lab.compare_figure import draw_comparison
 from emsco.lab.compare_report import ComparisonReport, broken_limits
 from emsco.lab.trials import Answers
+from emsco.stats.error_costs import ErrorCosts
 
 
 @pytest.fixture
@@ -237,8 +238,9 @@ def test_without_emsco_no_column_has_its_lead():
     assert "ead of EMSCO" not in ComparisonReport(made_comparison(answers)).to_markdown()
 
 
-def test_money_says_that_rejections_are_free(level):
+def test_money_says_what_errors_and_rejections_cost(level):
     text = ComparisonReport(level).to_markdown()
-    assert "an error costs 10, everything 10, a rejection nothing." in text
-    text = ComparisonReport(replace(level, reject_cost=2.0)).to_markdown()
-    assert "an error costs 10, everything 10, a rejection 2." in text
+    assert "% of everything (10), with 10 for an error and 0 for a rejection." in text
+    prices = ErrorCosts.from_parameters(10.0, 2.0)
+    text = ComparisonReport(replace(level, error_costs=prices)).to_markdown()
+    assert "with 10 for an error and 2 for a rejection." in text

@@ -10,8 +10,9 @@ import pytest
 from support.comparisons import made_answers, small_set
 
 from emsco._base.documents import Fields
-from emsco.errors import DataError, FileError
+from emsco.errors import DataError, FileError, ParameterError
 from emsco.lab.trials import QUESTIONS, Answers, CostedRows, LabelledRows, Seen
+from emsco.stats.error_costs import ErrorCosts
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +24,18 @@ def data():
 def test_what_test_rows_saw_counts_labelled_rows_alone():
     right, accepted = np.array([True, False, True, True]), np.array([True, True, False, True])
     chances, weights = np.array([0.5, 0.0, 0.9, 1.0]), np.array([1.0, 1.0, 1.0, 2.0])
-    seen = Seen.from_rows(right, accepted, np.array([1.0, 2, 3, 4]), chances, weights)
+    members = np.array([[True, True, False, False], [False, False, True, True]])
+    seen = Seen.from_rows(right, accepted, np.array([1.0, 2, 3, 4]), chances, weights, members)
     assert (seen.coverage, seen.accuracy, seen.cost) == pytest.approx((0.8, 0.75, 14 / 5))
     assert seen.log_loss == pytest.approx((np.log(2) + np.log(1000)) / 4)
-    assert seen.money(10.0) == pytest.approx(14 / 5 + 10 * 0.8 * 0.25)
-    assert seen.money(10.0, 4.0) == pytest.approx(14 / 5 + 10 * 0.8 * 0.25 + 4 * 0.2)
+    uniform = ErrorCosts.from_parameters(10.0, 4.0)
+    assert seen.money(uniform) == pytest.approx(14 / 5 + 10 * 0.8 * 0.25 + 4 * 0.2)
+    assert (seen.wrong, seen.rejected) == ((pytest.approx(0.2), 0.0), (0.0, pytest.approx(0.2)))
+    by_class = ErrorCosts.from_parameters({"a": 90, "b": 7}, {"a": 1, "b": 4}, ("a", "b"))
+    assert seen.money(by_class) == pytest.approx(14 / 5 + 90 * 0.2 + 4 * 0.2)
+    assert Seen.from_dict(Fields(json.loads(json.dumps(asdict(seen))), "a file")) == seen
+    with pytest.raises(ParameterError, match="error_cost must be one number for results that an"):
+        Seen(0.9, 0.9, 1.0).money(by_class)
 
 
 def test_shares_of_weights_never_exceed_one():
@@ -40,7 +48,7 @@ def test_nothing_labelled_has_no_accuracy_and_no_loss():
     none, free = np.zeros(3, dtype=bool), np.zeros(3)
     assert asdict(Seen.from_rows(none, none, free, free, None)) == dict.fromkeys(
         ("coverage", "accuracy", "cost", "log_loss"), 0.0
-    )
+    ) | {"wrong": (), "rejected": ()}
 
 
 def test_the_commonest_class_costs_nothing():

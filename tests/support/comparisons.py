@@ -12,6 +12,7 @@ from emsco.lab import MethodComparison
 from emsco.lab.datasets import Dataset
 from emsco.lab.rivals import CostedClassifier
 from emsco.lab.trials import QUESTIONS, Answers, Offer, Seen
+from emsco.stats.error_costs import ErrorCosts
 
 
 def small_set(name: str = "pima", _seed: int = 0) -> Dataset:
@@ -74,7 +75,7 @@ def made_comparison(answers, n_test=100, commonest=0.6):
         n_rows=(3 * n_test, n_test),
         n_effective=float(n_test),
         commonest=dict.fromkeys(splits, commonest),
-        error_cost=10.0,
+        error_costs=ErrorCosts.from_parameters(10.0, 0.0),
     )
 
 

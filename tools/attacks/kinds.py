@@ -49,6 +49,7 @@ from emsco.lab.parts import EVERY_RULE, Choice
 from emsco.lab.sweep import SweepJob, SweepRepeat
 from emsco.lab.trials import ANYTHING, QUESTIONS, Answers, Offer, Seen
 from emsco.search.settings import SearchSettings
+from emsco.stats.error_costs import ErrorCosts
 
 NAMES = ("age", "pulse", "panel", "scan")
 COLUMNS = (*NAMES, "scan_price")
@@ -483,7 +484,8 @@ def _use_comparison(folder: Path) -> str:
     if result is None:
         return "done again"
     answers = {"emsco": {0: Answers.from_dict(result)}}
-    comparison = MethodComparison("made up", answers, 10.0, (90, 30), 30.0, {0: 0.6}, 10.0)
+    prices = ErrorCosts.from_parameters(10.0, 0.0)
+    comparison = MethodComparison("made up", answers, 10.0, (90, 30), 30.0, {0: 0.6}, prices)
     report = ComparisonReport(comparison)
     return f"{report.to_markdown()}\n{report.to_dict()}"
 

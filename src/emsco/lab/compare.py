@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_number, check_whole
+from emsco._base.checks import check_whole, refused
 from emsco._base.documents import PathLike
 from emsco._base.text import first_line
 from emsco._base.typing import FloatArray
@@ -28,6 +28,7 @@ from emsco.lab.methods import (
 from emsco.lab.parts import LARGEST_STUDY_SEED, SPLITS_PER_SEED, EncodedParts, Parts
 from emsco.lab.standings import DIGITS, SHARED, Duel, Standing, corrected_p_values, ranks_of
 from emsco.lab.trials import BUDGETS, QUESTIONS, Answers, CostedRows, Question, Seen
+from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.tests import standard_error
 
 SPLITS = 3
@@ -162,8 +163,8 @@ class MethodComparison:
         Kish's effective number of test rows, the mean over splits; without weights, all of them.
     commonest : dict of int to float
         Accuracy of the commonest class on the test rows, by split.
-    error_cost, reject_cost : float
-        Cost of an error and of a rejection, where results are shown in money.
+    error_costs : ErrorCosts
+        What errors about each class and rejections cost, where results are shown in money.
     of : dict
         Digests and settings that identify the comparison.
     complete : bool
@@ -178,11 +179,10 @@ class MethodComparison:
     n_rows: tuple[int, int]
     n_effective: float
     commonest: Mapping[int, float]
-    error_cost: float
+    error_costs: ErrorCosts
     of: Mapping[str, Any] = field(default_factory=dict)
     complete: bool = True
     quick: bool = False
-    reject_cost: float = 0.0
 
     @classmethod
     def from_answers(
@@ -190,15 +190,11 @@ class MethodComparison:
         name: str,
         data: CostedRows,
         answers: Mapping[TrialJob, Answers],
-        error_cost: float | None = None,
+        error_costs: ErrorCosts | None = None,
         of: Mapping[str, Any] | None = None,
         complete: bool = True,
-        reject_cost: float | None = None,
     ) -> MethodComparison:
-        """Collect the answers of jobs on the same data.
-
-        By default an error costs as much as everything, and a rejection nothing.
-        """
+        """Collect the answers of jobs on the same data."""
         by_method: dict[str, dict[int, Answers]] = {}
         # By split, so that tables list them in order however jobs ended.
         for job, one in sorted(answers.items(), key=lambda item: item[0].split):
@@ -218,14 +214,13 @@ class MethodComparison:
             n_rows=n_rows,
             n_effective=float(np.mean(sizes)),
             commonest=commonest,
-            error_cost=data.costs.total if error_cost is None else error_cost,
+            error_costs=error_costs or check_prices(data),
             of=of or {},
             complete=complete,
             quick=any(
                 job.most < FULL.max_settings or job.generations < FULL.generations
                 for job in answers
             ),
-            reject_cost=reject_cost or 0.0,
         )
 
     @property
@@ -417,6 +412,18 @@ class MethodComparison:
         return promises
 
 
+def check_prices(data: CostedRows, error_cost: Any = None, reject_cost: Any = None) -> ErrorCosts:
+    """Check what errors and rejections cost; by default an error as much as everything."""
+    costs = ErrorCosts.from_parameters(
+        data.costs.total if error_cost is None else error_cost,
+        0.0 if reject_cost is None else reject_cost,
+        np.unique(data.rows.y).tolist(),
+    )
+    if costs.by_true_class is None:
+        raise refused("error_cost", "be a number, or a number for each true label", error_cost)
+    return costs
+
+
 def compare_methods(
     data: CostedRows,
     name: str = "your data",
@@ -424,8 +431,8 @@ def compare_methods(
     splits: int = SPLITS,
     effort: TuningEffort = FULL,
     seed: int = 0,
-    error_cost: float | None = None,
-    reject_cost: float | None = None,
+    error_cost: float | Mapping[Any, float] | None = None,
+    reject_cost: float | Mapping[Any, float] | None = None,
     folder: PathLike | None = None,
     n_jobs: int | None = -1,
     begin: Begin | None = None,
@@ -445,10 +452,11 @@ def compare_methods(
     effort : TuningEffort
         How thoroughly methods are tuned.
     seed : int
-    error_cost : float, optional
-        Cost of an error, for results in money; by default the cost of everything.
-    reject_cost : float, optional
-        Cost of a rejection there; by default 0.
+    error_cost : float or mapping, optional
+        Cost of an error, for results in money, or one for each true label; by default the cost of
+        everything.
+    reject_cost : float or mapping, optional
+        Cost of a rejection there, or one for each true label; by default 0.
     folder : path, optional
         Keeps results; those that it already has are not computed again.
     n_jobs : int or None
@@ -463,9 +471,7 @@ def compare_methods(
     """
     methods = check_methods(methods)
     check_whole("splits", splits, 1, SPLITS_PER_SEED)
-    for kind, cost in (("error_cost", error_cost), ("reject_cost", reject_cost)):
-        if cost is not None:
-            check_number(kind, cost, 0, np.inf, "[)")
+    prices = check_prices(data, error_cost, reject_cost)
     # Given test rows leave only one way to split.
     numbers = range(splits if data.test is None else 1)
     _check_splits(data, numbers, check_whole("seed", seed, 0, LARGEST_STUDY_SEED))
@@ -501,7 +507,7 @@ def compare_methods(
         )
     # In the order of the jobs, not in that in which processes ended.
     ordered = {job: answers[job] for job in jobs if job in answers}
-    return MethodComparison.from_answers(name, data, ordered, error_cost, of, complete, reject_cost)
+    return MethodComparison.from_answers(name, data, ordered, prices, of, complete)
 
 
 def run_trials(

@@ -11,6 +11,7 @@ from emsco.lab.compare import EVERYONE, MOST, TASKS, TESTED, VOLUME, MethodCompa
 from emsco.lab.methods import EMSCO, label_of
 from emsco.lab.standings import AHEAD, BEHIND, Duel, Standing, margin_of, mean_ranks
 from emsco.lab.trials import BUDGETS
+from emsco.stats.error_costs import ErrorCosts
 
 MARGIN_SPLITS = 5  # margins of fewer splits are too wide to tell anything
 _CASES = {
@@ -56,7 +57,7 @@ class ComparisonReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        comparison = self.comparison
+        comparison, costs = self.comparison, self.comparison.error_costs
         methods: dict[str, dict[str, Any]] = {}
         for method in comparison.methods:
             promise, volumes = comparison.promises[method], comparison.volumes[method]
@@ -86,8 +87,8 @@ class ComparisonReport:
             "splits": list(comparison.splits),
             "quick": comparison.quick,
             "total_cost": comparison.total_cost,
-            "error_cost": comparison.error_cost,
-            "reject_cost": comparison.reject_cost,
+            "error_cost": _plain_price(costs, costs.by_true_class or ()),
+            "reject_cost": _plain_price(costs, costs.costs[:, -1].tolist()),
             "commonest": comparison.commonest_accuracy,
             "methods": methods,
             "left_out": comparison.left_out,
@@ -111,7 +112,7 @@ class ComparisonReport:
 
     def _plain_standing(self, standing: Standing) -> dict[str, Any]:
         """Means over splits, and the accuracy of each split."""
-        money = standing.money(self.comparison.error_cost, self.comparison.reject_cost)
+        money = standing.money(self.comparison.error_costs)
         return {
             "accuracy": standing.mean.accuracy,
             "promised_accuracy": float(standing.promised[:, 1].mean()),
@@ -172,18 +173,16 @@ class ComparisonReport:
         parts += ["Mean cost kept, % of everything (+ overrun).", self._table(task, _cost)]
         if task.coverage < 1:
             parts += ["Coverage kept, % (- below asked).", self._table(task, _coverage)]
-        error_cost, reject_cost = comparison.error_cost, comparison.reject_cost
         total = comparison.total_cost
         return [
             *parts,
             "Log loss of labelled rows.",
             self._table(task, lambda one: f"{one.log_loss.mean():.3f}"),
-            "Mean total of a row, its errors and rejections, % of everything; an error costs "
-            f"{error_cost:g}, everything {total:g}, a rejection "
-            f"{f'{reject_cost:g}' if reject_cost else 'nothing'}.",
+            f"Mean total of a row, its errors and rejections, % of everything ({total:g}), with "
+            f"{comparison.error_costs}.",
             self._table(
                 task,
-                lambda one: f"{100 * one.money(error_cost, reject_cost).mean() / total:.1f}",
+                lambda one: f"{100 * one.money(comparison.error_costs).mean() / total:.1f}",
             ),
         ]
 
@@ -448,6 +447,13 @@ def broken_limits(comparison: MethodComparison, task: Task) -> list[str]:
     if spends:
         lines.append(f"On test rows {and_words(spends)}.")
     return lines
+
+
+def _plain_price(costs: ErrorCosts, by_class: Sequence[float]) -> float | dict[str, float]:
+    """Return one number, or one for each label if they differ."""
+    if len(set(by_class)) == 1:
+        return by_class[0]
+    return dict(zip(map(str, costs.labels), by_class, strict=True))
 
 
 def quick_words(comparison: MethodComparison) -> str:

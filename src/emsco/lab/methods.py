@@ -192,6 +192,7 @@ def answer_with_rival(
                 decisions.cost,
                 chances,
                 test.weights,
+                trial.members,
             )
             words = setting_words({**setting, **differs})
             offers.append(Offer(question, words, promised[best], seen))
@@ -291,7 +292,7 @@ def _chances(said: FloatArray, classes: AnyArray, y: AnyArray) -> FloatArray:
 def _commonest(trial: TrialRows, question: Question) -> Offer:
     """Offer the commonest class for nothing."""
     label, share = trial.fitted.commonest()
-    seen = Seen.from_constant(label, trial.test.y, share, trial.test.weights)
+    seen = Seen.from_constant(label, trial.test.y, share, trial.test.weights, trial.members)
     return Offer(question, "", Objectives(1.0, share, 0.0), seen)
 
 
@@ -328,6 +329,7 @@ def answer_with_emsco(
             decisions.cost,
             _chances(cascade.predict_proba(rows.X), cascade.classes, rows.y),
             rows.weights,
+            trial.members,
         )
         # Users are told to expect the accuracy corrected for selection.
         _, expected = points[best].promised

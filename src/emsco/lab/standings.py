@@ -12,6 +12,7 @@ from scipy import stats
 from emsco._base.objectives import Objectives
 from emsco._base.typing import FloatArray
 from emsco.lab.trials import TEST_SHARE, Offer, Question
+from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.tests import ALPHA, holm, margin, paired_p_values
 
 SHARED = TEST_SHARE / (1 - TEST_SHARE)  # test rows per row that is fitted or chosen on
@@ -85,11 +86,11 @@ class Standing:
             [np.mean([offer.seen.log_loss for offer in one]) for one in self.offers.values()]
         )
 
-    def money(self, error_cost: float, reject_cost: float) -> FloatArray:
-        """Mean total of a test row, by split, if an error and a rejection cost so much."""
+    def money(self, costs: ErrorCosts) -> FloatArray:
+        """Mean total of a test row, by split, if errors and rejections cost so much."""
         return np.array(
             [
-                np.mean([offer.seen.money(error_cost, reject_cost) for offer in offers])
+                np.mean([offer.seen.money(costs) for offer in offers])
                 for offers in self.offers.values()
             ]
         )

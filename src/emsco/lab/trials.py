@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives, objectives_from_dict
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
@@ -57,6 +58,12 @@ class TrialRows:
     test: LabelledRows
     costs: FeatureCosts
     seed: int
+
+    @property
+    def members(self) -> BoolArray:
+        """Which test rows belong to each class, (n_classes, n_test_rows)."""
+        classes = np.unique(np.concatenate([self.fitted.y, self.test.y]))
+        return np.asarray(self.test.y == classes[:, None])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,12 +123,21 @@ ANYTHING = Question(0.0, 1.0)  # limits that leave the choice to a rule
 
 @dataclass(frozen=True, slots=True)
 class Seen(Objectives):
-    """Objectives on test rows, and the mean log loss of the labelled ones.
+    """Objectives on test rows, the mean log loss of the labelled ones, and results by class.
 
     Chances below 0.001 count as 0.001; the log loss is 0 if no row is labelled.
+
+    Attributes
+    ----------
+    log_loss : float
+    wrong, rejected : tuple of float
+        For each class, the share of all test rows that belong to it and got a wrong label, or none;
+        empty if nobody has counted them.
     """
 
     log_loss: float = 0.0
+    wrong: tuple[float, ...] = ()
+    rejected: tuple[float, ...] = ()
 
     @classmethod
     def from_rows(
@@ -131,40 +147,65 @@ class Seen(Objectives):
         cost: FloatArray,
         chances: FloatArray,
         weights: FloatArray | None,
+        members: BoolArray | None = None,
     ) -> Seen:
-        """Measure from what happened to each row; `chances` are those of its true class."""
+        """Measure from what happened to each row; `chances` are those of its true class.
+
+        `members` says which rows belong to each class, (n_classes, n_rows), for results by class.
+        """
         counts = np.ones(len(correct)) if weights is None else weights
         labelled = counts * accepted
         n_labelled = float(labelled.sum())
         losses = -np.log(np.clip(chances, _MIN_CHANCE, 1.0))
         share = max(n_labelled, np.finfo(np.float64).tiny)
+        of_class = np.zeros((0, len(correct))) if members is None else members / counts.sum()
         return cls(
             min(1.0, n_labelled / float(counts.sum())),  # rounding may exceed 1
             min(1.0, float(labelled @ correct) / share),
             float(counts @ cost / counts.sum()),
             float(labelled @ losses) / share,
+            tuple((of_class @ (labelled * ~correct)).tolist()),
+            tuple((of_class @ (counts * ~accepted)).tolist()),
         )
 
     @classmethod
     def from_constant(
-        cls, label: Any, y: AnyArray, share: float, weights: FloatArray | None
+        cls,
+        label: Any,
+        y: AnyArray,
+        share: float,
+        weights: FloatArray | None,
+        members: BoolArray | None = None,
     ) -> Seen:
         """Measure the answer `label` for everyone, for nothing, at a confidence of `share`."""
         correct = np.asarray(y == label)
         chances = np.where(correct, share, 1.0 - share)
         return cls.from_rows(
-            correct, np.ones(len(y), dtype=np.bool_), np.zeros(len(y)), chances, weights
+            correct, np.ones(len(y), dtype=np.bool_), np.zeros(len(y)), chances, weights, members
         )
 
     @classmethod
     def from_dict(cls, fields: Fields) -> Seen:
-        """Read the values that `dataclasses.asdict` wrote."""
+        """Read the values that `dataclasses.asdict` wrote; older files have no results by class."""
         one = objectives_from_dict(fields)
-        return cls(one.coverage, one.accuracy, one.cost, fields.number("log_loss", 0))
+        by_class = [
+            tuple(fields.numbers(name, len(fields.items(name)), 0, 1).tolist())
+            if name in fields.values
+            else ()
+            for name in ("wrong", "rejected")
+        ]
+        log_loss = fields.number("log_loss", 0)
+        return cls(one.coverage, one.accuracy, one.cost, log_loss, *by_class)
 
-    def money(self, error_cost: float, reject_cost: float = 0.0) -> float:
-        """Mean total of a row, if an error and a rejection cost so much."""
-        return ErrorCosts.from_parameters(error_cost, reject_cost).total(self).value
+    def money(self, costs: ErrorCosts) -> float:
+        """Mean total of a row, if errors about each class and rejections cost so much."""
+        if costs.is_uniform:
+            return costs.total(self).value
+        if len(self.wrong) != len(costs.labels):
+            rule = "be one number for results that an earlier version has kept without classes"
+            raise refused("error_cost", rule, str(costs), hint="choose another folder")
+        errors = np.dot(self.wrong, costs.by_true_class or ())
+        return float(self.cost + errors + np.dot(self.rejected, costs.costs[:, -1]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,6 +193,17 @@ class ErrorCosts:
         parts = (wrong, self.costs[:, -1], np.append(np.diagonal(self.of_labels), 0.0))
         return all(len(set(part.tolist())) == 1 for part in parts)
 
+    @property
+    def by_true_class(self) -> tuple[float, ...] | None:
+        """Cost of an error about each class.
+
+        None if it depends on the label given too, or if correct labels have a cost.
+        """
+        errors = [set(np.delete(line, k).tolist()) for k, line in enumerate(self.of_labels)]
+        if np.diagonal(self.of_labels).any() or any(len(one) > 1 for one in errors):
+            return None
+        return tuple(one.pop() for one in errors)
+
     def mean_costs(
         self, by_class: ByClass | None = None, *, promised: bool = False
     ) -> tuple[float, float, float]:

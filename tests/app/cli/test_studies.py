@@ -74,12 +74,13 @@ def test_compare_prints_its_record_and_refuses_a_folder_of_other_settings(compar
 
 
 def test_test_rows_of_a_file_make_one_split(emsco, csv_file, tmp_path):
-    words = ["--method", "cost_ordered", "--quick", "--jobs", 1, "--json", "--error-cost", 50]
-    words += ["--reject-cost", 3]
+    words = ["--method", "cost_ordered", "--quick", "--jobs", 1, "--json", "--reject-cost", 3]
+    ill, well = (f"{label:.18e}" for label in (1, 0))  # as the file writes them
+    words += ["--error-cost", f"{ill}=50", "--error-cost", f"{well}=5"]
     files = ["--train", csv_file, "--val", csv_file, "--test", csv_file, "--target", "ill"]
     plain = json.loads(emsco("compare", *files, *words, "--out", tmp_path / "new").stdout)
     assert plain["rows"] == {"fitted": 320, "test": 160}
-    assert (plain["error_cost"], plain["reject_cost"]) == (50, 3)
+    assert (plain["error_cost"], plain["reject_cost"]) == ({well: 5, ill: 50}, 3)
 
 
 def test_a_comparison_that_is_refused_leaves_no_folder(compare, tmp_path):

@@ -14,7 +14,7 @@ from emsco._base.text import counted
 from emsco.app.cli.folders import check_folder, claim_folder, end, working, write_results
 from emsco.app.cli.options import AsJSON, Evolution, HowToRead, Processes, Seed, StudyFiles
 from emsco.app.cli.output import console
-from emsco.app.cli.parsers import parse_range
+from emsco.app.cli.parsers import parse_error_costs, parse_range
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,14 +47,20 @@ class Methods:
         typer.Option("--quick", help="One split, fewer settings of each method, shorter searches."),
     ] = False
     error_cost: Annotated[
-        float | None,
+        list[str] | None,
         typer.Option(
-            help="Cost of an error, for results in money; by default the cost of everything."
+            metavar="COST",
+            help="Cost of an error, for results in money: a number, or one for each true label, as "
+            "in ill=500; repeatable. By default the cost of everything.",
         ),
     ] = None
     reject_cost: Annotated[
-        float | None,
-        typer.Option(help="Cost of a rejection, for results in money; by default nothing."),
+        list[str] | None,
+        typer.Option(
+            metavar="COST",
+            help="Cost of a rejection, for results in money: a number, or one for each true label; "
+            "repeatable. By default nothing.",
+        ),
     ] = None
 
     def settings(self) -> dict[str, Any]:
@@ -65,8 +71,8 @@ class Methods:
             "methods": check_methods(self.method or METHODS),
             "splits": self.splits or (1 if self.quick else SPLITS),
             "effort": QUICK if self.quick else FULL,
-            "error_cost": self.error_cost,
-            "reject_cost": self.reject_cost,
+            "error_cost": parse_error_costs("error_cost", self.error_cost),
+            "reject_cost": parse_error_costs("reject_cost", self.reject_cost),
         }
 
 
@@ -121,7 +127,7 @@ def compare(
         end(out, "comparison", complete=comparison.complete)
         return
     shown = console()
-    has_error_costs = methods.error_cost is not None or methods.reject_cost is not None
+    has_error_costs = bool(methods.error_cost or methods.reject_cost)
     if comparison.methods:
         for task in TASKS:
             shown.print(accuracy_table(comparison, task))
@@ -161,12 +167,11 @@ def totals_table(comparison: MethodComparison, task: Task) -> Table:
 
     table = plain_table(
         title=f"{task.title}: mean total of a row",
-        caption=f"Features, {comparison.error_cost:g} for an error and "
-        f"{comparison.reject_cost:g} for a rejection.",
+        caption=f"Features, {comparison.error_costs}.",
     )
 
     def total(one: Standing) -> str:
-        return f"{one.money(comparison.error_cost, comparison.reject_cost).mean():.4g}"
+        return f"{one.money(comparison.error_costs).mean():.4g}"
 
     return _filled(table, comparison, task, total)
 

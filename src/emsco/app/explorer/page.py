@@ -292,7 +292,8 @@ def _error_costs(front: ParetoFront, costs: ErrorCosts) -> dict[str, Any]:
     designs = [point.by_class for point in front]
     counted = [one for one in designs if one is not None]
     _, error, reject = costs.mean_costs(ByClass.joined(counted) if counted else None)
-    by_class = _by_true_class(costs) if len(counted) == len(designs) else None
+    has_sliders = len(counted) == len(designs) and len(costs.labels) <= MOST_LABELS
+    by_class = costs.by_true_class if has_sliders and not costs.is_uniform else None
 
     has_factors = bool(counted) and not costs.is_uniform
     scales_errors = has_factors and by_class is None
@@ -311,21 +312,11 @@ def _error_costs(front: ParetoFront, costs: ErrorCosts) -> dict[str, Any]:
     return {
         "error": error,
         "reject": reject,
-        "by_class": by_class,
+        "by_class": by_class and rounded(by_class),
         "designs": factors(designs),
         "references": factors([one.by_class for one in front.references]),
         "everyone": factors([_all_rejected(counted[0])]) if counted else {},
     }
-
-
-def _by_true_class(costs: ErrorCosts) -> list[float] | None:
-    """Return what an error about each class costs; None if one number for each does not say it."""
-    if costs.is_uniform or len(costs.labels) > MOST_LABELS:
-        return None
-    errors = [np.delete(line, k) for k, line in enumerate(costs.of_labels)]
-    if np.diagonal(costs.of_labels).any() or any(len(set(line.tolist())) > 1 for line in errors):
-        return None
-    return rounded(float(line[0]) for line in errors)
 
 
 def _all_rejected(by_class: ByClass) -> ByClass:
