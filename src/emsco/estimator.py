@@ -482,13 +482,23 @@ class EMSCOClassifier(TableClassifier):
     def _deploy(self, which: Any, stacklevel: int, label_costs: Any = None) -> Self:
         """Deploy a point of the front, and warn of what is doubtful about it."""
         check_is_fitted(self, "front_")
-        point = self.front_.find(which)
+        cheapest_label = label_costs is not None
+        if cheapest_label and isinstance(which, dict):
+            point = self.front_.select(**which, cheapest_label=True)
+        else:
+            point = self.front_.find(which)
         self.front_ = replace(self.front_, deployed=self.front_.position(point))
         self.point_, self.design_ = point, point.design
         self._error_costs = given_error_costs(which) or given_error_costs(self.prefer)
         self.cascade_ = self.front_.cascade(point).with_error_costs(label_costs)
-        weighted = self.class_weight is not None
-        warn_once(doubts_about(self.front_, point, weighted=weighted), stacklevel)
+        doubts = doubts_about(
+            self.front_,
+            point,
+            weighted=self.class_weight is not None,
+            costs=self.front_.error_costs(**{"error_cost": None, **self._error_costs}),
+            cheapest_label=cheapest_label,
+        )
+        warn_once(doubts, stacklevel)
         return self
 
     @property

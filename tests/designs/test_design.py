@@ -335,9 +335,25 @@ def test_a_design_that_leaves_nothing_out_says_nothing_about_it():
     assert Design([0, 1], ("a", "b")).arrows() == "a → b"
 
 
-def test_a_design_buys_something():
-    with pytest.raises(ParameterError, match=r"must buy at least one feature, got \[-1, -1\]\."):
-        Design([-1, -1], ("a", "b"))
+def test_a_design_that_buys_nothing_is_one_stage_without_features():
+    nothing = Design.nothing(("a", "b"), 0)
+    assert nothing.buys_nothing
+    assert not Design.everything(("a", "b")).buys_nothing
+    assert (nothing.n_stages, nothing.buys, nothing.left_out) == (1, ((),), ("a", "b"))
+    assert nothing.subsets().tolist() == [[False, False]]
+    assert np.asarray(nothing).tolist() == [-1, -1]
+    assert nothing == Design([-1, -1], ("a", "b"), (0,)) != Design.nothing(("a", "b"), 1)
+
+
+def test_a_design_that_buys_nothing_says_what_it_does():
+    names = ("a", "b")
+    assert repr(Design.nothing(names, 0)) == "Design(buys nothing, answers everyone)"
+    assert repr(Design.nothing(names, 1)) == "Design(buys nothing, rejects everyone)"
+    assert repr(Design([-1, -1], names)) == "Design(buys nothing)"
+    by_class = Design([-1, -1], names, ({"ill": 0, "well": 0},))
+    assert by_class.arrows() == "buys nothing, answers everyone"
+    with pytest.raises(ParameterError, match="thresholds must hold one threshold for each of 1"):
+        Design([-1, -1], names, (0.5, 0.5))
 
 
 def test_compressing_leaves_features_out_that_were():

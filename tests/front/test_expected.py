@@ -311,7 +311,7 @@ def test_one_standard_error_is_a_rule_to_deploy_by():
 
 
 def test_a_fit_deploys_the_lowest_expected_total_and_takes_its_luck_off(clf):
-    prefer = {"error_cost": {"ill": 60, "well": 20}, "reject_cost": 5}
+    prefer = {"error_cost": {"ill": 60, "well": 20}, "reject_cost": 10}
     chosen = EMSCOClassifier(**SETTINGS, prefer=prefer).fit(*_rows())
     totals = chosen.front_.totals(**prefer)
     lowest = min(totals, key=lambda total: total.value)
@@ -330,14 +330,14 @@ def test_a_fit_deploys_the_lowest_expected_total_and_takes_its_luck_off(clf):
 
 
 def test_a_fit_takes_the_lowest_expected_total_within_limits():
-    prefer = {"error_cost": 60, "reject_cost": 5, "max_cost": 1.5}
+    prefer = {"error_cost": 60, "reject_cost": 15, "max_cost": 1.5}
     chosen = EMSCOClassifier(**SETTINGS, prefer=prefer).fit(*_rows())
     assert chosen.point_.cost <= 1.5
     assert chosen.point_ == chosen.front_.select(**prefer)
 
 
 def test_a_fit_takes_the_lowest_expected_total_within_limits_on_delays():
-    prefer = {"error_cost": 60, "reject_cost": 5, "max_worst_delay": 1}
+    prefer = {"error_cost": 60, "reject_cost": 15, "max_worst_delay": 1}
     delays = {"a": 1, "f": 4}
     slow = EMSCOClassifier(**SETTINGS, prefer=prefer, delays=delays).fit(*_rows())
     assert slow.point_.worst_delay <= 1
@@ -361,9 +361,9 @@ def test_choose_takes_costs_and_limits_by_name(clf):
 
 def test_choose_deploys_a_cascade_with_the_cheapest_labels(clf):
     X, _ = _rows(60, seed=5)
-    costs = {"error_cost": {"ill": 90, "well": 1}, "reject_cost": 5}
-    likely = clf.choose(**costs).decide(X)
+    costs = {"error_cost": {"ill": 90, "well": 1}, "reject_cost": 15}
     cheap = clf.choose(**costs, cheapest_label=True).decide(X)
+    likely = clf.front_.cascade(clf.point_).decide(X)
     assert cheap.stage.tolist() == likely.stage.tolist()
     assert (cheap.labels == "ill").sum() > (likely.labels == "ill").sum()
     clf.choose(0, cheapest_label=False)

@@ -18,7 +18,7 @@ import numpy as np
 from emsco._base.checks import check_number, check_whole, refused
 from emsco._base.text import brief, message_of
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
-from emsco.cascade.case import NEVER_SURE, check_budget, over_budget
+from emsco.cascade.case import check_budget, over_budget
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
 from emsco.costs.prices import GivenPrices
@@ -350,15 +350,7 @@ class Batch:
         rows = now.undecided[usable]
         # Only columns that this stage bought; those of earlier stages are there already.
         self._rows[rows[:, None], self._stages.inputs[now.passed]] = values[usable]
-        stage = now.passed
-        left, now.winner[rows], now.confidence[rows] = self._stages.label(
-            self._rows[rows], stage, stage + 1
-        )
-        now.stage[rows] = stage + 1
-        sure = left == stage
-        now.accepted[rows[sure]] = True
-        now.undecided, now.passed = rows[~sure], stage + 1
-        self._now = self._check_next(now)
+        self._now = self._judged(now, rows)
 
     def reject(self, reason: str) -> None:
         """Reject all undecided rows."""
@@ -389,10 +381,27 @@ class Batch:
             return np.hstack([free, np.tile(self._stages.costs, (len(prices), 1))])
         return np.hstack([free, self._stages.prices.costs(prices)])
 
+    def _judged(self, now: _Progress, rows: IntArray) -> _Progress:
+        """Let the next stage judge rows; the other undecided ones are rejected already."""
+        stage = now.passed
+        left, now.winner[rows], now.confidence[rows] = self._stages.label(
+            self._rows[rows], stage, stage + 1
+        )
+        now.stage[rows] = stage + 1
+        sure = left == stage
+        now.accepted[rows[sure]] = True
+        now.undecided, now.passed = rows[~sure], stage + 1
+        return self._check_next(now)
+
     def _check_next(self, now: _Progress) -> _Progress:
-        """Reject undecided rows if no stage is left, or if the next would exceed the budget."""
+        """Decide undecided rows if no value is needed: nothing is bought, or no stage is left.
+
+        Rows are rejected before a stage that would exceed the budget.
+        """
         if now.passed == len(self._stages):
-            now.end(NEVER_SURE)
+            now.end(self._stages.why_rejected)
+        elif not self._stages.columns[now.passed]:
+            return self._judged(now, now.undecided)
         elif self._budget is not None:
             rows = now.undecided
             # What the row would have paid after the next stage.

@@ -572,8 +572,8 @@ class Cascade:
         for j, (bought, cost) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
             rule = self.design.threshold_in_words(j)
             steps.append(f"{', '.join(bought)} [{self._about(j)}{cost:g}] {rule}".rstrip())
-        parts = [" → ".join(steps)]
-        if not differ(self.thresholds):
+        parts = [self.design.arrows() if self.design.buys_nothing else " → ".join(steps)]
+        if not differ(self.thresholds) and not self.design.buys_nothing:
             shared = self.thresholds[0]
             parts.append("answers all" if answers_all(shared) else f"accept at {in_words(shared)}")
         if self.n_models > 1:
@@ -588,7 +588,8 @@ class Cascade:
         for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
             about = self._about(j)
             # A fee that an earlier stage has paid is not named again.
-            lines = [f"buys {listed(self.costs.in_words(bought, known), MOST_NAMES)}"]
+            names = self.costs.in_words(bought, known)
+            lines = [f"buys {listed(names, MOST_NAMES) if names else 'nothing'}"]
             lines.append(f"cost {about}{paid - before:g}, so far {about}{paid:g}")
             if self.stages.delays:
                 lines.append(f"delay so far {self.stages.delays[j]:g}")
@@ -599,7 +600,7 @@ class Cascade:
         last = f"{self._about(self.n_stages - 1)}{before:g}"
         steps.append(("rejected", ["rows still undecided", f"cost {last}"]))
         notes = []
-        if self.design.left_out:
+        if self.design.left_out and not self.design.buys_nothing:
             notes.append(f"never bought: {listed(self.design.left_out, MOST_NAMES)}")
         if self.n_models > 1:
             notes.append(self._averaged)

@@ -16,7 +16,6 @@ from emsco.cascade.stages import Stages
 from emsco.data.rows import as_float
 from emsco.errors import CostsError, DataError, FileError
 
-NEVER_SURE = "never sure"  # the reason of a row that no stage has labelled
 _FORMAT = 1
 
 
@@ -162,13 +161,7 @@ class Case:
         for i, number in zip(stages.inputs[stage], numbers, strict=True):
             self._row[i] = number
         self._given.update(values)
-        sure, self._winner, self._confidence = stages.label_one(self._row, stage)
-        self._passed = stage + 1
-        if sure:
-            self._accepted = True
-            self._reason = stages.why_labelled[stage, self._winner]
-        else:
-            self._check_next()
+        self._judge()
         return self
 
     def reject(self, reason: str) -> Self:
@@ -253,10 +246,26 @@ class Case:
         delay = f", delay {now.delay:g}" if self._stages.delays else ""
         return f"Case({state}: {now.reason}; stage {now.stage}, cost {now.cost:g}{delay})"
 
+    def _judge(self) -> None:
+        """Let the next stage judge the row."""
+        stages, stage = self._stages, self._passed
+        sure, self._winner, self._confidence = stages.label_one(self._row, stage)
+        self._passed = stage + 1
+        if sure:
+            self._accepted = True
+            self._reason = stages.why_labelled[stage, self._winner]
+        else:
+            self._check_next()
+
     def _check_next(self) -> None:
-        """Reject the case if no stage is left, or if the next one would exceed the budget."""
+        """Decide the case if no value is needed: nothing is bought, or no stage is left.
+
+        It is rejected before a stage that would exceed the budget.
+        """
         if self._passed == len(self._stages):
-            self._reason = NEVER_SURE
+            self._reason = self._stages.why_rejected
+        elif not self._stages.columns[self._passed]:
+            self._judge()
         # Before the stage is bought: a budget is never exceeded.
         elif self._budget is not None and (cost := self._cost(self._passed + 1)) > self._budget:
             self._reason = over_budget(self._passed, cost, self._budget)

@@ -38,7 +38,14 @@ from emsco.models.estimator_files import (
 )
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis
-from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels, averaged, parts_of
+from emsco.models.stage_models import (
+    EstimatorModels,
+    LinearModels,
+    PriorModels,
+    StageModels,
+    averaged,
+    parts_of,
+)
 
 FORMAT = 7
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
@@ -46,6 +53,7 @@ _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 _FREE_WEIGHTS, _MOST_TIMES = 2**22, 16
 _SMALLEST = 1e-300  # above 0, and so that 1 / deviation is finite
 _LARGEST_BEND = 10 * LARGEST  # a spline is at most 3 times as large as its input
+_ROUNDING = 1e-9  # of a sum of shares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +68,8 @@ class Shared:
     encoding : Encoding
     parts : tuple of ModelPart
         The distinct models of each split; stages average one model per part.
+    class_shares : ndarray of shape (n_classes,) or None
+        Shares of the classes, if there is a design that buys nothing: they are its model.
     """
 
     costs: FeatureCosts
@@ -67,6 +77,7 @@ class Shared:
     min_confidence: MinConfidence
     encoding: Encoding
     parts: tuple[ModelPart, ...]
+    class_shares: FloatArray | None = None
 
     @classmethod
     def from_models(
@@ -78,7 +89,8 @@ class Shared:
         fitted: Sequence[StageModels],
     ) -> Self:
         """Collect the values shared by cascades with these models."""
-        split_up = [parts_of(one) for one in fitted]
+        priors = [one for one in fitted if isinstance(one, PriorModels)]
+        split_up = [parts_of(one) for one in fitted if not isinstance(one, PriorModels)]
         # A file has the models of each split once, so all designs must average the same splits.
         if len({len(parts) for parts in split_up}) > 1:
             raise FileError(
@@ -92,7 +104,10 @@ class Shared:
                     "a front must have models of one fit to be saved, got several families."
                 )
             parts.append(kinds.pop().from_models(of_split))
-        return cls(costs, classes, min_confidence, encoding, tuple(parts))
+        shares = priors[0].shares if priors else None
+        if any(not np.array_equal(one.shares, priors[0].shares) for one in priors):
+            raise FileError("a front must have the classes of one fit, got several shares of them.")
+        return cls(costs, classes, min_confidence, encoding, tuple(parts), shares)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -120,6 +135,7 @@ class Shared:
             "class_type": class_type,
             "min_confidence": min_confidence,
             "parts": [part.to_dict() for part in self.parts],
+            **({} if self.class_shares is None else {"class_shares": self.class_shares.tolist()}),
         }
 
     @classmethod
@@ -130,8 +146,15 @@ class Shared:
         if encoding.features != names:
             fields.refuse("features", "those of the encoding", list(names))
         classes = _read_classes(fields)
+        shares = None
+        if "class_shares" in fields.values:
+            shares = fields.numbers("class_shares", len(classes), 0, 1)
+            if not math.isclose(shares.sum(), 1, rel_tol=_ROUNDING):
+                fields.refuse("class_shares", "shares that add up to 1", shares.tolist())
         parts = []
-        for one in fields.many_fields("parts"):
+        # A cascade that buys nothing has no other models.
+        is_empty = shares is not None and not fields.items("parts")
+        for one in () if is_empty else fields.many_fields("parts"):
             if (family := one.text("family")) not in _FAMILIES:
                 *first, last = map(repr, _FAMILIES)
                 one.refuse("family", f"{', '.join(first)} or {last}", family)
@@ -143,15 +166,19 @@ class Shared:
             min_confidence=_read_threshold(fields, "min_confidence", classes),
             encoding=encoding,
             parts=tuple(parts),
+            class_shares=shares,
         )
 
     def stages_to_dicts(self, design: Design, models: StageModels) -> list[dict[str, Any]]:
         """Convert each stage to plain values: what it buys, when rows leave, and its models.
 
-        Thresholds are None unless the design has its own. Models are numbers, one in each part.
+        Thresholds are None unless the design has its own. Models are numbers, one in each part;
+        a stage that buys nothing has none.
         """
-        # A stage averages one model of each split, so it has a number in each part.
-        of_parts = list(zip(self.parts, parts_of(models), strict=True))
+        of_parts: list[tuple[ModelPart, StageModels]] = []
+        if not design.buys_nothing:
+            # A stage averages one model of each split, so it has a number in each part.
+            of_parts = list(zip(self.parts, parts_of(models), strict=True))
         by_class = design.thresholds_of_stages(self.min_confidence, self.classes).tolist()
         thresholds = design.thresholds or (None,) * design.n_stages
         return [
@@ -175,7 +202,8 @@ class StoredModels(Sequence[StageModels]):
     ----------
     shared : Shared
     numbers : tuple
-        Numbers of the models of each design: one per stage and part.
+        Numbers of the models of each design: one per stage and part. A design that buys nothing
+        has none.
     """
 
     shared: Shared
@@ -189,6 +217,8 @@ class StoredModels(Sequence[StageModels]):
         """Return the models of a design, or those of several as a tuple."""
         if isinstance(which, slice):
             return tuple(self[i] for i in range(*which.indices(len(self))))
+        if not self.numbers[which][0] and self.shared.class_shares is not None:
+            return PriorModels(self.shared.class_shares)
         of_parts = zip(self.shared.parts, zip(*self.numbers[which], strict=True), strict=True)
         return averaged([part.stage_models(numbers) for part, numbers in of_parts])
 
@@ -208,9 +238,14 @@ def design_from_dicts(
     names, stages = shared.costs.names, fields.many_fields(name)
     if len(stages) > (max_stages := min(len(names), MOST_STAGES)):
         fields.refuse(name, f"at most {max_stages} stages", f"{len(stages):,}")
+    buys_nothing = len(stages) == 1 and stages[0].get("buys") == []
+    if buys_nothing and shared.class_shares is None:
+        stages[0].refuse("buys", "features, since the file has no 'class_shares'", [])
+    if not buys_nothing and not shared.parts:
+        fields.refuse(name, "a stage that buys nothing, since the file has no models", len(stages))
     position = {name: i for i, name in enumerate(names)}
     chromosome = np.full(len(names), -1)
-    for j, stage in enumerate(stages):
+    for j, stage in enumerate(() if buys_nothing else stages):
         for bought in stage.texts("buys"):
             # Unknown names and features bought twice are the same mistake in a file: not a design.
             if bought not in position or chromosome[position[bought]] >= 0:
@@ -224,6 +259,8 @@ def design_from_dicts(
             if (threshold := stage.get("thresholds")) is not None:
                 stage.refuse("thresholds", "null, as at the first stage", threshold)
     design = Design(chromosome, names, thresholds)
+    if buys_nothing:
+        return design, (tuple(stages[0].wholes("models", 0)),)
     numbers = tuple(tuple(stage.wholes("models", len(shared.parts))) for stage in stages)
     for stage, of_stage, bought in zip(stages, numbers, design.subsets(), strict=True):
         # Inputs of all features bought so far: a stage reads what earlier ones have bought, too.

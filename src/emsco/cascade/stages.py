@@ -160,6 +160,11 @@ class Stages:
             sure = all(row[i] == row[i] for i in self.inputs[stage])  # False for NaN
         return sure, winner, confidence
 
+    @property
+    def why_rejected(self) -> str:
+        """Why a row is rejected that no stage has labelled, in words."""
+        return "never sure" if any(self.buys) else "nothing is bought: everyone is rejected"
+
     @cached_property
     def why_labelled(self) -> AnyArray:
         """Why a row leaves at each stage with each class as its label, in words."""
@@ -167,7 +172,10 @@ class Stages:
         for j, thresholds in enumerate(self._thresholds):
             last = "last stage" if j + 1 == len(self) else f"stage {j + 1}"
             for k, label in enumerate(self.labels):
-                if self.label_costs is not None:
+                if not self.buys[j]:
+                    why = "the commonest class" if self.label_costs is None else "what costs least"
+                    reasons[j, k] = f"nothing is bought: {label!r} is {why}"
+                elif self.label_costs is not None:
                     reasons[j, k] = f"leaves at stage {j + 1}, where {label!r} costs least"
                 elif thresholds[k] > 0:
                     reasons[j, k] = f"sure at stage {j + 1}"

@@ -433,14 +433,17 @@ class FeatureCosts:
     def after_stages(self, subsets: BoolArray) -> FloatArray:
         """Return the cost of a row up to each stage, evaluations included.
 
+        A stage that buys nothing costs nothing.
+
         Parameters
         ----------
         subsets : ndarray of bool, shape (n_stages, n_features)
             The features known after each stage.
         """
         units = self.in_units()
-        # Every stage so far was evaluated once.
-        paid = units.of_subsets(subsets) + np.arange(1, len(subsets) + 1) * units.evaluation
+        # Every stage so far was evaluated once, unless it buys nothing.
+        n_evaluated = np.arange(1, len(subsets) + 1) * subsets.any(axis=1)
+        paid = units.of_subsets(subsets) + n_evaluated * units.evaluation
         return paid / units.per_one
 
     @property

@@ -180,7 +180,7 @@ class TableColumns:
 
         An array of float64 in row order is not copied.
         """
-        if self.known is None or self._is_arrow:
+        if self.known is None or self._is_arrow or not self.names:
             rows = np.empty((self.n_rows, len(self.names)))
             for i, name in enumerate(self.names):
                 rows[:, i] = arrow_numbers(self.read(i), name, self.what)

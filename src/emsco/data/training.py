@@ -81,6 +81,13 @@ class TrainingData:
             rows = held_rows(encoded, table)
         return cls(rows, labels, weights, classes, costs, encoding, prices)
 
+    @property
+    def class_shares(self) -> FloatArray:
+        """Share of each class in the rows, by weight."""
+        totals = np.bincount(self.labels, self.weights, len(self.classes))
+        shares: FloatArray = totals / totals.sum()
+        return shares
+
     def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:
         """Return some of the rows, with weights of their own."""
         prices = None if self.prices is None else self.prices[rows]

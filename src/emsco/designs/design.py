@@ -15,6 +15,7 @@ from emsco.designs.chromosomes import NEVER, nested_subsets
 from emsco.designs.thresholds import (
     MinConfidence,
     StageThresholds,
+    answers_all,
     at_in_words,
     by_stage_and_class,
     check_stage_thresholds,
@@ -32,7 +33,7 @@ class Design:
     ----------
     stages : ndarray of shape (n_features,)
         Stage of each feature, counted from 0 without a break; -1 if it is never bought. Copied
-        and locked.
+        and locked. If no feature is bought, the design is one stage that buys nothing.
     names : tuple of str
         Names of the features.
     thresholds : tuple of float or dict, optional
@@ -75,19 +76,30 @@ class Design:
                 got=str(given.tolist()),
                 hint="see compress()",
             )
-        if not used.size:
-            raise refused(
-                "stages", "buy at least one feature", self.stages, got=str(given.tolist())
-            )
         object.__setattr__(self, "stages", locked_copy(given, np.int16))
         if self.thresholds is not None:
-            checked = check_stage_thresholds(self.thresholds, len(used))
+            checked = check_stage_thresholds(self.thresholds, self.n_stages)
             object.__setattr__(self, "thresholds", checked)
 
     @classmethod
     def everything(cls, names: Sequence[str]) -> Design:
         """Return the design of one stage that buys all features."""
         return cls(np.zeros(len(names), dtype=np.int16), tuple(names))
+
+    @classmethod
+    def nothing(cls, names: Sequence[str], threshold: float) -> Design:
+        """Return the design of one stage that buys nothing and knows the shares of the classes.
+
+        At the threshold 0 it gives every row a label, at 1 it rejects every row.
+
+        Examples
+        --------
+        >>> Design.nothing(["age", "scan"], 0)
+        Design(buys nothing, answers everyone)
+        >>> Design.nothing(["age", "scan"], 1)
+        Design(buys nothing, rejects everyone)
+        """
+        return cls(np.full(len(names), NEVER), tuple(names), (threshold,))
 
     def with_thresholds(self, thresholds: Sequence[MinConfidence] | None) -> Design:
         """Return the same stages with other thresholds; None leaves them to the cascade.
@@ -117,8 +129,13 @@ class Design:
 
     @property
     def n_stages(self) -> int:
-        """Number of stages."""
-        return int(self.stages.max()) + 1
+        """Number of stages; 1 if nothing is bought."""
+        return max(1, int(self.stages.max()) + 1)
+
+    @property
+    def buys_nothing(self) -> bool:
+        """Whether no feature is bought, so that every row is decided at once and for nothing."""
+        return bool((self.stages == NEVER).all())
 
     def features(self, stage: int) -> tuple[str, ...]:
         """Return the names of the features that `stage` (from 0) buys."""
@@ -167,6 +184,8 @@ class Design:
 
         Many that are left out are counted. Stages with different thresholds show these.
         """
+        if self.buys_nothing:
+            return self._nothing_in_words
         stages = (
             f"{', '.join(features)} {self.threshold_in_words(j)}".rstrip()
             for j, features in enumerate(self.buys)
@@ -176,6 +195,16 @@ class Design:
             return bought
         few = len(never) <= _FEW
         return f"{bought}; never {', '.join(never) if few else f'{len(never)} others'}"
+
+    @property
+    def _nothing_in_words(self) -> str:
+        """What a design does that buys nothing."""
+        threshold = None if self.thresholds is None else self.thresholds[0]
+        if threshold == 1:
+            return "buys nothing, rejects everyone"
+        if threshold is not None and answers_all(threshold):
+            return "buys nothing, answers everyone"
+        return "buys nothing"
 
     def threshold_in_words(self, stage: int) -> str:
         """Return "at" and the threshold of `stage` (from 0); nothing if all stages share it."""

@@ -23,6 +23,7 @@ from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.thresholds import (
     MinConfidence,
     ThresholdGrid,
+    answers_all,
     auto_min_confidence,
     by_class,
     by_label,
@@ -37,7 +38,7 @@ from emsco.front.assessment import Assessor
 from emsco.front.economical import Simplifier, economical_of, undominated
 from emsco.front.expected import OptimismCorrection
 from emsco.front.history import Generation, history_of
-from emsco.front.point import NamedDesigns
+from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.models.backends import CPU
 from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
@@ -473,17 +474,22 @@ class _Steps:
                 data = bench.data
                 assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
                 front, designs = self._assess(bench, assessor, front, result, report)
+                nothing = self._nothing(bench, assessor)
             except KeyboardInterrupt:
                 what = "the front is kept as it was scored, without results by class."
                 _warn(InterruptedWarning(f"Fit interrupted; {what}"))
                 return front
             try:
-                front = self._expect(bench, assessor, front, designs, result, report)
-                return self._undominated(assessor, front, designs)
+                correction = self._correction(bench, assessor)
+                front = self._expect(correction, assessor, front, designs, result, report)
+                front = self._undominated(assessor, front, designs)
+                nothing = [replace(one, expected=correction.of_nothing(one)) for one in nothing]
             except KeyboardInterrupt:
                 what = "the front is kept without expected figures."
                 _warn(InterruptedWarning(f"Fit interrupted; {what}"))
-                return front
+                nothing = [replace(one, expected=None) for one in nothing]
+            # Nobody searched for them: they come after the others, which keep their places.
+            return replace(front, points=(*front.points, *nothing))
 
     def _assess(
         self,
@@ -523,9 +529,42 @@ class _Steps:
         references = assessor.references(commonest)
         return replace(front, points=tuple(points), references=references), designs
 
+    def _nothing(self, bench: Workbench, assessor: Assessor) -> list[ParetoPoint]:
+        """Judge designs that buy nothing: the commonest class for everyone, or no label.
+
+        There are none if something must be bought, as in the paper. A label must be as sure as the
+        last stage of others; where that is always sure, nobody is rejected.
+        """
+        settings, data = self.settings, bench.data
+        may_leave_out = self.search.allow_exclusion and not settings.constraints.first
+        shares = data.class_shares
+        commonest = int(shares.argmax())
+        if settings.is_paper or not may_leave_out or shares[commonest] == 1:
+            return []
+        last = settings.min_confidence if settings.reject_below is None else settings.reject_below
+        points = []
+        if last is None or shares[commonest] >= by_class(last, data.classes)[commonest]:
+            points.append(assessor.nothing(0.0, shares))
+        if last is None or not answers_all(last):
+            points.append(replace(assessor.nothing(1.0, shares), shortlisted=False))
+        return points
+
+    def _correction(self, bench: Workbench, assessor: Assessor) -> OptimismCorrection:
+        """Prepare to estimate what new rows will show."""
+        # Groups of the rows that score: all of them, or those of the sample.
+        groups = (self.all_rows if bench.data is self.all_rows.data else self.rows).groups
+        if groups is not None:
+            scored = np.asarray(groups)[_scored_rows(bench.splits, bench.data)]
+            # Numbered without gaps over the scored rows.
+            groups = np.unique(scored, return_inverse=True)[1]
+        max_bags = self.settings.effort.max_bags
+        return OptimismCorrection(
+            assessor.rows, assessor.evaluator, bench.data.costs.total, groups, max_bags
+        )
+
     def _expect(
         self,
-        bench: Workbench,
+        correction: OptimismCorrection,
         assessor: Assessor,
         front: ParetoFront,
         designs: StageArray,
@@ -543,17 +582,7 @@ class _Steps:
             max_tried=self.settings.effort.max_tried,
             max_starts=self.settings.effort.max_starts,
         )
-        # Groups of the rows that score: all of them, or those of the sample.
-        groups = (self.all_rows if bench.data is self.all_rows.data else self.rows).groups
-        if groups is not None:
-            scored = np.asarray(groups)[_scored_rows(bench.splits, bench.data)]
-            # Numbered without gaps over the scored rows.
-            groups = np.unique(scored, return_inverse=True)[1]
         prefer = None if self.settings.is_paper else self.settings.prefer
-        max_bags = self.settings.effort.max_bags
-        correction = OptimismCorrection(
-            assessor.rows, assessor.evaluator, bench.data.costs.total, groups, max_bags
-        )
         others = np.concatenate([assessor.all_at_once[None], others])
         return correction.corrected(front, designs, others, prefer, report, self._is_over)
 

@@ -25,6 +25,7 @@ from emsco.designs.thresholds import MinConfidence, ThresholdGrid, by_class
 from emsco.front import ParetoFront
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
+from emsco.models.stage_models import PriorModels
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
 from emsco.scoring.scores import CostLimits
@@ -200,12 +201,18 @@ class Workbench:
             all_rows = np.arange(len(self.data.rows))
             bank = self.recipe.open_bank(self.data, [(all_rows, all_rows[:0])])
         encoding = self.data.encoding
-        reads = [point.design.subsets()[:, encoding.input_feature] for point in front]
+        reads = [
+            point.design.subsets()[:, encoding.input_feature]
+            for point in front
+            if not point.design.buys_nothing
+        ]
         everything = np.ones((1, encoding.n_inputs), dtype=np.bool_)
         average = refit == "average"
-        *of_points, of_everything = self.recipe.stage_models(
+        *fitted, of_everything = self.recipe.stage_models(
             bank, [*reads, everything], average, report
         )
+        prior, in_order = PriorModels(self.data.class_shares), iter(fitted)
+        of_points = [prior if one.design.buys_nothing else next(in_order) for one in front]
         return FrontModels(self.data.classes, encoding, tuple(of_points), of_everything)
 
     def _problem(self, search: str, evaluator: Evaluator, memory_limit: int | None) -> Problem:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from emsco._base.typing import AnyArray, Report, StageArray
+from emsco._base.typing import AnyArray, FloatArray, Report, StageArray
 from emsco._base.workers import batched
 from emsco.costs import FeatureCosts
 from emsco.designs.constraints import Blocks
@@ -21,6 +21,7 @@ from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.front.references import Reference, references_of
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scored_rows import RowOutcomes, ScoredRows
+from emsco.scoring.scores import Scores
 from emsco.stats.by_class import CHANCE, ByClass
 from emsco.stats.differences import CodedFigures, RowFigures
 
@@ -149,6 +150,35 @@ class Assessor:
             point = self._with_results(point, outcomes, figures)
             yield JudgedDesign(point, designs[i], figures.minus(start).shortfall)
 
+    def nothing(self, threshold: float, shares: FloatArray) -> ParetoPoint:
+        """Assess the design that buys nothing: at threshold 0 all get the commonest class.
+
+        At threshold 1 all are rejected. `shares` are those of the classes.
+        """
+        rows, n_rows = self.rows, len(self.rows.truth)
+        commonest = int(shares.argmax())
+        label = commonest if shares[commonest] >= threshold else len(self.labels)
+        outcomes = RowOutcomes(
+            given=np.full(n_rows, label, dtype=np.uint8),
+            stage=np.zeros(n_rows, dtype=np.int64),
+            confidence=np.full(n_rows, shares[commonest], dtype=np.float32),
+        )
+        counts = [
+            np.bincount(rows.truth, rows.units * which, len(self.labels)).astype(np.int64)
+            for which in (outcomes.given < len(self.labels), outcomes.given == rows.truth)
+        ]
+        exits, correct_exits = (np.array([[one.sum()]]) for one in counts)
+        scores = Scores(
+            self.evaluator.bank.n_rows,
+            exits,
+            correct_exits,
+            spent=np.zeros(1),
+            by_class=None if self.evaluator.metric == "accuracy" else np.array([counts]),
+        )
+        design = Design.nothing(self.costs.names, threshold)
+        point = ParetoPoint.from_scores(design, scores, 0, per_row=self.evaluator.per_row)
+        return self._with_results(point, outcomes, self._figures(None, outcomes))
+
     def figures_of(self, design: StageArray) -> Figures:
         """Measure the figures of one design over blocks, row by row."""
         return self._figures(design, next(self.rows.outcomes(design[None])))
@@ -185,15 +215,18 @@ class Assessor:
             shortlisted=True,
         )
 
-    def _figures(self, design: StageArray, outcomes: RowOutcomes) -> Figures:
+    def _figures(self, design: StageArray | None, outcomes: RowOutcomes) -> Figures:
+        """Measure outcomes of a design over blocks; None buys nothing."""
         rows, given = self.rows, outcomes.given
-        # Cost of a row after each stage, without what it pays by its own prices.
-        paid = self.costs.fixed().after_stages(self._design(design).subsets())
+        paid = np.zeros(1)
+        if design is not None:
+            # Cost of a row after each stage, without what it pays by its own prices.
+            paid = self.costs.fixed().after_stages(self._design(design).subsets())
         if rows.are_alike:
             return CodedFigures.measure(
                 rows.truth, given, outcomes.stage, outcomes.confidence, paid, rows.n_classes
             )
-        cost = rows.costs(design, outcomes, paid)
+        cost = paid[outcomes.stage] if design is None else rows.costs(design, outcomes, paid)
         return RowFigures.measure(rows.truth, given, cost, rows.weights, rows.rows, rows.n_classes)
 
     @cached_property

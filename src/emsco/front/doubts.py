@@ -13,6 +13,7 @@ from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
 from emsco.stats.by_class import ByClass
+from emsco.stats.error_costs import ErrorCosts
 
 _MOST = 0.5  # of a class
 _NEXT_TO_NONE = 0.05  # of the rows
@@ -24,11 +25,14 @@ def doubts_about(
     name: str = "the deployed design",
     *,
     weighted: bool = False,
+    costs: ErrorCosts | None = None,
+    cheapest_label: bool = False,
 ) -> tuple[DeploymentWarning, ...]:
     """Return a warning for each reason why nobody should sign this design as it is.
 
-    It may label next to no row, its labels may be no better than the commonest class, it may find
-    less than half of a class, and stages may be surer than they are right.
+    It may buy nothing, it may label next to no row, its labels may be no better than the
+    commonest class, it may find less than half of a class, and stages may be surer than they are
+    right.
 
     Parameters
     ----------
@@ -38,10 +42,16 @@ def doubts_about(
         What sentences call the design.
     weighted : bool
         Whether stage models were fitted with class weights, which shift confidence on purpose.
+    costs : ErrorCosts, optional
+        Costs of errors and rejections that may have chosen the design.
+    cheapest_label : bool
+        Whether it gives the label of least expected cost.
     """
     by_class, references = point.by_class, front.references
     if by_class is None or not references:
         return ()
+    if point.design.buys_nothing:
+        return (_nothing(front, point, by_class, name, costs, cheapest_label=cheapest_label),)
     if point.coverage < _NEXT_TO_NONE:
         if not any(one.coverage for one in front.points):
             return ()  # the search has said so already
@@ -86,6 +96,39 @@ def doubts_about(
             )
         )
     return tuple(doubts)
+
+
+def _nothing(
+    front: ParetoFront,
+    point: ParetoPoint,
+    by_class: ByClass,
+    name: str,
+    costs: ErrorCosts | None,
+    *,
+    cheapest_label: bool,
+) -> DeploymentWarning:
+    """Say what a design does that buys nothing, and why it may have been chosen."""
+    does = "rejects everyone"
+    if not point.rejects_everyone:
+        if costs is not None and cheapest_label:
+            by_class = costs.relabelled(by_class)
+        does = f"answers everyone with {by_class.labels[int(by_class.given.argmax())]!r}"
+    said = f"{name} buys nothing and {does}"
+    buying = [one for one in front.points if not one.design.buys_nothing]
+    if costs is not None:
+        total = point.total_with(costs, cheapest_label=cheapest_label).value
+        least = min(one.total_with(costs, cheapest_label=cheapest_label).value for one in buying)
+        if total <= least:
+            return DeploymentWarning(
+                f"{said}, because every design that buys features costs more in all: at least "
+                f"{least:.4g} a row instead of {total:.4g}."
+            )
+    if not any(one.is_informative for one in buying):
+        return DeploymentWarning(
+            f"{said}, because no design is better than the commonest class by more than chance. "
+            "Add rows or features, or try another model."
+        )
+    return DeploymentWarning(f"{said}. Designs that buy features tell the classes apart.")
 
 
 def _uninformative(

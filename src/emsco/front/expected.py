@@ -560,18 +560,40 @@ class OptimismCorrection:
         return np.array([coverage, float(np.linalg.norm(by_class)) / n_classes, cost])
 
     def _error(self, part: FloatArray, whole: FloatArray) -> float:
-        """Standard error of a ratio of two sums over rows, or over groups of them."""
-        total = float(whole.sum()) or 1.0
-        ratio = float(part.sum()) / total
-        if self.groups is not None:
-            # Rows of a group stand or fall together, so influences are added up within groups
-            # first.
-            influence = np.bincount(self.groups[self._bags.order], (part - ratio * whole) / total)
-            return float(np.linalg.norm(influence))
-        of_part = float(part @ part)
-        squares = of_part - 2 * ratio * float(part @ whole) + ratio**2 * float(whole @ whole)
-        # Squares this small are rounding: there is no spread at all.
-        return float(np.sqrt(squares)) / total if squares > _ROUNDING * of_part else 0.0
+        """Standard error of a ratio of two sums over units, in the order of the bags."""
+        groups = None if self.groups is None else self.groups[self._bags.order]
+        return _ratio_error(part, whole, groups)
+
+    def of_nothing(self, point: ParetoPoint) -> Expected:
+        """Return what to expect of a point that buys nothing: its scored figures.
+
+        Nobody chose it, so there is no luck to take off, and it does the same with every row: only
+        the share of the class that it answers with may be another one.
+        """
+        accuracy = Estimate(point.accuracy, point.accuracy, point.accuracy)
+        if point.coverage and point.metric == "accuracy" and point.by_class is not None:
+            label = int(point.by_class.given.argmax())
+            correct = np.where(self._truth == label, self._weights, 0.0)
+            error = _ratio_error(correct, self._weights, self.groups)
+            accuracy = share_estimate(
+                point.accuracy, _counted(point.accuracy, error, float(self._n_rows))
+            )
+        coverage = Estimate(point.coverage, point.coverage, point.coverage)
+        return Expected(coverage, accuracy, Estimate(0.0, 0.0, 0.0))
+
+
+def _ratio_error(part: FloatArray, whole: FloatArray, groups: IntArray | None) -> float:
+    """Standard error of a ratio of two sums over rows, or over groups of them."""
+    total = float(whole.sum()) or 1.0
+    ratio = float(part.sum()) / total
+    if groups is not None:
+        # Rows of a group stand or fall together, so influences are added up within groups first.
+        influence = np.bincount(groups, (part - ratio * whole) / total)
+        return float(np.linalg.norm(influence))
+    of_part = float(part @ part)
+    squares = of_part - 2 * ratio * float(part @ whole) + ratio**2 * float(whole @ whole)
+    # Squares this small are rounding: there is no spread at all.
+    return float(np.sqrt(squares)) / total if squares > _ROUNDING * of_part else 0.0
 
 
 def _expected(point: ParetoPoint, luck: FloatArray, errors: FloatArray, n_rows: int) -> Expected:

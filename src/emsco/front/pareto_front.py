@@ -30,6 +30,7 @@ from emsco.front.certificate import (
     certify,
     plan_certificate,
 )
+from emsco.front.economical import is_good_enough
 from emsco.front.format import front_from_dict, front_to_dict
 from emsco.front.pictures import cascade_picture, flow_of, front_picture
 from emsco.front.point import NamedDesigns, NamedTies, ParetoPoint
@@ -164,11 +165,16 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         )
 
     def by_cost(self) -> ParetoFront:
-        """Return the front with the cheapest point first; of equals the one that labels most."""
-        order = sorted(
-            range(len(self)),
-            key=lambda i: (self[i].cost, -self[i].coverage, -self[i].accuracy),
-        )
+        """Return the front with the cheapest point first; of equals the one that labels most.
+
+        A point that rejects everyone for nothing comes last: hardly anyone looks for it.
+        """
+
+        def key(i: int) -> tuple[bool, float, float, float]:
+            point = self[i]
+            return point.rejects_everyone, point.cost, -point.coverage, -point.accuracy
+
+        order = sorted(range(len(self)), key=key)
         tied = None if self.tied is None else replace(self.tied, positions=tuple(order))
         return replace(self, points=tuple(self[i] for i in order), tied=tied)
 
@@ -233,12 +239,17 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     def best_first(self, positions: Sequence[int] | None = None) -> list[int]:
         """Sort positions of points by their balanced scores; by default those of all points.
 
-        Points whose labels tell more than the commonest class come first.
+        Points whose labels tell more than the commonest class come first, and those that buy
+        nothing last.
         """
         scores = self.balanced_scores()
         # `sorted` is stable: of equal scores, the one that the search lists first stays first.
         known = range(len(self)) if positions is None else positions
-        return sorted(known, key=lambda i: (not self[i].is_informative, -scores[i]))
+
+        def key(i: int) -> tuple[bool, bool, float]:
+            return self[i].design.buys_nothing, not self[i].is_informative, -float(scores[i])
+
+        return sorted(known, key=key)
 
     def economical(self) -> ParetoPoint:
         """Return the cheapest point that answers everyone as well as buying everything does.
@@ -285,9 +296,26 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         return self.points[self.choose_among(rule, range(len(self)))]
 
     def choose_among(self, rule: str, positions: Sequence[int]) -> int:
-        """Return the one of some positions whose point a rule chooses, such as "knee"."""
-        points = [self.points[i] for i in positions]
-        return positions[choose(rule, points, self.costs, by_fitness=self.by_fitness)]
+        """Return the one of some positions whose point a rule chooses, such as "knee".
+
+        A point that buys nothing is chosen if there is no other. Also, "economical" prefers it to
+        one that is no better than the commonest class, if buying everything is no better either.
+        """
+        candidates = self._for_rules(positions)
+        points = [self.points[i] for i in candidates]
+        chosen = candidates[choose(rule, points, self.costs, by_fitness=self.by_fitness)]
+        if rule == "economical" and not self[chosen].is_informative:
+            nothing = [i for i in positions if self[i].design.buys_nothing and self[i].coverage]
+            return next((i for i in nothing if is_good_enough(self[i])), chosen)
+        return chosen
+
+    def _for_rules(self, positions: Sequence[int]) -> list[int]:
+        """Return positions without points that buy nothing, unless there are no others.
+
+        Rejecting everyone is no way out of limits: only costs of errors may choose it.
+        """
+        buying = [i for i in positions if not self[i].design.buys_nothing]
+        return buying or [i for i in positions if self[i].coverage] or list(positions)
 
     def select(
         self,
@@ -301,6 +329,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         max_worst_delay: float | None = None,
         error_cost: Any = None,
         reject_cost: Any = None,
+        cheapest_label: bool = False,
     ) -> ParetoPoint:
         """Return the point that you mean by some limits.
 
@@ -308,8 +337,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         everyone. With `min_coverage`, it is the most accurate that labels so many rows. With
         `min_accuracy` or `min_recall`, it is the one that labels most rows, and of those the
         cheapest. With both, it is the cheapest. Points whose labels are no better than the
-        commonest class come last. With `error_cost`, it is the point with the lowest
-        `ParetoPoint.total`.
+        commonest class come last, and those that buy nothing after these. With `error_cost`, it
+        is the point with the lowest `ParetoPoint.total`, which may buy nothing.
 
         Parameters
         ----------
@@ -326,7 +355,11 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             Longest time that a row waits for its features, on average and at worst.
         error_cost, reject_cost : float, mapping or array-like, optional
             Costs of an error and of a rejection in the unit of the feature costs, as for
-            `ParetoPoint.total`. They choose instead of a rule.
+            `ParetoPoint.total`. They choose instead of a rule. Without a `reject_cost`, nobody is
+            rejected for nothing.
+        cheapest_label : bool
+            Whether the cascade will give labels of least expected cost, as for
+            `ParetoPoint.total`.
 
         Raises
         ------
@@ -341,8 +374,15 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         rule = check_rule(rule, has_error_costs=costs is not None)
         if costs is not None:
             points = [self[i] for i in within]
-            # If totals tie, the simpler design.
-            return min(points, key=lambda point: (point.total_with(costs).value, point.size))
+            if reject_cost is None:
+                points = [point for point in points if not point.rejects_everyone]
+
+            def key(point: ParetoPoint) -> tuple[float, tuple[int, int, float]]:
+                # If totals tie, the simpler design.
+                return point.total_with(costs, cheapest_label=cheapest_label).value, point.size
+
+            return min(points, key=key)
+        within = self._for_rules(within)
         if rule is None:
             return self[limits.best(self.points, within)]
         if rule == "balanced":
@@ -387,7 +427,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     def error_costs(self, error_cost: Any, reject_cost: Any = None) -> ErrorCosts | None:
         """Check costs of errors and rejections; None if neither is given."""
         # Where no design rejects anyone, the cost of a rejection may be left out.
-        may_reject = any(point.coverage < 1 for point in self.points)
+        may_reject = any(point.coverage < 1 for point in self.points if not point.rejects_everyone)
         return ErrorCosts.if_given(error_cost, reject_cost, self.labels, may_reject=may_reject)
 
     def ties(self, point: ParetoPoint | int) -> Iterator[Design]:
@@ -399,7 +439,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         """
         position = self.position(point)
         chosen = self.points[position]
-        joined = chosen.is_simplified and chosen.n_tied == 1  # its search did not return it
+        joined = chosen.is_simplified and chosen.n_tied == 1
+        joined |= chosen.design.buys_nothing  # its search did not return it
         if self.tied is not None and not joined:
             return self.tied(position)
         if chosen.n_tied > 1:

@@ -51,7 +51,10 @@ def front_picture(
     scored rows, seen figures by the test rows.
     """
     check_choice("on", on, ON)
-    points = front.points
+    # A design that rejects everyone for nothing is drawn only if it is marked.
+    shown = [i for i, one in enumerate(front) if i == marked or not one.rejects_everyone]
+    points = [front[i] for i in shown]
+    marked = None if marked is None else shown.index(marked)
     informative = [point.is_informative for point in points]
     n_scored = points[0].n_rows / points[0].times_scored
     series = []
@@ -64,7 +67,7 @@ def front_picture(
         marks = reference_marks(front.references, front.metric)
         series.append(FrontSeries.from_points("scored", n_scored, points, informative, marks))
     if on in ("seen", "both"):
-        evaluations = _seen_figures(front, on)
+        evaluations = [_seen_figures(front, on)[i] for i in shown]
         informative = [one.by_class.beats_commonest for one in evaluations]
         marks = reference_marks(front.seen_references)
         n_seen = evaluations[0].n_rows

@@ -184,9 +184,17 @@ class ParetoPoint(Objectives):
     def is_informative(self) -> bool:
         """Whether its labels tell more than the commonest class, beyond chance.
 
-        See `ByClass.beats_commonest`. True if nobody has counted the classes.
+        See `ByClass.beats_commonest`. True if nobody has counted the classes, unless it buys
+        nothing.
         """
+        if self.design.buys_nothing:
+            return False
         return self.by_class is None or self.by_class.beats_commonest
+
+    @property
+    def rejects_everyone(self) -> bool:
+        """Whether it buys nothing and labels nobody, which only costs of rejections may choose."""
+        return self.design.buys_nothing and not self.coverage
 
     @property
     def overconfident(self) -> tuple[int, ...]:
@@ -269,7 +277,9 @@ class ParetoPoint(Objectives):
             return compared
         return compared.with_total(seen.total.costs, self.total_with(seen.total.costs))
 
-    def total(self, error_cost: Any, reject_cost: Any = None) -> Total:
+    def total(
+        self, error_cost: Any, reject_cost: Any = None, *, cheapest_label: bool = False
+    ) -> Total:
         """Return what a row costs on average with its features, errors and rejections.
 
         The shares of wrong and rejected rows are those to expect on new rows, or else the scored
@@ -284,6 +294,10 @@ class ParetoPoint(Objectives):
         reject_cost : float or mapping, optional
             Cost of a rejection: a number, or ``{true label: cost}``. Leave it out only if no row
             is rejected.
+        cheapest_label : bool
+            Whether labels are those of least expected cost; see `Cascade.with_error_costs`. Then
+            the total counts, for the scored rows that got the same label, the label that costs
+            least. Each row may get a cheaper one.
 
         Examples
         --------
@@ -295,14 +309,25 @@ class ParetoPoint(Objectives):
         return self.total_with(
             ErrorCosts.from_parameters(
                 error_cost, reject_cost, labels, may_reject=self.coverage < 1
-            )
+            ),
+            cheapest_label=cheapest_label,
         )
 
-    def total_with(self, costs: ErrorCosts) -> Total:
+    def total_with(self, costs: ErrorCosts, *, cheapest_label: bool = False) -> Total:
         """Return the same for costs that are checked already."""
         basis, figures = self.promised
         expected = self.expected if basis == "expected" else None
-        return costs.total(figures, self.by_class, expected, basis=basis, promised=True)
+        by_class = self.by_class
+        cheapest = by_class
+        if by_class is not None and cheapest_label:
+            cheapest = costs.relabelled(by_class)
+        if self.design.buys_nothing and cheapest is not None:
+            return costs.total_of_nothing(cheapest, basis)
+        total = costs.total(figures, by_class, expected, basis=basis, promised=True)
+        if by_class is None or cheapest is None or not cheapest_label:
+            return total
+        saved = costs.mean(by_class) - costs.mean(cheapest)
+        return replace(total, errors=max(0.0, total.errors - saved))
 
     def scores_to_dict(self) -> dict[str, Any]:
         """Return all fields except the design as plain values, for a file."""

@@ -129,6 +129,7 @@ def front_html(front: ParetoFront) -> str:
     dots = [
         Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point, metric)}")
         for i, point in enumerate(points)
+        if not point.rejects_everyone
     ]
     if len(shortlist) < len(points):
         notes.append(f"{len(shortlist):,} of {len(points):,} designs differ beyond noise.")
@@ -168,7 +169,10 @@ def _html_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequenc
         for name, cells in zip(_OBJECTIVES, zip(*on_tests, strict=True), strict=True):
             columns[f"seen {name}"] = cells
     columns["buys first"] = [
-        f"{listed(one.design.features(0), _MOST_NAMES)} {one.design.threshold_in_words(0)}".rstrip()
+        one.design.arrows()
+        if one.design.buys_nothing
+        else f"{listed(one.design.features(0), _MOST_NAMES)} "
+        f"{one.design.threshold_in_words(0)}".rstrip()
         for one in points
     ] + [one.title for one in references]
     columns["stages"] = [str(point.n_stages) for point in points] + blanks

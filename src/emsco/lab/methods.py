@@ -311,7 +311,12 @@ def answer_with_emsco(
         if choice is not None:
             settings["estimator"] = choice.family  # the same rows would choose it again
         fits.append(_fitted(trial, **settings))
-    menu = [(fit.front_, place) for fit in fits for place in range(len(fit.front_))]
+    menu = [  # to buy nothing is what every method falls back on
+        (fit.front_, place)
+        for fit in fits
+        for place, point in enumerate(fit.front_)
+        if not point.design.buys_nothing
+    ]
     points = [front[place] for front, place in menu]
     merits = [point.steadied_accuracy for point in points]
     offers = []

@@ -222,6 +222,38 @@ class EstimatorModels(StageModels):
 
 
 @dataclass(frozen=True, eq=False)
+class PriorModels(StageModels):
+    """The shares of the classes: the only stage of a design that buys nothing.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (n_classes,)
+        Share of each class in the training rows, by weight. It is the probability of the class
+        for every row.
+    """
+
+    shares: FloatArray
+
+    def __post_init__(self) -> None:
+        """Copy and lock the shares."""
+        object.__setattr__(self, "shares", locked_copy(self.shares, np.float64))
+
+    def __len__(self) -> int:
+        """Number of stages."""
+        return 1
+
+    def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
+        """Class probabilities at the only stage, shape (n_rows, n_classes)."""
+        del stage
+        return np.tile(self.shares, (len(rows), 1))
+
+    @property
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """Everything that affects judgements, for a digest."""
+        return (self.shares,)
+
+
+@dataclass(frozen=True, eq=False)
 class AveragedModels(StageModels):
     """Several models per stage; a stage gives the mean of their class probabilities.
 

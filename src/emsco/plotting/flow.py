@@ -207,7 +207,7 @@ class Flow:
         so_far = aligned([one.cost_so_far for one in stages], digits=6)
         columns = {
             "": [*(f"stage {one.number}" for one in stages), "rejected"],
-            "buys": [*(listed(one.features, MOST_NAMES) for one in stages), ""],
+            "buys": [*(listed(one.features or ("nothing",), MOST_NAMES) for one in stages), ""],
             "leaves at": [*map(self.rule, stages), ""],
             "cost": [*aligned([one.cost for one in stages], digits=6), ""],
             "cost so far": [*so_far, so_far[-1]],

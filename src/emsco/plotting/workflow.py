@@ -81,7 +81,7 @@ class CascadePicture:
             one for earlier in self.flow.stages[: stage.number - 1] for one in earlier.features
         }
         fees = fees_paid(self.fees, stage.features, before)
-        return [*named, *(fee.in_words for fee in fees)]
+        return [*named, *(fee.in_words for fee in fees)] or ["nothing"]
 
     def start(self) -> str:
         """Number of rows at the start."""

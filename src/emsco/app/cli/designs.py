@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,9 @@ from emsco.app.cli.options import (
 )
 from emsco.app.cli.output import doubts_of, echo, print_design, print_front, print_json
 from emsco.errors import ParameterError
+
+if TYPE_CHECKING:
+    from emsco.front import ParetoPoint
 
 
 def front(
@@ -185,7 +188,13 @@ def choose(
     if forget_costs and (costs or cheapest_label):
         other = "--error-cost, --reject-cost and --cheapest-label"
         raise ParameterError(f"--no-error-cost must be given without {other}, got both.")
-    which = opened.front.prefer(rule) if point is None else point
+    which: int | ParetoPoint
+    if point is not None:
+        which = point
+    elif cheapest_label:
+        which = opened.front.select(**rule, cheapest_label=True)
+    else:
+        which = opened.front.prefer(rule)
     remembered = costs if costs or forget_costs else None
     chosen = opened.choose(which, remembered, cheapest_label=cheapest_label)
     if as_json:

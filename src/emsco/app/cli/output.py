@@ -101,7 +101,14 @@ def doubts_of(run: Run, number: int) -> list[str]:
     from emsco.front.doubts import doubts_about
 
     point, name = run.front[number], f"design {number}"
-    doubts = doubts_about(run.front, point, name, weighted=run.is_weighted)
+    doubts = doubts_about(
+        run.front,
+        point,
+        name,
+        weighted=run.is_weighted,
+        costs=run.error_costs(),
+        cheapest_label=run.cascade.label_costs is not None,
+    )
     return [warning_in_words(doubt) for doubt in doubts]
 
 

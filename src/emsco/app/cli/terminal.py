@@ -353,6 +353,8 @@ def _certified_line(certified: Sequence[int]) -> list[str]:
 
 def _first_stage(design: Design, room: int) -> str:
     """List as many features of the first stage as fit, and its threshold if the stages differ."""
+    if design.buys_nothing:
+        return shorten(design.arrows(), room)
     at = design.threshold_in_words(0)
     at = f" {at}" if at and len(at) < room - _LEAST_ROOM else ""
     names = design.features(0)
@@ -378,7 +380,7 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
         table.add_column(heading, justify="left" if heading == "left at" else "right")
     table.add_column("features")
     costs = aligned((*counts.exit_costs, *counts.waiting_costs), digits=6)
-    buys = [Text(", ".join(cascade.design.features(j))) for j in range(cascade.n_stages)]
+    buys = [Text(", ".join(bought) or "nothing") for bought in cascade.design.buys]
     stages = list(range(cascade.n_stages))
     places = [(f"stage {j + 1}", counts.exits[j], buys[j]) for j in stages]
     places.append(("rejected", counts.n_rejected, Text()))
@@ -442,7 +444,7 @@ def cascade_drawing(
         )
         # Fees that an earlier stage has paid are not listed again.
         known = [name for earlier in flow.stages[:j] for name in earlier.features]
-        buys = ", ".join(front.costs.in_words(stage.features, known))
+        buys = ", ".join(front.costs.in_words(stage.features, known)) or "nothing"
         branch.add(Text(f"buys {buys}: cost {about}{stage.cost:g}"))
         for rows, one in flows.items():
             leaving = one.stages[j]
@@ -466,7 +468,7 @@ def cascade_drawing(
         branch.add(Text(f"{rows:<8} {n_rows}: {in_short(one)}{delay}"))
     if front.metric != "accuracy":  # the lines above have the plain one
         branch.add(Text(f"{'scored':<8} {metric_name(front.metric)} {point.accuracy:.1%}"))
-    if point.design.left_out:
+    if point.design.left_out and not point.design.buys_nothing:
         drawing.add(Text(f"never bought: {', '.join(point.design.left_out)}"))
     return drawing
 

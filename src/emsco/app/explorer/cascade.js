@@ -64,7 +64,7 @@ function feesOf(stage, earlier) {
 /** The card with the features that a stage buys. */
 function buysCard(stage, index, earlier, most) {
   const extra = DATA.evaluation ? `, including ${price(DATA.evaluation)} to run the stage` : "";
-  const buys = stage.features.length ? `buys features for ${price(stage.cost)}${extra}` : `buys nothing${extra}`;
+  const buys = stage.features.length ? `buys features for ${price(stage.cost)}${extra}` : "buys nothing";
   return element(
     "div",
     { className: "buys" },

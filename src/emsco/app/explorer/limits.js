@@ -48,8 +48,9 @@ const answersEveryone = (i) => FIGURES.coverage[i] === 1;
 /** The design that limits choose among those within them: the same as `ParetoFront.select`. */
 function bestBy(asked, within) {
   const { cost, accuracy, coverage } = FIGURES;
-  const informative = within.filter((i) => !UNINFORMATIVE.has(i));
-  const among = informative.length ? informative : within;
+  const buying = within.filter((i) => !buysNothing(i));
+  const informative = buying.filter((i) => !UNINFORMATIVE.has(i));
+  const among = [informative, buying, within].find((designs) => designs.length) ?? [];
   if (asked === "both") return firstBy(among, (i) => [cost[i], -accuracy[i]]);
   if (asked === "quality") return firstBy(among, (i) => [-coverage[i], cost[i]]);
   const mostAccurate = (designs) => firstBy(designs, (i) => [-DATA.steadied[i], cost[i]]);

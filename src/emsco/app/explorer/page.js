@@ -32,9 +32,13 @@ function schedule() {
 /** Whether the reader has said what to choose: by limits, or by prices of errors. */
 const isAsked = () => hasErrorCosts() || askedBy(state.limits) !== null;
 
+/** Designs within the limits that reject everyone for nothing: only a price of rejections takes one. */
+const hiddenWithin = () =>
+  errorCosts.reject === null ? [] : [...HIDDEN].filter((i) => isWithin(i, state.limits));
+
 /** The design with the lowest total within the limits, or else the one that the limits choose. */
 function bestWithin() {
-  if (hasErrorCosts()) return cheapestOf(state.within);
+  if (hasErrorCosts()) return cheapestOf([...state.within, ...hiddenWithin()]);
   return isAsked() ? bestBy(askedBy(state.limits), state.within) : null;
 }
 

@@ -113,6 +113,7 @@ def front_contents(
         "total": costs.total,
         "steadied": rounded(point.steadied_accuracy for point in front),
         "chooses": _chooses(),
+        "hidden": [i for i, point in enumerate(front) if point.rejects_everyone],
         "tied": [point.n_tied for point in front],
         "stages": [[[place[name] for name in s.features] for s in f.stages] for f in flows],
         "paid": [rounded(stage.cost_so_far for stage in flow.stages) for flow in flows],

@@ -76,8 +76,8 @@ class Marks {
     this.image = this.context.createImageData(this.canvas.width, this.canvas.height);
     this.pixels = new Uint32Array(this.image.data.buffer);
     [this.x, this.y] = [x, y];
-    this.across = Float64Array.from(ALL, (i) => x(i) * this.ratio);
-    this.down = Float64Array.from(ALL, (i) => y(i) * this.ratio);
+    this.across = Float64Array.from(EVERY, (i) => x(i) * this.ratio);
+    this.down = Float64Array.from(EVERY, (i) => y(i) * this.ratio);
   }
 
   /**
@@ -86,9 +86,9 @@ class Marks {
    */
   paint(prominence, sizes, shadeOf) {
     this.pixels.fill(0);
-    const levels = ALL.map(prominence);
+    const levels = EVERY.map((i) => (HIDDEN.has(i) ? null : prominence(i)));
     for (const now of [0, 1, 2]) {
-      for (let i = N - 1; i >= 0; i -= 1)
+      for (let i = EVERY.length - 1; i >= 0; i -= 1)
         if (levels[i] === now) this.put(i, shadeOf(i), now, sizes[now]);
     }
     this.context.putImageData(this.image, 0, 0);

@@ -1,7 +1,6 @@
 // The data of the page, and functions that turn numbers and names into words.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const N = DATA.stages.length;
 const OBJECTIVES = ["cost", "accuracy", "coverage"];
 const IS_PLAIN = DATA.metric === "accuracy";
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
@@ -9,7 +8,10 @@ const TITLES = { cost: "Cost", accuracy: capital(DATA.metric), coverage: "Covera
 const FIGURES = DATA.scored;
 const ROUNDING = 1e-8; // a smaller share of rows is rounding: weights have ten digits
 
-const ALL = Array.from({ length: N }, (_, i) => i);
+const EVERY = Array.from(DATA.stages, (_, i) => i);
+const HIDDEN = new Set(DATA.hidden); // they reject everyone for nothing: only totals choose them
+const ALL = EVERY.filter((i) => !HIDDEN.has(i));
+const N = ALL.length;
 const SORTED = Object.fromEntries(
   OBJECTIVES.map((name) => [
     name,
@@ -128,6 +130,8 @@ function ownThresholds(design) {
 
 /** The stages of a design, as in "age, pulse → scan" or "age, pulse at 90 % → scan for all". */
 function arrows(design) {
+  if (buysNothing(design))
+    return `buys nothing, ${HIDDEN.has(design) ? "rejects" : "answers"} everyone`;
   const own = ownThresholds(design);
   return DATA.stages[design]
     .map((stage, j) => {
@@ -137,6 +141,9 @@ function arrows(design) {
     })
     .join(" → ");
 }
+
+/** Whether a design decides every row at once, for nothing. */
+const buysNothing = (design) => !DATA.stages[design].flat().length;
 
 /** Features that no stage of a design buys. */
 function leftOut(design) {

@@ -301,6 +301,13 @@ class Run:
             write_document(self.folder / RUN, "run", FORMAT, about)
         cascade.save(self.folder / CASCADE)
         point = self.front[self.front.position(which)]
-        for doubt in doubts_about(self.front, point, weighted=self.is_weighted):
+        chosen = Run(self.folder, about, self.front, cascade)
+        for doubt in doubts_about(
+            self.front,
+            point,
+            weighted=self.is_weighted,
+            costs=chosen.error_costs(),
+            cheapest_label=cheapest_label,
+        ):
             warnings.warn(doubt, stacklevel=2)
-        return Run(self.folder, about, self.front, cascade)
+        return chosen

@@ -101,10 +101,13 @@ def order_of(front: ParetoFront, promises: Sequence[Promise]) -> tuple[int, ...]
     """Positions of the designs, those first that are likeliest to keep all promises.
 
     They go by the largest p-value of their promises on the scored rows, then by cost and size. A
-    design that is on the front twice comes once.
+    design that is on the front twice comes once. One that buys nothing comes last, and one that
+    rejects everyone never.
     """
-    keys: dict[tuple[bytes, str], tuple[float, float, int, int, int]] = {}
+    keys: dict[tuple[bytes, str], tuple[bool, float, float, int, int, int]] = {}
     for i, point in enumerate(front.points):
+        if point.rejects_everyone:
+            continue
         largest = 0.0
         for promise in promises:
             if not _is_certain(front, point, promise):
@@ -112,7 +115,8 @@ def order_of(front: ParetoFront, promises: Sequence[Promise]) -> tuple[int, ...]
                 largest = max(largest, scored_p_value(promise, scored, _worst_cost(front, point)))
         n_stages, n_features, _ = point.size
         design = point.design.stages.tobytes(), repr(point.design.thresholds)
-        keys.setdefault(design, (largest, point.cost, n_stages, n_features, i))
+        nothing = point.design.buys_nothing
+        keys.setdefault(design, (nothing, largest, point.cost, n_stages, n_features, i))
     return tuple(key[-1] for key in sorted(keys.values()))
 
 

@@ -87,7 +87,7 @@ function drawStages() {
       : one.thresholds.map(({label, confidence}) => `${label} from ${number(confidence)}`).join(", ");
     const delay = one.delay_so_far ? `, after a wait of ${number(one.delay_so_far)}` : "";
     item.append(
-      make("strong", `${one.stage}. ${one.needs.join(", ")}`),
+      make("strong", `${one.stage}. ${one.needs.join(", ") || "nothing"}`),
       make("span", `costs ${number(one.cost)}, so far ${number(one.cost_so_far)}${delay}; ${sure}`, "note"),
     );
     if (isOpen && i === stage) item.setAttribute("aria-current", "step");
