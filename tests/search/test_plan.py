@@ -152,7 +152,7 @@ def test_auto_is_evolution_if_exact_would_take_long_and_notes_how_long():
 @pytest.mark.parametrize(("spared", "kind"), [(0.0, "exact"), (1e-9, "evolution")])
 def test_auto_is_exact_up_to_the_seconds_it_may_take(monkeypatch, spared, kind):
     seconds = exact_seconds(problem_of(12), DesignSpace(12, 4))
-    monkeypatch.setattr(plan, "_SECONDS", seconds - spared)
+    monkeypatch.setattr(plan, "MAX_EXACT", seconds - spared)
     assert plan_search("auto", problem_of(12), settings_of(4)).kind == kind
 
 

@@ -15,18 +15,18 @@ from emsco.fitting.fit import Fitted, fit_rows
 from emsco.fitting.sample import cv_of_sample, n_screened
 from emsco.fitting.settings import FitSettings
 from emsco.models.choice import ModelChoice
+from emsco.models.recipe import AUTO
 from emsco.search.loop import Stop
-from emsco.search.plan import duration
+from emsco.search.plan import MAX_EXACT
 
 _ROWS = 1_000  # rows to measure on
 _GENERATIONS = 4
 _LONGEST = 60.0  # seconds
-# Seen on three tables (178 to 4,000 rows, 13 to 30 features): later generations took 8 % to 33 % of
-# the time of the first ones, since most subsets recur. Whole fits of four others (299 to 7,200
-# rows, 12 to 30 features) took 1.6 to 5.6 times what the lower share gives, and 1.2 to 2.2 times
-# what the upper one does: boosted trees for the designs near the front come on top.
-_LATER = (0.08, 0.33)
-_OFF = 2.5
+# Calibrated on whole fits: docs/guides/data.md. Of the time of the first generations, later ones
+# take this share for each feature: the fewer there are, the more subsets recur. Work grows as this
+# power of the rows.
+_LATER_PER_FEATURE = 0.022
+_GROWTH = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class FitForecast:
         The stage models that "auto" would choose, by the rows that were tried.
     n_tried : int
         Rows that were tried.
-    low, high : float
-        Seconds that a fit on all rows would probably take, here and now.
+    seconds : float
+        Time that a fit on all rows would probably take, here and now.
     """
 
     n_features: int
@@ -61,14 +61,7 @@ class FitForecast:
     n_designs: int
     choice: ModelChoice | None
     n_tried: int
-    low: float
-    high: float
-
-    @property
-    def time_in_words(self) -> str:
-        """The range of the time."""
-        low, high = duration(self.low), duration(self.high).removeprefix("about ")
-        return low if low.removeprefix("about ") == high else f"{low} to {high}"
+    seconds: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -81,7 +74,7 @@ class FitForecast:
             "designs": self.n_designs,
             "model_choice": None if self.choice is None else self.choice.to_dict(),
             "rows_tried": self.n_tried,
-            "seconds": [round(self.low, 1), round(self.high, 1)],
+            "seconds": round(self.seconds, 1),
         }
 
 
@@ -99,36 +92,52 @@ def forecast_fit(data: TrainingData, settings: FitSettings) -> FitForecast:
         verbose=0,
     )
     first = replace(short, search=replace(search, generations=1), cv=0.3)
+    more_searched = (n_searched or n_rows) / len(part.labels)
+    more_rows = n_rows / len(part.labels)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the rows themselves are judged elsewhere
         fit_rows(_part(data, 60), first)  # loads compiled code
-        started = perf_counter()
-        fitted = fit_rows(part, short)
-        seconds = perf_counter() - started
-    more_searched = (n_searched or n_rows) / len(part.labels)
-    more_rows = n_rows / len(part.labels)
-    ends = np.array([record.seconds for record in fitted.history])
-    searched = float(ends[-1]) if len(ends) else seconds
+        seconds, fitted = _timed(part, short)
+        is_exact = _is_exact(fitted)
+        if search.kind == AUTO and is_exact and _searched(fitted) * more_searched > MAX_EXACT:
+            # A proof that takes seconds with these rows takes too long with all.
+            is_exact = False
+            seconds, fitted = _timed(part, _by_evolution(short))
+    searched = _searched(fitted)
     rest = max(0.0, seconds - searched)
-    later = 0.0
-    if not _is_exact(fitted) and len(ends) > 1:
-        later = float(np.median(np.diff(ends))) * (search.generations - few)
-    low_share, high_share = _LATER
-    # At best a part of the work does not grow with the rows; at worst all of it does.
-    low = (searched + low_share * later) * np.sqrt(more_searched) + rest * np.sqrt(more_rows)
-    high = (searched + high_share * later) * more_searched + rest * more_rows
+    ends = [record.seconds for record in fitted.history]
+    if is_exact:
+        search_seconds = searched * more_searched
+    else:
+        share = min(1.0, _LATER_PER_FEATURE * len(data.costs.names))
+        later = share * float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
+        search_seconds = (searched + later * (search.generations - few)) * more_searched**_GROWTH
     return FitForecast(
         n_features=len(data.costs.names),
         n_inputs=data.encoding.n_inputs,
         n_searched=n_searched,
         n_splits=fitted.n_splits,
-        search="exact" if _is_exact(fitted) else "evolution",
+        search="exact" if is_exact else "evolution",
         n_designs=fitted.stop_reason.n_settled or search.population_size * search.generations,
         choice=fitted.model_choice,
         n_tried=len(part.labels),
-        low=float(low),
-        high=high * _OFF,
+        seconds=search_seconds + rest * more_rows**_GROWTH,
     )
+
+
+def _timed(data: TrainingData, settings: FitSettings) -> tuple[float, Fitted]:
+    started = perf_counter()
+    fitted = fit_rows(data, settings)
+    return perf_counter() - started, fitted
+
+
+def _by_evolution(settings: FitSettings) -> FitSettings:
+    return replace(settings, search=replace(settings.search, kind="evolution"))
+
+
+def _searched(fitted: Fitted) -> float:
+    """Seconds that the search took; other steps are not in its records."""
+    return fitted.history[-1].seconds
 
 
 def _is_exact(fitted: Fitted) -> bool:

@@ -44,7 +44,7 @@ _GROWTH = 4.5  # factor of kinds of chains per feature, with any number of stage
 _DAY = 86_400.0
 _MOST_FEATURES = 30
 _MOST_WEIGHT = 2**31
-_SECONDS = 10.0  # most that "auto" plans for exact search
+MAX_EXACT = 10.0  # seconds, most that "auto" plans for exact search
 _LONGER = 2  # times as long, and it gives a walk up and evolves designs instead
 _MOMENT = 3.0  # seconds; a shorter search needs no forecast
 _FEW_FITS = 1023  # models that "auto" fits for a proof, even if the time of a fit is unknown
@@ -284,13 +284,13 @@ def plan_search(
         note = reach.note
     elif problem.seconds_per_fit is None and n_subsets > _FEW_FITS:
         note = f"exact search would fit {n_subsets:,} models"
-    elif late or reach.seconds > _SECONDS:
+    elif late or reach.seconds > MAX_EXACT:
         note = reach.note
     if note:
         return SearchPlan("evolution", settings, note)
     max_tried = None
     if reach.has_thresholds:
-        max_tried = int(_LONGER * _SECONDS / _seconds_per_subset(problem))
+        max_tried = int(_LONGER * MAX_EXACT / _seconds_per_subset(problem))
     return SearchPlan("exact", settings, forecast=_forecast(problem, reach), max_tried=max_tried)
 
 

@@ -137,6 +137,8 @@ def show(inspection: Inspection) -> None:
 
 def fit_lines(inspection: Inspection) -> Iterator[str]:
     """Yield sentences about what a fit would do."""
+    from emsco.search.plan import duration
+
     plan = inspection.forecast
     if plan is None:
         return
@@ -156,6 +158,6 @@ def fit_lines(inspection: Inspection) -> Iterator[str]:
     if plan.choice is not None:
         yield f"Stage models, by {counted(plan.n_tried, 'row')}: {plan.choice}."
     yield (
-        f"It would take {plan.time_in_words} here, going by a short fit on "
+        f"It would take {duration(plan.seconds)} here, going by a short fit on "
         f"{counted(plan.n_tried, 'row')}."
     )
