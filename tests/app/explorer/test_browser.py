@@ -201,6 +201,9 @@ def test_the_page_opens_on_any_screen_without_scrolling_sideways(see, front, wid
     assert design_shown(driver) == 1
     for drawn in ("#scatter canvas", "#spending canvas", "#cascade .bands"):
         assert driver.find_elements(By.CSS_SELECTOR, drawn), drawn
+    prices = {"error_cost": {0: 12345, 1: 40}, "reject_cost": 60}
+    driver = see(page=front.to_html(currency="€", **prices), width=width)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
 
 
 def test_a_front_of_one_free_design_with_many_stages_is_a_page_too(see):
