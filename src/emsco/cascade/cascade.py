@@ -691,10 +691,12 @@ class Cascade:
             waiting = ~decisions.accepted & (n_bought < n_stages)
         if paid is not None:
             self.stages.prices.check_all_paid(decisions.stage, paid, first_row)
-        stage = decisions.stage[:, None]
-        needs = ~bought & waiting[:, None] & (stage_of == stage)
-        # Values beyond the stage that a row waits for do not count yet.
-        unlike = encoding.unlike(rows, columns) & bought & (stage_of < stage + waiting[:, None])
+        needs = np.zeros_like(bought)
+        needs[waiting] = ~bought[waiting] & (stage_of == decisions.stage[waiting, None])
+        unlike, reached = encoding.unlike(rows, columns), decisions.stage + waiting
+        for i in np.flatnonzero(unlike.any(axis=0)):
+            # Values beyond the stage that a row waits for do not count yet.
+            unlike[:, i] &= bought[:, i] & (stage_of[i] < reached)
         warnings = [encoding.code_of[column].short_warning for column in columns]
         return replace(
             decisions,
@@ -746,8 +748,8 @@ class Cascade:
 def _joined_marked(marks: BoolArray, words: Sequence[str], between: str) -> AnyArray:
     """Join the words that are marked in each row; `marks` has shape (n_rows, n_words)."""
     joined = np.full(len(marks), "", dtype=object)
-    some = np.flatnonzero(marks.any(axis=1))
-    if some.size:
+    if marks.any():
+        some = np.flatnonzero(marks.any(axis=1))
         patterns, which = np.unique(marks[some], axis=0, return_inverse=True)
         texts = [between.join(compress(words, pattern)) for pattern in patterns.tolist()]
         joined[some] = np.array(texts, dtype=object)[which.reshape(-1)]

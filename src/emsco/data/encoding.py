@@ -228,7 +228,7 @@ class Encoding:
             gaps="skip",  # so that missing values are NaN
         )
         values = read.rows(table, first_row, what)
-        bought = np.zeros((len(values), len(columns)), dtype=np.bool_)
+        bought = np.zeros((len(values), len(columns)), dtype=np.bool_, order="F")
         known = ~np.isnan(values)
         for i, column in enumerate(columns):
             if column in read.columns:
@@ -269,7 +269,7 @@ class Encoding:
         for code, start in zip(self.codes, self.starts, strict=False):
             limits[:, start] = code.limits
         outside = (rows < limits[0]) | (rows > limits[1])
-        marks = np.zeros((len(rows), len(columns)), dtype=np.bool_)
+        marks = np.zeros((len(rows), len(columns)), dtype=np.bool_, order="F")
         for i, column in enumerate(columns):
             code, inputs = self.code_of[column], self.inputs_of(column)
             if code.kind == "category":

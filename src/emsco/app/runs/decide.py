@@ -95,15 +95,16 @@ class _Counter:
         """Rows so far."""
         return int(self._rows.sum())
 
-    def add(self, decisions: Decisions) -> None:
-        """Count some rows."""
+    def add(self, decisions: Decisions, needs: pa.Array, warnings: pa.Array) -> None:
+        """Count some rows; their needs and warnings are missing where there are none."""
         n_stages = self._cascade.n_stages
         place = np.where(decisions.accepted, decisions.stage - 1, n_stages)
-        place = np.where(decisions.waiting, n_stages + 1 + decisions.stage, place)
+        if needs.null_count < len(needs):
+            place = np.where(decisions.waiting, n_stages + 1 + decisions.stage, place)
         self._rows += np.bincount(place, minlength=len(self._rows))
         self._spent += np.bincount(place, decisions.cost, len(self._spent))
-        _count_parts(self._needs, decisions.needs, NEEDS_BETWEEN)
-        _count_parts(self._warnings, decisions.warnings, WARNINGS_BETWEEN)
+        _count_parts(self._needs, needs, NEEDS_BETWEEN)
+        _count_parts(self._warnings, warnings, WARNINGS_BETWEEN)
 
     def counts(self, absent: Sequence[str] = ()) -> DecisionCounts:
         """Return the totals; `absent` are the columns that the file does not have."""
@@ -129,12 +130,19 @@ class _Counter:
         )
 
 
-def _count_parts(counter: Counter[str], texts: AnyArray | None, between: str) -> None:
+def _count_parts(counter: Counter[str], texts: pa.Array, between: str) -> None:
     """Count how many texts have each part."""
-    if texts is not None:
-        for text, n_rows in Counter(texts[texts != ""].tolist()).items():
-            for part in text.split(between):
-                counter[part] += n_rows
+    for text, n_rows in Counter(texts.drop_null().to_pylist()).items():
+        for part in text.split(between):
+            counter[part] += n_rows
+
+
+def _some_texts(texts: AnyArray) -> pa.Array:
+    """Return texts as a PyArrow array in which empty ones are missing."""
+    is_empty = texts == ""
+    if is_empty.all():
+        return pa.nulls(len(texts), pa.string())
+    return pa.array(texts, pa.string(), mask=is_empty)
 
 
 def check_other_file(out: PathLike | None, read: PathLike, name: str) -> None:
@@ -202,8 +210,7 @@ def decide_file(
             # What a row does not have is an empty cell.
             decided["confidence"] = pa.array(decisions.confidence, from_pandas=True)
             for name in ("needs", "warnings"):
-                texts = decided[name]
-                decided[name] = pa.array(texts, pa.string(), mask=texts == "")
+                decided[name] = _some_texts(decided[name])
             if twice := [name for name in chunk.kept if name in decided]:
                 raise refused(
                     "keep",
@@ -213,7 +220,7 @@ def decide_file(
                     hint="rename it",
                 )
             table.write({**chunk.kept, **decided})
-            counter.add(decisions)
+            counter.add(decisions, decided["needs"], decided["warnings"])
             if cascade.encoding.gaps != "refuse":
                 bought = [name for name in cascade.columns if name not in absent]
                 counter.n_missing += sum(chunk.table.column(name).null_count for name in bought)
