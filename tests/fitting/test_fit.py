@@ -340,7 +340,7 @@ def test_a_front_is_thinned_where_rows_are_many_and_the_fit_says_so(monkeypatch,
     told = re.search(r"Front: (\d+) of (\d+) designs, the most different", capsys.readouterr().err)
     assert int(told[1]) == 15 < int(told[2])
     assert len(whole.front_) > 20
-    assert len(thin.front_) <= 16
+    assert len(thin.front_) <= 16 + 2  # two that buy nothing are judged, too
     ends = [
         [min(point.cost for point in one.front_), max(point.accuracy for point in one.front_)]
         for one in (whole, thin)

@@ -69,7 +69,9 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     Attributes
     ----------
     points : tuple of ParetoPoint
-        The cheapest first; those of the paper's search by fitness, the fittest first.
+        The cheapest first; those of the paper's search by fitness, the fittest first. A fit adds
+        two that buy nothing: one gives everyone the commonest class, and one rejects everyone,
+        which comes last and only costs of errors and rejections choose.
     costs : FeatureCosts
     min_confidence : float or dict
         Confidence that a label needs, unless the design of a point has thresholds of its own.
@@ -310,10 +312,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         return chosen
 
     def _for_rules(self, positions: Sequence[int]) -> list[int]:
-        """Return positions without points that buy nothing, unless there are no others.
-
-        Rejecting everyone is no way out of limits: only costs of errors may choose it.
-        """
+        """Return positions without points that buy nothing, unless there are no others."""
         buying = [i for i in positions if not self[i].design.buys_nothing]
         return buying or [i for i in positions if self[i].coverage] or list(positions)
 
@@ -369,13 +368,11 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         limits = PointLimits(
             max_cost, min_accuracy, min_coverage, min_recall, max_mean_delay, max_worst_delay
         )
-        within = limits.required(self.points)
+        within = limits.required(self.points, may_reject=reject_cost is not None)
         costs = self.error_costs(error_cost, reject_cost)
         rule = check_rule(rule, has_error_costs=costs is not None)
         if costs is not None:
             points = [self[i] for i in within]
-            if reject_cost is None:
-                points = [point for point in points if not point.rejects_everyone]
 
             def key(point: ParetoPoint) -> tuple[float, tuple[int, int, float]]:
                 # If totals tie, the simpler design.

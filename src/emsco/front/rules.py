@@ -128,9 +128,12 @@ class PointLimits:
         criteria = self._criteria(points)
         return [i for i, one in enumerate(points) if all(each.is_met_by(one) for each in criteria)]
 
-    def required(self, points: Sequence[ParetoPoint]) -> list[int]:
-        """Return the positions of the points within the limits; raise an error if there is none."""
-        within = self.within(points)
+    def required(self, points: Sequence[ParetoPoint], *, may_reject: bool = False) -> list[int]:
+        """Return the positions of the points within the limits; raise an error if there is none.
+
+        To reject everyone for nothing counts only with `may_reject`.
+        """
+        within = [i for i in self.within(points) if may_reject or not points[i].rejects_everyone]
         if not within:
             near = self.nearest(points)
             point = points[near]
@@ -205,12 +208,14 @@ class PointLimits:
                 for each, scale in zip(criteria, largest, strict=True)
             )
 
-        return min(range(len(points)), key=missed)
+        labelling = [i for i, point in enumerate(points) if not point.rejects_everyone]
+        return min(labelling, key=missed)
 
     def why_none(self, points: Sequence[ParetoPoint]) -> str:
         """Explain that no point is within the limits, and how close the points come to each."""
-        limits = [one.in_words(points) for one in self._criteria(points)]
-        return f"None of the {len(points)} designs has {' and '.join(limits)}."
+        labelling = [point for point in points if not point.rejects_everyone]
+        limits = [one.in_words(labelling) for one in self._criteria(points)]
+        return f"None of the {len(labelling)} designs has {' and '.join(limits)}."
 
     def _criteria(self, points: Sequence[ParetoPoint]) -> list[_Criterion]:
         """List the limits that are set; refuse those about figures that these points lack."""

@@ -73,7 +73,7 @@ def test_no_command_sends_control_characters_of_names(folder, typed):
         ("fit", data, *fit, "--out", run),
         ("front", run),
         ("show", run),
-        ("choose", run, "0"),
+        ("choose", run, "1"),
         ("decide", run, data, "--out", folder / "decisions.csv"),
         ("evaluate", run, data, "--target", "y"),
         ("evaluate", run, folder / "missing.csv", "--target", f"n{ESC}one"),
