@@ -261,15 +261,16 @@ def numbered(data, tmp_path):
     return path
 
 
-def test_fit_warns_of_what_may_be_an_id_where_nobody_named_the_features(typed, numbered, tmp_path):
+def test_fit_leaves_out_what_may_be_an_id_where_nobody_named_the_features(
+    typed, numbered, tmp_path
+):
     words = ["--target", "sick", "--time-limit", 1, "--max-stages", 2, "--drop", "note"]
     words += ["--cv", 0.3, "--min-confidence", 0.75]
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         result = typed("fit", numbered, *words, "--out", tmp_path / "run")
     assert result.err.startswith(
-        "emsco: warning: column 'patient id' has a different value in every row; if it is an id, "
-        "leave it out with --drop 'patient id'.\n"
+        "emsco: warning: left out: 'patient id' (looks like an id); --keep 'patient id' keeps it.\n"
     )
 
 
@@ -278,7 +279,7 @@ def test_fit_says_what_is_odd_before_the_search_and_keeps_it(typed, data, tmp_pa
     heading, *lines = (data / "data.csv").read_text().splitlines()
     rows = [f"{line},{line[-1]},7" for line in lines]
     (tmp_path / "odd.csv").write_text("\n".join([f"{heading},bill,site", *rows, ""]))
-    words = ["--target", "sick", "--cv", 0.3, "--min-confidence", 0.75]
+    words = ["--target", "sick", "--cv", 0.3, "--min-confidence", 0.75, "--keep", "bill"]
     result = typed("fit", tmp_path / "odd.csv", *words, "--out", tmp_path / "run")
     leak, constant, classes = result.err.splitlines()[:3]
     assert leak == (
@@ -450,7 +451,7 @@ def test_ids_leaks_and_copies_are_left_out_in_one_line(typed, odd, tmp_path):
     ) in result.err
     about = json.loads((run / "run.json").read_text())["body"]
     assert about["features"] == ["age", "pulse"]
-    assert [one["subject"] for one in about["left_out"]] == ["code", "bill", "months"]
+    assert [one["subject"] for one in about["files"]["left_out"]] == ["code", "bill", "months"]
     assert about["files"]["keep"] == []
     assert Run.open(run).front.costs.costs.tolist() == [2, 3]
     for command in (("decide", run, odd, "--out", tmp_path / "out.csv"), ("evaluate", run, odd)):

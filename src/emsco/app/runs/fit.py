@@ -241,7 +241,11 @@ def _about(
     }
     choice, finish = classifier.model_choice_, classifier.refinement_
     return {
-        "files": {**plain_files, "reading": rows.reading.to_dict()},
+        "files": {
+            **plain_files,
+            "left_out": [issue.to_dict() for issue in rows.left_out],
+            "reading": rows.reading.to_dict(),
+        },
         "data": rows.data,
         "n_rows": len(rows.rows.y),
         "features": list(rows.costs.names),
@@ -252,7 +256,6 @@ def _about(
         "model_choice": None if choice is None else {**choice.to_dict(), "in_words": str(choice)},
         "finish": None if finish is None else {**finish.to_dict(), "in_words": str(finish)},
         "stop_reason": str(classifier.stop_reason_),
-        "left_out": [issue.to_dict() for issue in rows.left_out],
         "data_issues": [issue.to_dict() for issue in classifier.data_issues_],
         "stopped_by": classifier.stop_reason_.cause.value,
         "versions": {"python": platform.python_version()}

@@ -57,7 +57,10 @@ def read_about(path: PathLike) -> dict[str, Any]:
             files.text(name)
     if files.items("drop"):
         files.texts("drop")
-    if files.values.get("reading") is not None:  # runs of earlier versions have none
+    if files.values.get("left_out"):  # runs of earlier versions have none, as below
+        for issue in files.many_fields("left_out"):
+            issue.text("message")
+    if files.values.get("reading") is not None:
         Reading.from_dict(files.fields("reading"))
     _check_settings(fields.fields("settings"))
     for name in ("data", "stop_reason", "stopped_by"):
