@@ -264,8 +264,11 @@ class ParetoPoint(Objectives):
         accuracy = sum(self.correct_exits) / labelled if labelled else 0.0
         return "scored", Objectives(self.coverage, accuracy, self.cost)
 
-    def compared_with(self, seen: Evaluation) -> Evaluation:
-        """Add what the point promised to an evaluation on new rows, and to its total if any."""
+    def compared_with(self, seen: Evaluation, *, cheapest_label: bool = False) -> Evaluation:
+        """Add what the point promised to an evaluation on new rows, and to its total if any.
+
+        With `cheapest_label`, the total is promised for labels of least expected cost.
+        """
         basis, figures = self.promised
         ranges = {}
         if basis == "expected" and self.expected is not None:
@@ -275,7 +278,8 @@ class ParetoPoint(Objectives):
         compared = replace(seen, promise=seen.against(figures, basis, ranges))
         if seen.total is None:
             return compared
-        return compared.with_total(seen.total.costs, self.total_with(seen.total.costs))
+        costs = seen.total.costs
+        return compared.with_total(costs, self.total_with(costs, cheapest_label=cheapest_label))
 
     def total(
         self, error_cost: Any, reject_cost: Any = None, *, cheapest_label: bool = False

@@ -171,7 +171,9 @@ def evaluate_run(
     return RunEvaluation(
         run,
         number,
-        run.front[number].compared_with(new.with_total(costs)),
+        run.front[number].compared_with(
+            new.with_total(costs), cheapest_label=cascade.label_costs is not None
+        ),
         # References of chunks are joined kind by kind.
         tuple(map(Reference.joined, zip(*references, strict=True))),
     )
