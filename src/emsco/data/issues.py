@@ -455,7 +455,8 @@ def is_numbering(name: str, values: FloatArray) -> bool:
     if not (values == np.floor(values)).all() or n_different < _OWN_VALUE * n_rows:
         return False
     steps = np.diff(values)
-    in_order = bool((steps >= 0).all() or (steps <= 0).all())
+    # A table may be sorted by a measurement, but then some of its values repeat.
+    in_order = bool((steps > 0).all() or (steps < 0).all())
     # Ids need not begin at 0 nor be complete, but they leave few numbers out. If some repeat, of as
     # many measurements in so short a range more would.
     longest = 2 if n_different == n_rows else 1.5
