@@ -23,8 +23,8 @@ _ROWS = 1_000  # rows to measure on
 _GENERATIONS = 4
 _LONGEST = 60.0  # seconds
 # Calibrated on whole fits: docs/guides/data.md. Of the time of the first generations, later ones
-# take this share for each feature: the fewer there are, the more subsets recur. Work grows as this
-# power of the rows.
+# take this share for each feature: the fewer there are, the more subsets recur. Work on logistic
+# and spline stages grows as this power of the rows, that on others as the rows.
 _LATER_PER_FEATURE = 0.022
 _GROWTH = 0.6
 
@@ -106,12 +106,15 @@ def forecast_fit(data: TrainingData, settings: FitSettings) -> FitForecast:
     searched = _searched(fitted)
     rest = max(0.0, seconds - searched)
     ends = [record.seconds for record in fitted.history]
+    choice = fitted.model_choice
+    is_linear = settings.recipe.is_linear if choice is None else choice.family != "boosting"
+    growth = _GROWTH if is_linear else 1.0
     if is_exact:
         search_seconds = searched * more_searched
     else:
         share = min(1.0, _LATER_PER_FEATURE * len(data.costs.names))
         later = share * float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
-        search_seconds = (searched + later * (search.generations - few)) * more_searched**_GROWTH
+        search_seconds = (searched + later * (search.generations - few)) * more_searched**growth
     return FitForecast(
         n_features=len(data.costs.names),
         n_inputs=data.encoding.n_inputs,
@@ -119,9 +122,9 @@ def forecast_fit(data: TrainingData, settings: FitSettings) -> FitForecast:
         n_splits=fitted.n_splits,
         search="exact" if is_exact else "evolution",
         n_designs=fitted.stop_reason.n_settled or search.population_size * search.generations,
-        choice=fitted.model_choice,
+        choice=choice,
         n_tried=len(part.labels),
-        seconds=search_seconds + rest * more_rows**_GROWTH,
+        seconds=search_seconds + rest * more_rows**growth,
     )
 
 
