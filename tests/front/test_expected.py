@@ -13,7 +13,6 @@ from emsco.front import expected as expected_module
 from emsco.front.expected import BagFigures, Bags, ChoiceRules
 from emsco.front.rules import PointLimits, choose
 from emsco.stats.by_class import ByClass
-from emsco.stats.differences import Comparison, Difference
 from emsco.stats.error_costs import ErrorCosts
 
 pytestmark = pytest.mark.usefixtures("all_bags")
@@ -425,11 +424,14 @@ def test_the_economical_rule_is_followed_in_each_bag():
     spent = np.repeat(rng.uniform(0.1, 1.0, n_designs)[:, None], n_rows, axis=1)
     spent[-1] = 1.0  # the last one buys everything
     figures = _figures(correct, truth, spent=spent)
-    none = Difference(0.0, 0.0)
-    versus = Comparison(none, none, none, (none, none), (none, none))
     rules = ChoiceRules(figures, np.arange(n_designs), 1.0, everything=n_designs - 1)
-    chosen = rules.economical(n_designs - 1, versus)
+    chosen = rules.economical(n_designs - 1, np.zeros(3))
     accuracy, bags = figures.accuracy[0], np.arange(len(chosen))
     assert (accuracy[bags, chosen] >= accuracy[:, -1] - 1e-6).all()
     assert figures.cost[0][bags, chosen].mean() < 0.5
     assert figures.luck(chosen)[1] > 0.03
+    # It is as good as everything inside, and behind outside; to demand a lead makes up for that.
+    behind = figures.behind_outside(chosen, n_designs - 1)
+    careful = rules.economical(n_designs - 1, np.full(3, 0.03), tolerated=-2.0)
+    assert behind[0] > 0.005
+    assert figures.behind_outside(careful, n_designs - 1)[0] < behind[0]

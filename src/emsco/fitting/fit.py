@@ -35,7 +35,7 @@ from emsco.fitting.settings import FitSettings, seeds_of_fit
 from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.assessment import Assessor
-from emsco.front.economical import Simplifier, economical_of, undominated
+from emsco.front.economical import TOLERATED, Simplifier, economical_of, undominated
 from emsco.front.expected import OptimismCorrection
 from emsco.front.history import Generation, history_of
 from emsco.front.point import NamedDesigns, ParetoPoint
@@ -473,15 +473,31 @@ class _Steps:
                 evaluator = self._evaluator(bench)
                 data = bench.data
                 assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
-                front, designs = self._assess(bench, assessor, front, result, report)
+                correction = self._correction(bench, assessor)
+                # Luck is in the choice, so designs count that might as well have been chosen.
+                beside = runners_up(
+                    result.designs,
+                    result.designs if result.scored is None else result.scored,
+                    evaluator,
+                    self.search.space(self.blocks.n_blocks, self.grid),
+                    all_fitted=result.proven,
+                    max_tried=self.settings.effort.max_tried,
+                    max_starts=self.settings.effort.max_starts,
+                )
+                others = np.concatenate([assessor.all_at_once[None], beside])
+                front, designs, tolerated = self._assess(
+                    bench, assessor, correction, front, result, others, report
+                )
                 nothing = self._nothing(bench, assessor)
             except KeyboardInterrupt:
                 what = "the front is kept as it was scored, without results by class."
                 _warn(InterruptedWarning(f"Fit interrupted; {what}"))
                 return front
             try:
-                correction = self._correction(bench, assessor)
-                front = self._expect(correction, assessor, front, designs, result, report)
+                prefer = None if self.settings.is_paper else self.settings.prefer
+                front = correction.corrected(
+                    front, designs, others, prefer, report, self._is_over, tolerated
+                )
                 front = self._undominated(assessor, front, designs)
                 nothing = [replace(one, expected=correction.of_nothing(one)) for one in nothing]
             except KeyboardInterrupt:
@@ -495,23 +511,28 @@ class _Steps:
         self,
         bench: Workbench,
         assessor: Assessor,
+        correction: OptimismCorrection,
         front: ParetoFront,
         result: SearchResult,
+        others: StageArray,
         report: Report | None,
-    ) -> tuple[ParetoFront, StageArray]:
-        """Judge every point; return the front and the designs of its points.
+    ) -> tuple[ParetoFront, StageArray, float]:
+        """Judge every point; return the front, the designs of its points, and the tolerance.
 
         If "economical" deploys, the simplest design that is not worse than the economical one is
-        marked, and joins the front as its last point if it is not there yet.
+        marked, and joins the front as its last point if it is not there yet. The tolerance is that
+        of the economical rule.
         """
-        data, designs = bench.data, result.designs
+        data, designs, tolerated = bench.data, result.designs, TOLERATED
         points = assessor.assessed(front.points, designs, report)
         if self._is_economical:
+            tolerated = correction.tolerance(points, designs, others, self._is_over)
             simplifier = Simplifier(
                 assessor,
                 may_leave_out=self.search.allow_exclusion,
                 may_fit=bench.bank.engine.seconds_per_fit() is not None,
                 is_over=self._is_over,
+                tolerated=tolerated,
             )
             scored = designs if result.scored is None else result.scored
             simple = simplifier.simplified(points, designs, scored)
@@ -522,12 +543,12 @@ class _Steps:
                 else:
                     points = [*points, simple.point]
                     designs = np.concatenate([designs, simple.genes[None]])
-            deployed = economical_of(points, data.costs.total)
-            points[deployed] = replace(points[deployed], shortlisted=True)
+            deployed = economical_of(points, data.costs.total, tolerated)
+            points[deployed] = replace(points[deployed], shortlisted=True, is_simplified=True)
         # By weight, as a user who always answers the same would choose.
         commonest = int(np.bincount(data.labels, data.weights).argmax())
         references = assessor.references(commonest)
-        return replace(front, points=tuple(points), references=references), designs
+        return replace(front, points=tuple(points), references=references), designs, tolerated
 
     def _nothing(self, bench: Workbench, assessor: Assessor) -> list[ParetoPoint]:
         """Judge designs that buy nothing: the commonest class for everyone, or no label.
@@ -557,34 +578,13 @@ class _Steps:
             scored = np.asarray(groups)[_scored_rows(bench.splits, bench.data)]
             # Numbered without gaps over the scored rows.
             groups = np.unique(scored, return_inverse=True)[1]
-        max_bags = self.settings.effort.max_bags
         return OptimismCorrection(
-            assessor.rows, assessor.evaluator, bench.data.costs.total, groups, max_bags
-        )
-
-    def _expect(
-        self,
-        correction: OptimismCorrection,
-        assessor: Assessor,
-        front: ParetoFront,
-        designs: StageArray,
-        result: SearchResult,
-        report: Report | None,
-    ) -> ParetoFront:
-        """Add what new rows will show: the scored figures, corrected for the choice of a point."""
-        # Luck is in the choice, so designs count that might as well have been chosen.
-        others = runners_up(
-            designs,
-            designs if result.scored is None else result.scored,
+            assessor.rows,
             assessor.evaluator,
-            self.search.space(self.blocks.n_blocks, self.grid),
-            all_fitted=result.proven,
-            max_tried=self.settings.effort.max_tried,
-            max_starts=self.settings.effort.max_starts,
+            bench.data.costs.total,
+            groups,
+            self.settings.effort.max_bags,
         )
-        prefer = None if self.settings.is_paper else self.settings.prefer
-        others = np.concatenate([assessor.all_at_once[None], others])
-        return correction.corrected(front, designs, others, prefer, report, self._is_over)
 
     def _undominated(
         self, assessor: Assessor, front: ParetoFront, designs: StageArray

@@ -158,9 +158,7 @@ def test_choose_deploys_by_number_or_by_limits(typed, run):
     assert Cascade.load(run / "cascade.json").design == front[1].design
     point = front.select(min_coverage=0.5)
     said = typed("choose", run, "--min-coverage", 0.5).out
-    assert said.partition(", ")[2].startswith(
-        "the best balance of coverage, accuracy and cost within your limits (balanced).\n"
-    )
+    assert said.partition(", ")[2].startswith("the most accurate within your limits.\n")
     chosen = json.loads(typed("choose", run, "--min-coverage", 0.5, "--json").out)
     assert chosen["chosen"] == front.points.index(point)
     assert chosen["scored"]["coverage"] == point.coverage
