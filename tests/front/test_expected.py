@@ -419,19 +419,27 @@ def test_the_economical_rule_is_followed_in_each_bag():
     """The cheapest of many equals that looks as good as everything is partly lucky."""
     rng = np.random.default_rng(3)
     n_designs, n_rows = 200, 150
-    truth = rng.integers(0, 2, n_rows)
     correct = rng.random((n_designs, n_rows)) < 0.7
-    spent = np.repeat(rng.uniform(0.1, 1.0, n_designs)[:, None], n_rows, axis=1)
+    spent = np.repeat(rng.uniform(0.1, 0.9, n_designs)[:, None], n_rows, axis=1)
     spent[-1] = 1.0  # the last one buys everything
-    figures = _figures(correct, truth, spent=spent)
+    figures = _figures(correct, rng.integers(0, 2, n_rows), spent=spent)
     rules = ChoiceRules(figures, np.arange(n_designs), 1.0, everything=n_designs - 1)
-    chosen = rules.economical(n_designs - 1, np.zeros(3))
-    accuracy, bags = figures.accuracy[0], np.arange(len(chosen))
-    assert (accuracy[bags, chosen] >= accuracy[:, -1] - 1e-6).all()
-    assert figures.cost[0][bags, chosen].mean() < 0.5
-    assert figures.luck(chosen)[1] > 0.03
-    # It is as good as everything inside, and behind outside; to demand a lead makes up for that.
-    behind = figures.behind_outside(chosen, n_designs - 1)
-    careful = rules.economical(n_designs - 1, np.full(3, 0.03), tolerated=-2.0)
-    assert behind[0] > 0.005
-    assert figures.behind_outside(careful, n_designs - 1)[0] < behind[0]
+    accuracy, bags = figures.accuracy[0], np.arange(figures.bags.n_bags)
+    for tolerated, ahead in ((0.0, 0.0), (-1.0, 0.05)):
+        chosen = rules.economical(n_designs - 1, np.full(3, 0.05), tolerated)
+        buys_all = chosen == n_designs - 1
+        lead = accuracy[bags, chosen] - accuracy[:, -1]
+        assert (lead[~buys_all] >= ahead - 1e-6).all()
+        assert figures.cost[0][bags, chosen].mean() < 0.6
+        assert figures.luck(chosen)[1] > 0.03
+
+
+def test_how_far_a_choice_is_behind_everything_is_measured_on_rows_outside():
+    truth = np.arange(40) % 4 == 0
+    correct = np.stack([np.ones(40), ~truth])  # the other one misses the rarer class
+    figures = _figures(correct, truth.astype(int))
+    n_bags = figures.bags.n_bags
+    accuracy, common, rare = figures.behind_outside(np.ones(n_bags, dtype=int), 0)
+    assert (common, rare) == (0, 1)
+    assert accuracy == pytest.approx(0.25, abs=0.03)
+    assert figures.behind_outside(np.zeros(n_bags, dtype=int), 0).tolist() == [0, 0, 0]

@@ -16,12 +16,17 @@ from support.settings import PLAIN
 from emsco import EMSCOClassifier, FeatureCosts, NoSuchDesign, ParameterError
 from emsco.app.cli.words import in_words
 from emsco.errors import DataWarning, DeploymentWarning, InterruptedWarning
-from emsco.front.economical import Simplifier, is_good_enough
+from emsco.front import economical
 from emsco.scoring.scored_rows import ScoredRows
 
 every_share = pytest.mark.parametrize(
     "share", [0.05, 0.24, pytest.param(0.40, marks=pytest.mark.thorough)]
 )
+
+
+def buying(front):
+    """The designs that buy something."""
+    return [point for point in front if not point.design.buys_nothing]
 
 
 @cache
@@ -80,14 +85,15 @@ def test_free_features_are_bought_first_and_stages_are_few(share):
     clf, _, _ = fitted(share)
     assert "free" in clf.design_.features(0)
     assert clf.design_.n_stages <= 4
-    assert all("free" in point.design.features(0) for point in clf.front_)
+    assert all("free" in point.design.features(0) for point in buying(clf.front_))
 
 
 @every_share
 def test_the_deployed_design_is_next_to_as_cheap_as_any_that_is_not_worse(share):
     clf, _, _ = fitted(share)
     total = clf.front_.costs.total
-    good = [p.cost for p in clf.front_ if p.versus_everything.shortfall <= 0.5]
+    # The rule may ask for a lead of a standard error, to make up for its luck.
+    good = [p.cost for p in clf.front_ if p.versus_everything.behind <= -1]
     if good:
         assert clf.point_.cost <= min(good) + 0.02 * total
     assert clf.point_.versus_everything.shortfall <= 0.5 + 1.1 + 0.1
@@ -102,7 +108,7 @@ def test_people_are_shown_few_designs_and_none_that_is_just_like_another(share):
     assert len(listed) < len(clf.front_)
     deployed = clf.front_.economical()  # listed even if another is just like it
     others = [clf.front_[i] for i in listed if clf.front_[i] is not deployed]
-    shown = [point for point in others if not point.is_simplified]
+    shown = [point for point in others if not (point.is_simplified or point.design.buys_nothing)]
     for i, one in enumerate(shown):
         for other in shown[:i]:  # each is ahead of all before it in something that counts
             ahead = (
@@ -119,20 +125,17 @@ def test_a_rare_class_is_found_by_a_cascade_and_not_only_by_buying_everything(mo
     risk = 1.6 * X[:, 0] + 1.2 * X[:, 1] + 0.6 * X[:, 4] + 0.7 * rng.logistic(size=1200)
     y = (risk > np.quantile(risk, 0.94)).astype(int)
     options = {"estimator": "logistic", "search": "evolution", "generations": 20, "random_state": 0}
-    clf = EMSCOClassifier(
-        [0, 1, 20, 15, 3, 5], min_confidence={0: 0.97, 1: 0.53}, population_size=60, **options
-    )
+    clf = EMSCOClassifier([0, 1, 20, 15, 3, 5], population_size=60, **options)
+
+    def worst(points, *_):  # as if no design of the front were good enough
+        return max(range(len(points)), key=lambda i: points[i].versus_everything.shortfall)
+
+    monkeypatch.setattr(economical, "economical_of", worst)
     deployed = clf.fit(X, y).point_
-    of_search = [point for point in clf.front_ if not point.is_simplified]
-    assert not any(is_good_enough(point) for point in of_search)
     assert deployed.is_simplified
     assert deployed.n_stages > 1
     assert deployed.versus_everything.shortfall <= 1.1
     assert deployed.by_class.recall[1] > 0.3
-    monkeypatch.setattr(Simplifier, "_like_everything", lambda *_: None)
-    at_once = clf.fit(X, y).point_  # where nothing is near, it is everything but a few
-    assert at_once.n_stages == 1
-    assert deployed.cost < 0.6 * at_once.cost
 
 
 @every_share
@@ -177,7 +180,7 @@ def test_a_senseless_choice_is_deployed_with_a_warning_only():
     clf = EMSCOClassifier({"noise": 0.1, "signal": 9}, min_confidence=0.7, random_state=0, **PLAIN)
     front = clf.fit(X, y).front_
     assert clf.point_.is_informative
-    constant = next(p for p in front if not p.is_informative and p.coverage > 0.9)
+    constant = next(p for p in buying(front) if not p.is_informative and p.coverage > 0.9)
     with pytest.warns(DeploymentWarning, match=r"no better than always.*choose\('economical'\)"):
         clf.choose(constant)
 
@@ -275,8 +278,8 @@ def test_an_id_for_nothing_is_not_forced_into_the_first_stage():
     X = table.X.assign(id=np.arange(800))
     with pytest.warns(DataWarning, match="'id'"):
         clf = EMSCOClassifier(costs, generations=5, random_state=0, **PLAIN).fit(X, table.y)
-    assert all("free" in point.design.features(0) for point in clf.front_)
-    assert not all("id" in point.design.features(0) for point in clf.front_)
+    assert all("free" in point.design.features(0) for point in buying(clf.front_))
+    assert not all("id" in point.design.features(0) for point in buying(clf.front_))
 
 
 @pytest.mark.parametrize("rule", ["economical", "knee", "fittest"])
