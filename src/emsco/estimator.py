@@ -416,7 +416,7 @@ class EMSCOClassifier(TableClassifier):
         >>> clf = EMSCOClassifier(estimator="logistic", generations=5, cv=1 / 3, random_state=0)
         >>> evaluation = clf.fit(X[:400], y[:400]).evaluate(X[400:], y[400:])
         >>> print(evaluation.promise.cost.verdict)
-        too few rows
+        as promised, within chance
         """
         cascade, rows = self._fitted_cascade, self._check_new_rows(X)
         column = {"groups": groups, "by": by}

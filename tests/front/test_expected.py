@@ -309,9 +309,11 @@ def test_one_standard_error_is_a_rule_to_deploy_by():
     assert deployed.point_.n_stages <= deployed.front_.balanced().n_stages
 
 
-def test_a_fit_deploys_the_lowest_expected_total_and_takes_its_luck_off(clf):
+def test_a_fit_deploys_the_lowest_expected_total_and_takes_its_luck_off():
     prefer = {"error_cost": {"ill": 60, "well": 20}, "reject_cost": 10}
-    chosen = EMSCOClassifier(**SETTINGS, prefer=prefer).fit(*_rows())
+    settings = {**SETTINGS, "refit": "first"}  # averages change all totals a little
+    clf = EMSCOClassifier(**settings).fit(*_rows())
+    chosen = EMSCOClassifier(**settings, prefer=prefer).fit(*_rows())
     totals = chosen.front_.totals(**prefer)
     lowest = min(totals, key=lambda total: total.value)
     assert chosen.point_.total(**prefer) == lowest

@@ -35,6 +35,7 @@ from emsco.fitting.settings import FitSettings, seeds_of_fit
 from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.assessment import Assessor
+from emsco.front.averaging import allow_for_averaging
 from emsco.front.economical import TOLERATED, Simplifier, economical_of, undominated
 from emsco.front.expected import OptimismCorrection
 from emsco.front.history import Generation, history_of
@@ -614,7 +615,11 @@ class _Steps:
         """Add the stage models of all points, so that any of them can be deployed."""
         with self._progress("stages to deploy", slow=not bench.recipe.is_linear) as report:
             models = bench.stage_models(front, self.settings.refit, report)
-        return replace(front, models=models, by_fitness=self.settings.is_paper)
+        front = replace(front, models=models, by_fitness=self.settings.is_paper)
+        if self.settings.refit != "average" or self._is_over():
+            return front
+        with one_thread():
+            return allow_for_averaging(front, bench.data.rows, bench.splits)
 
     def warn_of_issues(self, data_issues: tuple[DataIssue, ...]) -> None:
         """Warn of columns and classes that look wrong, and show the shares of the classes."""
