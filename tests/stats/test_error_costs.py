@@ -114,10 +114,12 @@ def test_with_one_number_the_total_is_a_weighted_sum_of_the_figures():
     assert total.value == pytest.approx(3 + 500 * 0.8 * 0.1 + 40 * 0.2)
 
 
-def test_rows_of_a_kind_that_was_not_seen_cost_the_mean_over_classes():
+def test_rows_of_a_kind_that_was_not_seen_cost_what_they_would_if_labels_knew_nothing():
     none_wrong = ByClass(LABELS, ((75, 0, 0), (0, 25, 0)))
     correct, wrong, rejected = costs_of(MATRIX, {"ill": 60, "well": 10}).mean_costs(none_wrong)
-    assert (correct, wrong, rejected) == pytest.approx((0.75, 380.0, 47.5))
+    # Ill rows are three times as many, and "well" is given a third as often.
+    either = (MATRIX[0][1] + MATRIX[1][0]) / 2
+    assert (correct, wrong, rejected) == pytest.approx((0.75, either, 47.5))
 
 
 def test_the_interval_of_a_total_follows_from_those_of_its_figures():
@@ -170,6 +172,26 @@ def test_a_promise_does_not_take_one_cheap_error_for_all_that_follow():
     costs = ErrorCosts.from_parameters({"well": 300, "ill": 2000}, 0, ("well", "ill"))
     _, seen, _ = costs.mean_costs(by_class)
     _, promised, _ = costs.mean_costs(by_class, promised=True)
-    usual = 300 * 66 / 110 + 2000 * 44 / 110
+    well, ill = 66 * 41, 44 * 60  # rows of a class, times labels of the other
+    usual = (300 * well + 2000 * ill) / (well + ill)
     assert seen == 300
     assert promised == pytest.approx((300 + 10 * usual) / 11)
+
+
+def test_one_label_for_all_costs_the_same_whether_features_were_bought_or_not():
+    """The ten errors that a promise adds are of that label, so they change nothing."""
+    costs = costs_of({"ill": 605, "well": 250}, 10)
+    always_ill = ByClass(LABELS, ((63, 0, 0), (158, 0, 0)))
+    figures = Objectives(1.0, 63 / 221, 5.0)
+    total = costs.total(figures, always_ill, promised=True)
+    assert total.errors == pytest.approx(costs.total_of_nothing(always_ill).value)
+
+
+def test_labels_are_replaced_by_those_that_cost_least():
+    costs = costs_of({"ill": 50, "well": 1}, 10)
+    counted = ByClass(LABELS, ((6, 2, 1), (3, 60, 4)))
+    relabelled = costs.relabelled(counted)
+    assert relabelled.counts == ((8, 0, 1), (63, 0, 4))
+    assert costs.mean(relabelled) == (63 * 1 + 5 * 10) / 76
+    even = costs_of(5, 10)
+    assert even.relabelled(counted).counts == counted.counts

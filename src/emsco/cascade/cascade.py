@@ -606,7 +606,8 @@ class Cascade:
             notes.append(self._averaged)
         if self.label_costs is not None:
             notes.append("gives the label of least expected cost")
-        title = f"Cascade: {leaving_in_words(self.thresholds)}"
+        nothing = self.design.buys_nothing
+        title = f"Cascade: {self.design.arrows() if nothing else leaving_in_words(self.thresholds)}"
         return fragment(title, boxes(steps), *map(note, notes))
 
     def _about(self, stage: int) -> str:

@@ -20,7 +20,7 @@ from emsco.stats.by_class import ByClass
 
 _ERROR, _REJECT = "error_cost", "reject_cost"
 _EITHER = (False, True)  # stand for the classes where nobody has counted them
-_STEADY = 10.0  # errors, and rejections, of the usual mix of classes
+_STEADY = 10.0  # errors, and rejections, of the usual mix of classes and labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +209,8 @@ class ErrorCosts:
     ) -> tuple[float, float, float]:
         """Mean cost of a correct, a wrong and a rejected row, as some rows were decided.
 
-        If none of these rows is of a kind, its mean is over the rows of all classes, and for
-        wrong labels over all labels that would be wrong. `promised` is as for `total`.
+        If none of these rows is of a kind, its mean is what it would be if labels, given as often,
+        knew nothing of the class. `promised` is as for `total`.
         """
         (correct, wrong, rejected), _ = self._means(by_class, promised)
         return correct, wrong, rejected
@@ -224,11 +224,14 @@ class ErrorCosts:
         shares = rows / rows.sum() if rows.sum() else np.full((n, 1), 1 / n)
         right = np.column_stack([np.eye(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)])
         rejected = np.arange(n + 1)[None] == n
+        given = np.append(counts[:, :-1].sum(axis=0), 1.0)
         steady = _STEADY if promised else 0.0
         means, errors = [], []
         for kind in (right, ~right & ~rejected, np.broadcast_to(rejected, right.shape)):
-            # How often each cell of a kind would be hit if errors fell on classes by their share.
-            usual = np.where(kind, shares / kind.sum(axis=1, keepdims=True), 0.0)
+            # How often each cell of a kind would be hit if labels knew nothing of the class.
+            usual = np.where(kind, shares * given, 0.0)
+            if not usual.any():  # none of its labels would be of this kind
+                usual = np.where(kind, shares, 0.0)
             usual /= usual.sum()
             seen = np.where(kind, counts, 0.0)
             # The prior's weight: ten rows for a promise, and at least one where nothing was seen.
@@ -278,7 +281,8 @@ class ErrorCosts:
         promised : bool
             Whether the total is to hold on other rows. A design that is chosen made few errors, and
             these tell little about what its next ones cost. So ten errors and ten rejections are
-            added that hit the classes as often as these come, and the total is less certain.
+            added, and the total is less certain. They are those of labels that are given as often,
+            but know nothing of the class.
         """
         means, errors = self._means(by_class, promised)
         correct, wrong, rejected = means

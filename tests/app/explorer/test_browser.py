@@ -807,6 +807,30 @@ def test_costs_of_errors_move_the_best_design_to_the_lowest_total(see, front):
     assert "Total" not in text_of(driver, "references")
 
 
+def test_designs_that_buy_nothing_take_part_in_totals(see, small_problem):
+    X, y = small_problem
+    settings = {"estimator": "logistic", "max_stages": 2, "cv": 1 / 3, "random_state": 0}
+    front = EMSCOClassifier(**settings).fit(X[:, :3], y).front_
+    answers, rejects = 0, len(front) - 1
+    driver = see(page=front.to_html(deployed=5))
+    driver.find_element(By.ID, "table-switch-all").click()
+    every = text_of(driver, "table-switch")
+    assert every.endswith(f"All {len(front) - 1} designs")  # but the one that rejects everyone
+    for error_cost, reject_cost, best in [(0.5, 9, answers), (9, 0.2, rejects)]:
+        set_cost(driver, "error", error_cost)
+        set_cost(driver, "reject", reject_cost)
+        assert front.position(front.select(error_cost=error_cost, reject_cost=reject_cost)) == best
+        assert f"Lowest total: design {best}" in text_of(driver, "best")
+        assert "Stage 1 buys nothing for every row." in text_of(driver, "best")
+        assert design_shown(driver) == best
+        assert "buys nothing" in text_of(driver, "cascade")
+    driver.find_element(By.ID, "reset-error-costs").click()
+    set_limit(driver, "cost", 0.5)
+    assert f"design {answers}" in text_of(driver, "best")
+    set_limit(driver, "cost", 1)
+    assert f"design {front.position(front.select(max_cost=1))}" in text_of(driver, "best")
+
+
 def test_errors_about_each_class_have_their_own_price(see, front):
     driver = see()
     set_cost(driver, "error", 300)

@@ -431,6 +431,8 @@ def cascade_drawing(
     given = {rows: one for rows, one in (("seen", seen), ("new", new)) if one is not None}
     flows = {"scored": flow} | {rows: one.flow() for rows, one in given.items()}
     sure = leaving_in_words(point.design.thresholds_or(front.min_confidence))
+    if point.design.buys_nothing:
+        sure = point.design.arrows()
     drawing = Tree(Text(f"Cascade of design {number}: {sure}", "italic"))
     about = front.costs.about
     for j, stage in enumerate(flow.stages):

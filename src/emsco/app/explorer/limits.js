@@ -4,7 +4,7 @@ const share = (name, title, values, isQuality = true) => ({ name, title, values,
 
 const CLASS_LIMITS = FEW_LABELS.map((label, k) => {
   const rows = CLASSES.scored.rows[k] || 1;
-  const found = ALL.map((i) => CLASSES.scored.counts[i][k * FEW_LABELS.length + k] / rows);
+  const found = EVERY.map((i) => CLASSES.scored.counts[i][k * FEW_LABELS.length + k] / rows);
   return share(`recall-${k}`, `Minimum recall of ${label}`, found);
 });
 

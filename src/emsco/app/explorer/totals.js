@@ -40,13 +40,17 @@ const hasErrorCosts = () => hasErrorPrices() && (errorCosts.reject !== null || N
 
 /** The share of each class in the errors to expect of a design or a reference, by its results by class. */
 function mixOfErrors(counts, rows) {
-  const all = sumOf(rows) || 1;
-  const errors = countsOf(counts, rows).map(({ wrong }, k) => wrong + (STEADY * rows[k]) / all);
+  const outcomes = countsOf(counts, rows);
+  const answered = sumOf(outcomes.map(({ said }) => said));
+  // How often each class would be hit if labels knew nothing of it.
+  const blind = outcomes.map(({ said }, k) => rows[k] * (answered - said));
+  const usual = sumOf(blind) ? blind : rows;
+  const errors = outcomes.map(({ wrong }, k) => wrong + (STEADY * usual[k]) / (sumOf(usual) || 1));
   return errors.map((one) => one / sumOf(errors));
 }
 
 const DESIGN_MIXES = FEW_LABELS.length
-  ? ALL.map((i) => mixOfErrors(CLASSES.scored.counts[i], CLASSES.scored.rows))
+  ? EVERY.map((i) => mixOfErrors(CLASSES.scored.counts[i], CLASSES.scored.rows))
   : [];
 const REFERENCE_MIXES = FEW_LABELS.length ? REFERENCES.map(({ counts, rows }) => mixOfErrors(counts, rows)) : [];
 
