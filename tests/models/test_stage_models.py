@@ -27,7 +27,13 @@ from support.handmade import (
 
 from emsco import Cascade, EMSCOClassifier, FileError, ParetoFront
 from emsco.app.runs.decide import decide_file
-from emsco.models.stage_models import AveragedModels, LinearModels, averaged, parts_of
+from emsco.models.stage_models import (
+    AveragedModels,
+    LinearModels,
+    PriorModels,
+    averaged,
+    parts_of,
+)
 
 ROWS = make_rows(300)
 QUICK = {"max_stages": 2, "search": "evolution", "generations": 3, "population_size": 20}
@@ -230,7 +236,8 @@ def test_the_average_of_one_split_is_its_model(wine):
 def test_the_models_of_everything_and_of_every_point_are_averages(fitted):
     front = fitted["logistic"].front_
     assert front.everything().n_models == 3
-    assert {front.cascade(i).n_models for i in range(len(front))} == {3}
+    buying = [point for point in front if not point.design.buys_nothing]
+    assert {front.cascade(point).n_models for point in buying} == {3}
 
 
 def test_progress_counts_the_fits_of_all_splits(wine, monkeypatch):
@@ -327,3 +334,13 @@ def test_a_single_part_needs_no_average(cascade):
     assert averaged([one]) is one
     assert averaged(cascade.models.parts).parts == parts_of(cascade.models)
     assert len(cascade.models) == 3
+
+
+def test_the_shares_of_classes_are_the_same_for_every_row():
+    models = PriorModels([0.7, 0.3])
+    assert len(models) == 1
+    assert models.probabilities(np.zeros((2, 5)), 0).tolist() == [[0.7, 0.3]] * 2
+    for threshold, left in ((0.7, 0), (0.8, 1)):
+        judged = models.judge(np.zeros((3, 5)), 0, 1, np.full((1, 2), threshold))
+        assert [one.tolist() for one in judged] == [[left] * 3, [0] * 3, [0.7] * 3]
+    assert models.judge_one([np.nan] * 5, 0) == (0, 0.7)
