@@ -72,8 +72,8 @@ def test_front_and_choose_say_how_near_the_front_comes_to_limits(typed, run):
     labelling = [point for point in front if not point.rejects_everyone]
     cheapest, best = min(p.cost for p in labelling), max(p.accuracy for p in labelling)
     words = (
-        f"None of the {len(labelling)} designs has cost at most 0.5 (the cheapest: {cheapest:g}) and "
-        f"accuracy at least 0.99 (the best: {best:.4g}). The nearest is design {{}}: "
+        f"None of the {len(labelling)} designs has cost at most 0.5 (the cheapest: {cheapest:g}) "
+        f"and accuracy at least 0.99 (the best: {best:.4g}). The nearest is design {{}}: "
     )
     near = PointLimits(max_cost=0.5, min_accuracy=0.99).nearest(front.points)
     words = f"{words.format(near)}{in_short(front[near])}. Loosen a limit, or deploy that design "
