@@ -26,7 +26,6 @@ from support.settings import ONE_THRESHOLD, PAPER_SPACE, PLAIN
 
 from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign, PaperSearch, ParetoFront
 from emsco.errors import DataError, ParameterError
-from emsco.front.economical import is_good_enough
 from emsco.metrics import make_selective_scorer
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
@@ -267,10 +266,12 @@ def test_history_tells_of_every_generation(table):
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_the_best_of_the_last_generation_leads_the_front(table, search):
+def test_the_best_of_the_last_generation_is_on_the_front(table, search):
     prefer = "fittest" if search == "paper" else "balanced"
     clf = quick(prefer=prefer, search=search).fit(*table)
-    assert clf.design_ == clf.front_[0].design == clf.history_[-1].best.design
+    assert clf.design_ == clf.front_.prefer(prefer).design == clf.history_[-1].best.design
+    if search == "paper":
+        assert clf.design_ == clf.front_[0].design
 
 
 @pytest.mark.parametrize("search", ["exact", "evolution"])
@@ -418,7 +419,7 @@ def test_more_stages_never_make_the_balanced_score_of_breast_cancer_collapse():
         X[::2], y[::2]
     )
     report = clf.evaluate(X[1::2], y[1::2])
-    assert report.accuracy > 0.93
+    assert report.accuracy > 0.92
     assert report.coverage > 0.93
     assert report.cost < 10
 
@@ -426,21 +427,24 @@ def test_more_stages_never_make_the_balanced_score_of_breast_cancer_collapse():
 # Defaults
 
 
-def test_each_class_must_be_halfway_surer_than_its_share_by_default(table):
-    shares = np.mean(table[1][:, None] == ["ill", "well"], axis=0)
+def test_buying_everything_answers_everyone_by_default(table):
     clf = quick_with_thresholds_by_stage().fit(*table)
-    expected = ((1 + shares) / 2).round(3).tolist()
-    assert clf.front_.min_confidence == dict(zip(("ill", "well"), expected, strict=True))
-    assert clf.cascade_.min_confidence == clf.front_.min_confidence
+    assert clf.front_.min_confidence == clf.cascade_.min_confidence == 0
+    assert [one.kind for one in clf.front_.references] == ["commonest", "answered"]
+    assert clf.decide(table[0]).accepted.all()
     assert clf.min_confidence == "auto"  # as scikit-learn wants its parameters: left alone
 
 
-def test_shares_of_the_default_confidence_are_those_of_the_weights(table):
+def test_shares_of_searched_thresholds_are_those_of_the_weights(table):
     X, y = table
     weights = np.where(y == "ill", 3.0, 1.0)
-    share = weights[y == "ill"].sum() / weights.sum()
-    thresholds = quick_with_thresholds_by_stage().fit(X, y, weights).front_.min_confidence
-    assert thresholds["ill"] == round((1 + share) / 2, 4)
+    ill = weights[y == "ill"].sum() / weights.sum()
+    front = quick_with_thresholds_by_stage().fit(X, y, weights).front_
+    thresholds = {str(one): one for point in front for one in point.design.thresholds or ()}
+    by_class = [one for one in thresholds.values() if isinstance(one, dict)]
+    assert by_class
+    for one in by_class:  # of the doubt that the share of each class leaves, the same part is left
+        assert (1 - one["ill"]) * ill == pytest.approx((1 - one["well"]) * (1 - ill), abs=2e-3)
 
 
 @pytest.mark.parametrize("min_confidence", ["auto", 0.75])
@@ -517,15 +521,13 @@ def test_settings_of_the_papers_classifier_may_be_overridden():
     assert (clf.prefer, clf.allow_exclusion) == ("fittest", False)
 
 
-def test_a_simplified_point_is_the_last_and_simpler_than_all_that_are_as_good():
+def test_one_point_is_the_choice_of_the_economical_rule():
     X, y = load_breast_cancer(return_X_y=True)
-    front = quick(search="evolution", generations=15, random_state=1).fit(X, y).front_
-    *others, last = front
-    assert [point.is_simplified for point in front] == [False] * len(others) + [True]
-    good = [point for point in others if is_good_enough(point) and point.cost <= last.cost]
-    assert all(last.size < point.size for point in good)
-    assert list(front.ties(last)) == [last.design]
-    assert front.economical() is last
+    clf = quick(search="evolution", generations=15, random_state=1).fit(X, y)
+    (chosen,) = (point for point in clf.front_ if point.is_simplified)
+    assert clf.point_ is clf.front_.economical() is chosen
+    assert chosen.design in list(clf.front_.ties(chosen))
+    assert clf.front_.deployed == clf.front_.position(chosen)
 
 
 # Bad input
@@ -727,13 +729,13 @@ def chromosomes(designs):
     return [np.asarray(design).tolist() for design in designs]
 
 
-def test_exact_search_gives_a_proven_front_in_balanced_order_one_point_per_vector(table):
+def test_exact_search_gives_a_proven_front_by_cost_one_point_per_vector(table):
     clf = quick_in_papers_space(search="exact", max_stages=3).fit(*table)
     front = clf.front_
     assert front.proven
     assert str(clf.stop_reason_) == "the front is proven: all 603 designs are settled"
     assert len({(p.coverage, p.accuracy, p.cost) for p in front}) == len(front) > 3
-    assert all(a >= b - 1e-12 for a, b in pairwise(front.balanced_scores()))
+    assert all(a.cost <= b.cost for a, b in pairwise(front))
 
 
 def test_nothing_that_another_search_finds_beats_a_proven_front(table):
@@ -876,7 +878,7 @@ def test_the_history_of_exact_search_ends_with_the_whole_space(table):
     assert first.n_designs < last.n_designs == 603
     assert last.n_subsets == 63
     assert last.n_front == len(clf.front_)
-    assert last.best.design == clf.front_[0].design
+    assert last.best.design == clf.front_.balanced().design
 
 
 @pytest.mark.parametrize("search", ["exact", "evolution"])

@@ -35,7 +35,7 @@ for rule in ({"max_cost": 8}, {"min_coverage": 0.9}, {"min_accuracy": 0.98}, "kn
 # If no design is within your limits, the error says how close the front comes.
 
 try:
-    clf.front_.select(max_cost=3, min_accuracy=0.99)
+    clf.front_.select(max_cost=3, min_accuracy=0.99, min_coverage=0.9)
 except NoSuchDesign as error:
     print(error)
 

@@ -55,9 +55,10 @@ def always(kind):
 
 
 def thresholds_of(clf):
-    """Thresholds of the stages of each point."""
+    """Thresholds of the stages of each point that buys something."""
     least = clf.front_.min_confidence
-    return [point.design.thresholds_or(least) for point in clf.front_]
+    buying = [point.design for point in clf.front_ if not point.design.buys_nothing]
+    return [design.thresholds_or(least) for design in buying]
 
 
 # Parameters
@@ -177,7 +178,8 @@ def test_a_fixed_threshold_and_a_last_one_are_those_of_all_designs():
 
 def test_one_threshold_for_all_stages_gives_designs_none_of_their_own():
     clf = fit(min_confidence=0.8)
-    assert {point.design.thresholds for point in clf.front_} == {None}
+    buying = [point.design for point in clf.front_ if not point.design.buys_nothing]
+    assert {design.thresholds for design in buying} == {None}
     assert all(set(thresholds) == {0.8} for thresholds in thresholds_of(clf))
     same = fit(min_confidence=0.8, reject_below=0.8)
     assert [p.figures() for p in same.front_] == [p.figures() for p in clf.front_]

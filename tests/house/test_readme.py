@@ -5,6 +5,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PICTURE = ROOT / "docs" / "_static" / "cascade.svg"
@@ -29,6 +31,7 @@ def test_it_has_one_picture_and_one_example():
     assert README.count("```python") == 1
 
 
+@pytest.mark.usefixtures("all_bags")
 def test_the_picture_is_what_the_command_draws(monkeypatch):
     spec = importlib.util.spec_from_file_location("picture", ROOT / "tools" / "picture.py")
     picture = importlib.util.module_from_spec(spec)
