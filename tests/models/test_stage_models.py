@@ -218,7 +218,8 @@ def test_the_first_split_can_be_deployed_alone(wine, refit):
     X, y = wine
     one = EMSCOClassifier(**QUICK, refit=refit).fit(X, y)
     mean = EMSCOClassifier(**QUICK).fit(X, y)
-    assert one.front_.points == mean.front_.points
+    scored = [[replace(p, expected=None) for p in clf.front_] for clf in (one, mean)]
+    assert scored[0] == scored[1]  # what is expected allows for models that are averaged
     assert isinstance(one.cascade_.models, LinearModels)
     assert np.array_equal(one.cascade_.models.coefs, mean.cascade_.models.parts[0].coefs)
 

@@ -18,6 +18,7 @@ import numpy as np
 from emsco._base.objectives import NORMAL, Estimate
 from emsco._base.typing import FloatArray, IntArray
 from emsco.cascade import Cascade
+from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.splits import Split
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
@@ -31,7 +32,7 @@ _ON_NEW_ROWS = 1.5
 
 
 def allow_for_averaging(
-    front: ParetoFront, rows: FloatArray, splits: Sequence[Split]
+    front: ParetoFront, rows: FloatArray | RowsElsewhere, splits: Sequence[Split]
 ) -> ParetoFront:
     """Return a front whose expected coverage and cost allow for models that are averaged.
 
@@ -43,10 +44,13 @@ def allow_for_averaging(
     ----------
     front : ParetoFront
         With the average of all splits' models, in the order of `splits`.
-    rows : ndarray of shape (n_rows, n_inputs)
+    rows : ndarray or RowsElsewhere of shape (n_rows, n_inputs)
     splits : sequence of (train, scored) row numbers
     """
-    folds = _folds_seen(splits, len(rows))
+    # A few rows of each fold, which rows that are held elsewhere fetch.
+    folds = [
+        (np.asarray(rows[seen]), trained) for seen, trained in _folds_seen(splits, rows.shape[0])
+    ]
     able = [i for i, point in enumerate(front.points) if any(_to_lose(point))]
     if not folds or not able or front.models is None:
         return front
@@ -59,10 +63,8 @@ def allow_for_averaging(
         to_lose += _to_lose(front[number])
         for seen, trained in folds:
             parts = [models[j] for j in trained]
-            average = _coverage_and_cost(replace(cascade, models=averaged(parts)), rows[seen])
-            singles = [
-                _coverage_and_cost(replace(cascade, models=one), rows[seen]) for one in parts
-            ]
+            average = _coverage_and_cost(replace(cascade, models=averaged(parts)), seen)
+            singles = [_coverage_and_cost(replace(cascade, models=one), seen) for one in parts]
             lost += (np.mean(singles, axis=0) - average) / len(folds)
     rate = _ON_NEW_ROWS * lost / np.where(to_lose > 0, to_lose, 1.0)
     coverage, cost = max(0.0, rate[0]), max(0.0, -rate[1])

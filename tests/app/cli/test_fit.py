@@ -127,7 +127,7 @@ def test_fit_deploys_by_limits_at_once(fit, tmp_path):
     [
         ((), "buying everything"),
         (("--prefer", "balanced"), "the best balance of coverage, accuracy and cost (balanced)."),
-        (("--max-cost", "30"), "accuracy and cost within your limits (balanced)."),
+        (("--max-cost", "30"), "the most accurate that answers everyone within your limits."),
     ],
 )
 def test_fit_says_which_design_it_deploys_and_by_which_rule(fit, tmp_path, options, why):
@@ -136,9 +136,10 @@ def test_fit_says_which_design_it_deploys_and_by_which_rule(fit, tmp_path, optio
     said = text[text.index("Deployed: ") :].partition(". ")[0] + "."
     assert said.startswith(f"Deployed: design {chosen}, the ")
     assert why in said
-    recall = Run.open(tmp_path / "run").point.by_class.recall
-    shares = f"0 {recall[0]:.1%}, 1 {recall[1]:.1%}"
-    assert f"Found of each class, as scored: {shares}." in text
+    run = Run.open(tmp_path / "run")
+    recall, everything = run.point.by_class.recall, run.front.references[1].by_class.recall
+    shares = (f"{k} {recall[k]:.1%} (everything {everything[k]:.1%})" for k in (0, 1))
+    assert f"Found of each class, as scored: {', '.join(shares)}." in text
 
 
 def test_a_fit_without_a_design_within_limits_keeps_what_it_found(fit, typed, tmp_path):
@@ -558,7 +559,7 @@ def test_delays_are_given_shown_and_limited(typed, fit_with_delays, delayed_file
     total = json.loads(typed("choose", run, "--max-worst-delay", 1, *costs, "--json").out)
     best = front.select(max_worst_delay=1, error_cost=50, reject_cost=5)
     assert total["chosen"] == front.position(best)
-    assert typed("choose", run, len(front) - 1).code == 0
+    assert typed("choose", run, len(front) - 2).code == 0  # the last one rejects everyone
     assert ", delay so far " in typed("show", run).out
     assert " at worst" in typed("evaluate", run, delayed_files / "data.csv").out
     assert typed("decide", run, delayed_files / "data.csv", "--out", tmp_path / "d.csv").code == 0
