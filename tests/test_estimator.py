@@ -524,7 +524,7 @@ def test_settings_of_the_papers_classifier_may_be_overridden():
 def test_one_point_is_the_choice_of_the_economical_rule():
     X, y = load_breast_cancer(return_X_y=True)
     clf = quick(search="evolution", generations=15, random_state=1).fit(X, y)
-    (chosen,) = (point for point in clf.front_ if point.is_simplified)
+    (chosen,) = (point for point in clf.front_ if point.is_economical)
     assert clf.point_ is clf.front_.economical() is chosen
     assert chosen.design in list(clf.front_.ties(chosen))
     assert clf.front_.deployed == clf.front_.position(chosen)

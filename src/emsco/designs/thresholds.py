@@ -19,7 +19,7 @@ MOST_CLASSES = 255  # the position of a class fits into a byte
 _HIGHEST = 0.999  # even where a class has next to all rows
 
 # Thresholds that are searched: halving the doubt of a prior j times asks for the confidence
-# 1 - (1 - prior) / 2ʲ. The first j is the threshold of a design that buys everything at once.
+# 1 - (1 - prior) / 2ʲ. The first j is that of early stages in `ThresholdGrid.complete`.
 _ON_FEW_ROWS = (1, 0.125, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
 _ON_MANY_ROWS = (1, 0.125, 0.25, 0.5, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)
 _BY_SHARE = (1, 2, 3, 4, 5)

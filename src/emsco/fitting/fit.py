@@ -520,7 +520,7 @@ class _Steps:
     ) -> tuple[ParetoFront, StageArray, float]:
         """Judge every point; return the front, the designs of its points, and the tolerance.
 
-        If "economical" deploys, the simplest design that is not worse than the economical one is
+        If "economical" deploys, the simplest design that is as good as the economical one is
         marked, and joins the front as its last point if it is not there yet. The tolerance is that
         of the economical rule.
         """
@@ -545,7 +545,7 @@ class _Steps:
                     points = [*points, simple.point]
                     designs = np.concatenate([designs, simple.genes[None]])
             deployed = economical_of(points, data.costs.total, tolerated)
-            points[deployed] = replace(points[deployed], shortlisted=True, is_simplified=True)
+            points[deployed] = replace(points[deployed], shortlisted=True, is_economical=True)
         # By weight, as a user who always answers the same would choose.
         commonest = int(np.bincount(data.labels, data.weights).argmax())
         references = assessor.references(commonest)
@@ -599,7 +599,7 @@ class _Steps:
         if best == first:
             return front
         # Only one point can be the choice of the rule.
-        points = [replace(point, is_simplified=i == best) for i, point in enumerate(points)]
+        points = [replace(point, is_economical=i == best) for i, point in enumerate(points)]
         points[best] = replace(points[best], shortlisted=True)
         return replace(front, points=tuple(points))
 

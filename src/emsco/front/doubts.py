@@ -115,13 +115,14 @@ def _nothing(
         does = f"answers everyone with {by_class.labels[int(by_class.given.argmax())]!r}"
     said = f"{name} buys nothing and {does}"
     buying = [one for one in front.points if not one.design.buys_nothing]
-    if costs is not None:
+    if costs is not None and buying:
         total = point.total_with(costs, cheapest_label=cheapest_label).value
-        least = min(one.total_with(costs, cheapest_label=cheapest_label).value for one in buying)
-        if total <= least:
+        totals = (one.total_with(costs, cheapest_label=cheapest_label).value for one in buying)
+        lowest_total = min(totals)
+        if total <= lowest_total:
             return DeploymentWarning(
-                f"{said}, because every design that buys features costs more in all: at least "
-                f"{least:.4g} a row instead of {total:.4g}."
+                f"{said}, because no design that buys features costs less in all: at least "
+                f"{lowest_total:.4g} a row, beside {total:.4g}."
             )
     if not any(one.is_informative for one in buying):
         return DeploymentWarning(
@@ -144,7 +145,7 @@ def _uninformative(
         f"always answering {commonest.label!r} ({commonest.accuracy:.1%}); "
     )
     is_possible = any(one.by_class.beats_commonest for one in everything)
-    if is_possible and not (point.is_simplified or is_good_enough(point)):
+    if is_possible and not (point.is_economical or is_good_enough(point)):
         return DeploymentWarning(said, Hint(Remedy.ECONOMICAL), ".")
     either, can = ("hardly better", "hardly") if is_possible else ("no better either", "cannot")
     return DeploymentWarning(

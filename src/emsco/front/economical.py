@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,7 +69,7 @@ _LOOKS = 4
 
 
 def is_good_enough(point: ParetoPoint, tolerated: float = TOLERATED) -> bool:
-    """Whether a point is not worse than buying everything by more than a tolerance.
+    """Whether a point is as good as buying everything, within a tolerance in standard errors.
 
     Coverage, accuracy, and the shares of each class that are found and mislabelled count.
     """
@@ -79,16 +80,17 @@ def is_good_enough(point: ParetoPoint, tolerated: float = TOLERATED) -> bool:
 def economical_of(
     points: Sequence[ParetoPoint], total_cost: float, tolerated: float = TOLERATED
 ) -> int:
-    """Return the position of the cheapest point that is not worse than buying everything.
+    """Return the position of the cheapest point that is as good as buying everything.
 
-    A point that the rule was simplified to has been chosen already. Points that beat the commonest
+    A point that the rule of a fit chose stays chosen. Points that beat the commonest
     class come before others. Of the points that cost next to nothing more than the cheapest, the
     one with fewest stages and features is returned. If every point is worse, it is the one that
     loses least in any figure.
     """
-    for i, point in enumerate(points):
-        if point.is_simplified:
-            return i
+    for was_chosen in (attrgetter("is_economical"), attrgetter("is_simplified")):
+        for i, point in enumerate(points):
+            if was_chosen(point):
+                return i
     good = [i for i, point in enumerate(points) if is_good_enough(point, tolerated)]
     if not good:
         return min(range(len(points)), key=lambda i: (_loss(points[i]), points[i].cost))

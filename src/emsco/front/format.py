@@ -20,7 +20,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
 from emsco.front.point import ParetoPoint
-from emsco.front.references import KINDS, Reference
+from emsco.front.references import KINDS, KINDS_ANSWERING, Reference
 from emsco.models.stage_models import StageModels
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _references(
     paid = _paid_after_stages(Design.everything(costs.names), costs)
     for name in ("references", "seen_references"):
         written = fields.many_fields(name) if fields.items(name) else []
-        kinds = KINDS if len(written) == len(KINDS) else (KINDS[0], KINDS[-1])
+        kinds = KINDS if len(written) == len(KINDS) else KINDS_ANSWERING
         if len(written) not in (0, len(kinds)):
             fields.refuse(name, f"2 or {len(KINDS)} references, or none", f"{len(written)}")
         known = []

@@ -22,7 +22,7 @@ class Generation:
     ----------
     generation : int
     best : ParetoPoint
-        First point of the front: the fittest for the paper's search, else the best balanced.
+        Best design so far: the fittest for the paper's search, else the best balanced.
     n_front : int
         Distinct non-dominated designs.
     n_designs : int

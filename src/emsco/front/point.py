@@ -57,11 +57,14 @@ class ParetoPoint(Objectives):
     by_class : ByClass or None
         How the scored rows of each class were labelled; a row scored several times counts once.
     versus_everything : Comparison or None
-        Difference from buying everything at once, on the same rows and at the same confidence.
+        Difference on the same rows from buying everything at once, which answers everyone, or
+        rejects below the confidence that was given.
     shortlisted : bool
         Whether the point stands for those that the scored rows cannot tell from it.
     is_simplified : bool
-        Whether the economical design was simplified to it: it is not worse beyond noise.
+        Whether the economical design was simplified to it: it is as good within noise.
+    is_economical : bool
+        Whether the economical rule of the fit chose it.
     expected : Expected or None
         Coverage, accuracy and cost to expect on new rows: the scored ones less what luck adds to a
         choice, each with a 95 % interval.
@@ -81,6 +84,7 @@ class ParetoPoint(Objectives):
     versus_everything: Comparison | None = None
     shortlisted: bool = True
     is_simplified: bool = False
+    is_economical: bool = False
     expected: Expected | None = None
     stage_delays: tuple[float, ...] = ()
 
@@ -155,6 +159,8 @@ class ParetoPoint(Objectives):
             **assessment,
             shortlisted=figures.flag("shortlisted"),
             is_simplified=figures.flag("is_simplified"),
+            # Fronts of earlier versions do not say so.
+            is_economical="is_economical" in figures.values and figures.flag("is_economical"),
         )
 
     @property
@@ -349,6 +355,7 @@ class ParetoPoint(Objectives):
             "versus_everything": None if versus is None else versus.to_lists(),
             "shortlisted": self.shortlisted,
             "is_simplified": self.is_simplified,
+            "is_economical": self.is_economical,
             "expected": None if self.expected is None else self.expected.to_lists(),
         }
 

@@ -22,6 +22,7 @@ from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, Total
 
 KINDS = ("commonest", "everything", "answered")
+KINDS_ANSWERING = ("commonest", "answered")  # where nobody gave a confidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,11 @@ class Reference(Objectives):
         figures = asdict(objectives_from_dict(fields))
         by_class = ByClass.from_dict(fields, "by_class", labels)
         return cls(**figures, kind=kind, by_class=by_class)
+
+
+def everything_of(references: Sequence[Reference]) -> ByClass | None:
+    """Return the results by class of buying everything; None without references."""
+    return next((one.by_class for one in references if one.kind != "commonest"), None)
 
 
 def measure_references(

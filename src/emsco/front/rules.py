@@ -170,6 +170,13 @@ class PointLimits:
             return "the most accurate"
         return "the most accurate that answers everyone"
 
+    def chosen_in_words(self, point: ParetoPoint) -> str:
+        """Why these limits chose a point, in words."""
+        is_limited = self._has_quality or self.min_coverage is not None
+        if not is_limited and point.coverage < 1:
+            return "the one that labels most rows correctly"
+        return self.chooses
+
     def best(self, points: Sequence[ParetoPoint], within: Sequence[int]) -> int:
         """Return the one of some positions that these limits choose.
 
@@ -374,7 +381,7 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     >>> preference_in_words("knee", point)
     'the nearest to the best of all three figures (knee)'
     >>> preference_in_words({"max_cost": 9}, point)
-    'the most accurate that answers everyone within your limits'
+    'the one that labels most rows correctly within your limits'
     """
     if (given := given_error_costs(rule)) and not isinstance(rule, str):
         within = " within your limits" if limits_in(rule) else ""
@@ -386,7 +393,7 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     if not isinstance(rule, str):
         limits, name = limits_in(rule), rule_of(rule)
         if name is None:
-            return f"{PointLimits(**limits).chooses} within your limits"
+            return f"{PointLimits(**limits).chosen_in_words(point)} within your limits"
         if limits:
             return f"{_WHY[name]} within your limits ({name})"
         rule = str(name)

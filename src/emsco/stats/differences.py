@@ -63,10 +63,13 @@ class Comparison:
         Coverage, accuracy and the recall of every class count, and so does the share of every
         class that gets a wrong label.
         """
-        # Fewer wrong labels are better, so the sign is turned.
+        return max(difference.shortfall() for difference in self._gains)
+
+    @property
+    def _gains(self) -> tuple[Difference, ...]:
+        """Differences of which more is better: of wrong labels, fewer are."""
         fewer = (Difference(-missed.value, missed.error) for missed in self.missed)
-        every = (self.coverage, self.accuracy, *self.recall, *fewer)
-        return max(difference.shortfall() for difference in every)
+        return (self.coverage, self.accuracy, *self.recall, *fewer)
 
     @property
     def behind(self) -> float:
@@ -74,9 +77,7 @@ class Comparison:
 
         Figures that are the same row by row do not count.
         """
-        fewer = (Difference(-missed.value, missed.error) for missed in self.missed)
-        every = (self.coverage, self.accuracy, *self.recall, *fewer)
-        apart = (one for one in every if one.error > 0 or one.value < -_ROUNDING)
+        apart = (one for one in self._gains if one.error > 0 or one.value < -_ROUNDING)
         return max((one.shortfall() or -one.value / one.error for one in apart), default=-np.inf)
 
     @property

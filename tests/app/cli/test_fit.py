@@ -127,7 +127,7 @@ def test_fit_deploys_by_limits_at_once(fit, tmp_path):
     [
         ((), "buying everything"),
         (("--prefer", "balanced"), "the best balance of coverage, accuracy and cost (balanced)."),
-        (("--max-cost", "30"), "the most accurate that answers everyone within your limits."),
+        (("--max-cost", "30"), "the one that labels most rows correctly within your limits."),
     ],
 )
 def test_fit_says_which_design_it_deploys_and_by_which_rule(fit, tmp_path, options, why):

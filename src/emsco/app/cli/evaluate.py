@@ -105,6 +105,7 @@ def evaluate(
     from rich.text import Text
 
     from emsco.app.cli.terminal import EDGES, cascade_drawing, class_drawing, new_table, text_table
+    from emsco.front.references import everything_of
 
     shown, new = console(), result.new
     shown.print(cascade_drawing(opened.front, result.number, new=new))
@@ -113,9 +114,13 @@ def evaluate(
         shown.print(new_table(result.number, new, result.references))
     if new.total is not None:
         shown.print(f"Totals: with {new.total.costs}.", highlight=False, markup=False)
-    everything = result.references[1].by_class if result.references else None
     shown.print(
-        class_drawing(new.by_class, shown.width, intervals=new.intervals, everything=everything)
+        class_drawing(
+            new.by_class,
+            shown.width,
+            intervals=new.intervals,
+            everything=everything_of(result.references),
+        )
     )
     if new.by is not None:
         subgroups = text_table(new.by.table(shown.width - EDGES))

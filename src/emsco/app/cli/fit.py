@@ -251,7 +251,7 @@ class Deployment(ChoiceOptions):
     prefer: Annotated[
         str | None,
         typer.Option(
-            help="economical (the cheapest that is not worse than buying everything), "
+            help="economical (the cheapest that answers everyone as well as buying everything), "
             "one_standard_error (the simplest nearly as good as the best), accurate, balanced, "
             "knee or fittest (the paper's rule).",
             show_default="economical",

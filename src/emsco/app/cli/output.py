@@ -54,6 +54,7 @@ def print_design(
     `costs` are those of errors and rejections, by default the run's.
     """
     from emsco.app.cli.terminal import cascade_drawing, class_drawing, reference_table
+    from emsco.front.references import everything_of
 
     out, front = console(), run.front
     point = front[number]
@@ -78,7 +79,7 @@ def print_design(
                 out.width,
                 title=f"{rows} rows by class",
                 brief=True,
-                everything=references[1].by_class if references else None,
+                everything=everything_of(references),
             )
             out.print(drawing)
     if front.references:
@@ -137,6 +138,7 @@ def print_deployed(run: Run) -> None:
     from emsco._base.objectives import metric_name
     from emsco.app.cli.terminal import than_everything
     from emsco.front.offers import rejection_offers
+    from emsco.front.references import everything_of
     from emsco.front.rules import preference_in_words
 
     why = preference_in_words(run.about["settings"]["prefer"], run.point)
@@ -152,7 +154,7 @@ def print_deployed(run: Run) -> None:
     console().print(" ".join(said.split()), highlight=False)
     by_class = run.point.by_class
     if by_class is not None:  # accuracy alone hides a rare class
-        everything = run.front.references[1].by_class if run.front.references else None
+        everything = everything_of(run.front.references)
         named = []
         for i in np.flatnonzero(by_class.rows).tolist():
             beside = f" (everything {everything.recall[i]:.1%})" if everything is not None else ""

@@ -52,7 +52,6 @@ _SEEN = ("seen cov.", "seen acc.", "seen cost")
 _LEAST_COST = 6
 _LEAST_ROOM = 10
 _BAR = 12
-_FEWEST_REFERENCES = 2  # the commonest class, and everything for everyone
 _CERTIFIED = "★"
 EDGES = 3  # characters on both sides of a table
 
@@ -305,7 +304,8 @@ def _totals(front: ParetoFront, shown: Sequence[int], costs: ErrorCosts) -> list
 def _titles(references: Sequence[Reference]) -> list[Text]:
     """Names of references in a narrow column."""
     # "All answered" stands below "everything" where that rejects rows; alone, it is everything.
-    answered = "  all answered" if len(references) > _FEWEST_REFERENCES else "everything"
+    has_both = any(one.kind == "everything" for one in references)
+    answered = "  all answered" if has_both else "everything"
     titles = (answered if one.kind == "answered" else one.title for one in references)
     return [Text(shorten(title, _NAMES)) for title in titles]
 

@@ -54,7 +54,7 @@ const DESIGN_MIXES = FEW_LABELS.length
   : [];
 const REFERENCE_MIXES = FEW_LABELS.length ? REFERENCES.map(({ counts, rows }) => mixOfErrors(counts, rows)) : [];
 
-/** What an error costs on average: the price, or the mean of the prices by class. */
+/** What an error costs on average, by the prices of the classes. */
 const meanErrorCost = (mix) => sumOf(mix.map((part, k) => part * errorCosts.ofClass[k]));
 
 /** The parts of a total: features, errors and rejections. Costs that differ by class have factors or a mix. */
