@@ -29,7 +29,7 @@ def test_a_simplified_design_is_not_said_to_be_worse_within_what_chance_explains
     simple = replace(point, versus_everything=behind, is_simplified=True)
     words = preference_in_words("economical", simple)
     assert words.startswith("the simplest cheap design that is as good as buying every")
-    assert words.endswith("at your confidence, within chance (economical)")
+    assert words.endswith("everything, within chance (economical)")
     answering = preference_in_words("economical", replace(simple, coverage=1.0))
     assert "the simplest cheap design that answers everyone as well as buying" in answering
     worse = replace(simple, versus_everything=replace(EQUAL, coverage=Difference(-0.5, 0.1)))

@@ -46,8 +46,8 @@ def test_rejecting_is_offered_by_what_it_brings_and_loses(front):
     assert (tenth.min_coverage, tenth.point) == (0.9, front[1])
     assert (fifth.min_coverage, fifth.point) == (0.8, front[2])
     assert str(fifth) == (
-        "reject the least sure 20%: 88% of the labels correct instead of 77%, finds 40% of 'bad' "
-        "instead of 50%"
+        "reject the least sure 20%: 87.5% of the labels correct instead of 77.0%, for 3 a row "
+        "instead of 3, finds 40% of 'bad' instead of 50%"
     )
 
 

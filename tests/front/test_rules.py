@@ -33,7 +33,7 @@ def point():
     [
         (
             "economical",
-            "the cheapest that is as good as buying everything at your confidence (economical)",
+            "the cheapest that is as good as buying everything (economical)",
         ),
         ("accurate", "the most accurate (accurate)"),
         ("balanced", "the best balance of coverage, accuracy and cost (balanced)"),

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from emsco._base.typing import AnyArray, FloatArray, Report, StageArray
+from emsco._base.typing import AnyArray, FloatArray, LabelArray, Report, StageArray
 from emsco._base.workers import batched
 from emsco.costs import FeatureCosts
 from emsco.designs.constraints import Blocks
@@ -83,11 +83,10 @@ class Assessor:
 
     def references(self, commonest: int) -> tuple[Reference, ...]:
         """Measure what there is without a cascade; `commonest` is the position of a class."""
-        winner = self.rows.guesses(np.ones((1, self.blocks.n_blocks), dtype=np.bool_))[0]
         return references_of(
             self.labels,
             self.rows.truth,
-            winner,
+            self._everything_winner,
             None if self.answers_all else self._everything_outcomes.given < len(self.labels),
             commonest,
             self.costs.total,
@@ -235,8 +234,22 @@ class Assessor:
 
     @cached_property
     def everything(self) -> Figures:
-        """Figures of buying everything at once."""
-        return self._figures(self.all_at_once, self._everything_outcomes)
+        """Figures of buying everything at once.
+
+        If it is to answer everyone, it also answers rows that a stage would skip for lack of a
+        value.
+        """
+        outcomes = self._everything_outcomes
+        if self.answers_all:
+            outcomes = replace(outcomes, given=self._everything_winner)
+        return self._figures(self.all_at_once, outcomes)
+
+    @cached_property
+    def _everything_winner(self) -> LabelArray:
+        """Likeliest class of each scored row by the model that sees everything."""
+        everything = np.ones((1, self.blocks.n_blocks), dtype=np.bool_)
+        winner: LabelArray = self.rows.guesses(everything)[0]
+        return winner
 
     @property
     def all_at_once(self) -> StageArray:

@@ -110,7 +110,7 @@ def why_economical(point: ParetoPoint) -> str:
         return "everything at once, since every cascade falls short of it in something"
     as_well = "answers everyone as well as buying everything"
     if point.coverage < 1:
-        as_well = "is as good as buying everything at your confidence"
+        as_well = "is as good as buying everything"
     if point.is_simplified and shortfall <= CHANCE:
         return f"the simplest cheap design that {as_well}, within chance"
     if not is_good_enough(point):

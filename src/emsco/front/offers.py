@@ -33,8 +33,9 @@ class RejectionOffer:
         """Say what the design brings, without the command that deploys it."""
         before, after = self.deployed.promised[1], self.point.promised[1]
         said = (
-            f"reject the least sure {1 - self.min_coverage:.0%}: {after.accuracy:.0%} of the "
-            f"labels correct instead of {before.accuracy:.0%}"
+            f"reject the least sure {1 - self.min_coverage:.0%}: {after.accuracy:.1%} of the "
+            f"labels correct instead of {before.accuracy:.1%}, for {after.cost:.4g} a row instead "
+            f"of {before.cost:.4g}"
         )
         by_class, of_deployed = self.point.by_class, self.deployed.by_class
         if by_class is None or of_deployed is None:

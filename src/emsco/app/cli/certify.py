@@ -110,6 +110,7 @@ def certify(
     best = certificate.best_first[0] if certificate.best_first else None
     if best is not None:
         certificate.save(path)
+        had_label_costs = opened.cascade.label_costs is not None
         if deploy and not certificate.covers(opened.cascade):
             opened = opened.choose(best)
     if as_json:
@@ -123,6 +124,8 @@ def certify(
     echo(f"Written to {path}.")
     if certificate.covers(opened.cascade):
         echo(f"{run} deploys design {opened.chosen}, which is certified.")
+        if had_label_costs:
+            echo("Rows get their likeliest labels again, since only these are certified.")
     elif opened.chosen == best:
         echo(
             f"{run} deploys design {best} with labels of least expected cost, and only its "

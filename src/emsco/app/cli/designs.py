@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from emsco.app.cli.options import (
 )
 from emsco.app.cli.output import doubts_of, echo, print_design, print_front, print_json
 from emsco.errors import ParameterError
+
+if TYPE_CHECKING:
+    from emsco.front import ParetoPoint
 
 if TYPE_CHECKING:
     from emsco.front import ParetoPoint
@@ -204,4 +207,20 @@ def choose(
     else:
         why = f", {preference_in_words(rule, chosen.point)}" if rule and point is None else ""
         echo(f"{run} now deploys design {chosen.chosen}{why}.\n")
+        if missed := _expected_beyond(choice.limits(), chosen.point):
+            echo(f"Limits are about scored figures; on new rows expect {missed}.\n")
         print_design(chosen, chosen.chosen, doubts=False)  # they were warnings a moment ago
+
+
+def _expected_beyond(limits: dict[str, Any], point: ParetoPoint) -> str:
+    """Say which expected figures of a point are outside of limits; nothing if none is."""
+    _, figures = point.promised
+    floors = {"accuracy": "min_accuracy", "coverage": "min_coverage"}
+    beyond = [
+        f"{name} {getattr(figures, name):.1%}"
+        for name, limit in floors.items()
+        if limits.get(limit) is not None and getattr(figures, name) < limits[limit]
+    ]
+    if limits.get("max_cost") is not None and figures.cost > limits["max_cost"]:
+        beyond.append(f"a cost of {figures.cost:.4g}")
+    return " and ".join(beyond)

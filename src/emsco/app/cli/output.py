@@ -179,7 +179,7 @@ def _beaten(run: Run) -> str:
     if not rivals or min(rivals)[0] <= 0:
         return ""
     _, place, said = min(rivals)
-    return f"Design {place} beats it in coverage, accuracy and cost, but finds {said}."
+    return f"Design {place} costs less and is no worse in coverage and accuracy, but finds {said}."
 
 
 def _cheaper(run: Run) -> str:
