@@ -652,7 +652,7 @@ def test_a_question_near_a_threshold_is_not_half_an_answer(fitted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_designs_are_simplified_however_often_rows_are_scored_and_weighted(weighted):
+def test_a_design_is_deployed_however_often_rows_are_scored_and_weighted(weighted):
     # Some rows are scored three times and others never. The weight of one row exceeds those of all
     # others so much that these are rounded.
     rng = np.random.default_rng(0)
@@ -661,7 +661,7 @@ def test_designs_are_simplified_however_often_rows_are_scored_and_weighted(weigh
     weights = np.where(np.arange(200) == 5, 1e6, 1 + rng.random(200)) if weighted else None
     cv = ShuffleSplit(3, test_size=0.3, random_state=0)
     clf = EMSCOClassifier([1, 2, 5], estimator="logistic", cv=cv, generations=5, random_state=0)
-    assert any(point.is_simplified for point in clf.fit(X, y, weights).front_)
+    assert clf.fit(X, y, weights).point_.is_economical
 
 
 @pytest.mark.parametrize("least", [0.87, 0.875, 0.88])
