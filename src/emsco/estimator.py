@@ -29,7 +29,7 @@ from emsco.front import ParetoPoint
 from emsco.front.certificate import Certificate
 from emsco.front.doubts import doubts_about
 from emsco.front.history import Generation
-from emsco.front.rules import given_error_costs, rule_of
+from emsco.front.rules import given_error_costs, rule_to_certify
 from emsco.search.settings import PaperSearch, with_paper_search
 from emsco.stats.reliability import Reliability, RiskCoverage
 
@@ -461,7 +461,7 @@ class EMSCOClassifier(TableClassifier):
             Promises and settings of `ParetoFront.certify`.
         """
         check_is_fitted(self, "front_")
-        rule = rule_of(self.prefer) or "accurate"
+        rule = rule_to_certify(self.prefer)
         settings = {"prefer": rule, "deployed": self.point_, **settings}
         return self.front_.certify(self._check_new_rows(X), y, **settings)
 

@@ -361,9 +361,14 @@ class ThresholdGrid:
         return tuple(sorted({level for levels in chosen for level in levels}))
 
     @property
+    def everything_answers_all(self) -> bool:
+        """Whether buying everything at once labels every row; see `complete`."""
+        return not self.thresholds[self.last[0]].any()
+
+    @property
     def may_answer_all(self) -> bool:
         """Whether the last stage may label whoever is left, and may reject some; see `searched`."""
-        return len(self.last) > 1 and not self.thresholds[self.last[0]].any()
+        return len(self.last) > 1 and self.everything_answers_all
 
     @property
     def answers_all(self) -> bool:

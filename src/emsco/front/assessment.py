@@ -87,17 +87,13 @@ class Assessor:
             self.labels,
             self.rows.truth,
             self._everything_winner,
-            None if self.answers_all else self._everything_outcomes.given < len(self.labels),
+            None
+            if self.evaluator.grid.everything_answers_all
+            else self._everything_outcomes.given < len(self.labels),
             commonest,
             self.costs.total,
             self.rows.own_weights,
         )
-
-    @property
-    def answers_all(self) -> bool:
-        """Whether buying everything at once labels every row."""
-        grid = self.evaluator.grid
-        return not grid.thresholds[grid.last[0]].any()
 
     def assessed(
         self, points: Sequence[ParetoPoint], designs: StageArray, report: Report | None = None
@@ -240,7 +236,7 @@ class Assessor:
         value.
         """
         outcomes = self._everything_outcomes
-        if self.answers_all:
+        if self.evaluator.grid.everything_answers_all:
             outcomes = replace(outcomes, given=self._everything_winner)
         return self._figures(self.all_at_once, outcomes)
 

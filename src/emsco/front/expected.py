@@ -170,7 +170,7 @@ class BagFigures:
         """Choose the most accurate in each bag of those that cost no more and cover no less."""
         coverage, accuracy, cost = self.coverage[0], self.accuracy[0], self.cost[0]
         # Sums in single precision may differ in the last digits.
-        may_be = (cost <= cost[:, [design]] + 1e-6) & (coverage >= coverage[:, [design]] - 1e-6)
+        may_be = (cost <= cost[:, [design]] + _TIE) & (coverage >= coverage[:, [design]] - _TIE)
         chosen: IntArray = np.where(may_be, accuracy, -1.0).argmax(axis=1)
         return chosen
 

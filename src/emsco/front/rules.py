@@ -354,6 +354,11 @@ def rule_of(preference: Any) -> Any:
     return preference.get("rule") if isinstance(preference, dict) else preference
 
 
+def rule_to_certify(preference: Any) -> str:
+    """Return the rule that names the best of the certified designs; limits have done their part."""
+    return rule_of(preference) or "accurate"
+
+
 def check_rule(rule: Any, *, has_error_costs: bool) -> str | None:
     """Check the rule that chooses within limits; costs of errors leave no room for one."""
     if rule is None:

@@ -17,7 +17,7 @@ from emsco.errors import DataError, FileError, Parameter
 from emsco.front import Certificate
 from emsco.front.certificate import FreshRows, certify
 from emsco.front.certificate.plan import wanted_order
-from emsco.front.rules import rule_of
+from emsco.front.rules import rule_to_certify
 from emsco.stats.promises import promises_from_dict
 
 _SPENT_FORMAT = 1
@@ -92,7 +92,7 @@ def certify_run(
             delta=delta,
             order=same[0].items("order") if same else order,
             deployed=run.chosen,
-            prefer=rule_of(run.about["settings"]["prefer"]) or "accurate",
+            prefer=rule_to_certify(run.about["settings"]["prefer"]),
             report=report,
         )
     if not same:
