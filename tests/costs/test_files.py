@@ -16,13 +16,26 @@ from emsco.errors import CostsError
         ("costs.csv", "feature,cost\nb,2\na,1\nc,0.5\n"),
         ("costs.csv", ' Feature , COST \r\n"b", 2 \r\n\r\na,1\r\nc,.5'),
         ("costs.csv", b"\xef\xbb\xbffeature,cost\nb,2\na,1\nc,5e-1\n"),
+        ("costs.csv", "feature;cost\nb;2\na;1\nc;0,5\n"),
+        ("costs.csv", "feature\tcost\tgroup\nb\t2\t\na\t1\t\nc\t.5\t\n"),
         ("costs.json", '{"c": 0.5, "a": 1, "b": 2}'),
         ("costs.JSON", "[1, 2, 0.5]"),
         ("costs.txt", "1,2,0.5"),
         ("costs.csv", "1, 2, 0.5\n"),
         ("costs", "\n1 2\t0.5\n\n"),
     ],
-    ids=["csv", "loose-csv", "marked-csv", "json", "json-list", "commas", "both", "blanks"],
+    ids=[
+        "csv",
+        "loose-csv",
+        "marked-csv",
+        "semicolons",
+        "tabs",
+        "json",
+        "json-list",
+        "commas",
+        "both",
+        "blanks",
+    ],
 )
 def test_every_form_of_a_costs_file_gives_the_same_costs(costs_file, name, text):
     costs = FeatureCosts.from_file(costs_file(text, name), ["a", "b", "c"])

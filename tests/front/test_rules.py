@@ -103,6 +103,12 @@ def test_a_label_that_is_named_twice_is_one_class(point):
     assert said.startswith("None of the 1 designs has recall of 1 at least 0.99 (the best: 0.95)")
 
 
+def test_the_best_figure_is_never_written_like_the_limit_that_it_misses(point):
+    near = replace(point, accuracy=0.89999)
+    said = PointLimits(min_accuracy=0.9).why_none([near])
+    assert said == "None of the 1 designs has accuracy at least 0.9 (the best: 0.89999)."
+
+
 def front_to_total():
     counts = ((40, 9, 1), (1, 30, 19)), ((35, 5, 10), (0, 35, 15))
     front = make_front()

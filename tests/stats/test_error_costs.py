@@ -83,6 +83,7 @@ def test_labels_may_be_text_as_in_a_file():
             "got 5 for it and 1 for 'well'",
         ),
         (None, 1, "error_cost must be given beside reject_cost"),
+        ({"il": 1}, None, "error_cost must .*did you mean 'ill'"),
         (1, None, "reject_cost must be given beside error_cost, .* 0 makes rejections free"),
         (1, [1, 2], "reject_cost must be a number, or a number for each label"),
         (1, {"ill": 2}, "reject_cost must have a cost for each .* got none for 'well'"),

@@ -235,8 +235,9 @@ class FeatureCosts:
         list; or one line of numbers in column order. Without `names`, such numbers belong to x0,
         x1, ….
 
-        In CSV, a feature is a column of the table. A column with an empty cell for its group is a
-        feature on its own. Give the cost of a group in one of its lines, or the same in several.
+        CSV may have semicolons, tabs or bars instead of commas, and then decimal commas. In CSV,
+        a feature is a column of the table. A column with an empty cell for its group is a feature
+        on its own. Give the cost of a group in one of its lines, or the same in several.
         A feature under several fees names them, and their costs, with ``;`` between. A column
         ``cost_with_fees`` instead of ``cost`` has prices that include the fees. If the price
         differs from row to row, its cell names the column of the table that holds it.

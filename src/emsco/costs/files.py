@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -10,10 +11,12 @@ from io import StringIO
 from typing import Any
 
 from emsco._base.documents import parse_json
+from emsco._base.separators import separator_of
 from emsco._base.text import brief
 
 _INCLUSIVE = "cost_with_fees"
 _OPTIONAL = ("group", "fee", "fee_cost", "delay")
+_COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+", re.ASCII)
 _ENTRIES = {"costs", "groups", "fees", "delays"}  # of a JSON object that has more than costs
 
 
@@ -54,14 +57,18 @@ def parse_costs(text: str, is_json: bool, columns: Collection[str] = ()) -> Pars
             if not isinstance(entry, dict):
                 raise ValueError(f"its {name} are {brief(entry)}, which is not an object of names")
         return Parsed(**entries)
+    separator = separator_of(text)
     # The whole text at once: a name in quotes may go over several lines.
-    read = csv.reader(StringIO(text, newline=""))
+    read = csv.reader(StringIO(text, newline=""), delimiter=separator)
     records = [record for record in read if len(record) > 1 or "".join(record).strip()]
     if not records:
         raise ValueError("it is empty")
     heading = [name.strip().lower() for name in records[0]]
     if heading[:2] in (["feature", "cost"], ["feature", _INCLUSIVE]):
-        return _Table(heading, columns).parse(records[1:])
+        lines = records[1:]
+        if separator != ",":
+            lines = [[one[0], *map(_with_point, one[1:])] for one in lines]
+        return _Table(heading, columns).parse(lines)
     first = ",".join(records[0])
     if len(records) > 1:
         raise ValueError(f"it begins with {brief(first)}")
@@ -174,6 +181,11 @@ def _add_once(
         )
         raise ValueError(f"it has the {what} {first} and {second} for {whose} {name!r}")
     known[name] = value
+
+
+def _with_point(cell: str) -> str:
+    """Return a number with a decimal point instead of a comma; any other cell unchanged."""
+    return cell.replace(",", ".") if _COMMA_NUMBER.fullmatch(cell.strip()) else cell
 
 
 def _number(text: str, line: str, what: str = "cost") -> float:

@@ -222,7 +222,9 @@ class PointLimits:
         """Explain that no point is within the limits, and how close the points come to each."""
         labelling = [point for point in points if not point.rejects_everyone]
         limits = [one.in_words(labelling) for one in self._criteria(points)]
-        return f"None of the {len(labelling)} designs has {' and '.join(limits)}."
+        together = " at once" if len(limits) > 1 else ""
+        designs = f"None of the {len(points):,} designs has"
+        return f"{designs} {' and '.join(limits)}{together}."
 
     def _criteria(self, points: Sequence[ParetoPoint]) -> list[_Criterion]:
         """List the limits that are set; refuse those about figures that these points lack."""
@@ -293,13 +295,20 @@ class _Criterion(NamedTuple):
         return max(0.0, beyond if self.is_ceiling else -beyond)
 
     def in_words(self, points: Sequence[ParetoPoint]) -> str:
-        """Say the limit, and how close some points come to it."""
+        """Say the limit, and how many points are within it, or how close they come to it."""
+        limit = f"{self.title} at {'most' if self.is_ceiling else 'least'} {self.limit:g}"
+        if n_within := sum(self.is_met_by(point) for point in points):
+            return f"{limit} ({n_within:,} {'does' if n_within == 1 else 'do'})"
         figures = [self.figure(point) for point in points]
-        if self.title == "cost":
-            return f"cost at most {self.limit:g} (the cheapest: {min(figures):g})"
-        if self.is_ceiling:
-            return f"{self.title} at most {self.limit:g} (the shortest: {min(figures):.4g})"
-        return f"{self.title} at least {self.limit:g} (the best: {max(figures):.4g})"
+        if not self.is_ceiling:
+            return f"{limit} (the best: {self._beside_limit(max(figures))})"
+        nearest = "the cheapest" if self.title == "cost" else "the shortest"
+        return f"{limit} ({nearest}: {self._beside_limit(min(figures))})"
+
+    def _beside_limit(self, figure: float) -> str:
+        """A figure outside of the limit, with as many digits as tell it from the limit."""
+        texts = (f"{figure:.{digits}g}" for digits in range(4, 18))
+        return next(text for text in texts if float(text) != self.limit)
 
 
 def check_preference(

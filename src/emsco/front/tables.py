@@ -51,7 +51,7 @@ def front_text(front: ParetoFront) -> str:
         waits = f"  {points[i].mean_delay:9.4g}" if delay else ""
         lines.append(f"{i:>3}{mark} {_figures(points[i], has_expected)}{waits}  {design}")
     if len(points) > len(shown):
-        lines.append(f"     … and {len(points) - len(shown)} more; to_pandas() has all")
+        lines.append(f"     … and {len(points) - len(shown):,} more; to_pandas() has all")
     lines += [
         f"     {_figures(one.scored_by(front.metric), has_expected)}"
         f"{f'  {one.delay(front.costs):9.4g}' if delay else ''}  {shorten(one.title, 50)}"

@@ -144,9 +144,6 @@ class ErrorCosts:
         if error_cost is None:
             beside = ("be given beside ", Parameter(_REJECT))
             raise refused(_ERROR, beside, None, hint="0 makes errors free")
-        if reject_cost is None and may_reject:
-            beside = ("be given beside ", Parameter(_ERROR))
-            raise refused(_REJECT, beside, None, hint="0 makes rejections free")
         if labels is None:
             for name, given in ((_ERROR, error_cost), (_REJECT, reject_cost)):
                 # Without results by class, nobody knows whose error it was.
@@ -154,7 +151,11 @@ class ErrorCosts:
                     rule = "be one number for designs without results by class"
                     raise refused(name, rule, given)
         known = tuple(_EITHER if labels is None else labels)
+        # A class that does not exist is said before a cost that is missing.
         errors = _matrix(error_cost, known)
+        if reject_cost is None and may_reject:
+            beside = ("be given beside ", Parameter(_ERROR))
+            raise refused(_REJECT, beside, None, hint="0 makes rejections free")
         by_class = 0.0 if reject_cost is None else reject_cost
         if not isinstance(by_class, Mapping):
             if not is_number(by_class):

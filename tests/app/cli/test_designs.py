@@ -69,15 +69,15 @@ def test_json_has_what_there_is_without_a_cascade_with_the_names_of_classes(type
 
 def test_front_and_choose_say_how_near_the_front_comes_to_limits(typed, run):
     front = ParetoFront.load(run / "front.json")
-    labelling = [point for point in front if not point.rejects_everyone]
-    cheapest, best = min(p.cost for p in labelling), max(p.accuracy for p in labelling)
+    cheapest = min(point.cost for point in front if not point.rejects_everyone)
+    best = max(point.accuracy for point in front)
     words = (
-        f"None of the {len(labelling)} designs has cost at most 0.5 (the cheapest: {cheapest:g}) "
-        f"and accuracy at least 0.99 (the best: {best:.4g}). The nearest is design {{}}: "
+        f"None of the {len(front)} designs has cost at most 0.5 (the cheapest: {cheapest:g}) and "
+        f"accuracy at least 0.99 (the best: {best:.4g}) at once. The nearest is design {{}}: "
     )
     near = PointLimits(max_cost=0.5, min_accuracy=0.99).nearest(front.points)
     words = f"{words.format(near)}{in_short(front[near])}. Loosen a limit, or deploy that design "
-    words += f"with emsco choose RUN {near}."
+    words += f"with emsco choose {run} {near}."
     limits = ("--max-cost", 0.5, "--min-accuracy", 0.99)
     for command in ("front", "choose"):
         refuses(typed(command, run, *limits), words)

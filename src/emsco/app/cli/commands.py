@@ -46,7 +46,8 @@ class _Command(_Help, TyperCommand):
         return super().make_context(info_name, args, *more, **settings)
 
     def invoke(self, ctx: Any) -> Any:
-        with speaking(self):
+        # `emsco fit` makes the run that others open.
+        with speaking(self, ctx.params.get("run") or ctx.params.get("out")):
             return super().invoke(ctx)
 
 

@@ -83,6 +83,8 @@ class Listing:
         Different designs that could be shown: those that differ beyond noise, or all.
     n_all : int
         Different designs.
+    n_designs : int
+        Designs, also those with the same trade-off.
     is_short : bool
         Whether designs that differ only by noise are left out.
     """
@@ -90,6 +92,7 @@ class Listing:
     shown: list[int]
     n_noted: int
     n_all: int
+    n_designs: int
     is_short: bool
 
     @classmethod
@@ -109,7 +112,8 @@ class Listing:
         """
         # Of designs with the same trade-off, a marked one or else the first stands for all.
         different: dict[tuple[float, float, float], int] = {}
-        for i in range(len(front)) if within is None else within:
+        places = range(len(front)) if within is None else within
+        for i in places:
             point = front[i]
             objectives = (point.cost, point.coverage, point.accuracy)
             # By identity: points with equal figures must not share a mark.
@@ -128,10 +132,10 @@ class Listing:
             kept = kept[:max_rows]
             others = [i for i in shown if i not in kept]
             # Halves go up: rounded to even, two neighbours could be one.
-            places = np.linspace(0, len(others) - 1, max_rows - len(kept)) + 0.5
-            picked = {*kept, *(others[int(place)] for place in places)}
+            evenly = np.linspace(0, len(others) - 1, max_rows - len(kept)) + 0.5
+            picked = {*kept, *(others[int(place)] for place in evenly)}
             shown = [i for i in shown if i in picked]
-        return cls(shown, len(noted), len(by_cost), is_short)
+        return cls(shown, len(noted), len(by_cost), len(places), is_short)
 
     def caption(self, front: ParetoFront, see_all: str) -> list[str]:
         """Say which designs are left out, and how to see them."""
@@ -140,7 +144,7 @@ class Listing:
             return []
         some = f"{n_shown} of {self.n_noted:,}" if n_shown < self.n_noted else f"{n_shown}"
         what = "designs that differ" if self.n_noted > 1 else "design that differs"
-        said = f"{some} {what} beyond noise, of {self.n_all:,}"
+        said = f"{some} {what} beyond noise, of {self.n_designs:,}"
         if not self.is_short:
             said = f"{some} are shown, evenly from cheap to expensive"
         return [f"{said}; {see_all} shows all." if see_all else f"{said}."]

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from emsco.errors import EMSCOError, EMSCOWarning, Hint, Parameter, Part, Remedy
@@ -80,6 +81,7 @@ _HINTS: dict[Remedy, str] = {
 
 
 _COMMAND: ContextVar[Any] = ContextVar("command", default=None)
+_RUN: ContextVar[str] = ContextVar("run", default="RUN")  # as one types it
 
 
 def option_of(command: Any, parameter: str) -> str:
@@ -110,11 +112,12 @@ def _word(part: Parameter | Hint) -> str:
         case Remedy.NA:
             return f"{repeated('--na', names)} says so"
         case Remedy.NEAREST:
-            return f"Loosen a limit, or deploy that design with emsco choose RUN {names[0]}"
+            deploys = f"emsco choose {_RUN.get()} {names[0]}"
+            return f"Loosen a limit, or deploy that design with {deploys}"
         case Remedy.RECALL:
             return (
                 f"A fit with --class-weight balanced finds more of {', '.join(map(repr, names))}, "
-                "with more false alarms; so do prices: emsco choose RUN --error-cost … "
+                f"with more false alarms; so do prices: emsco choose {_RUN.get()} --error-cost … "
                 "--reject-cost … --cheapest-label"
             )
         case Remedy.SEPARATOR:
@@ -130,9 +133,10 @@ def in_words(parts: tuple[Part, ...]) -> str:
 
 
 @contextmanager
-def speaking(command: Any) -> Iterator[None]:
-    """Let errors and warnings name the options of a command."""
+def speaking(command: Any, run: Path | None = None) -> Iterator[None]:
+    """Let errors and warnings name the options of a command, and the run that it is about."""
     before = _COMMAND.set(command)
+    run_before = _RUN.set("RUN" if run is None else shlex.quote(str(run)))
     try:
         yield
     except EMSCOError as error:
@@ -140,6 +144,7 @@ def speaking(command: Any) -> Iterator[None]:
         raise
     finally:
         _COMMAND.reset(before)
+        _RUN.reset(run_before)
 
 
 def warning_in_words(message: Warning | str) -> str:

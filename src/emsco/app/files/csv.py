@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from io import StringIO, TextIOWrapper
+from io import TextIOWrapper
 from itertools import islice
 from typing import Any, Self, TypeAlias
 
@@ -24,6 +24,7 @@ from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from emsco._base.documents import PathLike
+from emsco._base.separators import first_records, separator_of
 from emsco._base.text import brief, counted, some
 from emsco._base.typing import Kind
 from emsco.app.files.reading import Reading
@@ -32,7 +33,6 @@ from emsco.errors import DataError, Hint, Part, ReadingWarning, Remedy
 
 _BLOCK = 2**22  # bytes to read at a time; no row may be longer
 _LOOK = 1_000  # rows that show the form
-_OTHER_SEPARATORS = (";", "\t", "|")  # noticed if there is no comma
 
 # PyArrow reads digits of ASCII only.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
@@ -105,8 +105,8 @@ class CsvFile:
         """
         head = _head(path)
         is_tabbed = str(path).lower().removesuffix(".gz").endswith(".tsv")
-        separator = reading.separator or ("\t" if is_tabbed else _separator(head))
-        raw = _records(head, separator, _LOOK)
+        separator = reading.separator or ("\t" if is_tabbed else separator_of(head))
+        raw = first_records(head, separator, _LOOK)
         n_blank = next((i for i, record in enumerate(raw) if record), len(raw))
         records = [[cell.strip() for cell in record] for record in raw if record]
         if not records:
@@ -526,26 +526,6 @@ def _head(path: PathLike) -> str:
             f"{path} must be text in UTF-8, got the byte 0x{content[error.start]:02x} in line "
             f"{line}; save it as CSV in UTF-8."
         ) from None
-
-
-def _records(text: str, separator: str, n_records: int) -> list[list[str]]:
-    """Return the first records; blank lines are empty ones."""
-    records: list[list[str]] = []
-    with suppress(csv.Error):  # a cell may be too long, or have a line break of its own kind
-        reader = csv.reader(StringIO(text, newline=""), delimiter=separator)
-        records.extend(islice(reader, n_records))
-    return records
-
-
-def _separator(head: str) -> str:
-    """Return the separator: a comma, unless the first line has none but one of the others."""
-
-    def splits(separator: str) -> bool:
-        first = next(filter(None, _records(head, separator, 50)), [])
-        return len(first) > 1
-
-    others = [separator for separator in _OTHER_SEPARATORS if splits(separator)]
-    return others[0] if len(others) == 1 and not splits(",") else ","
 
 
 def _has_values(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
