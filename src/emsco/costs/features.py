@@ -30,6 +30,17 @@ from emsco.costs.prices import RowPrice, split_prices, without_prices
 from emsco.errors import CostsError, Hint, Parameter, Remedy
 
 
+class MissingCosts(CostsError):  # noqa: N818 - what happened, beside what the user did
+    """Some columns of the table have no cost.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    """
+
+    columns: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureCosts:
     """Cost of acquiring each feature, all in one unit.
@@ -334,6 +345,25 @@ class FeatureCosts:
             fees=tuple(fee for fee in fees if fee),
             delays=self.delays[kept],
             prices=tuple(price for price in self.prices if price.feature not in gone),
+        )
+
+    def with_dear(self, columns: Sequence[str]) -> Self:
+        """Return the same costs with further columns, each more expensive than everything so far.
+
+        Examples
+        --------
+        >>> costs = FeatureCosts.from_mapping({"age": 1, "iron": 3}).with_dear(["id"])
+        >>> costs.names, costs.costs.tolist()
+        (('age', 'iron', 'id'), [1.0, 3.0, 5.0])
+        """
+        n_more, price = len(columns), min(self.total + 1, LARGEST_COST)
+        return replace(
+            self,
+            names=(*self.names, *columns),
+            costs=np.append(self.costs, np.full(n_more, price)),
+            columns=(*self.columns, *((column,) for column in columns)),
+            table=(*self.table, *columns),
+            delays=np.append(self.delays, np.zeros(n_more)),
         )
 
     @property
@@ -648,12 +678,14 @@ def _in_table_order(
         columns_of_table = tuple(name for name in missing if name in names)
         whose = "its cost" if len(missing) == 1 else "their costs"
         hint = (f"; add {whose}, or ", Hint(Remedy.DROP, columns_of_table[:5]))
-        raise CostsError(
+        error = MissingCosts(
             Parameter("costs"),
             f" must have a cost for every feature, got none for {some(missing)}",
             *(hint if columns_of_table else ()),
             ".",
         )
+        error.columns = columns_of_table
+        raise error
     place = {column: i for i, column in enumerate(names)}
     if len(place) < len(names):
         raise CostsError(f"feature names must differ, got {some(names)}.")

@@ -146,8 +146,8 @@ def test_a_fit_without_a_design_within_limits_keeps_what_it_found(fit, typed, tm
     result = fit("--max-cost", 0.5)
     assert (result.code, result.out) == (1, "")
     assert re.search(r"cost at most 0\.5 \(.*\)\. The nearest is design \d+: coverage", result.err)
-    words = rf"deploy that design with emsco choose RUN \d+\. {tmp_path}/run keeps all that was"
-    assert re.search(words, result.err)
+    run = tmp_path / "run"
+    assert re.search(rf"with emsco choose {run} \d+\. {run} keeps all that was", result.err)
     assert typed("choose", tmp_path / "run", "--max-cost", 50).code == 0
 
 
@@ -319,10 +319,10 @@ def test_fit_says_the_classes_also_where_nothing_is_odd(fit, tmp_path):
     assert json.loads((tmp_path / "run" / "run.json").read_text())["body"]["data_issues"] == []
 
 
-def test_an_id_without_a_cost_is_refused_with_the_way_out(typed, numbered, data, tmp_path):
+def test_an_id_that_is_kept_needs_a_cost(typed, numbered, data, tmp_path):
     words = ["--target", "sick", "--costs", data / "costs.csv", "--out", tmp_path / "run"]
     refuses(
-        typed("fit", numbered, *words),
+        typed("fit", numbered, *words, "--keep", "patient id", "--keep", "note"),
         "--costs must have a cost for every feature, got none for 'patient id', 'note'; add "
         "their costs, or leave them out with --drop 'patient id' --drop note.",
     )
@@ -457,6 +457,27 @@ def test_ids_leaks_and_copies_are_left_out_in_one_line(typed, odd, tmp_path):
     assert Run.open(run).front.costs.costs.tolist() == [2, 3]
     for command in (("decide", run, odd, "--out", tmp_path / "out.csv"), ("evaluate", run, odd)):
         assert typed(*command).code == 0
+
+
+@warns_of_columns
+def test_columns_that_are_left_out_or_no_features_may_have_costs_or_none(typed, odd, tmp_path):
+    costs = tmp_path / "costs.csv"
+    words = ("fit", odd, "--target", "sick", "--costs", costs, *QUICK)
+    for n, lines in enumerate(("", "code,1\nmonths,9\nsick,0\n")):
+        costs.write_text(f"feature,cost\nage,2\npulse,3\n{lines}")
+        result = typed(*words, "--out", tmp_path / f"run{n}")
+        assert "left out: 'code' (looks like an id), 'bill' (alone" in result.err
+        made = Run.open(tmp_path / f"run{n}").front.costs
+        assert (made.names, made.costs.tolist()) == (("age", "pulse"), [2, 3])
+    costs.write_text("feature,cost\nage,2\ncode,1\n")
+    rule = "--costs must have a cost for every feature, got none for 'pulse', 'months', 'bill'"
+    refuses(
+        typed(*words, "--out", tmp_path / "other"),
+        f"{rule}; add their costs, or leave them out with --drop pulse --drop months --drop bill.",
+    )
+    assert typed("inspect", odd, "--target", "sick", "--no-forecast", "--costs", costs).code == 1
+    costs.write_text("feature,cost\nage,2\npulse,3\n")
+    assert typed("inspect", odd, "--target", "sick", "--no-forecast", "--costs", costs).code == 0
 
 
 @warns_of_columns

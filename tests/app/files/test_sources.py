@@ -44,7 +44,7 @@ def test_a_folder_is_fitted_as_one_file_would_be(folder, tmp_path, monkeypatch):
 
 def test_inputs_come_in_the_order_of_files_in_memory_and_on_disk(folder, monkeypatch):
     table = ParquetFolder(folder).only(["a", "d"])
-    costs = FitFiles("y", data=folder)._costs(("a", "d"))
+    costs = FitFiles("y", data=folder).costs_of(("a", "d"))[0]
     encoding = table.learn_encoding(costs, "refuse")
     rows = table.rows(encoding)
     assert encoding.input_names == ("a", "d = x", "d = y", "d = z")
@@ -64,7 +64,7 @@ def test_a_folder_without_parquet_files_is_refused(tmp_path):
 def test_a_bad_value_is_named_by_its_row_in_its_file_also_where_gaps_are_imputed(folder):
     write(folder / "c.parquet", TABLE[:3].assign(a=[1.0, 1e200, 3.0]))
     table = ParquetFolder(folder).only(["a"])
-    costs = FitFiles("y", data=folder)._costs(("a",))
+    costs = FitFiles("y", data=folder).costs_of(("a",))[0]
     with pytest.raises(DataError, match=r"c\.parquet must .* 'a', row 2"):
         table.learn_encoding(costs, "impute")
 

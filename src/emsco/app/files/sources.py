@@ -23,6 +23,7 @@ from emsco.app.files.parquet import ParquetFile
 from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.app.files.table_files import by_line, joined, open_table, read_labelled, settled_reading
 from emsco.costs import FeatureCosts
+from emsco.costs.features import MissingCosts
 from emsco.costs.prices import prices_of_rows
 from emsco.data.columns import MOST_CATEGORIES
 from emsco.data.encoding import Encoding, PartedTable
@@ -268,14 +269,16 @@ class FitFiles:
             table, weights = self._take_weights(table, path)
             names = tuple(name for name in names if name != self.weights)
             # Classes before costs, as a wrong target is the commoner mistake.
-            classes, costs = self._classes(y, path), self._costs(names)
+            classes = self._classes(y, path)
+            costs, lacking = self.costs_of(names)
             left_out: tuple[DataIssue, ...] = ()
             if self.keep is not None:
                 check_named(names, self.keep, str(path))
                 left_out = _odd_columns(table, y, weights, costs, gaps, self.keep)
+            odd = [one.subject for one in left_out]
+            check_left_out(lacking, odd)
             if left_out:
                 warnings.warn(left_out_warning(left_out), stacklevel=3)
-                odd = [one.subject for one in left_out]
                 table, costs = table.drop_columns(odd), costs.without(odd)
             encoding = Encoding.learn(table, costs, gaps, str(path), 1)
             rows = [encoding.rows(table, 1, str(path))]
@@ -305,7 +308,9 @@ class FitFiles:
         if self.weights is not None:
             weights = self._take_weights(folder.columns([self.weights]), path)[1]
         classes = self._classes(y, path)
-        costs, table = self._costs(names), folder.only(names)
+        costs, lacking = self.costs_of(names)
+        check_left_out(lacking, ())
+        table = folder.only(names)
         test = None
         if self.test is not None:
             encoding = table.learn_encoding(costs, gaps)
@@ -314,9 +319,24 @@ class FitFiles:
         rows, data = Labelled(table, y, weights), folder.fingerprint()
         return RowsOfFiles(rows, cv, test, costs, data, self.reading)
 
-    def _costs(self, names: tuple[str, ...]) -> FeatureCosts:
-        costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names, self.drop)
-        return FeatureCosts.resolve(costs, names)
+    def costs_of(self, names: tuple[str, ...]) -> tuple[FeatureCosts, MissingCosts | None]:
+        """Return the costs of the columns `names`, and what to say about those without one.
+
+        These are more expensive than all others together. Costs of columns that are no features are
+        ignored.
+        """
+        if self.costs is None:
+            return FeatureCosts.resolve(None, names), None
+        others = [self.target, *self.drop, *([] if self.weights is None else [self.weights])]
+        try:
+            given = FeatureCosts.from_file(self.costs, names, others)
+        except MissingCosts as error:
+            there = [name for name in names if name not in error.columns]
+            if not there or not error.columns:
+                raise
+            given = FeatureCosts.from_file(self.costs, there, others)
+            return given.with_dear(error.columns), error
+        return FeatureCosts.resolve(given, names), None
 
     def read_more(
         self,
@@ -409,6 +429,12 @@ class RowsOfFiles:
     data: str
     reading: Reading = AS_FOUND
     left_out: tuple[DataIssue, ...] = ()
+
+
+def check_left_out(lacking: MissingCosts | None, left_out: Collection[str]) -> None:
+    """Raise what is said about columns without a cost, unless all of them are left out."""
+    if lacking is not None and not set(lacking.columns).issubset(left_out):
+        raise lacking
 
 
 def _odd_columns(

@@ -22,9 +22,9 @@ from emsco._base.text import counted, listed, shorten, some
 from emsco._base.typing import FloatArray
 from emsco.app.files.csv import NUMBER, CsvFile, date_remedy
 from emsco.app.files.reading import AS_FOUND, Reading
-from emsco.app.files.sources import FitFiles
+from emsco.app.files.sources import FitFiles, check_left_out
 from emsco.app.files.table_files import check_columns_there, column_names, open_table
-from emsco.costs import FeatureCosts
+from emsco.costs.features import MissingCosts
 from emsco.data.columns import MOST_CATEGORIES
 from emsco.data.dates import are_dates, date_order, days_of
 from emsco.data.issues import DataIssue, accuracies_alone, data_issues_of, suspects, to_leave_out
@@ -292,11 +292,12 @@ def inspect_file(
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
     tell(1, total, "")
-    data = _training_data(files, columns)
+    data, lacking = _training_data(files, columns)
     tell(2, total, "")
     sizes = np.bincount(data.labels, minlength=len(data.classes))
     order = np.argsort(-sizes, kind="stable")
     data_issues = data_issues_of(data)
+    check_left_out(lacking, [one.subject for one in to_leave_out(data_issues, keep=())])
     # Rows that have come before, compared as bytes; gaps are alike, and so are 0 and -0.
     plain = np.ascontiguousarray(np.nan_to_num(data.rows, nan=np.pi * 1e80) + 0.0)
     whole = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).ravel()
@@ -352,8 +353,13 @@ def check_new(path: PathLike, *, force: bool = False) -> None:
         raise refused("write_costs", rule, path, got=got, hint=hint)
 
 
-def _training_data(files: FitFiles, columns: Sequence[ColumnProfile]) -> TrainingData:
-    """Read the columns that a fit takes, dates too; missing values are allowed."""
+def _training_data(
+    files: FitFiles, columns: Sequence[ColumnProfile]
+) -> tuple[TrainingData, MissingCosts | None]:
+    """Read the columns that a fit takes, dates too; missing values are allowed.
+
+    Also return what to say about columns without a cost, if there are any.
+    """
     # Columns that a fit would refuse; dates only if nobody said how to read them.
     bad = [one.name for one in columns if one.refusal and one.kind != "date"]
     if files.reading.dates is None:
@@ -364,13 +370,9 @@ def _training_data(files: FitFiles, columns: Sequence[ColumnProfile]) -> Trainin
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ReadingWarning)  # the first look at the file has said it
         rows = usable.read("auto", "impute").rows
-    names = tuple(rows.table.column_names)
-    given = None
-    if files.costs is not None:
-        # Costs of columns that are left out must not be refused as unknown.
-        given = FeatureCosts.from_file(files.costs, names, (*bad, *files.drop))
-    costs = FeatureCosts.resolve(given, names)
-    return TrainingData.from_table(rows.table, rows.y, rows.weights, costs, "impute")
+    costs, lacking = replace(usable, costs=files.costs).costs_of(tuple(rows.table.column_names))
+    data = TrainingData.from_table(rows.table, rows.y, rows.weights, costs, "impute")
+    return data, lacking
 
 
 def _without_suspects(
@@ -386,7 +388,7 @@ def _without_suspects(
     if not odd or not rest:
         return None
     try:
-        return _training_data(replace(files, drop=(*files.drop, *sorted(odd))), rest)
+        return _training_data(replace(files, drop=(*files.drop, *sorted(odd))), rest)[0]
     # The rest may be too little for a fit, which is no reason to stop an inspection.
     except DataError:
         return None
