@@ -15,11 +15,13 @@ from scipy.optimize import brentq
 from support.certificates import KINDS, draw
 
 from emsco import EMSCOClassifier, ParetoFront, ParetoPoint
+from emsco._base.objectives import Estimate
 from emsco._base.progress import JobProgress
 from emsco._base.typing import FloatArray, IntArray
 from emsco.cascade.monitor import MOST_STARTS, ROWS_BETWEEN_STARTS
 from emsco.front.certificate.test import check_promises, n_passing
 from emsco.stats.betting import _STAKES, mean_p_value
+from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.intervals import cost_interval, effective_rows, share_estimate, share_intervals
 from emsco.stats.promises import Promise
 
@@ -38,7 +40,7 @@ QUESTIONS = {
 # Expected figures
 N_TRUE = 20_000
 RULES = ("economical", "one_standard_error", "balanced", "accurate", "knee")
-NAMES = ("coverage", "accuracy", "cost")
+NAMES = ("coverage", "accuracy", "recall", "cost", "total")
 
 # Intervals
 COSTS = {
@@ -173,10 +175,33 @@ def _off(
     front: ParetoFront, point: ParetoPoint, new: tuple[np.ndarray, np.ndarray], n_rows: int
 ) -> np.ndarray:
     """Scored and expected minus true, whether the interval holds, and its width; by figure."""
-    true, lines = front.cascade(point).evaluate(*new), []
+    true, everything, lines = front.cascade(point).evaluate(*new), front.costs.total, []
+    # The class with fewest rows, whose errors cost as much more as it is rarer.
+    shares = point.by_class.rows / point.by_class.rows.sum()
+    rare = int(shares.argmin())
+    prices = ErrorCosts.from_parameters(
+        dict(zip(point.by_class.labels, everything / (2 * shares), strict=True)),
+        everything / 2,
+        point.by_class.labels,
+    )
+    total = point.total_with(prices)
+    figures = {
+        name: [getattr(one, name) for one in (point, point.expected, true)]
+        for name in ("coverage", "accuracy", "cost")
+    }
+    figures["recall"] = [
+        point.by_class.recall[rare],
+        point.expected.recall[rare],
+        true.by_class.recall[rare],
+    ]
+    figures["total"] = [
+        prices.total(point, point.by_class).value,
+        Estimate(total.value, *total.interval),
+        true.with_total(prices).total.value,
+    ]
     for name in NAMES:
-        unit = front.costs.total if name == "cost" else 1.0
-        scored, expected, kept = (getattr(one, name) for one in (point, point.expected, true))
+        unit = everything if name in ("cost", "total") else 1.0
+        scored, expected, kept = figures[name]
         plain = share_estimate(expected.value, max(1.0, point.coverage * n_rows))
         holds = expected.low <= kept <= expected.high
         width = (expected.high - expected.low) / (plain.high - plain.low)
@@ -195,7 +220,10 @@ def main_expected() -> None:
 
     Columns: mean of scored minus true, and of expected minus true, in percentage points; the share
     of problems whose 95 % interval holds the truth; and the mean width of intervals of accuracy,
-    divided by that of the Wilson interval for as many rows. Seeds before 2000 served to build it.
+    divided by that of the Wilson interval for as many rows. Recall is that of the rarest class. In
+    the total, a rejection costs half of everything, and an error as much divided by the share of
+    its class; both it and the cost are in per cent of everything. Seeds before 2000 served to build
+    it.
     """
     parser = argparse.ArgumentParser(description=main_expected.__doc__)
     parser.add_argument("--problems", type=int, default=200)

@@ -1,5 +1,7 @@
 """Estimates of the objectives: their words, their errors and their files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,8 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Estimate, Expected
 from emsco.errors import FileError
 
-SOME = Expected(Estimate(0.9, 0.85, 0.94), Estimate(0.8, 0.7, 0.88), Estimate(5, 4, 6))
+RECALL = (Estimate(0.7, 0.5, 0.8), Estimate(0.75, 0.7, 0.8))
+SOME = Expected(Estimate(0.9, 0.85, 0.94), Estimate(0.8, 0.7, 0.88), Estimate(5, 4, 6), RECALL)
 
 
 def test_the_standard_error_of_a_balanced_score_follows_from_intervals():
@@ -24,14 +27,27 @@ def test_the_standard_error_of_a_balanced_score_follows_from_intervals():
 
 def test_expected_figures_survive_a_file():
     fields = Fields(SOME.to_lists(), "front.json")
-    assert Expected.from_dict(fields) == SOME
+    assert Expected.from_dict(fields, 2) == SOME
+
+
+def test_a_file_without_recall_expects_none():
+    values = SOME.to_lists()
+    del values["recall"]
+    assert Expected.from_dict(Fields(values, "front.json"), 2) == replace(SOME, recall=())
+
+
+@pytest.mark.parametrize("bad", [[[0.7, 0.5, 0.8]], [0.7, 0.5], [[0.7, 0.8, 0.9]] * 2])
+def test_recall_must_have_an_estimate_for_each_class(bad):
+    fields = Fields({**SOME.to_lists(), "recall": bad}, "front.json")
+    with pytest.raises(FileError, match="'recall' must be"):
+        Expected.from_dict(fields, 2)
 
 
 @pytest.mark.parametrize("bad", [[0.9, 0.95, 1.0], [0.9, 0.8], [0.9, 0.8, "high"], [0.9, -1, 1]])
 def test_a_value_outside_its_interval_is_refused(bad):
     fields = Fields({**SOME.to_lists(), "coverage": bad}, "front.json")
     with pytest.raises(FileError, match="'coverage' must be"):
-        Expected.from_dict(fields)
+        Expected.from_dict(fields, 2)
 
 
 def test_expected_figures_are_put_into_words():

@@ -19,6 +19,7 @@ from support.handmade import (
 
 from emsco import Evaluation, FileError
 from emsco._base.documents import Fields
+from emsco._base.objectives import Estimate
 from emsco.errors import ParameterError
 from emsco.stats.promises import Verdict
 
@@ -52,6 +53,22 @@ def test_labels_of_every_type_are_counted_alike(classes):
     assert evaluation.by_class.labels == tuple(classes.tolist())
     assert evaluation.by_class.counts == make_cascade().evaluate(ROWS, TRUTH).by_class.counts
     assert evaluation.accuracy == make_cascade().evaluate(ROWS, TRUTH).accuracy
+
+
+def test_each_class_has_a_verdict_on_its_recall():
+    evaluation = make_cascade().evaluate(np.tile(ROWS, (30, 1)), np.tile(TRUTH, 30))
+    first, second = evaluation.by_class.recall.tolist()
+    recall = (Estimate(first, first - 0.01, first + 0.01), Estimate(1.0, 0.99, 1.0))
+    report = evaluation.against(evaluation.objectives, "expected", recall=recall)
+    assert [str(one.verdict) for one in report.recall] == ["kept", "not kept"]
+    assert report.verdict == Verdict.KEPT  # of coverage, accuracy and cost
+    shown = replace(evaluation, promise=report)
+    line = f"recall of 1 {second:.3f}"
+    assert any(
+        line in text and "expected 1.000: not kept" in text for text in repr(shown).split("\n")
+    )
+    assert "recall of 1" in shown._repr_html_()
+    assert [one["verdict"] for one in report.to_dict()["recall"]] == ["kept", "not kept"]
 
 
 def test_labels_in_another_type_than_the_classes_are_the_same_labels():

@@ -63,10 +63,23 @@ def test_the_luck_of_choosing_among_equals_is_found():
     assert optimism <= np.mean(luck) <= 1.4 * optimism  # rather too much than too little
 
 
+def test_luck_with_a_rare_class_is_found_where_accuracy_shows_none():
+    """Designs that trade one class for the other are as accurate, but the choice favours one."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], [950, 50])
+    correct = (truth == 0) | (rng.random((200, 1000)) < 0.5)
+    figures = _figures(correct, truth, n_bags=100)
+    found = figures.inside_by_class()[0][1]  # of the rare class
+    luck = figures.luck(found.argmax(axis=1))
+    assert luck[4] > 0.1
+    assert luck[3] == pytest.approx(0, abs=1e-6)
+    assert luck[1] < 0.02
+
+
 def test_a_design_without_rivals_has_no_luck():
     rng = np.random.default_rng(1)
     figures = _figures(rng.random((1, 400)) < 0.8, rng.integers(0, 2, 400), n_bags=400)
-    assert figures.luck(np.zeros(400, dtype=int)) == pytest.approx([0, 0, 0], abs=0.01)
+    assert figures.luck(np.zeros(400, dtype=int)) == pytest.approx([0] * 5, abs=0.02)
 
 
 def test_counts_inside_and_outside_are_those_of_the_rows():
@@ -195,6 +208,18 @@ def test_every_point_has_expected_figures(clf):
         for name in ("coverage", "accuracy", "cost"):
             estimate = getattr(point.expected, name)
             assert estimate.low <= estimate.value <= estimate.high
+        assert len(point.expected.recall) == 2
+        for estimate in point.expected.recall:
+            assert estimate.low <= estimate.value <= estimate.high
+
+
+def test_recall_to_expect_adds_up_to_correct_labels(clf):
+    """Shares of the classes, weighted by their rows, are the rows that are labelled correctly."""
+    for point in clf.front_:
+        rows, expected = point.by_class.rows, point.expected
+        recall = np.array([one.value for one in expected.recall])
+        found = recall @ rows / rows.sum()
+        assert found == pytest.approx(expected.coverage.value * expected.accuracy.value, abs=0.03)
 
 
 def test_luck_makes_scored_accuracy_too_good_on_average(clf):
@@ -263,6 +288,7 @@ def test_a_file_without_expected_figures_still_loads(clf, tmp_path):
 def test_tables_have_expected_figures_with_their_limits(clf):
     table = clf.front_.to_pandas()
     assert table["expected accuracy"][0] == clf.front_[0].expected.accuracy.value
+    assert table["expected recall of ill"][0] == clf.front_[0].expected.recall[0].value
     assert (table["expected cost low"] <= table["expected cost high"]).all()
     assert "expected" in repr(clf.front_).splitlines()[1]
     assert "expected accuracy" in clf.front_._repr_html_()

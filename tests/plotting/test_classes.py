@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from emsco._base.objectives import Estimate
 from emsco.plotting.classes import class_html, class_notes, class_tables, class_text
 from emsco.stats.by_class import ByClass
 
@@ -16,6 +17,14 @@ def by_class(labels, n_rows=500, weights=None):
     rng = np.random.default_rng(0)
     truth, given = rng.integers(0, len(labels), n_rows), rng.integers(0, len(labels) + 1, n_rows)
     return ByClass.from_labels(labels, truth, given, weights)
+
+
+def test_the_recall_to_expect_has_a_column():
+    counts = ByClass(("ill", "well"), ((8, 2, 0), (5, 85, 0)))
+    expected = (Estimate(0.7, 0.4, 0.9), Estimate(0.94, 0.9, 0.97))
+    lines = class_tables(counts, 100, expected=expected)[0].text()
+    assert "expected" in lines[0]
+    assert "70.0% (40 to 90)" in lines[1]
 
 
 def test_counts_by_label_stand_beside_the_shares_if_there_is_room():

@@ -135,7 +135,12 @@ def with_expected(front, luck=0.05, reach=0.04):
         replace(
             point,
             expected=Expected(
-                around(point.coverage), around(point.accuracy - luck), around(point.cost, np.inf)
+                around(point.coverage),
+                around(point.accuracy - luck),
+                around(point.cost, np.inf),
+                ()
+                if point.by_class is None
+                else tuple(around(max(0.0, one - luck)) for one in point.by_class.recall.tolist()),
             ),
         )
         for point in front

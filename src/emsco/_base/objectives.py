@@ -107,7 +107,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Coverage, accuracy and cost of a design on new rows, corrected for the choice.
+    """Figures of a design on new rows, corrected for the choice.
 
     A design that looks best on the scored rows is partly good and partly lucky. Its scored figures
     less what luck adds to a choice are its expected figures.
@@ -116,11 +116,14 @@ class Expected:
     ----------
     coverage, accuracy, cost : Estimate
         Each with `value`, `low` and `high`; accuracy is that of the front's metric.
+    recall : tuple of Estimate
+        Share of each class that gets its label; empty in files of earlier versions.
     """
 
     coverage: Estimate
     accuracy: Estimate
     cost: Estimate
+    recall: tuple[Estimate, ...] = ()
 
     @property
     def figures(self) -> Objectives:
@@ -145,29 +148,40 @@ class Expected:
         )
         return score, math.sqrt(sum(slope**2 for slope in slopes)) / (score or 1.0)
 
-    def to_lists(self) -> dict[str, list[float]]:
-        """Return plain values: value, low and high of each figure."""
-        return {name: list(getattr(self, name)) for name in _NAMES}
+    def to_lists(self) -> dict[str, list[Any]]:
+        """Return plain values: value, low and high of each figure, and of each class's recall."""
+        single = {name: list(getattr(self, name)) for name in _NAMES}
+        return {**single, "recall": [list(one) for one in self.recall]}
 
     @classmethod
-    def from_dict(cls, fields: Fields) -> Self:
+    def from_dict(cls, fields: Fields, n_classes: int) -> Self:
         """Read the values that `to_lists` gave from a file and check them."""
-        estimates = []
-        for name in _NAMES:
-            numbers = fields.items(name)
-            if len(numbers) != 3 or not all(map(is_finite_number, numbers)):
-                fields.refuse(name, "three numbers", numbers)
-            value, low, high = map(float, numbers)
-            if not 0 <= low <= value <= high:
-                fields.refuse(name, "a value between its limits", numbers)
-            if high > (limit := _LARGEST if name == "cost" else 1):
-                fields.refuse(name, f"at most {limit:g}", numbers)
-            estimates.append(Estimate(value, low, high))
-        return cls(*estimates)
+        coverage, accuracy, cost = (_estimate(fields, name, fields.items(name)) for name in _NAMES)
+        # Files of earlier versions have no recall.
+        recall = fields.items("recall") if "recall" in fields.values else []
+        if len(recall) not in (0, n_classes):
+            fields.refuse("recall", f"three numbers for each of {n_classes} classes", recall)
+        return cls(
+            coverage, accuracy, cost, tuple(_estimate(fields, "recall", one) for one in recall)
+        )
 
-    def to_dict(self) -> dict[str, dict[str, float]]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain values with their names, for a reader."""
-        return {name: getattr(self, name)._asdict() for name in _NAMES}
+        single = {name: getattr(self, name)._asdict() for name in _NAMES}
+        return {**single, "recall": [one._asdict() for one in self.recall]}
+
+
+def _estimate(fields: Fields, name: str, numbers: Any) -> Estimate:
+    """Check the three numbers of an estimate."""
+    is_triple = isinstance(numbers, list) and len(numbers) == 3
+    if not is_triple or not all(map(is_finite_number, numbers)):
+        fields.refuse(name, "three numbers", numbers)
+    value, low, high = map(float, numbers)
+    if not 0 <= low <= value <= high:
+        fields.refuse(name, "a value between its limits", numbers)
+    if high > (limit := _LARGEST if name == "cost" else 1):
+        fields.refuse(name, f"at most {limit:g}", numbers)
+    return Estimate(value, low, high)
 
 
 def metric_name(metric: str) -> str:

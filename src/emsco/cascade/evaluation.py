@@ -16,7 +16,7 @@ import numpy as np
 
 from emsco._base.checks import refused
 from emsco._base.documents import Fields
-from emsco._base.objectives import Interval, Objectives, objectives_from_dict
+from emsco._base.objectives import Estimate, Interval, Objectives, objectives_from_dict
 from emsco._base.text import (
     aligned,
     brief,
@@ -40,7 +40,7 @@ from emsco.plotting.notebook import MOST_NAMES, fragment, note, table
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, Total
 from emsco.stats.intervals import cost_interval, normal_interval, share_intervals
-from emsco.stats.promises import PromiseReport, SeenTotal
+from emsco.stats.promises import Promise, PromiseReport, SeenPromise, SeenTotal
 from emsco.stats.tests import ALPHA, p_values_below
 
 MOST_LINES = 20  # subgroups in a table
@@ -357,20 +357,34 @@ class Evaluation(Objectives):
         promised: Objectives,
         basis: str = "promised",
         ranges: Mapping[str, Interval] | None = None,
+        recall: Sequence[Estimate] = (),
     ) -> PromiseReport:
         """Compare with promised figures, such as those of a point of a front.
 
         See `SeenPromise` for the verdict. `basis` says where the figures come from: "expected",
         "scored" or "promised"; `ranges` has their 95 % intervals by name, if they are estimates.
+        `recall` has what is expected of each class, if anything.
         """
         # Balanced accuracy is no share of rows, so an interval of a share cannot judge it.
         if getattr(promised, "metric", "accuracy") != "accuracy":
             rule = "have the share of labels that are correct as its accuracy"
             raise refused("promised", rule, promised, got="a point scored by balanced accuracy")
         at = self.intervals
-        return PromiseReport.from_objectives(
+        report = PromiseReport.from_objectives(
             promised, self, at.coverage, at.accuracy, at.cost, basis, ranges
         )
+        of_classes = tuple(
+            SeenPromise(
+                Promise("recall", estimate.value, label),
+                seen,
+                interval,
+                Interval(estimate.low, estimate.high),
+            )
+            for label, estimate, seen, interval in zip(
+                self.by_class.labels, recall, self.by_class.recall.tolist(), at.recall, strict=False
+            )
+        )
+        return replace(report, recall=of_classes)
 
     def flow(self, thresholds: StageThresholds | None = None) -> Flow:
         """Return the flow of the rows through the stages, to draw it.
@@ -494,6 +508,26 @@ class Evaluation(Objectives):
         columns = (values, values.values(), [*promised, *promised_cost], verdicts)
         return list(zip(*columns, strict=True))
 
+    def recall_lines(self, *, percent: bool = True) -> list[tuple[str, str, str, str]]:
+        """Return the same of the recall of each class, of the first 20; empty if none is promised.
+
+        Classes without rows are left out.
+        """
+        share = partial(percent_with, digits=1) if percent else share_with
+        promises = zip(
+            self.promise.recall if self.promise else (), self.by_class.rows.tolist(), strict=False
+        )
+        return [
+            (
+                one.promise.name,
+                share(one.seen, *one.interval),
+                f"{one.promise.limit:.1%}" if percent else f"{one.promise.limit:.3f}",
+                str(one.verdict),
+            )
+            for one, n_rows in [*promises][:MOST_LINES]
+            if n_rows
+        ]
+
     def _repr_html_(self) -> str:
         """Show the figures, a line per exit, per class and per subgroup, for notebooks."""
         flow, at, exits = self.flow(), self.intervals, self.exits
@@ -514,7 +548,8 @@ class Evaluation(Objectives):
         }
         title = f"Evaluation on {counted(self.n_rows, 'row')}: {in_short(self)}"
         n_shown, basis = (4, self.promise.basis) if self.promise else (2, "")
-        figures = [*self.figure_lines(), *([] if self.total is None else self.total.lines())]
+        figures = [*self.figure_lines(), *self.recall_lines()]
+        figures += [] if self.total is None else self.total.lines()
         return fragment(
             title,
             table(
@@ -530,7 +565,8 @@ class Evaluation(Objectives):
     def __repr__(self) -> str:
         """Show the figures, then a line per exit, per class and per subgroup."""
         lines, at = [f"{self.title}:"], self.intervals
-        for name, value, promised, verdict in self.figure_lines(percent=False):
+        figures = [*self.figure_lines(percent=False), *self.recall_lines(percent=False)]
+        for name, value, promised, verdict in figures:
             against = f"; {self.promise.basis} {promised}: {verdict}" if self.promise else ""
             lines.append(f"  {name:<9} {value}{against}")
         if self.worst_delay:

@@ -34,7 +34,10 @@ _ON_NEW_ROWS = 1.5
 def allow_for_averaging(
     front: ParetoFront, rows: FloatArray | RowsElsewhere, splits: Sequence[Split]
 ) -> ParetoFront:
-    """Return a front whose expected coverage and cost allow for models that are averaged.
+    """Return a front whose expected figures allow for models that are averaged.
+
+    Rows that are rejected on top are of all classes and get no label, so the recall of each class
+    falls by the same share as the coverage. The accuracy of the labels stays.
 
     The loss is measured on a few designs. That of the others follows from what they have to lose:
     coverage times rejection, since rows near a threshold are most where about half are rejected,
@@ -102,10 +105,12 @@ def _allowed(point: ParetoPoint, coverage: float, cost: float) -> ParetoPoint:
     if point.expected is None:
         return point
     rejected, error = _to_lose(point)
+    share_lost = coverage * (1 - point.coverage)
     expected = replace(
         point.expected,
         coverage=_moved(point.expected.coverage, -coverage * rejected, 1.0),
         cost=_moved(point.expected.cost, cost * error, np.inf),
+        recall=tuple(_moved(one, -share_lost * one.value, 1.0) for one in point.expected.recall),
     )
     return replace(point, expected=expected)
 

@@ -105,6 +105,10 @@ class Bags:
         """Number of bags."""
         return int(self.weights.shape[1])
 
+    def rows_by_class(self) -> SingleArray:
+        """Weight of the rows of each class inside and outside each bag: (n_classes, 2, n_bags)."""
+        return np.stack([self.weights[:, :, a:b].sum(axis=2) for a, b in pairwise(self.ends)])
+
 
 @dataclass(slots=True, eq=False)
 class BagFigures:
@@ -151,18 +155,22 @@ class BagFigures:
         self.accuracy = self._accuracy(self._correct, self._answered)
 
     def luck(self, chosen: IntArray) -> FloatArray:
-        """Return what luck adds to coverage, accuracy and cost of the design chosen in each bag.
+        """Return what luck adds to the figures of the design chosen in each bag.
 
-        Counts are added up over bags before they are divided: a few rows outside may all be
-        rejected.
+        These are coverage, accuracy, cost, then the recall of each class. Counts are added up over
+        bags before they are divided: a few rows outside may all be rejected.
         """
         at = np.arange(self.bags.n_bags), chosen
         # The design chosen in each bag, inside and outside it, by class.
-        counts = [part[(..., *at)].sum(axis=-1) for part in (self._correct, self._answered)]
+        correct, answered = (
+            part[(..., *at)].sum(axis=-1) for part in (self._correct, self._answered)
+        )
+        rows = self.bags.rows_by_class().sum(axis=-1)
         figures = [
             self.coverage[(slice(None), *at)].mean(axis=1),
-            self._accuracy(*counts),
+            self._accuracy(correct, answered),
             self.cost[(slice(None), *at)].mean(axis=1),
+            *(correct / np.where(rows > 0, rows, 1)),
         ]
         return np.array([float(inside - outside) for inside, outside in figures])
 
@@ -181,8 +189,7 @@ class BagFigures:
         """
         at = np.arange(self.bags.n_bags)
         correct, answered = self._correct[:, 1], self._answered[:, 1]
-        ends = self.bags.ends
-        rows = [self.bags.weights[1][:, a:b].sum() for a, b in pairwise(ends)]
+        rows = self.bags.rows_by_class()[:, 1].sum(axis=1)
         right, given = correct[:, at, chosen].sum(axis=1), answered[:, at, chosen].sum()
         all_right, all_given = (
             correct[:, :, everything].sum(axis=1),
@@ -197,10 +204,9 @@ class BagFigures:
 
         Each has the shape (n_classes, n_bags, n_designs).
         """
-        weights, ends = self.bags.weights[0], self.bags.ends
-        rows = np.stack([weights[:, a:b].sum(axis=1) for a, b in pairwise(ends)])[:, :, None]
+        rows = self.bags.rows_by_class()[:, 0, :, None]
         # A bag may miss all rows of positive weight.
-        total = np.maximum(weights.sum(axis=1), 1e-12)[:, None]
+        total = np.maximum(rows.sum(axis=0), 1e-12)
         answered, correct = self._answered[:, 0], self._correct[:, 0]
         return correct / total, (answered - correct) / total, (rows - answered) / total
 
@@ -613,20 +619,24 @@ class OptimismCorrection:
         spent: SingleArray,
         i: int,
     ) -> FloatArray:
-        """Standard errors of coverage, accuracy and cost of one design, as `BagFigures.add`.
+        """Standard errors of the figures of one design, in the order of `BagFigures.luck`.
 
         Weights are those of the units, in the order of the bags.
         """
         n_answered, n_correct = answered[i] * weights, correct[i] * weights
         coverage = self._error(n_answered, weights)
+        accuracy = self._error(n_correct, n_answered)
         cost = self._error(spent[i] * weights, weights)
-        if self.evaluator.metric == "accuracy":
-            return np.array([coverage, self._error(n_correct, n_answered), cost])
         n_classes = self.rows.n_classes
         of_class = [self._truth[self._bags.order] == k for k in range(n_classes)]
-        # Classes are independent, so their variances add up.
-        by_class = [self._error(n_correct * members, n_answered * members) for members in of_class]
-        return np.array([coverage, float(np.linalg.norm(by_class)) / n_classes, cost])
+        recall = [self._error(n_correct * members, weights * members) for members in of_class]
+        if self.evaluator.metric != "accuracy":
+            # Classes are independent, so their variances add up.
+            shares = [
+                self._error(n_correct * members, n_answered * members) for members in of_class
+            ]
+            accuracy = float(np.linalg.norm(shares)) / n_classes
+        return np.array([coverage, accuracy, cost, *recall])
 
     def _error(self, part: FloatArray, whole: FloatArray) -> float:
         """Standard error of a ratio of two sums over units, in the order of the bags."""
@@ -648,7 +658,13 @@ class OptimismCorrection:
                 point.accuracy, _counted(point.accuracy, error, float(self._n_rows))
             )
         coverage = Estimate(point.coverage, point.coverage, point.coverage)
-        return Expected(coverage, accuracy, Estimate(0.0, 0.0, 0.0))
+        recall = () if point.by_class is None else point.by_class.recall.tolist()
+        return Expected(
+            coverage,
+            accuracy,
+            Estimate(0.0, 0.0, 0.0),
+            tuple(Estimate(share, share, share) for share in recall),
+        )
 
 
 def _ratio_error(part: FloatArray, whole: FloatArray, groups: IntArray | None) -> float:
@@ -674,7 +690,7 @@ def _expected(point: ParetoPoint, luck: FloatArray, errors: FloatArray, n_rows: 
     """Take the luck off the scored figures of a point, and put an interval around each."""
     figures = np.array([point.coverage, point.accuracy, point.cost])
     max_luck = np.array([errors[0], np.inf, errors[2]])  # a cost that never varies is no luck
-    coverage, accuracy, cost = (figures - np.clip(luck, -max_luck, max_luck)).tolist()
+    coverage, accuracy, cost = (figures - np.clip(luck[:3], -max_luck, max_luck)).tolist()
     counted = _counted(point.coverage, float(errors[0]), n_rows)
     labelled = _counted(point.accuracy, float(errors[1]), point.coverage * n_rows)
     cost, half = max(0.0, cost), NORMAL * float(errors[2])
@@ -682,6 +698,23 @@ def _expected(point: ParetoPoint, luck: FloatArray, errors: FloatArray, n_rows: 
         share_estimate(coverage, counted),
         share_estimate(accuracy, labelled / _FOLDS**2),
         Estimate(cost, max(0.0, cost - half), cost + half),
+        _expected_recall(point.by_class, luck[3:], errors[3:], n_rows),
+    )
+
+
+def _expected_recall(
+    by_class: ByClass | None, luck: FloatArray, errors: FloatArray, n_rows: int
+) -> tuple[Estimate, ...]:
+    """Take the luck off the recall of each class; empty if nobody has counted the classes."""
+    if by_class is None:
+        return ()
+    of_class = by_class.rows / (by_class.rows.sum() or 1.0) * n_rows
+    figures = zip(by_class.recall, luck, errors, of_class, strict=True)
+    return tuple(
+        share_estimate(
+            float(scored - lucky), _counted(float(scored), float(error), float(n)) / _FOLDS**2
+        )
+        for scored, lucky, error, n in figures
     )
 
 

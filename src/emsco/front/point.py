@@ -8,7 +8,7 @@ from operator import mul
 from typing import Any, Self
 
 from emsco._base.documents import Fields
-from emsco._base.objectives import Expected, Interval, Objectives, objectives_from_dict
+from emsco._base.objectives import Estimate, Expected, Interval, Objectives, objectives_from_dict
 from emsco._base.text import counted
 from emsco._base.typing import AnyArray, IntArray, StageArray
 from emsco.cascade import Evaluation
@@ -66,8 +66,8 @@ class ParetoPoint(Objectives):
     is_economical : bool
         Whether the economical rule of the fit chose it.
     expected : Expected or None
-        Coverage, accuracy and cost to expect on new rows: the scored ones less what luck adds to a
-        choice, each with a 95 % interval.
+        Coverage, accuracy, cost and the recall of each class to expect on new rows: the scored ones
+        less what luck adds to a choice, each with a 95 % interval.
     stage_delays : tuple of float
         Time that a row has waited after each stage, which the front knows from its costs; empty
         if no feature has a delay.
@@ -147,7 +147,7 @@ class ParetoPoint(Objectives):
                 "by_class": ByClass.from_dict(figures, "by_class", labels),
             }
             if figures.values.get("expected") is not None:
-                assessment["expected"] = Expected.from_dict(figures.fields("expected"))
+                assessment["expected"] = Expected.from_dict(figures.fields("expected"), len(labels))
         return cls(
             design=design,
             **asdict(objectives_from_dict(figures)),
@@ -276,12 +276,14 @@ class ParetoPoint(Objectives):
         With `cheapest_label`, the total is promised for labels of least expected cost.
         """
         basis, figures = self.promised
-        ranges = {}
+        ranges: dict[str, Interval] = {}
+        recall: tuple[Estimate, ...] = ()
         if basis == "expected" and self.expected is not None:
             for name in ("coverage", "accuracy", "cost"):
                 estimate = getattr(self.expected, name)
                 ranges[name] = Interval(estimate.low, estimate.high)
-        compared = replace(seen, promise=seen.against(figures, basis, ranges))
+            recall = self.expected.recall
+        compared = replace(seen, promise=seen.against(figures, basis, ranges, recall))
         if seen.total is None:
             return compared
         costs = seen.total.costs

@@ -109,6 +109,8 @@ def front_columns(front: ParetoFront) -> Columns:
         recalls = [one.recall.tolist() for one in by_class]
         for j, label in enumerate(by_class[0].labels):
             columns[f"recall of {label}"] = [recall[j] for recall in recalls]
+            if len(expected) == len(points) and all(one.recall for one in expected):
+                columns[f"expected recall of {label}"] = [one.recall[j].value for one in expected]
         columns["informative"] = [point.is_informative for point in points]
         columns["shortlisted"] = [point.shortlisted for point in points]
     if any(point.design.thresholds for point in points):

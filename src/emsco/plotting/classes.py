@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from emsco._base.objectives import Interval
+from emsco._base.objectives import Estimate, Interval
 from emsco._base.text import percent_with, shorten, whole
 from emsco.plotting.notebook import note, table
 from emsco.stats.by_class import ByClass
@@ -14,6 +14,7 @@ from emsco.stats.by_class import ByClass
 MOST_LABELS = 6  # with more, the counts by label would fill a page
 MOST_LINES = 20
 _SHARES = ("class", "rows", "labelled", "recall", "precision")
+_EXPECTED = "expected"  # heading of the recall to expect on new rows
 _EVERYTHING = "all bought"  # heading of the recall if everything is bought
 _LONGEST, _LONGEST_HEADING = 10, 7
 _GAP = 2
@@ -66,12 +67,14 @@ def class_tables(
     width: int,
     intervals: _Intervals | None = None,
     everything: ByClass | None = None,
+    expected: Sequence[Estimate] = (),
 ) -> list[ClassTable]:
     """Return tables of results by class that fit into `width` characters.
 
     With up to 6 classes, they include the rows that got each label: as further columns if there
     is room, otherwise as a second table. `intervals` stand beside the shares. `everything` has the
-    results of buying everything for the same rows, whose recall gets a column.
+    results of buying everything for the same rows, whose recall gets a column, and `expected` the
+    recall of each class to expect on new rows.
     """
     names = [_name(label) for label in by_class.labels[:MOST_LINES]]
     recall, precision = by_class.recall.tolist(), by_class.precision.tolist()
@@ -90,17 +93,22 @@ def class_tables(
         for i, (name, (rows, labelled, given)) in enumerate(zip(names, values, strict=True))
     )
     headings: tuple[str, ...] = _SHARES
+    beside: dict[str, list[str]] = {}
+    if expected:
+        limits = [Interval(one.low, one.high) for one in expected]
+        beside[_EXPECTED] = _cells([one.value for one in expected], limits)
     if everything is not None:
-        headings = (*_SHARES, _EVERYTHING)
-        bought = _cells(everything.recall.tolist(), None)
-        cells = tuple((*line, bought[i] if line[1] != "0" else "") for i, line in enumerate(cells))
+        beside[_EVERYTHING] = _cells(everything.recall.tolist(), None)
+    for heading, column in beside.items():
+        headings = (*headings, heading)
+        cells = tuple((*line, column[i] if line[1] != "0" else "") for i, line in enumerate(cells))
     shares = ClassTable(headings, cells)
     if len(names) > MOST_LABELS:
         return [shares]
     counts = [tuple(map(whole, line)) for line in by_class.counts]
     labels = (*(f"as {name}" for name in names), "rejected")
-    beside = zip(shares.lines, counts, strict=True)
-    both = ClassTable((*headings, *labels), tuple((*line, *more) for line, more in beside))
+    lines = tuple((*line, *more) for line, more in zip(shares.lines, counts, strict=True))
+    both = ClassTable((*headings, *labels), lines)
     if both.width <= width:
         return [both]
     short = [shorten(name, _LONGEST_HEADING) for name in names]

@@ -301,7 +301,7 @@ class SeenPromise:
 
 @dataclass(frozen=True, slots=True)
 class PromiseReport:
-    """Coverage, accuracy and cost that were promised, beside what new rows say about them.
+    """Figures that were promised, beside what new rows say about them.
 
     Attributes
     ----------
@@ -309,6 +309,8 @@ class PromiseReport:
     basis : {"expected", "scored", "promised"}
         Where the promised figures come from: a point's expected figures, its scored figures, or
         elsewhere.
+    recall : tuple of SeenPromise
+        One for each class, if their recall was promised.
 
     Examples
     --------
@@ -325,6 +327,7 @@ class PromiseReport:
     accuracy: SeenPromise
     cost: SeenPromise
     basis: str = "promised"
+    recall: tuple[SeenPromise, ...] = ()
 
     @classmethod
     def from_objectives(
@@ -352,16 +355,19 @@ class PromiseReport:
             )
             for kind, interval in intervals.items()
         }
-        return cls(**promises, basis=basis)
+        return cls(promises["coverage"], promises["accuracy"], promises["cost"], basis)
 
     @property
     def promises(self) -> tuple[SeenPromise, SeenPromise, SeenPromise]:
-        """All three."""
+        """Those of coverage, accuracy and cost."""
         return self.coverage, self.accuracy, self.cost
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict of the three."""
+        """The worst verdict on coverage, accuracy and cost.
+
+        Each class has a verdict of its own: of many classes, one is off by chance or has few rows.
+        """
         verdicts = {one.verdict for one in self.promises}
         # One broken promise is enough, whatever the others say.
         worst_first = (
@@ -375,7 +381,8 @@ class PromiseReport:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the basis, the verdict, then each promise."""
         by_kind = {one.promise.kind: one.to_dict() for one in self.promises}
-        return {"basis": self.basis, "verdict": str(self.verdict), **by_kind}
+        recall = [one.to_dict() for one in self.recall]
+        return {"basis": self.basis, "verdict": str(self.verdict), **by_kind, "recall": recall}
 
 
 @dataclass(frozen=True, slots=True)

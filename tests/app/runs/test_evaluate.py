@@ -395,6 +395,10 @@ def test_the_promise_is_that_of_the_design_evaluated(wards):
         assert evaluation.promise == point.compared_with(evaluation).promise
         assert evaluation.promise.basis == "expected"
         assert evaluation.promise.cost.promise.limit == point.expected.cost.value
+        recall = [one.promise.limit for one in evaluation.promise.recall]
+        assert recall == [one.value for one in point.expected.recall]
+        seen = [one.seen for one in evaluation.promise.recall]
+        assert seen == evaluation.by_class.recall.tolist()
 
 
 def test_a_point_without_expected_figures_promises_its_scored_ones(wards):

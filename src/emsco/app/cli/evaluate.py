@@ -148,6 +148,7 @@ def _promises(new: Evaluation) -> Group:
             interval = new.intervals.exits[(report.stage or 0) - 1]
             seen = percent_with(report.accuracy, *interval, digits=1)
             lines.append((f"at stage {report.stage}", seen, "", ""))
+    lines += new.recall_lines()
     lines.append(cost)
     if new.worst_delay:
         lines.append(("delay", new.delays_in_words, "", ""))

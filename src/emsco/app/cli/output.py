@@ -68,11 +68,12 @@ def print_design(
         said = f"{total.basis.capitalize()} total of a row: {total}; with {costs}."
         out.print(said, highlight=False, markup=False)
     seen = front.seen[number].by_class if front.seen else None
+    recall = () if point.expected is None else point.expected.recall
     tables = (
-        ("Scored", point.by_class, front.references),
-        ("Seen", seen, front.seen_references),
+        ("Scored", point.by_class, front.references, recall),
+        ("Seen", seen, front.seen_references, ()),
     )
-    for rows, by_class, references in tables:
+    for rows, by_class, references, expected in tables:
         if by_class is not None:
             drawing = class_drawing(
                 by_class,
@@ -80,6 +81,7 @@ def print_design(
                 title=f"{rows} rows by class",
                 brief=True,
                 everything=everything_of(references),
+                expected=expected,
             )
             out.print(drawing)
     if front.references:
@@ -155,11 +157,13 @@ def print_deployed(run: Run) -> None:
     by_class = run.point.by_class
     if by_class is not None:  # accuracy alone hides a rare class
         everything = everything_of(run.front.references)
-        named = []
+        basis, shares, named = "as scored", by_class.recall.tolist(), []
+        if expected and expected.recall:
+            basis, shares = "to expect", [one.value for one in expected.recall]
         for i in np.flatnonzero(by_class.rows).tolist():
             beside = f" (everything {everything.recall[i]:.1%})" if everything is not None else ""
-            named.append(f"{by_class.labels[i]} {by_class.recall[i]:.1%}{beside}")
-        recalls = f"Found of each class, as scored: {listed(named, _CLASSES)}. {_beaten(run)}"
+            named.append(f"{by_class.labels[i]} {shares[i]:.1%}{beside}")
+        recalls = f"Found of each class, {basis}: {listed(named, _CLASSES)}. {_beaten(run)}"
         console().print(recalls.rstrip(), highlight=False, markup=False)
     for offer in rejection_offers(run.front, run.point):
         command = f"emsco choose {run.folder} --min-coverage {offer.min_coverage:g}"

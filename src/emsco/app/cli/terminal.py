@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from emsco._base.objectives import Objectives, metric_brief, metric_name
+from emsco._base.objectives import Estimate, Objectives, metric_brief, metric_name
 from emsco._base.text import (
     aligned,
     counted,
@@ -488,15 +488,17 @@ def class_drawing(
     brief: bool = False,
     intervals: Intervals | None = None,
     everything: ByClass | None = None,
+    expected: Sequence[Estimate] = (),
 ) -> Group:
     """Draw the results of each class as tables that fit `width`, with notes below.
 
-    `everything` has the results of buying everything, whose recall gets a column. If there are too
+    `everything` has the results of buying everything, whose recall gets a column, and `expected`
+    the recall of each class to expect on new rows. If there are too
     many classes to show, the notes say that `all_in` has them all. A brief drawing leaves out the
     notes on the commonest class.
     """
     parts: list[RenderableType] = []
-    for one in class_tables(by_class, width - EDGES, intervals, everything):
+    for one in class_tables(by_class, width - EDGES, intervals, everything, expected):
         parts.append(text_table(one, "" if parts else title))
     return Group(*parts, *map(Text, class_notes(by_class, all_in, brief=brief)))
 

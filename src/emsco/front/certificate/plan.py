@@ -470,7 +470,11 @@ def wanted_order(front: ParetoFront, order: Any) -> tuple[int, ...]:
 
 def _estimate(point: ParetoPoint, promise: Promise) -> Estimate | None:
     """Return the expected figure of a promise; None if only the scored rows tell about it."""
-    if point.expected is None or promise.label is not None:
+    if point.expected is None:
+        return None
+    if promise.kind == "recall" and point.by_class is not None and point.expected.recall:
+        return point.expected.recall[point.by_class.labels.index(promise.label)]
+    if promise.label is not None:
         return None
     if promise.kind == "accuracy" and point.metric != "accuracy":
         return None
