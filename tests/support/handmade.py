@@ -14,10 +14,11 @@ from emsco.cascade import FrontModels
 from emsco.data.columns import ColumnCode
 from emsco.data.encoding import Encoding
 from emsco.designs.chromosomes import compress
+from emsco.designs.questions import Question
 from emsco.front.references import measure_references
 from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap
 from emsco.models.scaling import Scaling
-from emsco.models.stage_models import AveragedModels, LinearModels
+from emsco.models.stage_models import AveragedModels, JoinedModels, LinearModels, averaged
 from emsco.scoring.scores import Scores
 from emsco.stats.by_class import ByClass
 from emsco.stats.differences import Comparison, Difference, RowFigures
@@ -64,6 +65,53 @@ def make_averaged_cascade(n_models=3, **settings):
     """The cascade of `make_cascade`, with the average of several models per stage."""
     parts = tuple(make_cascade(seed=seed, **settings).models for seed in range(n_models))
     return replace(make_cascade(**settings), models=AveragedModels(parts))
+
+
+PROTOCOL = Design.branching(
+    Design((0, -1, -1, -1), NAMES, (0.9,)),
+    [Question("age", at_most=0.2)],
+    [
+        Design.branching(
+            Design((-1, 0, -1, -1), NAMES, (0.85,)),
+            [Question("pulse", at_most=-0.5), Question(None, among=(1,))],
+            [
+                Design((-1, -1, 0, -1), NAMES, (0.7,)),
+                Design.nothing(NAMES, 0),
+                Design((-1, -1, 1, 0), NAMES, (0.97, 0.9)),
+            ],
+            usual=2,
+        ),
+        Design((-1, 1, 0, -1), NAMES, (0.75, 0)),
+    ],
+)
+
+
+def make_protocol(seed=0, n_models=1):
+    """A cascade that branches twice, with random weights; models of each part have own scaling.
+
+    Its stages: 1 age → 2 pulse → (3 scan | 4 nothing | 5 biopsy → 6 scan), or 1 age → 7 scan →
+    8 pulse. With several models per stage, these are averaged.
+    """
+    n, subsets = len(NAMES), PROTOCOL.subsets()
+    ranges = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 6), (6, 8))  # trunk, and the chains of each part
+
+    def joined(seed):
+        rng, pieces = np.random.default_rng(seed), []
+        for start, stop in ranges:
+            coefs = rng.normal(size=(stop - start, n + 1))
+            coefs[:, 1:][~subsets[start:stop]] = 0
+            scaling = Scaling(rng.normal(size=n), rng.uniform(0.5, 2, size=n))
+            pieces.append(LinearModels(scaling, subsets[start:stop], coefs[:, None]))
+        return JoinedModels(tuple(pieces), tuple(range(len(pieces))))
+
+    return Cascade(
+        design=PROTOCOL,
+        costs=FeatureCosts.from_array(COSTS, NAMES),
+        classes=np.array([0, 1]),
+        min_confidence=0.8,
+        encoding=plain_encoding(NAMES),
+        models=averaged([joined(seed + k) for k in range(n_models)]),
+    )
 
 
 def plain_encoding(names):

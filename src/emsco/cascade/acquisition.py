@@ -240,7 +240,7 @@ def batches_of(
 def _stopped(batches: Sequence[Batch], reason: str) -> Decisions:
     """Reject all undecided rows and return the decisions."""
     for batch in batches:
-        if batch.needs:
+        while batch.needs:  # rows of each part in turn
             batch.reject(reason)
     return _concatenated(batches)
 
@@ -302,17 +302,17 @@ class Batch:
         self._prices = np.full(shape, np.nan) if prices is None else prices
         self._stages, self.all_ids, self._budget = stages, list(ids), budget
         self._rows = np.zeros((n_rows, stages.encoding.n_inputs))
-        self._now = self._check_next(_Progress.of(n_rows))
+        self._now = self._check_next(_Progress.of(n_rows, len(stages)))
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Names of the columns to buy next; empty once all rows are decided."""
-        return self._stages.columns[self._now.passed] if len(self._now.undecided) else ()
+        return self._stages.columns[self._now.stage_now] if len(self._now.asked) else ()
 
     @property
     def ids(self) -> list[Any]:
-        """Ids of the undecided rows."""
-        return [self.all_ids[i] for i in self._now.undecided]
+        """Ids of the undecided rows that need these columns; other rows have their turn later."""
+        return [self.all_ids[i] for i in self._now.asked]
 
     @property
     def failures(self) -> list[str]:
@@ -326,16 +326,17 @@ class Batch:
         the cascade refuses these. The other rows go on. `spent` has what rows paid for features
         with prices by row, if that was not known before.
         """
-        prices, asked = self._stages.prices, self._now.undecided
+        prices, asked = self._stages.prices, self._now.asked
         if spent is not None:
             paid = prices.of_ids("spent", spent, len(asked))
             # What was known before stays where nothing new was said.
             self._prices[asked] = np.where(np.isnan(paid), self._prices[asked], paid)
-        prices.check_paid(self._now.passed, self._prices[asked])
+        prices.check_paid(self._now.stage_now, self._prices[asked])
         # A copy, which becomes the state only at the end.
         now = self._now.copy()
-        encoding = self._stages.encoding.only(self._stages.buys[now.passed])
-        values = answer_rows(encoding, table, len(now.undecided))
+        stage = now.stage_now
+        encoding = self._stages.encoding.only(self._stages.buys[stage])
+        values = answer_rows(encoding, table, len(asked))
         refused = ~(np.abs(values) <= LARGEST)  # written so that NaN fails too
         if encoding.gaps != "refuse":
             refused &= ~np.isnan(values)
@@ -344,20 +345,21 @@ class Batch:
             value, column = float(values[i, first]), encoding.input_columns[first]
             kind = "value" if encoding.kinds[column] == "category" else "number"
             got = f"no {kind}" if np.isnan(value) else what_is_wrong(value)[1]
-            now.failures.append(f"stage {now.passed + 1} got {got} for {column!r}")
-            now.reasons[now.undecided[i]] = now.failures[-1]
+            now.failures.append(f"stage {stage + 1} got {got} for {column!r}")
+            now.reject(asked[[i]], now.failures[-1])
         usable = ~refused.any(axis=1)
-        rows = now.undecided[usable]
+        rows = asked[usable]
         # Only columns that this stage bought; those of earlier stages are there already.
-        self._rows[rows[:, None], self._stages.inputs[now.passed]] = values[usable]
-        self._now = self._judged(now, rows)
+        self._rows[rows[:, None], self._stages.inputs[stage]] = values[usable]
+        self._judge(now, stage, rows)
+        self._now = self._check_next(now)
 
     def reject(self, reason: str) -> None:
-        """Reject all undecided rows."""
+        """Reject the rows that need values now."""
         now = self._now.copy()
-        now.failures += [reason] * len(now.undecided)
-        now.end(reason)
-        self._now = now
+        now.failures += [reason] * len(now.asked)
+        now.reject(now.asked, reason)
+        self._now = self._check_next(now)
 
     def decisions(self) -> Decisions:
         """Return the decisions in the order of `all_ids`."""
@@ -381,35 +383,39 @@ class Batch:
             return np.hstack([free, np.tile(self._stages.costs, (len(prices), 1))])
         return np.hstack([free, self._stages.prices.costs(prices)])
 
-    def _judged(self, now: _Progress, rows: IntArray) -> _Progress:
-        """Let the next stage judge rows; the other undecided ones are rejected already."""
-        stage = now.passed
-        left, now.winner[rows], now.confidence[rows] = self._stages.label(
-            self._rows[rows], stage, stage + 1
-        )
-        now.stage[rows] = stage + 1
+    def _judge(self, now: _Progress, stage: int, rows: IntArray) -> None:
+        """Let a stage judge rows, and find the next stage of those that it is not sure of."""
+        stages, values = self._stages, self._rows[rows]
+        left, winner, confidence = stages.judge(values, stage, stage + 1)
         sure = left == stage
+        on, unsure = rows[~sure], ~sure
+        now.coming[rows] = len(stages)
+        now.coming[on] = stages.go_on(stage, values[unsure], winner[unsure], confidence[unsure])
+        cheapest = stages.cheapest(values, stage)
+        now.winner[rows], now.confidence[rows] = cheapest or (winner, confidence)
+        now.stage[rows] = stage + 1
         now.accepted[rows[sure]] = True
-        now.undecided, now.passed = rows[~sure], stage + 1
-        return self._check_next(now)
+        now.reject(on[now.coming[on] == len(stages)], stages.why_rejected)
 
     def _check_next(self, now: _Progress) -> _Progress:
-        """Decide undecided rows if no value is needed: nothing is bought, or no stage is left.
+        """Judge rows whose next stage buys nothing; reject rows that it would take past the budget.
 
-        Rows are rejected before a stage that would exceed the budget.
+        Returns once some row needs a value, or all are decided.
         """
-        if now.passed == len(self._stages):
-            now.end(self._stages.why_rejected)
-        elif not self._stages.columns[now.passed]:
-            return self._judged(now, now.undecided)
-        elif self._budget is not None:
-            rows = now.undecided
+        while len(rows := now.asked):
+            stage = now.stage_now
+            if not self._stages.columns[stage]:
+                self._judge(now, stage, rows)
+                continue
+            if self._budget is None:
+                return now
             # What the row would have paid after the next stage.
-            costs = self._costs(self._prices[rows])[:, now.passed + 1]
+            costs = self._costs(self._prices[rows])[:, stage + 1]
             is_over = costs > self._budget
+            if not is_over.any():
+                return now
             for row, cost in zip(rows[is_over], costs[is_over].tolist(), strict=True):
-                now.reasons[row] = over_budget(now.passed, cost, self._budget)
-            now.undecided = rows[~is_over]
+                now.reject(np.array([row]), over_budget(stage, cost, self._budget))
         return now
 
 
@@ -421,9 +427,9 @@ class _Progress:
     middle of a step, the batch is as before it.
     """
 
-    passed: int  # stages that the undecided rows have passed
-    undecided: AnyArray
-    stage: IntArray
+    n_stages: int
+    coming: IntArray  # next stage of each row; the number of stages if it is decided
+    stage: IntArray  # last stage that judged each row, from 1
     winner: IntArray
     confidence: FloatArray
     accepted: BoolArray
@@ -431,11 +437,11 @@ class _Progress:
     failures: list[str]
 
     @classmethod
-    def of(cls, n_rows: int) -> _Progress:
+    def of(cls, n_rows: int, n_stages: int) -> _Progress:
         """No row has passed a stage."""
         return cls(
-            passed=0,
-            undecided=np.arange(n_rows),
+            n_stages=n_stages,
+            coming=np.zeros(n_rows, dtype=np.int64),
             stage=np.zeros(n_rows, dtype=np.int64),
             winner=np.zeros(n_rows, dtype=np.int64),
             confidence=np.full(n_rows, np.nan),
@@ -448,7 +454,18 @@ class _Progress:
         """Copy all that a step may change."""
         return replace(self, **{one.name: copy(getattr(self, one.name)) for one in fields(self)})
 
-    def end(self, reason: str) -> None:
-        """Reject all undecided rows."""
-        self.reasons[self.undecided] = reason
-        self.undecided = self.undecided[:0]
+    @property
+    def stage_now(self) -> int:
+        """The first stage that some row has yet to pass; parts of a branch have their turns."""
+        return int(self.coming.min(initial=self.n_stages))
+
+    @property
+    def asked(self) -> IntArray:
+        """Rows that this stage is to judge; none once all rows are decided."""
+        stage = self.stage_now
+        return np.flatnonzero(self.coming == stage) if stage < self.n_stages else np.arange(0)
+
+    def reject(self, rows: IntArray, reason: str) -> None:
+        """Decide rows without a label."""
+        self.reasons[rows] = reason
+        self.coming[rows] = self.n_stages

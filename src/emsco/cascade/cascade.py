@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any, Self
@@ -14,15 +14,16 @@ from numpy.typing import ArrayLike
 from emsco._base.arrays import locked_copy
 from emsco._base.documents import PathLike, read_document, write_document
 from emsco._base.text import listed
-from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray
 from emsco._base.workers import by_parts
 from emsco.cascade import acquisition
 from emsco.cascade import format as formats
 from emsco.cascade.acquisition import Acquire, AsyncAcquire, Retries, batches_of
+from emsco.cascade.branching import BranchReader
 from emsco.cascade.case import Case
 from emsco.cascade.decisions import NEEDS_BETWEEN, WARNINGS_BETWEEN, Decisions
 from emsco.cascade.evaluation import Evaluation
-from emsco.cascade.stages import Stages
+from emsco.cascade.stages import Followed, Stages
 from emsco.cascade.tally import Tally
 from emsco.costs import FeatureCosts
 from emsco.costs.prices import GivenPrices, StagePrices
@@ -127,6 +128,11 @@ class Cascade:
         return None if others or not first else float(first)
 
     @property
+    def has_one_cost_per_stage(self) -> bool:
+        """Whether the stage at which a row leaves, or a rejection, says what the row paid."""
+        return not self.stages.prices and self.design.is_chain
+
+    @property
     def n_models(self) -> int:
         """Number of models per stage, whose class probabilities are averaged; often 1."""
         return len(parts_of(self.models))
@@ -135,9 +141,19 @@ class Cascade:
     def stages(self) -> Stages:
         """The stages in the form that decides rows."""
         design, costs, encoding = self.design, self.costs, self.encoding
-        subsets = design.subsets()
+        subsets, before = design.subsets(), design.before
         # Without delays there is nothing to sum, and nothing to show.
-        waits = costs.waits_after_stages(subsets) if costs.has_delays else np.zeros(0)
+        waits = costs.waits_after_stages(subsets, before) if costs.has_delays else np.zeros(0)
+        labels = tuple(self.classes.tolist())
+        branches = {
+            stage: BranchReader(
+                branch=branch,
+                next_stages=tuple(first for first, _ in branch.placed(stage + 1)),
+                encoding=encoding,
+                labels=labels,
+            )
+            for stage, branch in design.branches.items()
+        }
         return Stages(
             buys=design.buys,
             columns=tuple(
@@ -145,9 +161,9 @@ class Cascade:
                 for bought in design.buys
             ),
             inputs=tuple(tuple(encoding.places(bought)) for bought in design.buys),
-            costs=tuple(costs.after_stages(subsets).tolist()),
+            costs=tuple(costs.after_stages(subsets, before).tolist()),
             classes=self.classes,
-            labels=tuple(self.classes.tolist()),
+            labels=labels,
             thresholds=design.thresholds_of_stages(self.min_confidence, self.classes),
             encoding=encoding,
             models=self.models,
@@ -156,10 +172,13 @@ class Cascade:
                 usual=dict(zip(costs.names, costs.costs.tolist(), strict=True)),
                 buys=design.buys,
                 # The part of each stage's cost that all rows share; prices by row come on top.
-                fixed=costs.fixed().after_stages(subsets),
+                fixed=costs.fixed().after_stages(subsets, before),
+                before=before,
             ),
             delays=tuple(waits.tolist()),
             label_costs=self.label_costs,
+            before=() if design.is_chain else before,
+            branches=branches,
         )
 
     @property
@@ -168,7 +187,7 @@ class Cascade:
 
         A table to decide needs no others, but for columns that prices by row are taken from.
         """
-        return tuple(name for columns in self.stages.columns for name in columns)
+        return tuple(dict.fromkeys(name for columns in self.stages.columns for name in columns))
 
     @cached_property
     def stage_costs(self) -> FloatArray:
@@ -278,8 +297,9 @@ class Cascade:
         tally = Tally(
             classes=self.classes,
             buys=self.design.buys,
-            # With prices by row, the decisions carry what each row paid, and the stage says less.
-            costs=None if self.stages.prices else self.stages.costs,
+            # With prices by row, or rejections after several paths, the stage says less than what
+            # each row paid.
+            costs=self.stages.costs if self.has_one_cost_per_stage else None,
             delays=self.stages.delays,
         )
         truth = check_truth(y, self.classes, n_rows)
@@ -290,7 +310,8 @@ class Cascade:
         """Check costs of errors and rejections for these classes; None if neither is given."""
         # A last stage with thresholds may reject, and so may one that was skipped for a missing
         # value.
-        may_reject = bool(self.stages.thresholds[-1].any()) or self.encoding.gaps == "skip"
+        may_reject = bool(self.stages.thresholds[self.stages.leaves].any())
+        may_reject = may_reject or self.encoding.gaps == "skip"
         return ErrorCosts.if_given(
             error_cost, reject_cost, self.classes.tolist(), may_reject=may_reject
         )
@@ -339,8 +360,9 @@ class Cascade:
         rows = self.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
-        reaching, records = np.arange(len(rows)), []
+        coming, records = np.zeros(len(rows), dtype=np.int64), []
         for j in range(self.n_stages):
+            reaching = np.flatnonzero(coming == j)
             left, winner, confidence = self.stages.judge(rows[reaching], j, j + 1)
             records.append(
                 reliability_of(
@@ -353,7 +375,11 @@ class Cascade:
                 )
             )
             # `judge` ran stage j alone: rows that did not leave there go on.
-            reaching = reaching[left != j]
+            coming[reaching] = self.n_stages
+            on = left != j
+            coming[reaching[on]] = self.stages.go_on(
+                j, rows[reaching[on]], winner[on], confidence[on]
+            )
         return tuple(records)
 
     def risk_coverage(
@@ -613,7 +639,7 @@ class Cascade:
     def _about(self, stage: int) -> str:
         """The word before the cost of a stage, if a feature bought by then has prices by row."""
         prices = self.stages.prices
-        return "about " if len(prices) and prices.stages.min() <= stage else ""
+        return "about " if prices.known[:, stage].any() else ""
 
     @property
     def _averaged(self) -> str:
@@ -633,31 +659,45 @@ class Cascade:
 
         `prices` comes from `row_prices`; without it, features with prices by row cost the usual.
         """
-        stages, n_stages, n_inputs = self.stages, self.n_stages, self.encoding.n_inputs
+        n_inputs = self.encoding.n_inputs
         if rows.ndim != 2 or rows.shape[1] != n_inputs:
             raise DataError(f"rows must have {n_inputs} columns, got shape {rows.shape}.")
+        return self._decisions(self._follow(rows), prices)
+
+    def _follow(self, rows: FloatArray, lacking: BoolArray | None = None) -> Followed:
+        """Send rows through the stages, many at a time."""
         n_rows = len(rows)
-        guesses = np.empty(n_rows, dtype=self.classes.dtype)
-        accepted = np.empty(n_rows, dtype=np.bool_)
-        confidence, cost = np.empty(n_rows), np.empty(n_rows)
-        stage = np.empty(n_rows, dtype=np.int64)
-        paid = np.array([*stages.costs, stages.costs[-1]])  # by exit; rejected rows pay all
+        followed = Followed(
+            accepted=np.empty(n_rows, dtype=np.bool_),
+            last=np.empty(n_rows, dtype=np.int64),
+            winner=np.empty(n_rows, dtype=np.int64),
+            confidence=np.empty(n_rows),
+            waits_for=np.empty(n_rows, dtype=np.int64),
+        )
 
-        def decide_part(part: slice) -> None:
-            left, winner, confidence[part] = stages.label(rows[part], 0, n_stages)
-            accepted[part] = left < n_stages
-            cost[part] = paid[left]
-            guesses[part] = self.classes[winner]
-            # A rejected row has n_stages in `left`, but the last stage is where it was judged.
-            np.minimum(left + 1, n_stages, out=stage[part])
+        def follow_part(part: slice) -> None:
+            some = self.stages.follow(rows[part], None if lacking is None else lacking[part])
+            for field in fields(Followed):
+                getattr(followed, field.name)[part] = getattr(some, field.name)
 
-        by_parts(n_rows, decide_part)
+        by_parts(n_rows, follow_part)
+        return followed
+
+    def _decisions(self, followed: Followed, prices: FloatArray | None) -> Decisions:
+        """Return what there is to say about rows that have gone as far as they can."""
+        stages, last = self.stages, followed.last
+        cost = np.array([*stages.costs, 0.0])[last]  # a row before the first stage, -1, paid 0
         if prices is not None and len(stages.prices):
-            # What a row has paid by prices of its own, at the stage that it left or was rejected
-            # at.
-            cost = stages.prices.costs(prices)[np.arange(n_rows), stage - 1]
-        delay = np.array(stages.delays)[stage - 1] if stages.delays else None
-        return Decisions(guesses, accepted, confidence, stage, cost, delay=delay)
+            after = stages.prices.costs(prices)[np.arange(len(last)), last]
+            cost = np.where(last >= 0, after, 0.0)
+        return Decisions(
+            guesses=self.classes[followed.winner],
+            accepted=followed.accepted,
+            confidence=followed.confidence,
+            stage=last + 1,
+            cost=cost,
+            delay=np.array([*stages.delays, 0.0])[last] if stages.delays else None,
+        )
 
     def decide_bought(
         self,
@@ -673,57 +713,39 @@ class Cascade:
         `not_bought`, of shape (n_rows, n_columns) in the order of `columns`, marks further values
         that are not bought yet. Messages call the table `what` and count rows from `first_row`.
         """
-        columns, encoding, n_stages = self.columns, self.encoding, self.n_stages
+        columns, encoding = self.columns, self.encoding
         rows, bought = encoding.rows_bought(columns, X, first_row, what)
         if not_bought is not None:
             bought &= ~not_bought
         paid = self.row_prices(X, len(rows), prices, first_row, may_lack=True)
-        stage_of = np.repeat(np.arange(n_stages), [len(names) for names in self.stages.columns])
+        # Columns that each stage buys, and those that are known after it.
+        buys = np.array([[name in names for name in columns] for names in self.stages.columns])
+        known = buys.copy()
+        for j, before in enumerate(self.design.before):
+            known[j] |= known[before] if before >= 0 else False
         if bought.all():
-            decisions = self.decide_rows(rows, paid)
-            waiting = np.zeros(len(rows), dtype=np.bool_)
+            followed = self._follow(rows)
         else:
             rows = rows.copy()
             for column, has in zip(columns, bought.T, strict=True):
                 rows[~has, encoding.inputs_of(column)] = 0.0  # NaN would be a gap
-            lacking = [(~bought[:, stage_of == j]).any(axis=1) for j in range(n_stages)]
-            n_bought = np.where(np.any(lacking, axis=0), np.argmax(lacking, axis=0), n_stages)
-            decisions = self._decide_stages(rows, n_bought, paid)
-            waiting = ~decisions.accepted & (n_bought < n_stages)
+            lacking = np.column_stack([(~bought[:, which]).any(axis=1) for which in buys])
+            followed = self._follow(rows, lacking)
         if paid is not None:
-            self.stages.prices.check_all_paid(decisions.stage, paid, first_row)
+            self.stages.prices.check_all_paid(followed.last, paid, first_row)
+        waiting = followed.waits_for >= 0
         needs = np.zeros_like(bought)
-        needs[waiting] = ~bought[waiting] & (stage_of == decisions.stage[waiting, None])
-        unlike, reached = encoding.unlike(rows, columns), decisions.stage + waiting
+        needs[waiting] = ~bought[waiting] & buys[followed.waits_for[waiting]]
+        # Values beyond the stage that a row waits for do not count yet.
+        reached = np.where(waiting, followed.waits_for, followed.last)
+        unlike = encoding.unlike(rows, columns)
         for i in np.flatnonzero(unlike.any(axis=0)):
-            # Values beyond the stage that a row waits for do not count yet.
-            unlike[:, i] &= bought[:, i] & (stage_of[i] < reached)
+            unlike[:, i] &= bought[:, i] & known[reached, i]
         warnings = [encoding.code_of[column].short_warning for column in columns]
         return replace(
-            decisions,
+            self._decisions(followed, paid),
             needs=_joined_marked(needs, columns, NEEDS_BETWEEN),
             warnings=_joined_marked(unlike, warnings, WARNINGS_BETWEEN),
-        )
-
-    def _decide_stages(
-        self, rows: FloatArray, n_bought: IntArray, prices: FloatArray | None
-    ) -> Decisions:
-        """Decide rows by the first `n_bought` stages of each."""
-        stages = self.stages
-        left, winner, confidence = stages.label_bought(rows, n_bought)
-        accepted = left < n_bought
-        stage = np.where(accepted, left + 1, n_bought)
-        cost = np.array([0.0, *stages.costs])[stage]
-        if prices is not None and len(stages.prices):
-            after = stages.prices.costs(prices)[np.arange(len(rows)), stage - 1]
-            cost = np.where(stage > 0, after, 0.0)
-        return Decisions(
-            guesses=self.classes[winner],
-            accepted=accepted,
-            confidence=confidence,
-            stage=stage,
-            cost=cost,
-            delay=np.array([0.0, *stages.delays])[stage] if stages.delays else None,
         )
 
     def row_prices(

@@ -12,7 +12,7 @@ import numpy as np
 
 from emsco._base.checks import check_number, refused
 from emsco._base.documents import document_text, parse_document
-from emsco.cascade.stages import Stages
+from emsco.cascade.stages import Stages, cheapest_labels
 from emsco.data.rows import as_float
 from emsco.errors import CostsError, DataError, FileError
 
@@ -35,13 +35,15 @@ class CaseDecision:
         Probability of the most likely class at the last stage; NaN before the first. If the
         cascade gives labels of least expected cost, the probability of that label.
     stage : int
-        Number of stages that have judged the case.
+        Last stage that has judged the case, from 1; 0 before the first.
     cost : float
         Total cost of these stages.
     reason : str
         Why the case was accepted or rejected, or the features it waits for.
     delay : float
         Total time that it waited for these stages.
+    path : tuple of str
+        The stages that have judged the case, and what held at each branch between them.
     """
 
     decided: bool
@@ -52,6 +54,7 @@ class CaseDecision:
     cost: float
     reason: str
     delay: float = field(default=0.0, repr=False)
+    path: tuple[str, ...] = field(default=(), repr=False)
 
 
 class Case:
@@ -75,7 +78,9 @@ class Case:
         "_budget",
         "_confidence",
         "_given",
-        "_passed",
+        "_last",
+        "_next",
+        "_path",
         "_prices",
         "_reason",
         "_row",
@@ -97,7 +102,8 @@ class Case:
         self._given: dict[str, Any] = {}
         self._winner, self._confidence = 0, math.nan
         self._accepted = False
-        self._passed = 0
+        self._last, self._next = -1, 0  # stages, from 0
+        self._path: list[str] = []
         self._reason: str | None = None
         self._check_next()
 
@@ -107,7 +113,7 @@ class Case:
 
         A group of features needs all its columns.
         """
-        return () if self._reason is not None else self._stages.columns[self._passed]
+        return () if self._reason is not None else self._stages.columns[self._next]
 
     @property
     def next_cost(self) -> float:
@@ -117,7 +123,7 @@ class Case:
         """
         if self._reason is not None:
             return 0.0
-        return self._cost(self._passed + 1) - self._cost(self._passed)
+        return self._cost(self._next) - self._cost(self._last)
 
     @property
     def given(self) -> Mapping[str, Any]:
@@ -148,7 +154,7 @@ class Case:
         """
         if self._reason is not None:
             raise DataError(f"give() must not be called once a case is decided ({self._reason}).")
-        stages, stage = self._stages, self._passed
+        stages, stage = self._stages, self._next
         # Checked before anything is changed, so that a refused value leaves the case as it was.
         numbers = stages.encoding.row(values, stages.buys[stage])
         if self._prices or spent is not None:
@@ -176,17 +182,18 @@ class Case:
     @property
     def decision(self) -> CaseDecision:
         """Label or rejection, confidence, stage, cost so far, and the reason."""
-        stages, passed, reason = self._stages, self._passed, self._reason
+        stages, last, reason = self._stages, self._last, self._reason
         return CaseDecision(
             decided=reason is not None,
             accepted=self._accepted,
             label=stages.labels[self._winner] if self._accepted else None,
             confidence=self._confidence,
-            stage=passed,
-            cost=self._cost(passed),
+            stage=last + 1,
+            cost=self._cost(last),
             # An open case has a reason as well, for people who look at it.
             reason=reason or f"waiting for {', '.join(self.needs)}",
-            delay=stages.delays[passed - 1] if passed and stages.delays else 0.0,
+            delay=stages.delays[last] if last >= 0 and stages.delays else 0.0,
+            path=tuple(self._path),
         )
 
     def to_json(self) -> str:
@@ -248,9 +255,19 @@ class Case:
 
     def _judge(self) -> None:
         """Let the next stage judge the row."""
-        stages, stage = self._stages, self._passed
-        sure, self._winner, self._confidence = stages.label_one(self._row, stage)
-        self._passed = stage + 1
+        stages, stage = self._stages, self._next
+        sure, winner, confidence = stages.judge_one(self._row, stage)
+        self._last = stage
+        self._path.append(f"stage {stage + 1}")
+        if not sure:
+            self._next, way = stages.go_on_one(stage, self._row, winner, confidence)
+            if way:
+                self._path.append(way)
+        self._winner, self._confidence = winner, confidence
+        if stages.label_costs is not None:
+            probabilities = stages.probabilities(np.array([self._row]), stage)
+            self._winner = int(cheapest_labels(probabilities, stages.label_costs)[0])
+            self._confidence = float(probabilities[0, self._winner])
         if sure:
             self._accepted = True
             self._reason = stages.why_labelled[stage, self._winner]
@@ -262,19 +279,19 @@ class Case:
 
         It is rejected before a stage that would exceed the budget.
         """
-        if self._passed == len(self._stages):
+        if self._next == len(self._stages):
             self._reason = self._stages.why_rejected
-        elif not self._stages.columns[self._passed]:
+        elif not self._stages.columns[self._next]:
             self._judge()
         # Before the stage is bought: a budget is never exceeded.
-        elif self._budget is not None and (cost := self._cost(self._passed + 1)) > self._budget:
-            self._reason = over_budget(self._passed, cost, self._budget)
+        elif self._budget is not None and (cost := self._cost(self._next)) > self._budget:
+            self._reason = over_budget(self._next, cost, self._budget)
 
-    def _cost(self, passed: int) -> float:
-        """Cost of the row after so many stages; prices not known yet are the usual ones."""
-        if not passed or not self._prices:
-            return self._stages.costs[passed - 1] if passed else 0.0
-        return self._stages.prices.cost_of_case(self._prices, passed)
+    def _cost(self, stage: int) -> float:
+        """Cost of the row after a stage, 0 before the first; unknown prices are the usual ones."""
+        if stage < 0 or not self._prices:
+            return self._stages.costs[stage] if stage >= 0 else 0.0
+        return self._stages.prices.cost_of_case(self._prices, stage)
 
 
 def check_budget(budget: float | None) -> float | None:
@@ -284,9 +301,9 @@ def check_budget(budget: float | None) -> float | None:
     return limit if math.isfinite(limit) else None
 
 
-def over_budget(passed: int, cost: float, budget: float) -> str:
-    """Say why the stage after `passed` stages is not bought."""
-    return f"stage {passed + 1} would cost {cost:g}, past the budget of {budget:g}"
+def over_budget(stage: int, cost: float, budget: float) -> str:
+    """Say why a stage, counted from 0, is not bought."""
+    return f"stage {stage + 1} would cost {cost:g}, past the budget of {budget:g}"
 
 
 def plain_value(value: Any) -> Any:

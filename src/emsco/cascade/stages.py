@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,9 +11,35 @@ import numpy as np
 from emsco._base.arrays import locked_copy
 from emsco._base.digests import fingerprint
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco.cascade.branching import BranchReader
 from emsco.costs.prices import StagePrices
 from emsco.data.encoding import Encoding
 from emsco.models.stage_models import Judgement, StageModels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Followed:
+    """Where rows have got to in the stages of a cascade.
+
+    Attributes
+    ----------
+    accepted : ndarray of bool
+        Whether the row got a label.
+    last : ndarray of int
+        Last stage that judged the row, from 0; -1 if none did.
+    winner : ndarray of int
+        Position of its label there, or of the label it would have got.
+    confidence : ndarray of float
+        Probability of that label; NaN if no stage judged the row.
+    waits_for : ndarray of int
+        Stage whose features the row lacks, from 0; -1 if it lacks none.
+    """
+
+    accepted: BoolArray
+    last: IntArray
+    winner: IntArray
+    confidence: FloatArray
+    waits_for: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +69,10 @@ class Stages:
         Time that a row has waited after each stage; empty if no value comes later.
     label_costs : ndarray of shape (n_classes, n_classes) or None
         Cost of each label for a row of each class, if labels are those of least expected cost.
+    before : tuple of int
+        The stage before each stage, -1 for the first; empty for a chain.
+    branches : mapping
+        What comes after the stages at which rows go different ways.
     """
 
     buys: tuple[tuple[str, ...], ...]
@@ -57,49 +87,109 @@ class Stages:
     prices: StagePrices
     delays: tuple[float, ...] = ()
     label_costs: FloatArray | None = None
+    before: tuple[int, ...] = ()
+    branches: Mapping[int, BranchReader] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Number of stages."""
         return len(self.buys)
 
-    def label(self, rows: FloatArray, first: int, end: int) -> Judgement:
-        """Judge rows; return the label of least expected cost and its probability, if it is wanted.
+    def follow(self, rows: FloatArray, lacking: BoolArray | None = None) -> Followed:
+        """Send encoded rows through the stages, each as far as it goes.
 
-        Without costs of labels, that is what `judge` returns. Rows leave at the same stages.
+        `lacking`, of shape (n_rows, n_stages), marks the stages that a row cannot pass yet.
         """
-        left, winner, confidence = self.judge(rows, first, end)
-        if self.label_costs is not None:
-            # Rows that never leave get the label of the last stage.
-            last = np.minimum(left, end - 1)
-            for j in range(first, end):
-                here = np.flatnonzero(last == j)
-                if here.size:
-                    probabilities = self.probabilities(rows[here], j)
-                    winner[here] = _cheapest(probabilities, self.label_costs)
-                    confidence[here] = probabilities[np.arange(len(here)), winner[here]]
-        return left, winner, confidence
+        n_rows, n_stages = len(rows), len(self)
+        followed = Followed(
+            accepted=np.zeros(n_rows, dtype=np.bool_),
+            last=np.full(n_rows, -1),
+            winner=np.zeros(n_rows, dtype=np.int64),
+            confidence=np.full(n_rows, np.nan),
+            waits_for=np.full(n_rows, -1),
+        )
+        coming = np.zeros(n_rows, dtype=np.int64)  # the next stage of each row
+        runs = self._runs if lacking is None else [(j, j + 1) for j in range(n_stages)]
+        # A stage comes after the one before it, so one pass over all is enough.
+        for first, end in runs:
+            here = np.flatnonzero(coming == first)
+            if lacking is not None and here.size:
+                stop = lacking[here, first]
+                followed.waits_for[here[stop]] = first
+                here = here[~stop]
+            if not here.size:
+                continue
+            # All rows reach the first stage, and need not be copied.
+            reached = rows if len(here) == n_rows else rows[here]
+            left, winner, confidence = self.judge(reached, first, end)
+            sure = left < n_stages
+            followed.accepted[here] = sure
+            followed.last[here] = np.where(sure, left, end - 1)
+            followed.winner[here], followed.confidence[here] = winner, confidence
+            coming[here] = n_stages
+            on = ~sure
+            coming[here[on]] = self.go_on(end - 1, reached[on], winner[on], confidence[on])
+        for j in range(n_stages) if self.label_costs is not None else ():
+            here = np.flatnonzero(followed.last == j)
+            if here.size and (cheapest := self.cheapest(rows[here], j)) is not None:
+                followed.winner[here], followed.confidence[here] = cheapest
+        return followed
 
-    def label_bought(self, rows: FloatArray, n_bought: IntArray) -> Judgement:
-        """The same for rows that have bought the first `n_bought` stages, and judge no others.
+    def go_on(
+        self, stage: int, rows: FloatArray, winner: IntArray, confidence: FloatArray
+    ) -> IntArray:
+        """Return the next stage of rows that do not leave at `stage`; the number of stages if none.
 
-        The confidence of a row without any stage is NaN.
+        `winner` and `confidence` are the judgement of the stage, before costs of labels.
         """
-        left = np.full(len(rows), len(self))
-        winner = np.zeros(len(rows), dtype=np.int64)
-        confidence = np.full(len(rows), np.nan)
-        for end in np.unique(n_bought[n_bought > 0]).tolist():
-            here = np.flatnonzero(n_bought == end)
-            left[here], winner[here], confidence[here] = self.label(rows[here], 0, end)
-        return left, winner, confidence
+        if stage in self.branches:
+            return self.branches[stage].go_on(rows, winner, confidence)
+        return np.full(len(rows), self._after[stage])
 
-    def label_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
-        """The same for one row at one stage: whether it leaves, its label and the probability."""
-        sure, winner, confidence = self.judge_one(row, stage)
-        if self.label_costs is not None:
-            probabilities = self.probabilities(np.array([row], dtype=np.float64), stage)
-            winner = int(_cheapest(probabilities, self.label_costs)[0])
-            confidence = float(probabilities[0, winner])
-        return sure, winner, confidence
+    def go_on_one(
+        self, stage: int, row: Sequence[float], winner: int, confidence: float
+    ) -> tuple[int, str]:
+        """Return the next stage of one row, and why it goes there; "" if there is no other way."""
+        if stage in self.branches:
+            return self.branches[stage].go_on_one(row, winner, confidence)
+        return self._after[stage], ""
+
+    @cached_property
+    def _after(self) -> tuple[int, ...]:
+        """The stage after each stage that is no branch; the number of stages if there is none."""
+        if not self.before:
+            return tuple(range(1, len(self) + 1))
+        after = [len(self)] * len(self)
+        for j, one in enumerate(self.before):
+            if one >= 0:
+                after[one] = j
+        return tuple(after)
+
+    @cached_property
+    def _runs(self) -> list[tuple[int, int]]:
+        """Stages without a branch between them, from the first up to the end, in order."""
+        runs, first = [], 0
+        for j in range(len(self)):
+            if j in self.branches or self._after[j] != j + 1 or j + 1 == len(self):
+                runs.append((first, j + 1))
+                first = j + 1
+        return runs
+
+    @property
+    def leaves(self) -> list[int]:
+        """Stages after which there is no other."""
+        ends = [j for j, after in enumerate(self._after) if after == len(self)]
+        return [j for j in ends if j not in self.branches]
+
+    def cheapest(self, rows: FloatArray, stage: int) -> tuple[IntArray, FloatArray] | None:
+        """Label of least expected cost of each row at a stage, and its probability.
+
+        None if there are no costs of labels: then rows get the likeliest label.
+        """
+        if self.label_costs is None:
+            return None
+        probabilities = self.probabilities(rows, stage)
+        winner = cheapest_labels(probabilities, self.label_costs)
+        return winner, probabilities[np.arange(len(rows)), winner]
 
     def judge(self, rows: FloatArray, first: int, end: int) -> Judgement:
         """Send encoded rows through the stages from `first` up to, but not including, `end`.
@@ -170,7 +260,7 @@ class Stages:
         """Why a row leaves at each stage with each class as its label, in words."""
         reasons = np.empty(self.thresholds.shape, dtype=object)
         for j, thresholds in enumerate(self._thresholds):
-            last = "last stage" if j + 1 == len(self) else f"stage {j + 1}"
+            last = "last stage" if j + 1 == len(self) and not self.branches else f"stage {j + 1}"
             for k, label in enumerate(self.labels):
                 if not self.buys[j]:
                     why = "the commonest class" if self.label_costs is None else "what costs least"
@@ -200,6 +290,14 @@ class Stages:
         thresholds: list[list[float]] = self.thresholds.tolist()
         return thresholds
 
+    @property
+    def _questions(self) -> list[str]:
+        """What is asked at each branch, and where rows go."""
+        readers = self.branches.items()
+        return [
+            f"{j} {one.branch.questions} {one.branch.usual} {one.next_stages}" for j, one in readers
+        ]
+
     @cached_property
     def identity(self) -> str:
         """Digest of everything that decisions depend on."""
@@ -207,7 +305,7 @@ class Stages:
         read = self.encoding.without_ranges().to_dict()
         words = [*(f"{label!r}" for label in self.labels), f"{read}"]
         return fingerprint(
-            np.array([*words, f"{self.buys}"]),
+            np.array([*words, f"{self.buys}", *self._questions]),
             np.array(self.costs),
             self.thresholds,
             *self.models.arrays,
@@ -215,7 +313,7 @@ class Stages:
         )
 
 
-def _cheapest(probabilities: FloatArray, costs: FloatArray) -> IntArray:
+def cheapest_labels(probabilities: FloatArray, costs: FloatArray) -> IntArray:
     """Return the label of least expected cost of each row; of equals the likeliest.
 
     Sums are taken class by class, so that a row never depends on its neighbours.

@@ -461,19 +461,24 @@ class FeatureCosts:
         fees = (fee.in_words for fee in fees_paid(self.fees, bought, known))
         return [*(f"{name} ({cost[name]})" for name in bought), *fees]
 
-    def after_stages(self, subsets: BoolArray) -> FloatArray:
+    def after_stages(self, subsets: BoolArray, before: Sequence[int] = ()) -> FloatArray:
         """Return the cost of a row up to each stage, evaluations included.
 
-        A stage that buys nothing costs nothing.
+        A design that buys nothing costs nothing.
 
         Parameters
         ----------
         subsets : ndarray of bool, shape (n_stages, n_features)
             The features known after each stage.
+        before : sequence of int
+            The stage before each stage, -1 for the first; by default the one above it.
         """
         units = self.in_units()
-        # Every stage so far was evaluated once, unless it buys nothing.
-        n_evaluated = np.arange(1, len(subsets) + 1) * subsets.any(axis=1)
+        n_passed: list[int] = []
+        for one in before or range(-1, len(subsets) - 1):
+            n_passed.append(1 if one < 0 else n_passed[one] + 1)
+        # Every stage so far was evaluated once, unless nothing is bought.
+        n_evaluated = np.array(n_passed) * subsets.any(axis=1)
         paid = units.of_subsets(subsets) + n_evaluated * units.evaluation
         return paid / units.per_one
 
@@ -482,7 +487,7 @@ class FeatureCosts:
         """Whether the value of some feature comes later."""
         return bool(self.delays.any())
 
-    def waits_after_stages(self, subsets: BoolArray) -> FloatArray:
+    def waits_after_stages(self, subsets: BoolArray, before: Sequence[int] = ()) -> FloatArray:
         """Return the time that a row has waited after each stage.
 
         A stage waits for the slowest of the features that it buys.
@@ -491,6 +496,8 @@ class FeatureCosts:
         ----------
         subsets : ndarray of bool, shape (n_stages, n_features)
             The features known after each stage.
+        before : sequence of int
+            As for `after_stages`.
 
         Examples
         --------
@@ -498,9 +505,11 @@ class FeatureCosts:
         >>> costs.waits_after_stages(np.array([[True, False], [True, True]])).tolist()
         [0.0, 2.0]
         """
-        # Features that each stage adds to those before it; the first adds all of its own.
-        new = np.diff(subsets, axis=0, prepend=False)
-        waited: FloatArray = np.where(new, self.delays, 0.0).max(axis=1).cumsum()
+        waited = np.zeros(len(subsets))
+        for j, one in enumerate(before or range(-1, len(subsets) - 1)):
+            # Features that a stage adds to those before it; the first adds all of its own.
+            new = subsets[j] & ~subsets[one] if one >= 0 else subsets[j]
+            waited[j] = np.where(new, self.delays, 0.0).max() + (waited[one] if one >= 0 else 0.0)
         return waited
 
     def with_delays(self, delays: Mapping[str, Any] | ArrayLike) -> Self:

@@ -17,7 +17,7 @@ import numpy as np
 from emsco._base.arrays import whole_units
 from emsco._base.checks import is_number
 from emsco._base.text import brief, first_line, some, what_was_meant
-from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco.costs.fees import LARGEST_COST, CostUnits, Fees
 from emsco.errors import CostsError, DataError, Row
 
@@ -218,8 +218,10 @@ class StagePrices:
     ----------
     prices : tuple of RowPrice
         Those of features that a stage buys.
-    stages : ndarray of shape (n_priced,)
-        Stage that buys each, from 0.
+    bought : ndarray of bool, shape (n_priced, n_stages)
+        Stages that buy each.
+    known : ndarray of bool, shape (n_priced, n_stages)
+        Stages after which each is bought.
     usual : ndarray of shape (n_priced,)
         Mean price of the training rows.
     fixed : ndarray of shape (n_stages,)
@@ -229,7 +231,8 @@ class StagePrices:
     """
 
     prices: tuple[RowPrice, ...]
-    stages: IntArray
+    bought: BoolArray
+    known: BoolArray
     usual: FloatArray
     fixed: FloatArray
     left_out: tuple[str, ...] = ()
@@ -241,6 +244,7 @@ class StagePrices:
         usual: Mapping[str, float],
         buys: Sequence[Sequence[str]],
         fixed: FloatArray,
+        before: Sequence[int] = (),
     ) -> Self:
         """Find the features that stages buy at prices by row.
 
@@ -253,16 +257,25 @@ class StagePrices:
             Features that each stage buys.
         fixed : ndarray of shape (n_stages,)
             What every row has paid after each stage, without the features in `prices`.
+        before : sequence of int
+            The stage before each stage, -1 for the first; by default the one above it.
         """
         # Features that no stage buys cost nobody anything.
-        stage_of = {name: j for j, bought in enumerate(buys) for name in bought}
-        bought = tuple(price for price in prices if price.feature in stage_of)
+        every = {name for names in buys for name in names}
+        charged = tuple(price for price in prices if price.feature in every)
+        marks = [[one.feature in names for names in buys] for one in charged]
+        bought = np.array(marks, dtype=np.bool_).reshape(len(charged), len(buys))
+        known = bought.copy()
+        for j, one in enumerate(before or range(-1, len(buys) - 1)):
+            if one >= 0:
+                known[:, j] |= known[:, one]
         return cls(
-            prices=bought,
-            stages=np.array([stage_of[price.feature] for price in bought], dtype=np.int64),
-            usual=np.array([usual[price.feature] for price in bought]),
+            prices=charged,
+            bought=bought,
+            known=known,
+            usual=np.array([usual[price.feature] for price in charged]),
             fixed=fixed,
-            left_out=tuple(p.feature for p in prices if p.feature not in stage_of),
+            left_out=tuple(p.feature for p in prices if p.feature not in every),
         )
 
     def __len__(self) -> int:
@@ -328,17 +341,20 @@ class StagePrices:
 
     def check_paid(self, stage: int, prices: FloatArray) -> None:
         """Refuse rows that buy a feature at a stage without a price, which is NaN."""
-        for at in np.flatnonzero(self.stages == stage):
+        for at in np.flatnonzero(self.bought[:, stage]):
             if np.isnan(prices[:, at]).any():
                 raise DataError(
                     f"the price of {self.features[at]!r} must be known, got none; give it in "
                     "prices before, or in spent with the values."
                 )
 
-    def check_all_paid(self, n_passed: IntArray, prices: FloatArray, first_row: int) -> None:
-        """Refuse rows that have passed so many stages without a price, which is NaN."""
-        for name, stage, paid in zip(self.features, self.stages, prices.T, strict=True):
-            unpaid = np.flatnonzero(np.isnan(paid) & (n_passed > stage))
+    def check_all_paid(self, last: IntArray, prices: FloatArray, first_row: int) -> None:
+        """Refuse rows without a price, which is NaN, of what they have bought.
+
+        `last` is the last stage of each row, from 0, and -1 before the first.
+        """
+        for name, known, paid in zip(self.features, self.known, prices.T, strict=True):
+            unpaid = np.flatnonzero(np.isnan(paid) & (last >= 0) & known[last])
             if unpaid.size:
                 raise DataError(
                     f"the price of {name!r} must be known for a row that buys it, got none in ",
@@ -349,15 +365,15 @@ class StagePrices:
     def costs(self, prices: FloatArray) -> FloatArray:
         """Cost of each row after each stage, (n_rows, n_stages); NaN stands for the usual price."""
         # A row has paid for a feature from the stage on that buys it.
-        bought = self.stages[:, None] <= np.arange(len(self.fixed))
-        costs: FloatArray = self.fixed + np.where(np.isnan(prices), self.usual, prices) @ bought
+        paid = np.where(np.isnan(prices), self.usual, prices) @ self.known
+        costs: FloatArray = self.fixed + paid
         return costs
 
-    def cost_of_case(self, prices: Sequence[float], passed: int) -> float:
-        """Cost of a single row after `passed` stages, at least one; NaN stands for the usual."""
-        each = zip(prices, self.usual.tolist(), self.stages.tolist(), strict=True)
-        bought = (usual if math.isnan(price) else price for price, usual, j in each if j < passed)
-        return float(self.fixed[passed - 1]) + sum(bought)
+    def cost_of_case(self, prices: Sequence[float], stage: int) -> float:
+        """Cost of a single row after `stage`, counted from 0; NaN stands for the usual price."""
+        each = zip(prices, self.usual.tolist(), self.known[:, stage].tolist(), strict=True)
+        bought = (usual if math.isnan(price) else price for price, usual, known in each if known)
+        return float(self.fixed[stage]) + sum(bought)
 
     def _known(self, what: str, given: GivenPrices) -> dict[str, Any]:
         """Return the given prices of features that a stage buys.

@@ -1,9 +1,14 @@
-"""A design assigns features to stages, and may say how sure each stage must be."""
+"""A design assigns features to stages, and may say how sure each stage must be.
+
+Stages form a tree. A *chain* has no branch: each row goes from stage to stage in one order. After a
+*branch*, rows go different ways.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -11,7 +16,8 @@ import numpy as np
 from emsco._base.arrays import locked_copy
 from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, StageArray
-from emsco.designs.chromosomes import NEVER, nested_subsets
+from emsco.designs.chromosomes import MOST_STAGES, NEVER, nested_subsets
+from emsco.designs.questions import MOST_QUESTIONS, Question
 from emsco.designs.thresholds import (
     MinConfidence,
     StageThresholds,
@@ -33,13 +39,16 @@ class Design:
     ----------
     stages : ndarray of shape (n_features,)
         Stage of each feature, counted from 0 without a break; -1 if it is never bought. Copied
-        and locked. If no feature is bought, the design is one stage that buys nothing.
+        and locked. If no feature is bought, the design is one stage that buys nothing. If the
+        design branches, these are the stages before its first branch.
     names : tuple of str
         Names of the features.
     thresholds : tuple of float or dict, optional
         Confidence that each stage needs to label a row, from 0 to 1; a dict has a number for each
         class. At 0, the stage labels every row that reaches it. Without thresholds, all stages
-        share the `min_confidence` of the cascade.
+        share the `min_confidence` of the cascade. All stages have one, in the order of `buys`.
+    branch : Branch, optional
+        What comes after the last of these stages, if rows go different ways there.
 
     Examples
     --------
@@ -51,14 +60,19 @@ class Design:
     Design(age, sex at 0.9 → scan at 0.75)
     >>> Design([0, 1, 0], names=("age", "scan", "sex"), thresholds=(0.9, 0))
     Design(age, sex at 0.9 → scan for all)
+    >>> names = ("age", "scan", "blood")
+    >>> parts = Design([-1, 0, -1], names), Design([-1, -1, 0], names)
+    >>> Design([0, -1, -1], names, branch=Branch((Question("age", at_most=50),), parts))
+    Design(age → {age ≤ 50: scan | otherwise: blood})
     """
 
     stages: StageArray
     names: tuple[str, ...]
     thresholds: StageThresholds | None = None
+    branch: Branch | None = None
 
     def __post_init__(self) -> None:
-        """Copy, check and lock `stages`; copy and check `thresholds`."""
+        """Copy, check and lock `stages`; copy and check `thresholds`; check the branch."""
         given = np.asarray(self.stages)
         if given.ndim != 1 or given.size != len(self.names) or not given.size:
             raise refused(
@@ -77,9 +91,52 @@ class Design:
                 hint="see compress()",
             )
         object.__setattr__(self, "stages", locked_copy(given, np.int16))
+        if self.branch is not None:
+            self._check_branch(self.branch)
         if self.thresholds is not None:
             checked = check_stage_thresholds(self.thresholds, self.n_stages)
             object.__setattr__(self, "thresholds", checked)
+        if self.branch is not None:
+            # The thresholds of all stages are known here, and each part has its own of them.
+            rest = None if self.thresholds is None else self.thresholds[self._n_trunk :]
+            branch = self.branch.with_thresholds(rest)
+            object.__setattr__(self, "branch", branch)
+
+    def _check_branch(self, branch: Branch) -> None:
+        """Refuse parts that are designs of other features, or that buy a feature again."""
+        known = self.stages != NEVER
+        if not known.any():
+            raise refused("branch", "come after a stage that buys something", self, got="none")
+        for part in branch.parts:
+            if part.names != self.names:
+                raise refused("branch", f"be of the features {self.names}", part.names)
+            if (again := known & part.subsets()[:, : len(known)].any(axis=0)).any():
+                name = self.names[int(again.argmax())]
+                raise refused("branch", "buy only what is not bought yet", part, got=f"{name!r}")
+        if self.n_stages > MOST_STAGES:
+            rule = f"make at most {MOST_STAGES:,} stages"
+            raise refused("branch", rule, self, got=f"{self.n_stages:,}")
+
+    @classmethod
+    def branching(
+        cls, trunk: Design, questions: Sequence[Question], parts: Sequence[Design], usual: int = 0
+    ) -> Design:
+        """Join a chain and the designs of the parts that rows go to after its last stage.
+
+        Examples
+        --------
+        >>> first = Design([0, -1], ("age", "scan"), thresholds=(0.9,))
+        >>> more = Design([-1, 0], ("age", "scan"), thresholds=(0,))
+        >>> nothing = Design.nothing(("age", "scan"), 0)
+        >>> Design.branching(first, [Question("age", at_most=50)], [more, nothing])
+        Design(age at 0.9 → {age ≤ 50: scan for all | otherwise: buys nothing, answers everyone})
+        """
+        every = [trunk.thresholds, *(part.thresholds for part in parts)]
+        thresholds = None
+        if all(one is not None for one in every):
+            thresholds = tuple(one for some in every for one in some or ())
+        branch = Branch(tuple(questions), tuple(parts), usual)
+        return cls(trunk.stages, trunk.names, thresholds, branch)
 
     @classmethod
     def everything(cls, names: Sequence[str]) -> Design:
@@ -128,9 +185,50 @@ class Design:
         return by_stage_and_class(self.thresholds_or(min_confidence), classes)
 
     @property
-    def n_stages(self) -> int:
-        """Number of stages; 1 if nothing is bought."""
+    def _n_trunk(self) -> int:
+        """Number of stages before the first branch."""
         return max(1, int(self.stages.max()) + 1)
+
+    @property
+    def n_stages(self) -> int:
+        """Number of stages, those of all parts included; 1 if nothing is bought."""
+        return self._n_trunk + (self.branch.n_stages if self.branch is not None else 0)
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether all rows go through the same stages in the same order."""
+        return self.branch is None
+
+    @property
+    def branches(self) -> dict[int, Branch]:
+        """Branches by the number of the stage that they come after, counted from 0."""
+        if self.branch is None:
+            return {}
+        branches = {self._n_trunk - 1: self.branch}
+        for start, part in self.branch.placed(self._n_trunk):
+            branches |= {start + stage: branch for stage, branch in part.branches.items()}
+        return branches
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """The stage before each stage, counted from 0; -1 for the first.
+
+        Examples
+        --------
+        >>> Design([0, 1, 2], ("age", "scan", "blood")).before
+        (-1, 0, 1)
+        """
+        before = list(range(-1, self._n_trunk - 1))
+        for start, part in () if self.branch is None else self.branch.placed(self._n_trunk):
+            before += [self._n_trunk - 1 if one < 0 else start + one for one in part.before]
+        return tuple(before)
+
+    def path(self, stage: int) -> tuple[int, ...]:
+        """Return the stages that a row has gone through once `stage` (from 0) has judged it."""
+        before, path = self.before, [stage]
+        while (last := before[path[-1]]) >= 0:
+            path.append(last)
+        return tuple(reversed(path))
 
     @property
     def buys_nothing(self) -> bool:
@@ -139,33 +237,53 @@ class Design:
 
     def features(self, stage: int) -> tuple[str, ...]:
         """Return the names of the features that `stage` (from 0) buys."""
-        return tuple(self.names[i] for i in np.flatnonzero(self.stages == stage))
+        return self.buys[stage] if stage < self.n_stages else ()
 
     @property
     def buys(self) -> tuple[tuple[str, ...], ...]:
-        """Names of the features that each stage buys."""
-        return tuple(self.features(j) for j in range(self.n_stages))
+        """Names of the features that each stage buys.
+
+        Stages before a branch come first, then those of each part in turn.
+        """
+        buys = [
+            tuple(self.names[i] for i in np.flatnonzero(self.stages == j))
+            for j in range(self._n_trunk)
+        ]
+        for part in () if self.branch is None else self.branch.parts:
+            buys += part.buys
+        return tuple(buys)
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """Names of the features that are never bought."""
-        return self.features(NEVER)
+        never = ~self.subsets().any(axis=0)
+        return tuple(self.names[i] for i in np.flatnonzero(never))
 
     def subsets(self) -> BoolArray:
         """Return the features known after each stage, shape (n_stages, n_features)."""
-        known: BoolArray = nested_subsets(self.stages[None], self.n_stages)[0]
-        return known
+        known: BoolArray = nested_subsets(self.stages[None], self._n_trunk)[0]
+        if self.branch is None:
+            return known
+        return np.concatenate([known, *(known[-1] | one.subsets() for one in self.branch.parts)])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        """Return the stage of each feature, counted from 0; -1 if it is never bought."""
-        return np.array(self.stages, dtype=dtype, copy=copy)
+        """Return the stage of each feature, counted from 0; -1 if it is never bought.
+
+        A design that branches may buy a feature at several stages. It gives an array of shape
+        (n_stages, n_features) that marks what each stage buys.
+        """
+        if self.branch is None:
+            return np.array(self.stages, dtype=dtype, copy=copy)
+        marks = [[name in bought for name in self.names] for bought in self.buys]
+        return np.array(marks, dtype=dtype)
 
     def __eq__(self, other: object) -> bool:
-        """Compare two designs: features, the stages that buy them, and thresholds."""
+        """Compare two designs: features, the stages that buy them, thresholds and branches."""
         if not isinstance(other, Design):
             return NotImplemented
         same = self.names == other.names and self.thresholds == other.thresholds
-        return same and np.array_equal(self.stages, other.stages)
+        same = same and np.array_equal(self.stages, other.stages)
+        return same and self.branch == other.branch
 
     def __hash__(self) -> int:
         """Return the same hash for equal designs."""
@@ -173,7 +291,7 @@ class Design:
             frozenset(one.items()) if isinstance(one, Mapping) else one
             for one in self.thresholds or ()
         )
-        return hash((self.names, self.stages.tobytes(), thresholds))
+        return hash((self.names, self.stages.tobytes(), thresholds, self.branch))
 
     def __repr__(self) -> str:
         """Show the features of each stage, in order, and thresholds if the stages differ."""
@@ -184,17 +302,30 @@ class Design:
 
         Many that are left out are counted. Stages with different thresholds show these.
         """
-        if self.buys_nothing:
-            return self._nothing_in_words
-        stages = (
-            f"{', '.join(features)} {self.threshold_in_words(j)}".rstrip()
-            for j, features in enumerate(self.buys)
-        )
-        bought, never = " → ".join(stages), self.left_out
-        if not never:
+        differing = self.thresholds is not None and differ(self.thresholds)
+        bought, never = self._bought_in_words(with_thresholds=differing), self.left_out
+        if not never or self.buys_nothing:
             return bought
         few = len(never) <= _FEW
         return f"{bought}; never {', '.join(never) if few else f'{len(never)} others'}"
+
+    def _bought_in_words(self, *, with_thresholds: bool) -> str:
+        """Return the features of each stage, with arrows, and the parts of a branch in braces."""
+        if self.buys_nothing:
+            return self._nothing_in_words
+        thresholds = self.thresholds if with_thresholds else None
+        stages = [
+            ", ".join(features) + (f" {at_in_words(thresholds[j])}" if thresholds else "")
+            for j, features in enumerate(self.buys[: self._n_trunk])
+        ]
+        if self.branch is not None:
+            ways = zip(self.branch.ways, self.branch.parts, strict=True)
+            shown = [
+                f"{way}: {part._bought_in_words(with_thresholds=with_thresholds)}"
+                for way, part in ways
+            ]
+            stages.append(f"{{{' | '.join(shown)}}}")
+        return " → ".join(stages)
 
     @property
     def _nothing_in_words(self) -> str:
@@ -211,3 +342,66 @@ class Design:
         if self.thresholds is None or not differ(self.thresholds):
             return ""
         return at_in_words(self.thresholds[stage])
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """What comes after a stage if rows go different ways there.
+
+    A row goes to the part of the first question that it answers with yes, otherwise to the last
+    part. A row whose value is missing, or of an unknown category, goes to the usual part instead,
+    unless the question is whether it is missing.
+
+    Parameters
+    ----------
+    questions : tuple of Question
+        At most three, in the order they are asked.
+    parts : tuple of Design
+        The stages that come next for the rows of each part: one part for each question, and one
+        for the other rows. A part that buys nothing is one stage, which answers with what is
+        bought already.
+    usual : int
+        Position of the part that most rows go to.
+    """
+
+    questions: tuple[Question, ...]
+    parts: tuple[Design, ...]
+    usual: int = 0
+
+    def __post_init__(self) -> None:
+        """Check that there is a part for each question, and one more."""
+        n_questions, n_parts = len(self.questions), len(self.parts)
+        if not 1 <= n_questions <= MOST_QUESTIONS:
+            rule = f"have 1 to {MOST_QUESTIONS} questions"
+            raise refused("branch", rule, self.questions, got=str(n_questions))
+        if n_parts != n_questions + 1:
+            rule = f"have {n_questions + 1} parts for {n_questions} questions"
+            raise refused("branch", rule, self.parts, got=str(n_parts))
+        if not 0 <= self.usual < n_parts:
+            raise refused("usual", f"be a part from 0 to {n_parts - 1}", self.usual)
+
+    @property
+    def n_stages(self) -> int:
+        """Number of stages of all parts."""
+        return sum(part.n_stages for part in self.parts)
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """What holds for the rows of each part, in words."""
+        return (*map(str, self.questions), "otherwise")
+
+    def placed(self, first: int) -> list[tuple[int, Design]]:
+        """Return the parts with the number of their first stage; that of the first is `first`."""
+        sizes = [part.n_stages for part in self.parts]
+        return list(zip(accumulate([first, *sizes[:-1]]), self.parts, strict=True))
+
+    def with_thresholds(self, thresholds: StageThresholds | None) -> Branch:
+        """Return the same parts with the thresholds of all their stages."""
+        if thresholds is None:
+            parts = [part.with_thresholds(None) for part in self.parts]
+        else:
+            parts = [
+                part.with_thresholds(thresholds[start : start + part.n_stages])
+                for start, part in self.placed(0)
+            ]
+        return replace(self, parts=tuple(parts))

@@ -315,6 +315,70 @@ class AveragedModels(StageModels):
         return tuple(replace(part, basis=None) for part in linear)
 
 
+@dataclass(frozen=True, eq=False)
+class JoinedModels(StageModels):
+    """Models of a design that branches: those before a branch, then those of each part.
+
+    Attributes
+    ----------
+    pieces : tuple of StageModels
+        Each has models of some consecutive stages, all fitted on the same rows.
+    banks : tuple of int
+        Rows that the models of each piece were fitted on: 0 for all rows, and a number for each
+        part of a branch. Pieces with the same number share what is learnt from rows alone.
+    """
+
+    pieces: tuple[StageModels, ...]
+    banks: tuple[int, ...]
+
+    def __len__(self) -> int:
+        """Number of stages."""
+        return sum(map(len, self.pieces))
+
+    def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
+        """Send rows through some of the stages, which must be of one piece."""
+        start, piece = self._piece(first)
+        stop = start + len(piece)
+        if end > stop:
+            return super().judge(rows, first, end, thresholds)
+        stage, winner, confidence = piece.judge(
+            piece.filled(rows), first - start, end - start, thresholds[start:stop]
+        )
+        # The number of stages of the piece stands for rows that do not leave.
+        return np.where(stage < len(piece), stage + start, len(self)), winner, confidence
+
+    def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
+        """Likeliest class and its probability, for one row at one stage."""
+        start, piece = self._piece(stage)
+        return piece.judge_one(row, stage - start)
+
+    def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
+        """Class probabilities at one stage, shape (n_rows, n_classes)."""
+        start, piece = self._piece(stage)
+        return piece.probabilities(piece.filled(rows), stage - start)
+
+    @property
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """Everything that affects judgements, for a digest."""
+        return tuple(array for piece in self.pieces for array in piece.arrays)
+
+    @property
+    def untrusted_types(self) -> list[str]:
+        """Types within the models that skops does not trust by default."""
+        return sorted({name for piece in self.pieces for name in piece.untrusted_types})
+
+    def _piece(self, stage: int) -> tuple[int, StageModels]:
+        """Return the piece that a stage belongs to, and the number of its first stage."""
+        return self._of_stage[stage]
+
+    @cached_property
+    def _of_stage(self) -> list[tuple[int, StageModels]]:
+        of_stage: list[tuple[int, StageModels]] = []
+        for piece in self.pieces:
+            of_stage += [(len(of_stage), piece)] * len(piece)
+        return of_stage
+
+
 def averaged(parts: Sequence[StageModels]) -> StageModels:
     """Average the models of several splits; those of a single one are returned as they are."""
     return parts[0] if len(parts) == 1 else AveragedModels(tuple(parts))

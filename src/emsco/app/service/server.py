@@ -79,7 +79,7 @@ def serve(
         server = make_server(service, host)
         # Judge a row at every stage, so that no client waits for the compiler.
         for stage in range(len(cascade.stages)):
-            cascade.stages.label_one([0.0] * cascade.encoding.n_inputs, stage)
+            cascade.stages.judge_one([0.0] * cascade.encoding.n_inputs, stage)
         number = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         report(Started(f"http://{shown}:{number}", database, service.n_open, service.n_decided))

@@ -1,0 +1,73 @@
+"""Questions at a branch: what is asked about a row, to find the stage that comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from emsco._base.checks import check_number, refused
+
+MOST_QUESTIONS = 3  # at one branch
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about a row at a branch, with yes or no as its answer.
+
+    It is about the value of a column that is bought by then, or about the answer of the stage
+    before the branch. Without `at_most` and `among` it asks whether the value is missing.
+
+    Parameters
+    ----------
+    column : str or None
+        The column; None asks about the answer of the stage.
+    at_most : float, optional
+        Whether the number is at most this, or the confidence of the stage.
+    among : tuple, optional
+        Whether the value is one of these categories, or the likeliest class one of these labels.
+
+    Examples
+    --------
+    >>> print(Question("TSH", at_most=6.1))
+    TSH ≤ 6.1
+    >>> print(Question("referral", among=("GP", "clinic")))
+    referral is GP or clinic
+    >>> print(Question("TSH"))
+    TSH is missing
+    >>> print(Question(None, among=("ill",)))
+    likeliest class is ill
+    """
+
+    column: str | None
+    at_most: float | None = None
+    among: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check that one thing is asked."""
+        if self.at_most is not None:
+            object.__setattr__(
+                self, "at_most", check_number("at_most", self.at_most, -np.inf, np.inf, "()")
+            )
+        if self.among is not None:
+            object.__setattr__(self, "among", tuple(self.among))
+            if not self.among:
+                raise refused("among", "have a value", self.among)
+        if self.at_most is not None and self.among is not None:
+            raise refused("question", "have at_most or among", self, got="both")
+        if self.column is None and self.at_most is None and self.among is None:
+            raise refused("question", "name a column, or ask about the stage's answer", self)
+
+    @property
+    def is_about_missing(self) -> bool:
+        """Whether it asks if a value is missing."""
+        return self.at_most is None and self.among is None
+
+    def __str__(self) -> str:
+        """Return the question as words that hold for rows with the answer yes."""
+        if self.at_most is not None:
+            return f"{self.column or 'confidence'} ≤ {self.at_most:g}"
+        if self.among is None:
+            return f"{self.column} is missing"
+        return f"{self.column or 'likeliest class'} is {' or '.join(map(str, self.among))}"

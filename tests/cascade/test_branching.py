@@ -1,0 +1,193 @@
+"""Cascades that branch: the same decision on every way of deciding, and the path it took."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.handmade import NAMES, PROTOCOL, assert_same_bits, make_protocol, make_rows
+
+from emsco.data.encoding import Encoding
+from emsco.designs.design import Design
+from emsco.designs.questions import Question
+
+ROWS = make_rows(400, seed=3)
+TABLE = pd.DataFrame(ROWS, columns=NAMES)
+
+
+def followed_one_by_one(cascade, rows):
+    """Last stage, guess, confidence and acceptance of each row, by the tree itself in Python."""
+    results = []
+    for row in rows:
+        design, first, known = cascade.design, 0, None
+        while design is not None:
+            n_own = int(design.stages.max()) + 1 or 1
+            for j in range(first, first + n_own):
+                p = cascade.stages.probabilities(row[None], j)[0]
+                known = j, int(p.argmax()), float(p.max())
+                if known[2] >= cascade.thresholds[j]:
+                    break
+            else:
+                branch, design = design.branch, None
+                if branch is not None:
+                    age, pulse = row[0], row[1]
+                    if first == 0:
+                        k = 0 if age <= 0.2 else 1
+                    else:
+                        k = 0 if pulse <= -0.5 else 1 if known[1] == 1 else 2
+                    first, design = branch.placed(first + n_own)[k]
+                    continue
+                results.append((*known, False))
+                continue
+            design = None
+            results.append((*known, True))
+    return results
+
+
+@pytest.mark.parametrize("n_models", [1, 3])
+def test_rows_go_through_the_tree_as_its_questions_say(n_models):
+    cascade = make_protocol(n_models=n_models)
+    decisions = cascade.decide(TABLE)
+    last, winner, confidence, accepted = zip(*followed_one_by_one(cascade, ROWS), strict=True)
+    assert (decisions.stage - 1).tolist() == list(last)
+    assert decisions.guesses.tolist() == list(winner)
+    assert decisions.accepted.tolist() == list(accepted)
+    np.testing.assert_allclose(decisions.confidence, confidence, rtol=1e-12)
+    assert {3, 4, 6, 8} <= {*decisions.stage.tolist()}
+    assert not decisions.accepted.all()
+
+
+def test_a_case_buys_what_its_path_needs_and_says_which_path_it_took():
+    cascade = make_protocol()
+    decisions = cascade.decide(TABLE)
+    for i, row in enumerate(TABLE.to_dict("records")[:100]):
+        case = cascade.open()
+        while case.needs:
+            case.give({name: row[name] for name in case.needs})
+        one = case.decision
+        assert (one.stage, one.accepted) == (decisions.stage[i], decisions.accepted[i])
+        assert one.cost == decisions.cost[i]
+        stages = [int(step.split()[1]) for step in one.path if step.startswith("stage ")]
+        assert stages == [j + 1 for j in PROTOCOL.path(one.stage - 1)]
+        assert ("age ≤ 0.2" in one.path) == (2 <= one.stage <= 6)
+
+
+@pytest.mark.parametrize("batch_size", [None, 7])
+def test_rows_that_buy_as_they_go_are_decided_as_whole_tables_are(batch_size):
+    cascade = make_protocol()
+    whole, asked = cascade.decide(TABLE), []
+
+    def acquire(names, ids):
+        asked.append((tuple(names), len(ids)))
+        return TABLE.loc[ids, names]
+
+    async def acquire_later(names, ids):
+        return TABLE.loc[ids, names]
+
+    ids = list(range(len(TABLE)))
+    bought = cascade.run(ids, acquire, batch_size=batch_size)
+    later = asyncio.run(cascade.arun(ids, acquire_later, batch_size=batch_size))
+    assert_same_bits(bought, replace(whole, ids=bought.ids, reasons=bought.reasons))
+    assert_same_bits(later, bought)
+    if batch_size is None:  # parts in turn, each asked only for its own rows
+        assert [names for names, _ in asked] == [
+            ("age",), ("pulse",), ("scan",), ("biopsy",), ("scan",), ("scan",), ("pulse",)
+        ]  # fmt: skip
+
+
+def test_a_row_over_budget_is_rejected_before_the_stage_on_its_own_path():
+    cascade = make_protocol()
+    bought = cascade.run(range(len(TABLE)), lambda names, ids: TABLE.loc[ids, names], budget=20)
+    assert bought.cost.max() <= 20
+    over = [reason for reason in bought.reasons if "past the budget" in reason]
+    assert over
+    assert all("stage 5 would cost" in reason for reason in over)
+
+
+def test_rows_filled_in_part_go_as_far_as_they_can_on_their_own_path():
+    cascade = make_protocol()
+    some = TABLE.where(np.random.default_rng(0).random(TABLE.shape) < 0.6)
+    decisions = cascade.decide(some, partial=True)
+    for i, row in enumerate(some.to_dict("records")):
+        case = cascade.open()
+        while case.needs and all(row[name] == row[name] for name in case.needs):
+            case.give({name: row[name] for name in case.needs})
+        lacking = [name for name in case.needs if row[name] != row[name]]
+        assert decisions.needs[i] == ";".join(lacking)
+        assert decisions.stage[i] == case.decision.stage
+        assert decisions.cost[i] == case.decision.cost
+
+
+def test_a_missing_value_goes_the_usual_way_and_the_case_says_so():
+    cascade = make_protocol()
+    encoding = replace(cascade.encoding, gaps="impute")
+    cascade = replace(cascade, encoding=encoding)
+    row = {**TABLE.iloc[0].to_dict(), "age": None, "pulse": -1.0}
+    case = cascade.open().give({"age": None})
+    assert case.needs == ("pulse",)
+    assert any("as for most rows" in step for step in case.decision.path)
+    assert cascade.decide(pd.DataFrame([row]).astype(float)).stage[0] in (2, 3, 4, 5, 6)
+
+
+def test_categories_and_missing_values_can_be_asked_about():
+    names = ("referral", "scan")
+    table = pd.DataFrame({"referral": ["GP", "ward", None, "clinic"], "scan": [0.1, 0.2, 0.3, 0.4]})
+    from emsco import FeatureCosts
+    from emsco.cascade.branching import BranchReader
+
+    encoding = Encoding.learn(table, FeatureCosts.resolve(None, names), gaps="impute")
+    parts = Design.nothing(names, 0), Design((-1, 0), names, (0,)), Design.nothing(names, 0)
+    design = Design.branching(
+        Design((0, -1), names, (0.9,)),
+        [Question("referral"), Question("referral", among=("GP", "clinic"))],
+        parts,
+        usual=1,
+    )
+    reader = BranchReader(design.branches[0], (1, 2, 3), encoding, (0, 1))
+    new = pd.DataFrame({"referral": ["GP", "ward", None, "abroad"], "scan": [0.0] * 4})
+    nobody = np.zeros(4, dtype=int), np.ones(4)
+    part, lacking = reader.parts(encoding.rows(new), *nobody)
+    assert part.tolist() == [1, 2, 0, 1]
+    assert lacking.tolist() == [False, False, False, True]
+
+
+def test_the_label_of_least_cost_does_not_change_the_path():
+    cascade = make_protocol()
+    careful = cascade.with_error_costs({0: 1, 1: 5})
+    some, other = cascade.decide(TABLE), careful.decide(TABLE)
+    assert (some.stage == other.stage).all()
+    assert (some.guesses != other.guesses).any()
+    for i, row in enumerate(TABLE.to_dict("records")[:30]):
+        case = careful.open()
+        while case.needs:
+            case.give({name: row[name] for name in case.needs})
+        assert case.decision.confidence == pytest.approx(other.confidence[i])
+
+
+@pytest.mark.parametrize(
+    ("parts", "rule"),
+    [
+        ((Design((0, -1), ("a", "b")), Design((-1, 0), ("a", "b"))), "not bought yet"),
+        ((Design((-1, 0), ("a", "c")), Design((-1, 0), ("a", "c"))), "be of the features"),
+        ((Design((-1, 0), ("a", "b")),), "2 parts for 1 question"),
+    ],
+)
+def test_a_branch_that_cannot_be_followed_is_refused(parts, rule):
+    with pytest.raises(ValueError, match=rule):
+        Design.branching(Design((0, -1), ("a", "b")), [Question("a", at_most=0)], parts)
+
+
+def test_designs_that_branch_are_equal_if_all_their_parts_are():
+    trunk, names = Design((0, -1), ("a", "b")), ("a", "b")
+    parts = Design((-1, 0), names), Design.nothing(names, 0).with_thresholds(None)
+    some = Design.branching(trunk, [Question("a", at_most=0)], parts)
+    same = Design.branching(trunk, [Question("a", at_most=0.0)], parts)
+    other = Design.branching(trunk, [Question("a", at_most=1)], parts)
+    assert some == same
+    assert hash(some) == hash(same)
+    assert some != other
+    assert some != trunk
+    assert np.asarray(some).shape == (3, 2)
