@@ -41,7 +41,6 @@ BENCHMARKS = {
     "scoring": ("defaults.main_scoring", "ways to score and refit, on test rows"),
     "screening": ("scale.main_screening", "searches on a sample beside searches on all rows"),
     "search": ("search.main", "exact search and the fronts that searches find"),
-    "sense": ("defaults.main_sense", "what the default deploys, on test rows"),
     "service": ("service.main", "requests a second of the service"),
     "signed": ("signing.main_signed", "the default beside buying everything, on ten tables"),
     "sizes": ("scale.main_sizes", "time and memory by size of the table"),

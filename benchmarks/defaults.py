@@ -1,24 +1,21 @@
-"""What defaults rest on: ways to score, thresholds, the rule that deploys, promises kept."""
+"""What defaults rest on: ways to score, thresholds, promises kept."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from unittest import mock
 
 import numpy as np
 from bakeoff import costed_rows
-from common import GENERATED, PUBLIC, Table, generated, held_out, load_table, quietly
+from common import Table, generated, held_out, load_table, quietly
 from sklearn.model_selection import RepeatedStratifiedKFold
 
-from emsco import EMSCOClassifier, Evaluation
+from emsco import EMSCOClassifier
 from emsco._base.objectives import Objectives
 from emsco.designs.thresholds import ThresholdGrid, auto_min_confidence
 from emsco.fitting import REFITS, Workbench
-from emsco.front.economical import Simplifier
-from emsco.front.references import Reference
 
 SCORING_SETS = ("heart", "pima", "credit", "cleveland", "thyroid")
 WAYS = ("1/3", "5", "2x5", "4x5", "auto")
@@ -36,16 +33,6 @@ SCORING_HEADINGS = (
 
 THRESHOLD_SETS = ("heart", "pima", "cleveland", "credit", "breast_cancer", "rare24")
 BUDGETS = (0.05, 0.1, 0.2, 0.4, 0.7)
-
-# What the default deploys: the former settings, and the rules beside it.
-BEFORE = {
-    "min_confidence": 0.75,
-    "max_stages": None,
-    "allow_exclusion": False,
-    "prefer": "balanced",
-}
-RULES = ("economical", "balanced", "knee", "fittest")
-SENSE_HEADINGS = ("cov.", "acc.", "found", "missed", "cost", "stages", "features")
 
 
 def table_of(name: str, seed: int) -> Table:
@@ -228,101 +215,6 @@ def main_thresholds() -> None:
             print(
                 f"  {'± SE':13}", *(f"{x:6.3f}" for x in np.broadcast_to(error, figures[0].shape))
             )
-
-
-def shown(results: Evaluation | Reference, total: float) -> list[float]:
-    """Figures on test rows that can be told without reading a table by class."""
-    by_class = results.by_class
-    missed = by_class.coverage - by_class.recall
-    return [
-        results.coverage,
-        results.accuracy,
-        by_class.recall.min(),
-        missed.max(),
-        results.cost / total,
-    ]
-
-
-def fitted(table: Table, seed: int, **settings) -> tuple[EMSCOClassifier, tuple]:
-    """Fit on 70 % of the rows; return the classifier and the other rows."""
-    X, X_test, y, y_test = held_out(table, seed)
-    with quietly():
-        options = {"cv": 1 / 3, "random_state": seed, "n_jobs": -1, **settings}
-        clf = EMSCOClassifier(table.costs, **options)
-        return clf.fit(X, y), (X_test, y_test)
-
-
-def figures_of_deployed(clf: EMSCOClassifier, rows: tuple) -> list[float]:
-    """Figures of the deployed design on test rows."""
-    bought = int((clf.design_.stages >= 0).sum())
-    total = clf.front_.costs.total
-    return [*shown(clf.evaluate(*rows), total), clf.design_.n_stages, bought]
-
-
-def by_rules(table: Table, seed: int) -> dict[str, list[float]]:
-    """Before, after, and the references."""
-    old, rows = fitted(table, seed, **BEFORE)
-    clf, rows = fitted(table, seed)
-    total = table.costs.total
-    figures = {"before: balanced at 0.75": figures_of_deployed(old, rows)}
-    for reference in clf.front_.references_on(*rows):
-        figures[reference.kind] = [*shown(reference, total), 1, table.X.shape[1]]
-    for rule in RULES:
-        with quietly():
-            clf.choose(rule)
-        figures[rule] = figures_of_deployed(clf, rows)
-    return figures
-
-
-def by_cascades(table: Table, seed: int) -> dict[str, list[float]]:
-    """The default rule that may only buy everything and less, or try cascades, if none passes."""
-    with mock.patch.object(Simplifier, "_like_everything", return_value=None):
-        before = figures_of_deployed(*fitted(table, seed))
-    clf, rows = fitted(table, seed)
-    everything = clf.front_.references_on(*rows)[1]
-    return {
-        everything.kind: [*shown(everything, table.costs.total), 1, table.X.shape[1]],
-        "everything but a few": before,
-        "or a cascade": figures_of_deployed(clf, rows),
-    }
-
-
-STUDIES: dict[str, Callable[[Table, int], dict[str, list[float]]]] = {
-    "rules": by_rules,
-    "cascades": by_cascades,
-}
-
-
-def main_sense() -> None:
-    """What the default deploys, on rows that nobody has seen.
-
-    python benchmarks sense rules       before and after, beside the other rules and the references
-    python benchmarks sense cascades    the default rule where no design of the front passes
-
-    Options: --sets rare6,heart  --seeds 5  --first 5. Seeds 0 to 4 chose the defaults; others
-    judge. Public sets are read from the folder that EMSCO_DATA names. Seeds split the rows, and
-    make the generated tables. 30 % of the rows are test rows, and a third of the others scores
-    designs.
-
-    Columns: coverage, accuracy, the smallest share of a class that is found, the largest that is
-    mislabelled, the cost as a share of everything, stages and features; means over seeds.
-    """
-    parser = argparse.ArgumentParser(description=main_sense.__doc__)
-    parser.add_argument("study", choices=STUDIES)
-    parser.add_argument("--sets", default=",".join([*GENERATED, *PUBLIC]))
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--first", type=int, default=5, help="first seed; 0 to 4 made decisions")
-    options = parser.parse_args()
-    seeds = range(options.first, options.first + options.seeds)
-    for name in options.sets.split(","):
-        start, study = time.perf_counter(), STUDIES[options.study]
-        results = [study(load_table(name, seed), seed) for seed in seeds]
-        seconds = time.perf_counter() - start
-        print(f"\n{name}, seeds {seeds[0]} to {seeds[-1]}, {seconds:.0f} s")
-        print(f"{'':26}" + "".join(f"{heading:>9}" for heading in SENSE_HEADINGS))
-        for line in results[0]:
-            means = np.mean([one[line] for one in results], axis=0)
-            print(f"{line:26}" + "".join(f"{mean:9.3f}" for mean in means), flush=True)
 
 
 def figures_of_front(name: str, split: int, generations: int) -> tuple[np.ndarray, list[str]]:

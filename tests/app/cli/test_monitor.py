@@ -8,6 +8,9 @@ from support.commands import refuses
 from emsco._base.progress import RowProgress
 from emsco.app.cli.endings import ALARM
 
+# Here the rows of the search also stand for new ones.
+pytestmark = pytest.mark.filterwarnings("default:.*took part in the search")
+
 PROMISES = ("--min-accuracy", "0.6", "--max-cost", "50")
 
 
@@ -50,6 +53,15 @@ def test_the_first_call_sets_the_promises_and_says_what_was_seen(typed, run, par
         "Evidence of 40 raises an alarm.",
     ):
         assert words in said
+
+
+def test_rows_of_the_search_are_said_to_be_too_good(typed, run, parts, tmp_path):
+    searched = typed("monitor", run, parts[0], *PROMISES)
+    said = f"warning: 60 or more of the 60 rows of {parts[0]} took part in the search"
+    assert f"{said}; their figures are too good." in searched.err
+    new = tmp_path / "new.csv"
+    new.write_text(parts[1].read_text().replace("0.", "0.1"))
+    assert "took part" not in typed("monitor", run, new).err
 
 
 def test_later_calls_go_on_and_one_without_data_shows_how_things_stand(typed, begun, parts):

@@ -10,7 +10,7 @@ import typer
 
 from emsco._base.text import counted, listed, some, visible
 from emsco.app.cli.endings import interruptible
-from emsco.app.cli.options import AsJSON, HowToRead, Threads
+from emsco.app.cli.options import AsJSON, Drop, HowToRead, Target, Threads
 from emsco.app.cli.output import console, echo, print_json
 from emsco.app.cli.words import in_words, repeated
 
@@ -25,13 +25,8 @@ def inspect(
         Path, typer.Argument(metavar="DATA", help="CSV or Parquet file with features and labels.")
     ],
     read: HowToRead,
-    target: Annotated[str, typer.Option(help="Column with the labels; all others are features.")],
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Column that is not a feature, such as an id; repeatable."
-        ),
-    ] = None,
+    target: Target,
+    drop: Drop = None,
     costs: Annotated[
         Path | None, typer.Option(help="File of costs to check, as for emsco fit.")
     ] = None,

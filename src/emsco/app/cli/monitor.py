@@ -103,6 +103,7 @@ def monitor(
                 in_order=in_order,
                 report=progress.rows,
                 reading=reading,
+                searched=opened.front.searched,
             )
     if plot is not None:
         write_figure(watching.plot(), plot)

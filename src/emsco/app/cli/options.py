@@ -85,6 +85,15 @@ RejectCost = Annotated[
         "true label, as in ill=60; repeatable.",
     ),
 ]
+Target = Annotated[str, typer.Option(help="Column with the labels; all others are features.")]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Column that is not a feature, such as an id; repeatable."),
+]
+ResultsFolder = Annotated[
+    Path,
+    typer.Option(help="Folder for results, tables (Markdown, JSON) and the picture (PNG, SVG)."),
+]
 Processes = Annotated[int, typer.Option(help="Number of processes; -1 is one for each core.")]
 Threads = Annotated[int, typer.Option(help="Number of threads; -1 is one for each core.")]
 
@@ -151,7 +160,7 @@ class DataFiles:
         Path | None,
         typer.Argument(metavar="DATA", help="CSV or Parquet file with features and labels."),
     ] = None
-    target: Annotated[str, typer.Option(help="Column with the labels; all others are features.")]
+    target: Target
     costs: Annotated[
         Path | None,
         typer.Option(
@@ -161,12 +170,7 @@ class DataFiles:
             "holds the price of each row. By default every column costs 1."
         ),
     ] = None
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Column that is not a feature, such as an id; repeatable."
-        ),
-    ] = None
+    drop: Drop = None
     keep: Annotated[
         list[str] | None,
         typer.Option(

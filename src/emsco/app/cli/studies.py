@@ -12,7 +12,16 @@ import typer
 
 from emsco._base.text import counted
 from emsco.app.cli.folders import check_folder, claim_folder, end, working, write_results
-from emsco.app.cli.options import AsJSON, Evolution, HowToRead, Processes, Seed, StudyFiles
+from emsco.app.cli.options import (
+    AsJSON,
+    Evolution,
+    HowToRead,
+    Processes,
+    RejectCost,
+    ResultsFolder,
+    Seed,
+    StudyFiles,
+)
 from emsco.app.cli.output import console
 from emsco.app.cli.parsers import parse_error_costs, parse_range
 
@@ -51,17 +60,11 @@ class Methods:
         typer.Option(
             metavar="COST",
             help="Cost of an error, for results in money: a number, or one for each true label, as "
-            "in ill=500; repeatable. By default the cost of everything.",
+            "in ill=500; repeatable. By default the cost of everything; a rejection then costs "
+            "nothing.",
         ),
     ] = None
-    reject_cost: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COST",
-            help="Cost of a rejection, for results in money: a number, or one for each true label; "
-            "repeatable. By default nothing.",
-        ),
-    ] = None
+    reject_cost: RejectCost = None
 
     def settings(self) -> dict[str, Any]:
         """Return the options as keyword arguments of `compare_files`; refuse unknown methods."""
@@ -80,12 +83,7 @@ def compare(
     files: StudyFiles,
     read: HowToRead,
     methods: Methods,
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="Folder for results, the tables (Markdown, JSON) and the picture (PNG, SVG)."
-        ),
-    ] = Path("comparison"),
+    out: ResultsFolder = Path("comparison"),
     seed: Seed = 0,
     jobs: Processes = -1,
     as_json: AsJSON = False,
@@ -241,12 +239,7 @@ def sweep(
     files: StudyFiles,
     read: HowToRead,
     search: SweepSearch,
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="Folder for results, the table (Markdown, JSON) and the picture (PNG, SVG)."
-        ),
-    ] = Path("sweep"),
+    out: ResultsFolder = Path("sweep"),
     seed: Seed = 0,
     jobs: Processes = -1,
     as_json: AsJSON = False,

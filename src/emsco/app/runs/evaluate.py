@@ -161,10 +161,8 @@ def evaluate_run(
             report(n_rows)
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
-    # Looked up at the end, over all chunks; their number is a lower bound.
-    if lookup is not None and (n_seen := len(lookup.seen())):
-        took_part = f"{n_seen:,} or more of the {n_rows:,} rows of {path} took part in the search"
-        warnings.warn(DataWarning(f"{took_part}; their figures are too good."), stacklevel=2)
+    if lookup is not None:
+        warn_of_searched(lookup, n_rows, path)
     new = tally.evaluation()
     if not new.n_rows:
         raise DataError(f"{path} must weigh more than 0 in column {weights!r}, got 0 in all rows.")
@@ -177,6 +175,14 @@ def evaluate_run(
         # References of chunks are joined kind by kind.
         tuple(map(Reference.joined, zip(*references, strict=True))),
     )
+
+
+def warn_of_searched(lookup: Lookup, n_rows: int, path: PathLike) -> None:
+    """Warn of rows of a file that took part in the search, once all chunks are looked up."""
+    # Their number is a lower bound.
+    if n_seen := len(lookup.seen()):
+        took_part = f"{n_seen:,} or more of the {n_rows:,} rows of {path} took part in the search"
+        warnings.warn(DataWarning(f"{took_part}; their figures are too good."), stacklevel=3)
 
 
 def _check_target(

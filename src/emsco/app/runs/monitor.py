@@ -22,10 +22,12 @@ from emsco._base.workers import slices
 from emsco.app.files.csv import CsvFile
 from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.app.files.table_files import Chunk, by_line, column_names, read_chunks
+from emsco.app.runs.evaluate import warn_of_searched
 from emsco.app.runs.run import CERTIFICATE, Run
 from emsco.cascade import Cascade
 from emsco.cascade.monitor import LookCounts, Monitor, Source
 from emsco.data.labels import as_classes, labels_of, positions_of
+from emsco.data.row_prints import Lookup, RowPrints
 from emsco.errors import DataError, Hint, ParameterError, Remedy
 from emsco.front import Certificate
 
@@ -42,6 +44,7 @@ def monitor_file(
     in_order: bool = False,
     report: Callable[[int], None] | None = None,
     reading: Reading = AS_FOUND,
+    searched: RowPrints | None = None,
 ) -> Monitor:
     """Decide the rows of a file, count them, and return the monitor that knows them.
 
@@ -66,6 +69,9 @@ def monitor_file(
         ``report(n_rows)`` receives the number of rows decided so far.
     reading : Reading, optional
         How to read the file, such as ``Run.reading``.
+    searched : RowPrints, optional
+        Fingerprints of the rows of the search, such as ``Run.front.searched``. A warning says if
+        rows of the file are among them.
 
     Raises
     ------
@@ -73,6 +79,7 @@ def monitor_file(
         If the file has no rows, or begins with the rows of a file that was counted before.
     """
     cascade, seen = monitor.cascade, _Seen(monitor, late)
+    lookup = None if searched is None else Lookup(searched)
     looks: list[LookCounts] = []
     for rows, inputs, truth in _labelled_rows(cascade, path, target, reading):
         looks += [
@@ -83,6 +90,8 @@ def monitor_file(
             # One look for the whole file: its chunks are counted together.
             looks = [sum(looks[1:], looks[0])]
         seen.add(inputs, truth)
+        if lookup is not None:
+            lookup.add(inputs)
         if report:
             report(seen.n_rows)
     if not looks:
@@ -92,6 +101,8 @@ def monitor_file(
     if not again:
         # Before the looks count: a file that was counted twice would be evidence twice.
         seen.check(path)
+    if lookup is not None:
+        warn_of_searched(lookup, seen.n_rows, path)
     for look in looks:
         monitor = monitor.look(look)
     return replace(monitor, state=monitor.state.remember(seen.source(Path(path).name)))
