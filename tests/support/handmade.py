@@ -15,10 +15,17 @@ from emsco.data.columns import ColumnCode
 from emsco.data.encoding import Encoding
 from emsco.designs.chromosomes import compress
 from emsco.designs.questions import Question
+from emsco.front.point import ParetoPoint
 from emsco.front.references import measure_references
 from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap
 from emsco.models.scaling import Scaling
-from emsco.models.stage_models import AveragedModels, JoinedModels, LinearModels, averaged
+from emsco.models.stage_models import (
+    AveragedModels,
+    JoinedModels,
+    LinearModels,
+    averaged,
+    parts_of,
+)
 from emsco.scoring.scores import Scores
 from emsco.stats.by_class import ByClass
 from emsco.stats.differences import Comparison, Difference, RowFigures
@@ -111,6 +118,69 @@ def make_protocol(seed=0, n_models=1):
         min_confidence=0.8,
         encoding=plain_encoding(NAMES),
         models=averaged([joined(seed + k) for k in range(n_models)]),
+    )
+
+
+def make_branching_front(n_models=1, n_rows=400):
+    """A cheap chain and the design of `make_protocol`, with figures of their cascades on rows.
+
+    Their true labels are those of the protocol, but for one in ten.
+    """
+    protocol, rng = make_protocol(n_models=n_models), np.random.default_rng(7)
+    scalings = [part.pieces[0].scaling for part in parts_of(protocol.models)]
+
+    def chain(stages):
+        """A cascade with the scaling of the protocol's first stage, as of one fit."""
+        cascade = make_cascade(stages)
+        models = [make_cascade(stages, seed=k).models for k in range(n_models)]
+        own = zip(models, scalings, strict=True)
+        return replace(cascade, models=averaged([replace(m, scaling=s) for m, s in own]))
+
+    cheap, everything = chain((0, 1, -1, -1)), chain((0,) * len(NAMES))
+    rows, ones = make_rows(n_rows, seed=3), np.ones(n_rows)
+    guesses = protocol.decide(rows).guesses
+    truth = np.where(rng.random(n_rows) < 0.9, guesses, 1 - guesses)
+
+    def figures(cascade):
+        decisions = cascade.decide(rows)
+        given, cost = decisions.given(cascade.classes), decisions.cost
+        return decisions, RowFigures.measure(truth, given, cost, ones, np.arange(n_rows), 2)
+
+    every = figures(everything)[1]
+
+    def judged(cascade):
+        decisions, of_rows = figures(cascade)
+        accepted, n_stages = decisions.accepted, cascade.n_stages
+        left, confidence = decisions.stage[accepted] - 1, decisions.confidence[accepted]
+        is_correct = decisions.guesses[accepted] == truth[accepted]
+        exits = np.bincount(left, minlength=n_stages)
+        sure = np.bincount(left, confidence, n_stages) / np.maximum(exits, 1)
+        return ParetoPoint(
+            design=cascade.design,
+            coverage=float(accepted.mean()),
+            accuracy=float(is_correct.mean()),
+            cost=float(decisions.cost.mean()),
+            n_tied=1,
+            n_rows=n_rows,
+            exits=tuple(exits.tolist()),
+            correct_exits=tuple(np.bincount(left[is_correct], minlength=n_stages).tolist()),
+            exit_confidence=tuple(sure.tolist()),
+            by_class=ByClass.from_labels((0, 1), truth, decisions.given(cascade.classes)),
+            versus_everything=of_rows.minus(every),
+        )
+
+    cascades = (cheap, protocol)
+    return ParetoFront(
+        points=tuple(map(judged, cascades)),
+        costs=protocol.costs,
+        min_confidence=protocol.min_confidence,
+        models=FrontModels(
+            protocol.classes,
+            protocol.encoding,
+            tuple(one.models for one in cascades),
+            everything.models,
+        ),
+        references=measure_references(everything, 1, rows, truth),
     )
 
 

@@ -223,6 +223,29 @@ class Design:
             before += [self._n_trunk - 1 if one < 0 else start + one for one in part.before]
         return tuple(before)
 
+    @property
+    def chains(self) -> tuple[range, ...]:
+        """Stages without a branch between them, in order; a chain has one such range.
+
+        Examples
+        --------
+        >>> names = ("age", "scan")
+        >>> parts = Design([-1, 0], names), Design.nothing(names, 0).with_thresholds(None)
+        >>> trunk = Design([0, -1], names)
+        >>> Design.branching(trunk, [Question("age", at_most=50)], parts).chains
+        (range(0, 1), range(1, 2), range(2, 3))
+        """
+        chains = [range(self._n_trunk)]
+        for start, part in () if self.branch is None else self.branch.placed(self._n_trunk):
+            chains += [range(start + one.start, start + one.stop) for one in part.chains]
+        return tuple(chains)
+
+    @property
+    def leaves(self) -> tuple[int, ...]:
+        """Stages after which there is no other, from 0: here rows are rejected."""
+        branches = self.branches
+        return tuple(chain[-1] for chain in self.chains if chain[-1] not in branches)
+
     def path(self, stage: int) -> tuple[int, ...]:
         """Return the stages that a row has gone through once `stage` (from 0) has judged it."""
         before, path = self.before, [stage]
