@@ -8,7 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from support.handmade import NAMES, PROTOCOL, assert_same_bits, make_protocol, make_rows
+from support.handmade import (
+    NAMES,
+    PROTOCOL,
+    assert_same_bits,
+    make_cascade,
+    make_protocol,
+    make_rows,
+)
 
 from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
@@ -73,6 +80,40 @@ def test_a_case_buys_what_its_path_needs_and_says_which_path_it_took():
         stages = [int(step.split()[1]) for step in one.path if step.startswith("stage ")]
         assert stages == [j + 1 for j in PROTOCOL.path(one.stage - 1)]
         assert ("age ≤ 0.2" in one.path) == (2 <= one.stage <= 6)
+
+
+def path_of(case):
+    """The path of a decided case, as decisions have it."""
+    return " → ".join(step.removeprefix("stage ") for step in case.decision.path)
+
+
+def test_decisions_have_the_path_of_each_row_in_words():
+    cascade = make_protocol()
+    decisions = cascade.decide(TABLE)
+    bought = cascade.run(range(len(TABLE)), lambda names, ids: TABLE.loc[ids, names])
+    for i, row in enumerate(TABLE.to_dict("records")[:100]):
+        case = cascade.open()
+        while case.needs:
+            case.give({name: row[name] for name in case.needs})
+        assert decisions.path[i] == bought.path[i] == path_of(case)
+    assert "1 → age ≤ 0.2 → 2 → pulse ≤ -0.5 → 3" in decisions.path
+    assert decisions.to_frame()["path"].tolist() == decisions.path.tolist()
+    assert "otherwise" in decisions._repr_html_()
+    assert make_cascade().decide(ROWS).path is None
+
+
+def test_a_row_that_waits_has_the_path_to_the_stage_it_waits_for():
+    cascade = make_protocol()
+    some = TABLE.where(np.random.default_rng(0).random(TABLE.shape) < 0.6)
+    decisions = cascade.decide(some, partial=True)
+    for i, row in enumerate(some.to_dict("records")):
+        case = cascade.open()
+        while case.needs and all(row[name] == row[name] for name in case.needs):
+            case.give({name: row[name] for name in case.needs})
+        assert decisions.path[i] == path_of(case)
+    assert ((decisions.waits_for > 0) == decisions.waiting).all()
+    over = cascade.run([0], lambda names, ids: TABLE.loc[ids, names], budget=0.5)
+    assert over.path.tolist() == [""]
 
 
 @pytest.mark.parametrize("batch_size", [None, 7])

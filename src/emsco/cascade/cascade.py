@@ -697,6 +697,7 @@ class Cascade:
             stage=last + 1,
             cost=cost,
             delay=np.array([*stages.delays, 0.0])[last] if stages.delays else None,
+            path=stages.paths_of(last, followed.waits_for),
         )
 
     def decide_bought(
@@ -746,6 +747,7 @@ class Cascade:
             self._decisions(followed, paid),
             needs=_joined_marked(needs, columns, NEEDS_BETWEEN),
             warnings=_joined_marked(unlike, warnings, WARNINGS_BETWEEN),
+            waits_for=followed.waits_for + 1,
         )
 
     def row_prices(

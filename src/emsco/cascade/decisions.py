@@ -16,6 +16,7 @@ from emsco.plotting.notebook import fragment, note, table
 
 NEEDS_BETWEEN, WARNINGS_BETWEEN = ";", "; "
 _FIRST_ROWS = 5  # in a notebook
+_TEXTS = ("id", "label", "path", "reason", "needs", "warnings")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +50,13 @@ class Decisions(Tabular):
     warnings : ndarray of str, optional
         Values of the row that are unlike those of the training rows, in words; empty if there are
         none. Given by ``Cascade.decide(X, partial=True)``.
+    path : ndarray of str, optional
+        The stages that judged the row and what held at each branch, as in "1 → age ≤ 50 → 2"; of
+        a row that waits, the way to the stage that it waits for. None if the cascade has no
+        branch.
+    waits_for : ndarray of int, optional
+        Stage whose features the row lacks, from 1; 0 for a row that is decided. Given by
+        ``Cascade.decide(X, partial=True)``.
 
     Examples
     --------
@@ -76,6 +84,8 @@ class Decisions(Tabular):
     delay: FloatArray | None = None
     needs: AnyArray | None = None
     warnings: AnyArray | None = None
+    path: AnyArray | None = None
+    waits_for: IntArray | None = None
 
     def __post_init__(self) -> None:
         """Lock the arrays."""
@@ -152,7 +162,7 @@ class Decisions(Tabular):
         return fragment(
             title,
             table(("left at", "rows", "share"), counts, ("left at",)),
-            f"<div>{table(tuple(shown), rows, ('id', 'label', 'reason', 'needs', 'warnings'))}"
+            f"<div>{table(tuple(shown), rows, _TEXTS)}"
             f"{note(f'{more:,} more; to_pandas() has all.') if more else ''}</div>",
         )
 
@@ -171,6 +181,7 @@ class Decisions(Tabular):
             "accepted": self.accepted,
             "confidence": self.confidence,
             "stage": self.stage,
+            "path": self.path,
             "cost": self.cost,
             "delay": self.delay,
             "reason": self.reasons,

@@ -16,6 +16,8 @@ from emsco.costs.prices import StagePrices
 from emsco.data.encoding import Encoding
 from emsco.models.stage_models import Judgement, StageModels
 
+PATH_BETWEEN = " → "
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Followed:
@@ -174,7 +176,49 @@ class Stages:
                 first = j + 1
         return runs
 
-    @property
+    @cached_property
+    def ways_to(self) -> tuple[tuple[str, ...], ...]:
+        """What held at each branch on the way to each stage, in words; empty for a chain."""
+        way_into = {
+            stage: way
+            for reader in self.branches.values()
+            for stage, way in zip(reader.next_stages, reader.branch.ways, strict=True)
+        }
+        ways: list[tuple[str, ...]] = []
+        for j, before in enumerate(self.before):
+            earlier = ways[before] if before >= 0 else ()
+            ways.append((*earlier, way_into[j]) if j in way_into else earlier)
+        return tuple(ways)
+
+    @cached_property
+    def paths_to(self) -> tuple[str, ...]:
+        """The path to each stage in words, up to what held at the branch before it.
+
+        Empty for a chain.
+        """
+        paths: list[str] = []
+        for j, before in enumerate(self.before):
+            steps = [] if before < 0 else [paths[before], f"{before + 1}"]
+            if before in self.branches:
+                steps.append(self.ways_to[j][-1])
+            paths.append(PATH_BETWEEN.join(filter(None, steps)))
+        return tuple(paths)
+
+    def paths_of(self, last: IntArray, waits_for: IntArray | None = None) -> AnyArray | None:
+        """Return the paths of rows in words, given the last stage of each; None for a chain.
+
+        Stages are counted from 0. A row that waits for a stage has the path to it.
+        """
+        if not self.branches:
+            return None
+        to = self.paths_to
+        through = [PATH_BETWEEN.join(filter(None, (one, f"{j + 1}"))) for j, one in enumerate(to)]
+        paths: AnyArray = np.array([*through, ""], dtype=object)[last]  # -1: before the first
+        if waits_for is not None and (waiting := waits_for >= 0).any():
+            paths[waiting] = np.array(to, dtype=object)[waits_for[waiting]]
+        return paths
+
+    @cached_property
     def leaves(self) -> list[int]:
         """Stages after which there is no other."""
         ends = [j for j, after in enumerate(self._after) if after == len(self)]

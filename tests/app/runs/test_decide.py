@@ -15,7 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from support.clinic import NAMES, SETTINGS, patients, read_columns, write_rows
 from support.handmade import NAMES as HANDMADE
-from support.handmade import make_cascade, make_rich_cascade, make_rich_rows, make_rows
+from support.handmade import (
+    make_cascade,
+    make_protocol,
+    make_rich_cascade,
+    make_rich_rows,
+    make_rows,
+)
 
 from emsco import Cascade, FeatureCosts
 from emsco.app.files import csv as csv_files
@@ -58,6 +64,27 @@ def test_a_file_gets_the_decisions_of_its_rows(clinic, fitted, new, tmp_path, en
     assert counts.n_accepted == sum(counts.exits) == expected.accepted.sum()
     assert counts.cost == pytest.approx(expected.cost.sum())
     assert counts.cost_of_everything == 150 * 53.5
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_of_a_cascade_that_branches_have_their_path_and_pay_for_it(tmp_path, ending):
+    cascade, rows = make_protocol(), make_rows(300, seed=3)
+    rows[::3, 1] = np.nan  # pulse is not bought yet
+    new = tmp_path / "new.csv"
+    pd.DataFrame(rows, columns=HANDMADE).to_csv(new, index=False)
+    counts = decide_file(cascade, new, tmp_path / f"out.{ending}")
+    expected = cascade.decide(pd.DataFrame(rows, columns=HANDMADE), partial=True)
+    columns = read_columns(tmp_path / f"out.{ending}")
+    assert columns["path"] == expected.path.tolist()
+    assert counts.cost == pytest.approx(expected.cost.sum())
+    rejected = ~expected.accepted & ~expected.waiting
+    assert len({*expected.stage[rejected]}) > 1
+    assert counts.n_rejected == rejected.sum()
+    assert counts.exit_costs[-1] == pytest.approx(expected.cost[rejected].mean())
+    assert counts.waiting == tuple(np.bincount(expected.waits_for, minlength=9)[1:])
+    for j in np.unique(expected.waits_for[expected.waiting]):
+        paid = expected.cost[expected.waits_for == j]
+        assert (paid == counts.waiting_costs[j - 1]).all()
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])

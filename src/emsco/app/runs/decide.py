@@ -76,17 +76,19 @@ class DecisionCounts:
 class _Counter:
     """Adds up decisions chunk by chunk.
 
-    Rows are counted by place: accepted at each stage, rejected, and waiting for each stage. Costs
-    are added up from these counts, so that chunks of any size give the same total; with prices by
-    row, they are what rows paid.
+    Rows are counted by place: accepted at each stage, rejected after each stage, and waiting for
+    each stage. Costs are added up from these counts, so that chunks of any size give the same
+    total; with prices by row, they are what rows paid.
     """
 
     def __init__(self, cascade: Cascade) -> None:
-        n_stages, costs = cascade.n_stages, cascade.stage_costs.tolist()
+        n_stages, costs = cascade.n_stages, cascade.stage_costs
         self._cascade = cascade
-        self._rows = np.zeros(2 * n_stages + 1, dtype=np.int64)
-        self._spent = np.zeros(2 * n_stages + 1)
-        self._usual = np.array([*costs, costs[-1], 0.0, *costs[:-1]])
+        self._rows = np.zeros(3 * n_stages, dtype=np.int64)
+        self._spent = np.zeros(3 * n_stages)
+        # A row that waits for a stage has paid for the one before it; nothing before the first.
+        paid_before = np.append(costs, 0.0)[list(cascade.design.before)]
+        self._usual = np.concatenate([costs, costs, paid_before])
         self._needs, self._warnings = Counter[str](), Counter[str]()
         self.n_missing = 0
 
@@ -98,9 +100,10 @@ class _Counter:
     def add(self, decisions: Decisions, needs: pa.Array, warnings: pa.Array) -> None:
         """Count some rows; their needs and warnings are missing where there are none."""
         n_stages = self._cascade.n_stages
-        place = np.where(decisions.accepted, decisions.stage - 1, n_stages)
-        if needs.null_count < len(needs):
-            place = np.where(decisions.waiting, n_stages + 1 + decisions.stage, place)
+        place = decisions.stage - 1 + np.where(decisions.accepted, 0, n_stages)
+        if needs.null_count < len(needs) and decisions.waits_for is not None:
+            waiting = 2 * n_stages + decisions.waits_for - 1
+            place = np.where(decisions.waits_for > 0, waiting, place)
         self._rows += np.bincount(place, minlength=len(self._rows))
         self._spent += np.bincount(place, decisions.cost, len(self._spent))
         _count_parts(self._needs, needs, NEEDS_BETWEEN)
@@ -108,21 +111,28 @@ class _Counter:
 
     def counts(self, absent: Sequence[str] = ()) -> DecisionCounts:
         """Return the totals; `absent` are the columns that the file does not have."""
-        n_stages, rows, costs = self._cascade.n_stages, self._rows, self._usual
+        rows, costs = self._rows, self._usual
         if len(self._cascade.stages.prices):
             # A place without rows costs the usual.
             costs = np.divide(self._spent, rows, out=costs.copy(), where=rows > 0)
+        labelled, rejected, waiting = np.split(rows, 3)
+        cost_labelled, cost_rejected, cost_waiting = np.split(costs, 3)
+        # After a branch, rejected rows have paid for different stages.
+        ends = np.flatnonzero(rejected)
+        mean_rejected = cost_rejected[ends[0] if len(ends) else -1]
+        if len(ends) > 1:
+            mean_rejected = np.average(cost_rejected[ends], weights=rejected[ends])
         return DecisionCounts(
             n_rows=self.n_rows,
-            n_accepted=int(rows[:n_stages].sum()),
-            n_rejected=int(rows[n_stages]),
-            n_waiting=int(rows[n_stages + 1 :].sum()),
-            exits=tuple(rows[:n_stages].tolist()),
-            waiting=tuple(rows[n_stages + 1 :].tolist()),
+            n_accepted=int(labelled.sum()),
+            n_rejected=int(rejected.sum()),
+            n_waiting=int(waiting.sum()),
+            exits=tuple(labelled.tolist()),
+            waiting=tuple(waiting.tolist()),
             cost=float(rows @ costs),
             cost_of_everything=self.n_rows * self._cascade.costs.total,
-            exit_costs=tuple(costs[: n_stages + 1].tolist()),
-            waiting_costs=tuple(costs[n_stages + 1 :].tolist()),
+            exit_costs=(*cost_labelled.tolist(), float(mean_rejected)),
+            waiting_costs=tuple(cost_waiting.tolist()),
             needs=dict(self._needs.most_common()),
             warnings=dict(self._warnings.most_common()),
             absent=tuple(absent),
@@ -209,8 +219,9 @@ def decide_file(
             decided = dict(decisions.columns())
             # What a row does not have is an empty cell.
             decided["confidence"] = pa.array(decisions.confidence, from_pandas=True)
-            for name in ("needs", "warnings"):
-                decided[name] = _some_texts(decided[name])
+            for name in ("path", "needs", "warnings"):
+                if name in decided:
+                    decided[name] = _some_texts(decided[name])
             if twice := [name for name in chunk.kept if name in decided]:
                 raise refused(
                     "keep",
