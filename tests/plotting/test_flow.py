@@ -5,7 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
-from support.handmade import make_assessed_front, make_front_of_thresholds
+from support.handmade import (
+    make_assessed_front,
+    make_branching_front,
+    make_front_of_thresholds,
+    make_rows,
+)
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts
@@ -107,3 +112,50 @@ def test_stages_that_share_a_threshold_have_no_rules():
     for flow in (front.flow(0), front.flow(1)):
         assert not any(map(flow.rule, flow.stages))
         assert "leaves at" not in flow._repr_html_()
+
+
+def test_rows_of_a_design_that_branches_flow_as_its_cascade_decides():
+    front = make_branching_front()
+    flow, cascade = front.flow(1), front.cascade(1)
+    decisions = cascade.decide(make_rows(400, seed=3))
+    passed = [[j + 1 for j in cascade.design.path(last - 1)] for last in decisions.stage]
+    for stage in flow.stages:
+        here, left = decisions.stage == stage.number, decisions.accepted
+        assert stage.reached == sum(stage.number in path for path in passed)
+        assert (stage.left, stage.rejected) == ((here & left).sum(), (here & ~left).sum())
+    assert [stage.before for stage in flow.stages] == [0, 1, 2, 2, 2, 5, 1, 7]
+    assert flow.rejected == (~decisions.accepted).sum() > 0
+    assert flow.cost == pytest.approx(front[1].cost)
+    assert [flow.known(stage) for stage in flow.stages[5:7]] == [
+        ("age", "pulse", "biopsy"),
+        ("age",),
+    ]
+
+
+def test_a_flow_that_branches_says_what_holds_for_the_rows_of_each_way():
+    flow = make_branching_front().flow(1)
+    first, second, *_ = flow.stages
+    assert [stage.way for stage in flow.after(first)] == ["age ≤ 0.2", "age > 0.2"]
+    ways = ["pulse ≤ -0.5", "else likeliest class is 1", "otherwise"]
+    assert [stage.way for stage in flow.after(second)] == ways
+    assert [stage.number for stage in flow.stages if stage.is_usual] == [2, 5]
+    assert [flow.depth(stage) for stage in flow.stages] == [0, 1, 2, 2, 2, 2, 1, 1]
+
+
+def test_only_a_flow_that_branches_has_ways_in_its_values_and_its_table():
+    front = make_branching_front()
+    chain, tree = front.flow(0), front.flow(1)
+    assert (chain.is_chain, tree.is_chain) == (True, False)
+    assert not {"before", "way", "rejected"} & {*chain.to_dict()["stages"][0]}
+    assert tree.to_dict()["stages"][1]["way"] == "age ≤ 0.2"
+    assert "otherwise" in tree._repr_html_()
+    assert "<th>rejected</th>" not in chain._repr_html_()
+
+
+def test_rejected_rows_of_a_design_that_branches_wait_for_their_own_path():
+    front = make_branching_front()
+    slow = replace(front, costs=front.costs.with_delays({"scan": 2, "biopsy": 7}))
+    flow = slow.flow(1)
+    assert flow.worst_delay == slow[1].worst_delay == 9
+    assert flow.mean_delay == pytest.approx(slow[1].mean_delay)
+    assert 0 < flow.mean_delay < 9

@@ -167,6 +167,9 @@ def make_branching_front(n_models=1, n_rows=400):
             exit_confidence=tuple(sure.tolist()),
             by_class=ByClass.from_labels((0, 1), truth, decisions.given(cascade.classes)),
             versus_everything=of_rows.minus(every),
+            rejected_exits=()
+            if cascade.design.is_chain
+            else tuple(np.bincount(decisions.stage[~accepted] - 1, minlength=n_stages).tolist()),
         )
 
     cascades = (cheap, protocol)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -246,6 +246,32 @@ class Design:
         branches = self.branches
         return tuple(chain[-1] for chain in self.chains if chain[-1] not in branches)
 
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """What holds for the rows that come to each stage, in words; "" if there is no other way.
+
+        Examples
+        --------
+        >>> parts = Design([-1, 0], ("age", "scan")), Design.nothing(("age", "scan"), 0)
+        >>> asked = Branch((Question("age", at_most=50),), parts)
+        >>> Design([0, -1], ("age", "scan"), branch=asked).ways
+        ('', 'age ≤ 50', 'age > 50')
+        """
+        ways = [""] * self.n_stages
+        for stage, branch in self.branches.items():
+            for way, (start, _) in zip(branch.ranges, branch.placed(stage + 1), strict=True):
+                ways[start] = way
+        return tuple(ways)
+
+    @property
+    def usual_stages(self) -> tuple[int, ...]:
+        """Stages, from 0, that rows go to whose value is missing or unknown at a branch."""
+        return tuple(
+            branch.placed(stage + 1)[branch.usual][0]
+            for stage, branch in self.branches.items()
+            if branch.asks_for_values
+        )
+
     def path(self, stage: int) -> tuple[int, ...]:
         """Return the stages that a row has gone through once `stage` (from 0) has judged it."""
         before, path = self.before, [stage]
@@ -412,6 +438,40 @@ class Branch:
     def ways(self) -> tuple[str, ...]:
         """What holds for the rows of each part, in words."""
         return (*map(str, self.questions), "otherwise")
+
+    @property
+    def ranges(self) -> tuple[str, ...]:
+        """The same in words that no row of another part fits, where questions allow it.
+
+        Examples
+        --------
+        >>> parts = (Design.nothing(("age",), 0),) * 3
+        >>> Branch((Question("age", at_most=18), Question("age", at_most=65)), parts).ranges
+        ('age ≤ 18', '18 < age ≤ 65', 'age > 65')
+        >>> Branch((Question("age", at_most=18), Question(None, among=("ill",))), parts).ranges
+        ('age ≤ 18', 'else likeliest class is ill', 'otherwise')
+        """
+        first, *others = self.questions
+        limits = [one.at_most for one in self.questions if one.at_most is not None]
+        same = all(one.column == first.column for one in others)
+        if same and len(limits) == len(self.questions) and limits == sorted(limits):
+            name = first.column or "confidence"
+            between = [f"{a:g} < {name} ≤ {b:g}" for a, b in pairwise(limits)]
+            return (str(first), *between, f"{name} > {limits[-1]:g}")
+        last = f"{first.column} is not missing" if first.is_about_missing else "otherwise"
+        others_in_words = [f"else {one}" for one in others]
+        return (str(first), *others_in_words, "otherwise" if others else last)
+
+    @property
+    def asks_for_values(self) -> bool:
+        """Whether it asks for a value that may be missing, which sends a row the usual way."""
+        known: set[str] = set()  # columns whose missing values have gone another way already
+        for question in self.questions:
+            if question.is_about_missing and question.column is not None:
+                known.add(question.column)
+            elif question.column is not None and question.column not in known:
+                return True
+        return False
 
     def placed(self, first: int) -> list[tuple[int, Design]]:
         """Return the parts with the number of their first stage; that of the first is `first`."""

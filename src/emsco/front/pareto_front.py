@@ -125,7 +125,9 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         if self.costs.has_delays:
             points = []
             for point in self.points:
-                delays = tuple(self.costs.waits_after_stages(point.design.subsets()).tolist())
+                design = point.design
+                waits = self.costs.waits_after_stages(design.subsets(), design.before)
+                delays = tuple(waits.tolist())
                 # A point that knows its delays stays the same object, so that `is` still finds it.
                 is_told = point.stage_delays == delays
                 points.append(point if is_told else replace(point, stage_delays=delays))

@@ -30,12 +30,20 @@ def flow_of(point: ParetoPoint, costs: FeatureCosts) -> Flow:
 
     A row that several splits have scored counts once: its counts are means over the splits.
     """
-    n_rows, exits, correct = point.n_rows, point.exits, point.correct_exits
-    if (often := point.times_scored) > 1:
-        n_rows = n_rows / often
-        exits, correct = (tuple(n / often for n in counts) for counts in (exits, correct))
-    mean_cost = point.cost if costs.prices else None
-    return Flow.from_design(point.design, costs, n_rows, exits, correct, mean_cost)
+    often = point.times_scored
+
+    def rows(counts: Sequence[float]) -> Sequence[float]:
+        return counts if often == 1 else [n / often for n in counts]
+
+    return Flow.from_design(
+        point.design,
+        costs,
+        point.n_rows if often == 1 else point.n_rows / often,
+        rows(point.exits),
+        rows(point.correct_exits),
+        mean_cost=point.cost if costs.prices else None,
+        rejected_exits=rows(point.rejected_exits),
+    )
 
 
 def front_picture(

@@ -71,6 +71,9 @@ class ParetoPoint(Objectives):
     stage_delays : tuple of float
         Time that a row has waited after each stage, which the front knows from its costs; empty
         if no feature has a delay.
+    rejected_exits : tuple of int or float
+        Rows that each stage leaves without a label, if the design branches. Empty for a chain:
+        there these are the rows without a label after the last stage.
     """
 
     design: Design
@@ -87,6 +90,7 @@ class ParetoPoint(Objectives):
     is_economical: bool = False
     expected: Expected | None = None
     stage_delays: tuple[float, ...] = ()
+    rejected_exits: tuple[float, ...] = ()
 
     @classmethod
     def from_scores(
@@ -126,7 +130,8 @@ class ParetoPoint(Objectives):
         if not n_rows:
             figures.refuse("n_rows", "above 0", n_rows)
         counts = {}
-        for name in ("exits", "correct_exits"):
+        names = ("exits", "correct_exits", "rejected_exits")
+        for name in names[:2] if design.is_chain else names:
             # Checked as numbers, then taken as written: whole numbers of rows stay whole.
             figures.numbers(name, design.n_stages, 0, n_rows)
             counts[name] = tuple(figures.items(name))
@@ -155,6 +160,7 @@ class ParetoPoint(Objectives):
             n_rows=n_rows,
             exits=counts["exits"],
             correct_exits=counts["correct_exits"],
+            rejected_exits=counts.get("rejected_exits", ()),
             metric=metric,
             **assessment,
             shortlisted=figures.flag("shortlisted"),
@@ -176,15 +182,18 @@ class ParetoPoint(Objectives):
     @property
     def mean_delay(self) -> float:
         """Mean time that a row waits, rejected rows included; 0 if no feature has a delay."""
-        # Weighted counts may add up to a little more than all rows.
-        rejected = max(0.0, self.n_rows - sum(self.exits))
-        waited = sum(map(mul, self.exits, self.stage_delays)) + rejected * self.worst_delay
+        waited = sum(map(mul, self.exits, self.stage_delays))
+        if self.rejected_exits:
+            waited += sum(map(mul, self.rejected_exits, self.stage_delays))
+        else:
+            # Weighted counts may add up to a little more than all rows.
+            waited += max(0.0, self.n_rows - sum(self.exits)) * self.worst_delay
         return float(waited / self.n_rows)
 
     @property
     def worst_delay(self) -> float:
-        """Longest time that a row can wait: a rejected row waits for all stages."""
-        return self.stage_delays[-1] if self.stage_delays else 0.0
+        """Longest time that a row can wait: for all stages on its path."""
+        return max(self.stage_delays, default=0.0)
 
     @property
     def is_informative(self) -> bool:
@@ -359,6 +368,7 @@ class ParetoPoint(Objectives):
             "is_simplified": self.is_simplified,
             "is_economical": self.is_economical,
             "expected": None if self.expected is None else self.expected.to_lists(),
+            **({"rejected_exits": list(self.rejected_exits)} if self.rejected_exits else {}),
         }
 
     def figures(self) -> dict[str, Any]:

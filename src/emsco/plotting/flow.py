@@ -37,6 +37,14 @@ class FlowStage:
         Rows that leave here with the correct label.
     delay_so_far : float
         Time that a row has waited when it leaves here.
+    rejected : float
+        Rows that leave here without a label.
+    before : int
+        Number of the stage before it; 0 for the first.
+    way : str
+        What holds for the rows that come here; "" if there is no other way.
+    is_usual : bool
+        Whether rows come here, too, whose value is missing or unknown at the branch before.
     """
 
     number: int
@@ -47,10 +55,14 @@ class FlowStage:
     left: float
     correct: float
     delay_so_far: float = 0.0
+    rejected: float = 0.0
+    before: int = 0
+    way: str = ""
+    is_usual: bool = False
 
     @property
     def staying(self) -> float:
-        """Rows that get no label here and go on to the next stage, or are rejected."""
+        """Rows that get no label here and go on to a next stage, or are rejected."""
         rest = self.reached - self.left
         return rest if rest > _ROUNDING * self.reached else 0
 
@@ -67,6 +79,7 @@ class Flow:
     Attributes
     ----------
     stages : tuple of FlowStage
+        Those before a branch come first, then those of each part in turn.
     n_rows : float
         Number of rows; with sample weights, their total weight.
     rejected : float
@@ -92,21 +105,25 @@ class Flow:
         exits: Sequence[float],
         correct_exits: Sequence[float],
         mean_cost: float | None = None,
+        rejected_exits: Sequence[float] = (),
     ) -> Self:
         """Build the flow of a design from its exits and correct exits at each stage.
 
-        `mean_cost` is that of a row, if rows pay prices of their own.
+        `mean_cost` is that of a row, if rows pay prices of their own. `rejected_exits` are needed
+        if rows are rejected at several stages.
         """
         subsets = design.subsets()
         return cls.from_counts(
             buys=design.buys,
-            costs=costs.after_stages(subsets).tolist(),
-            delays=costs.waits_after_stages(subsets).tolist(),
+            costs=costs.after_stages(subsets, design.before).tolist(),
+            delays=costs.waits_after_stages(subsets, design.before).tolist(),
             n_rows=n_rows,
             exits=exits,
             correct_exits=correct_exits,
             thresholds=design.thresholds,
             mean_cost=mean_cost,
+            design=design,
+            rejected_exits=rejected_exits,
         )
 
     @classmethod
@@ -120,24 +137,58 @@ class Flow:
         correct_exits: Sequence[float],
         thresholds: StageThresholds | None = None,
         mean_cost: float | None = None,
+        design: Design | None = None,
+        rejected_exits: Sequence[float] = (),
     ) -> Self:
-        """Build a flow from what a row has cost and waited for after each stage, and its exits."""
-        stages, before, reached = [], 0.0, n_rows
-        columns = zip(buys, costs, delays, exits, correct_exits, strict=True)
-        for number, (features, cost, delay, left, correct) in enumerate(columns, start=1):
-            stage = FlowStage(
-                number=number,
-                features=features,
-                cost=cost - before,
-                cost_so_far=cost,
-                reached=reached,
-                left=left,
-                correct=correct,
-                delay_so_far=delay,
+        """Build a flow from what a row has cost and waited for after each stage, and its exits.
+
+        `design` says which stage comes after which; without it, stages are a chain.
+        """
+        n_stages = len(buys)
+        before = tuple(range(-1, n_stages - 1)) if design is None else design.before
+        ways = ("",) * n_stages if design is None else design.ways
+        usual = () if design is None else design.usual_stages
+        reached, rejected = _reaching(before, n_rows, exits, rejected_exits)
+        stages = [
+            FlowStage(
+                number=j + 1,
+                features=buys[j],
+                cost=costs[j] - (costs[before[j]] if before[j] >= 0 else 0.0),
+                cost_so_far=costs[j],
+                reached=reached[j],
+                left=exits[j],
+                correct=correct_exits[j],
+                delay_so_far=delays[j],
+                rejected=rejected[j],
+                before=before[j] + 1,
+                way=ways[j],
+                is_usual=j in usual,
             )
-            stages.append(stage)
-            before, reached = cost, stage.staying
-        return cls(tuple(stages), n_rows, reached, thresholds, mean_cost)
+            for j in range(n_stages)
+        ]
+        return cls(tuple(stages), n_rows, sum(rejected), thresholds, mean_cost)
+
+    def after(self, stage: FlowStage) -> tuple[FlowStage, ...]:
+        """Return the stages that rows go to from a stage: none, one, or several at a branch."""
+        return tuple(one for one in self.stages if one.before == stage.number)
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether all rows go through the same stages in the same order."""
+        return all(stage.before == stage.number - 1 for stage in self.stages)
+
+    def depth(self, stage: FlowStage) -> int:
+        """Return the number of branches before a stage."""
+        if not stage.before:
+            return 0
+        return bool(stage.way) + self.depth(self.stages[stage.before - 1])
+
+    def known(self, stage: FlowStage) -> tuple[str, ...]:
+        """Return the features that are bought before a row reaches a stage."""
+        if not stage.before:
+            return ()
+        earlier = self.stages[stage.before - 1]
+        return (*self.known(earlier), *earlier.features)
 
     @property
     def accepted(self) -> float:
@@ -156,7 +207,7 @@ class Flow:
 
     @property
     def cost(self) -> float:
-        """Mean cost of a row; rejected rows have paid for every stage."""
+        """Mean cost of a row; rejected rows have paid for every stage on their path."""
         if self.mean_cost is not None:
             return self.mean_cost
         paid = sum(rows * cost for cost, rows in self.cost_histogram())
@@ -164,31 +215,38 @@ class Flow:
 
     @property
     def worst_delay(self) -> float:
-        """Time that a rejected row waits: for all stages."""
-        return self.stages[-1].delay_so_far
+        """Longest time that a row can wait: for all stages on its path."""
+        return max(stage.delay_so_far for stage in self.stages)
 
     @property
     def mean_delay(self) -> float:
         """Mean time that a row waits, rejected rows included."""
-        waited = sum(stage.left * stage.delay_so_far for stage in self.stages)
-        return (waited + self.rejected * self.worst_delay) / (self.n_rows or 1)
+        stages = self.stages
+        waited = sum((stage.left + stage.rejected) * stage.delay_so_far for stage in stages)
+        return waited / (self.n_rows or 1)
 
     def cost_histogram(self) -> list[tuple[float, float]]:
         """List the possible costs of a row, lowest first, with the number of rows at each."""
         rows: dict[float, float] = {}
         for stage in self.stages:
-            rows[stage.cost_so_far] = rows.get(stage.cost_so_far, 0) + stage.left
-        last = self.stages[-1].cost_so_far
-        rows[last] += self.rejected
+            so_far = rows.get(stage.cost_so_far, 0)
+            rows[stage.cost_so_far] = so_far + stage.left + stage.rejected
         return sorted(rows.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, nested as the attributes are; delays only if there are any."""
+        """Return plain values, nested as the attributes are.
+
+        Delays are there only if there are any, and what stages say of a branch only if there is
+        one.
+        """
         thresholds = self.thresholds and [*map(plain, self.thresholds)]
         values = {**asdict(self), "thresholds": thresholds}
-        if not self.worst_delay:
-            for stage in values["stages"]:
-                del stage["delay_so_far"]
+        left_out = [] if self.worst_delay else ["delay_so_far"]
+        if self.is_chain:
+            left_out += ["rejected", "before", "way", "is_usual"]
+        for stage in values["stages"]:
+            for name in left_out:
+                del stage[name]
         return values
 
     def rule(self, stage: FlowStage) -> str:
@@ -205,8 +263,13 @@ class Flow:
         """Show a line per stage and one for the rejected rows, for notebooks."""
         stages, rejected = self.stages, whole(self.rejected)
         so_far = aligned([one.cost_so_far for one in stages], digits=6)
+        indents = ["\u2003" * self.depth(one) for one in stages]
         columns = {
-            "": [*(f"stage {one.number}" for one in stages), "rejected"],
+            "": [
+                *(f"{i}stage {one.number}" for i, one in zip(indents, stages, strict=True)),
+                "rejected",
+            ],
+            "if": [*(one.way for one in stages), ""],
             "buys": [*(listed(one.features or ("nothing",), MOST_NAMES) for one in stages), ""],
             "leaves at": [*map(self.rule, stages), ""],
             "cost": [*aligned([one.cost for one in stages], digits=6), ""],
@@ -216,11 +279,45 @@ class Flow:
             "left": [*(whole(one.left) for one in stages), rejected],
             "share": [f"{self.share(n):.1%}" for n in (*(s.left for s in stages), self.rejected)],
             "correct": [*(f"{one.accuracy:.1%}" if one.left else "" for one in stages), ""],
+            "rejected": [*(whole(one.rejected) if one.rejected else "" for one in stages), ""],
         }
+        if self.is_chain:
+            del columns["if"], columns["rejected"]
+        else:  # rejected rows have paid and waited for their own path
+            columns["cost so far"][-1] = columns["delay so far"][-1] = ""
         if not self.rule(stages[0]):
             del columns["leaves at"]
         if not self.worst_delay:
             del columns["delay so far"]
         lines = list(zip(*columns.values(), strict=True))
         title = f"Flow of {counted(self.n_rows, 'row')}: {in_short(self)}"
-        return fragment(title, table(tuple(columns), lines, ("", "buys", "leaves at")))
+        return fragment(title, table(tuple(columns), lines, ("", "if", "buys", "leaves at")))
+
+
+def _reaching(
+    before: Sequence[int],
+    n_rows: float,
+    exits: Sequence[float],
+    rejected_exits: Sequence[float],
+) -> tuple[list[float], list[float]]:
+    """Count the rows that reach each stage and those rejected there.
+
+    `before` has the stage before each stage, from 0. Without `rejected_exits`, rows that leave
+    nowhere are rejected at the last stage.
+    """
+    n_stages = len(exits)
+    if all(one == j - 1 for j, one in enumerate(before)):
+        # In a chain, rows that do not leave at a stage reach the next one.
+        reached, rest = [], n_rows
+        for left in exits:
+            reached.append(rest)
+            rest = rest - left if rest - left > _ROUNDING * rest else 0
+        return reached, [0] * (n_stages - 1) + [rest]
+    rejected = list(rejected_exits)
+    if not rejected:
+        rest = n_rows - sum(exits)
+        rejected = [0] * (n_stages - 1) + [rest if rest > _ROUNDING * n_rows else 0]
+    reached = [left + gone for left, gone in zip(exits, rejected, strict=True)]
+    for j in range(n_stages - 1, 0, -1):  # later stages have got all their rows by then
+        reached[before[j]] += reached[j]
+    return reached, rejected
