@@ -426,8 +426,7 @@ class EMSCOClassifier(TableClassifier):
         both = {"error_cost": error_cost, "reject_cost": reject_cost}
         costs = given_error_costs(both) or self._error_costs
         evaluation = cascade.evaluate(rows, y, sample_weight, **column, prices=prices, **costs)
-        cheapest_label = cascade.label_costs is not None
-        return self.point_.compared_with(evaluation, cheapest_label=cheapest_label)
+        return self.point_.compared_with(evaluation, cascade.label_costs)
 
     def reliability(
         self,

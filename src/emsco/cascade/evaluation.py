@@ -493,20 +493,26 @@ class Evaluation(Objectives):
         """Return name, value with interval, promised value and verdict of the three figures."""
         at = self.intervals
         share = partial(percent_with, digits=1) if percent else share_with
-        limits = [one.promise.limit for one in self.promise.promises] if self.promise else []
+        promises = self.promise.promises if self.promise else ()
+        promised = {one.promise.kind: one.promise.limit for one in promises}
+        verdicts = {one.promise.kind: str(one.verdict) for one in promises}
         # The promised cost, if any, has as many decimals as the one that was seen.
-        cost, low, high, *promised_cost = aligned([self.cost, *at.cost, *limits[2:]])
+        limit = [promised["cost"]] if "cost" in promised else []
+        cost, low, high, *promised_cost = aligned([self.cost, *at.cost, *limit])
         values = {
             "coverage": share(self.coverage, *at.coverage),
             "accuracy": share(self.accuracy, *at.accuracy),
             "cost": f"{cost} ({low} to {high})",
         }
-        if self.promise is None:
-            return [(name, value, "", "") for name, value in values.items()]
-        promised = [f"{limit:.1%}" if percent else f"{limit:.3f}" for limit in limits[:2]]
-        verdicts = [str(one.verdict) for one in self.promise.promises]
-        columns = (values, values.values(), [*promised, *promised_cost], verdicts)
-        return list(zip(*columns, strict=True))
+        told = {
+            name: f"{value:.1%}" if percent else f"{value:.3f}" for name, value in promised.items()
+        }
+        if promised_cost:
+            told["cost"] = promised_cost[0]
+        return [
+            (name, value, told.get(name, ""), verdicts.get(name, ""))
+            for name, value in values.items()
+        ]
 
     def recall_lines(self, *, percent: bool = True) -> list[tuple[str, str, str, str]]:
         """Return the same of the recall of each class, of the first 20; empty if none is promised.

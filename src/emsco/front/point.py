@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from operator import mul
 from typing import Any, Self
 
+import numpy as np
+
 from emsco._base.documents import Fields
 from emsco._base.objectives import Estimate, Expected, Interval, Objectives, objectives_from_dict
 from emsco._base.text import counted
-from emsco._base.typing import AnyArray, IntArray, StageArray
+from emsco._base.typing import AnyArray, FloatArray, IntArray, StageArray
 from emsco.cascade import Evaluation
 from emsco.designs.chromosomes import stages_of
 from emsco.designs.design import Design
@@ -279,10 +281,12 @@ class ParetoPoint(Objectives):
         accuracy = sum(self.correct_exits) / labelled if labelled else 0.0
         return "scored", Objectives(self.coverage, accuracy, self.cost)
 
-    def compared_with(self, seen: Evaluation, *, cheapest_label: bool = False) -> Evaluation:
+    def compared_with(self, seen: Evaluation, label_costs: FloatArray | None = None) -> Evaluation:
         """Add what the point promised to an evaluation on new rows, and to its total if any.
 
-        With `cheapest_label`, the total is promised for labels of least expected cost.
+        `label_costs` are those of the cascade, if it gives labels of least expected cost. Then
+        there is no promise about their accuracy, since the figures of a point are those of
+        likeliest labels. The total is promised for the same costs alone.
         """
         basis, figures = self.promised
         ranges: dict[str, Interval] = {}
@@ -292,10 +296,16 @@ class ParetoPoint(Objectives):
                 estimate = getattr(self.expected, name)
                 ranges[name] = Interval(estimate.low, estimate.high)
             recall = self.expected.recall
-        compared = replace(seen, promise=seen.against(figures, basis, ranges, recall))
+        report = seen.against(figures, basis, ranges, recall)
+        cheapest_label = label_costs is not None
+        if cheapest_label:
+            report = replace(report, accuracy=None, recall=())
+        compared = replace(seen, promise=report)
         if seen.total is None:
             return compared
         costs = seen.total.costs
+        if label_costs is not None and not np.array_equal(label_costs, costs.of_labels):
+            return compared
         return compared.with_total(costs, self.total_with(costs, cheapest_label=cheapest_label))
 
     def total(

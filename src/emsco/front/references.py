@@ -22,6 +22,7 @@ from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, Total
 
 KINDS = ("commonest", "everything", "answered")
+REJECTED = "rejected"  # made from the others where it is shown; no file has it
 KINDS_ANSWERING = ("commonest", "answered")  # where nobody gave a confidence
 
 
@@ -31,9 +32,10 @@ class Reference(Objectives):
 
     Attributes
     ----------
-    kind : {"commonest", "everything", "answered"}
+    kind : {"commonest", "everything", "answered", "rejected"}
         Always answer with the commonest class, for nothing; buy everything at once and reject
-        below the confidence that you have given; or buy everything at once and answer every row.
+        below the confidence that you have given; buy everything at once and answer every row; or
+        reject every row, for nothing.
     by_class : ByClass
     """
 
@@ -58,11 +60,17 @@ class Reference(Objectives):
         by_class = ByClass.joined([part.by_class for part in parts])
         return cls.from_counts(parts[0].kind, by_class, parts[0].cost)
 
+    def rejecting(self) -> Self:
+        """Return what rejecting every one of the same rows gives."""
+        return self.from_counts(REJECTED, self.by_class.all_rejected(), 0.0)
+
     @property
     def title(self) -> str:
         """The reference in a few words."""
         if self.kind == "commonest":
             return f"always {self.label!r}"
+        if self.kind == REJECTED:
+            return "reject everyone"
         return "everything" if self.kind == "everything" else "everything, all answered"
 
     @property
@@ -72,7 +80,7 @@ class Reference(Objectives):
 
     def delay(self, costs: FeatureCosts) -> float:
         """Return the time that every row waits: for the slowest feature, if it buys any."""
-        return 0.0 if self.kind == "commonest" else float(costs.delays.max())
+        return 0.0 if self.kind in ("commonest", REJECTED) else float(costs.delays.max())
 
     def scored_by(self, metric: str) -> Objectives:
         """Return the objectives with the accuracy that `metric` names."""
@@ -89,17 +97,29 @@ class Reference(Objectives):
             )
         )
 
-    def total_with(self, costs: ErrorCosts) -> Total:
-        """Return the same for costs that are checked already."""
+    def total_with(self, costs: ErrorCosts, *, cheapest_label: bool = False) -> Total:
+        """Return the same for costs that are checked already.
+
+        With `cheapest_label`, rows for which everything is bought get labels of least expected
+        cost, as those of a cascade do; see `ParetoPoint.total`.
+        """
+        if cheapest_label and self.kind in ("everything", "answered"):
+            relabelled = costs.relabelled(self.by_class)
+            return self.from_counts(self.kind, relabelled, self.cost).total_with(costs)
         return costs.total(self.objectives, self.by_class, promised=True)
 
-    def figures(self, costs: ErrorCosts | None = None) -> dict[str, Any]:
+    def figures(
+        self, costs: ErrorCosts | None = None, *, cheapest_label: bool = False
+    ) -> dict[str, Any]:
         """Return plain values for a reader: with its title, and results by class with labels.
 
-        With costs of errors, they have its total.
+        With costs of errors, they have its total; `cheapest_label` is as for `total_with`.
         """
         figures = {"title": self.title, **self.to_dict(), "by_class": self.by_class.to_dict()}
-        return figures if costs is None else {**figures, "total": self.total_with(costs).to_dict()}
+        if costs is not None:
+            total = self.total_with(costs, cheapest_label=cheapest_label)
+            figures["total"] = total.to_dict()
+        return figures
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""
@@ -118,6 +138,15 @@ class Reference(Objectives):
 def everything_of(references: Sequence[Reference]) -> ByClass | None:
     """Return the results by class of buying everything; None without references."""
     return next((one.by_class for one in references if one.kind != "commonest"), None)
+
+
+def with_rejecting(
+    references: Sequence[Reference], costs: ErrorCosts | None
+) -> tuple[Reference, ...]:
+    """Add rejecting everyone to references, if rejections have a cost."""
+    if not references or costs is None or not costs.costs[:, -1].any():
+        return tuple(references)
+    return (*references, references[0].rejecting())
 
 
 def measure_references(

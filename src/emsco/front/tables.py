@@ -161,7 +161,7 @@ def _html_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequenc
     scored = objective_lines([*points, *(one.scored_by(front.metric) for one in references)])
     columns |= zip(("coverage", metric, "cost"), zip(*scored, strict=True), strict=True)
     if front.costs.has_delays:
-        columns["mean delay"] = delay_cells(front, shown)
+        columns["mean delay"] = delay_cells(front, shown, front.references)
     expected = [str(point.expected.accuracy) for point in points if point.expected]
     if len(expected) == len(points):
         columns[f"expected {metric}"] = expected + blanks
@@ -181,7 +181,9 @@ def _html_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequenc
     return columns
 
 
-def delay_cells(front: ParetoFront, shown: Sequence[int]) -> list[str]:
+def delay_cells(
+    front: ParetoFront, shown: Sequence[int], references: Sequence[Reference]
+) -> list[str]:
     """Mean delay of some points, and of the references below them, as text."""
     points = [front.points[i].mean_delay for i in shown]
-    return aligned([*points, *(one.delay(front.costs) for one in front.references)])
+    return aligned([*points, *(one.delay(front.costs) for one in references)])

@@ -61,6 +61,11 @@ class ByClass(Tabular):
         counts = np.bincount(truth * (n + 1) + given, weights, n * (n + 1)).reshape(n, n + 1)
         return cls(tuple(labels), tuple(map(tuple, counts.tolist())))
 
+    def all_rejected(self) -> Self:
+        """Return the results of rejecting all of these rows."""
+        none = [0.0] * len(self.labels)
+        return type(self)(self.labels, tuple((*none, rows) for rows in self.rows.tolist()))
+
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Add up the counts of several sets of rows."""

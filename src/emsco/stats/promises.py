@@ -305,7 +305,9 @@ class PromiseReport:
 
     Attributes
     ----------
-    coverage, accuracy, cost : SeenPromise
+    coverage, cost : SeenPromise
+    accuracy : SeenPromise or None
+        None if labels are those of least expected cost: figures of a front are of likeliest labels.
     basis : {"expected", "scored", "promised"}
         Where the promised figures come from: a point's expected figures, its scored figures, or
         elsewhere.
@@ -324,7 +326,7 @@ class PromiseReport:
     """
 
     coverage: SeenPromise
-    accuracy: SeenPromise
+    accuracy: SeenPromise | None
     cost: SeenPromise
     basis: str = "promised"
     recall: tuple[SeenPromise, ...] = ()
@@ -358,9 +360,10 @@ class PromiseReport:
         return cls(promises["coverage"], promises["accuracy"], promises["cost"], basis)
 
     @property
-    def promises(self) -> tuple[SeenPromise, SeenPromise, SeenPromise]:
+    def promises(self) -> tuple[SeenPromise, ...]:
         """Those of coverage, accuracy and cost."""
-        return self.coverage, self.accuracy, self.cost
+        promises = (self.coverage, self.accuracy, self.cost)
+        return tuple(one for one in promises if one is not None)
 
     @property
     def verdict(self) -> Verdict:
@@ -380,7 +383,8 @@ class PromiseReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the basis, the verdict, then each promise."""
-        by_kind = {one.promise.kind: one.to_dict() for one in self.promises}
+        by_kind: dict[str, Any] = {"coverage": None, "accuracy": None, "cost": None}
+        by_kind |= {one.promise.kind: one.to_dict() for one in self.promises}
         recall = [one.to_dict() for one in self.recall]
         return {"basis": self.basis, "verdict": str(self.verdict), **by_kind, "recall": recall}
 

@@ -2,12 +2,14 @@
 
 import json
 import re
+from unittest import mock
 
 import pytest
 from support.commands import refuses
 
 from emsco._base.documents import write_document
 from emsco._base.text import in_short
+from emsco.app.cli.output import doubts_of
 from emsco.app.runs.run import FORMAT, Run
 from emsco.cascade import Cascade
 from emsco.front import ParetoFront
@@ -202,8 +204,12 @@ def test_choose_takes_the_lowest_total_and_the_run_remembers_the_costs(typed, ru
     assert "total" in typed("front", run).out
     plain = json.loads(typed("show", run, "--json").out)
     assert plain["total"]["value"] == pytest.approx(total.value)
-    for one, reference in zip(plain["references"]["scored"], front.references, strict=True):
+    *known, rejecting = plain["references"]["scored"]
+    for one, reference in zip(known, front.references, strict=True):
         assert one["total"]["value"] == pytest.approx(reference.total(500, 40).value)
+    assert (rejecting["title"], rejecting["total"]["value"]) == ("reject everyone", 40)
+    for command in ("show", "front"):
+        assert re.search(r"reject everyone +0\.0% .* 40\.0", typed(command, run).out)
     assert json.loads(typed("choose", run, 0, "--json").out)["total"]["basis"] == "expected"
     assert "total" not in json.loads(typed("choose", run, 0, "--no-error-cost", "--json").out)
     assert "total" not in typed("front", run).out
@@ -258,6 +264,39 @@ def test_choose_deploys_a_cascade_with_the_cheapest_labels(typed, run):
     assert typed("choose", run, 0, "--cheapest-label").code == 0  # the run has costs by now
     typed("choose", run, 1)
     assert Cascade.load(run / "cascade.json").label_costs is None
+
+
+def test_totals_are_those_of_the_labels_that_are_given(typed, run):
+    words = ("--error-cost", "0=1,1=900", "--reject-cost", 40)
+    typed("choose", run, *words, "--cheapest-label")
+    opened = Run.open(run)
+    costs = {"error_cost": {0: 1, 1: 900}, "reject_cost": 40}
+    cheapest = [point.total(**costs, cheapest_label=True).value for point in opened.front]
+    assert cheapest != [total.value for total in opened.front.totals(**costs)]
+    assert min(cheapest) == cheapest[opened.chosen]
+    plain = json.loads(typed("front", run, "--json").out)
+    assert plain["cheapest_label"]
+    assert [one["total"]["value"] for one in plain["front"]] == cheapest
+    everything = plain["references"]["scored"][1]["total"]["value"]
+    assert everything < opened.front.references[1].total(**costs).value
+    text = " ".join(typed("front", run).out.split())
+    assert "Rows get the label of least expected cost; other columns are of likeliest." in text
+    shown = json.loads(typed("show", run, "--json").out)
+    assert shown["total"]["value"] == cheapest[opened.chosen]
+    other = (opened.chosen + 1) % len(opened.front)
+    shown = json.loads(typed("show", run, other, "--json").out)  # as choose would deploy it
+    assert not shown["cheapest_label"]
+    assert shown["total"]["value"] == opened.front[other].total(**costs).value
+
+
+def test_a_design_that_is_not_deployed_has_doubts_about_its_likeliest_labels(typed, run):
+    typed("choose", run, 1, "--error-cost", "0=1,1=900", "--reject-cost", 40, "--cheapest-label")
+    opened = Run.open(run)
+    nothing = [i for i, point in enumerate(opened.front) if point.design.buys_nothing]
+    with mock.patch("emsco.front.doubts.doubts_about", return_value=()) as asked:
+        for number in (1, nothing[0]):
+            doubts_of(opened, number)
+    assert [one.kwargs["cheapest_label"] for one in asked.call_args_list] == [True, False]
 
 
 def test_the_cheapest_label_needs_costs(typed, run):

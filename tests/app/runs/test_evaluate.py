@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -263,8 +264,32 @@ def test_the_command_shows_totals_of_new_rows_beside_those_promised(clinic):
     assert f"rejections {total.seen.rejections:.4g} {total.promised.rejections:.4g}" in text
     plain = json.loads(emsco("evaluate", clinic.run.folder, clinic.new, *words, "--json").stdout)
     assert plain["new"]["total"]["seen"]["value"] == total.value
-    for one, reference in zip(plain["references"]["new"], evaluation.references, strict=True):
+    *known, rejecting = plain["references"]["new"]
+    for one, reference in zip(known, evaluation.references, strict=True):
         assert one["total"]["value"] == reference.total(**costs).value
+    assert (rejecting["title"], rejecting["total"]["value"]) == ("reject everyone", 12)
+    assert "reject everyone" in text
+
+
+def test_labels_of_least_expected_cost_have_no_promise_about_their_accuracy(clinic, tmp_path):
+    shutil.copytree(clinic.run.folder, tmp_path / "run")
+    costs = {"error_cost": {"sick": 900.0, "well": 2.0}, "reject_cost": 12.0}
+    number = clinic.run.chosen
+    run = Run.open(tmp_path / "run").choose(number, costs, cheapest_label=True)
+    evaluation = evaluate_run(run, clinic.new)
+    promise = evaluation.new.promise
+    assert (promise.accuracy, promise.recall) == (None, ())
+    assert [one.promise.kind for one in promise.promises] == ["coverage", "cost"]
+    promised = run.point.total(**costs, cheapest_label=True)
+    assert evaluation.new.total.promised == promised
+    assert evaluation.to_dict()["total"]["value"] == promised.value
+    text = " ".join(emsco("evaluate", run.folder, clinic.new).stdout.split())
+    assert "likeliest labels: there is no promise about it." in text
+    # Nobody has promised what these labels cost at other prices.
+    others = {"error_cost": 5.0, "reject_cost": 12.0}
+    assert evaluate_run(run, clinic.new, error_costs=others).new.total.promised is None
+    # Likeliest labels are those of the design by its number.
+    assert evaluate_run(run, clinic.new, point=number).new.promise.accuracy is not None
 
 
 def test_the_command_shows_the_new_rows_by_class_and_the_commonest(clinic):

@@ -59,7 +59,9 @@ def front(
     costs = opened.error_costs(choice.error_costs())
     within = opened.front.within(**limits)
     # Raises if no design is within the limits, and says how near they come.
-    best = opened.front.select(**(given or opened.given_error_costs))
+    cheapest_label = opened.gives_cheapest_labels(costs)
+    wanted = given or opened.given_error_costs
+    best = opened.front.select(**wanted, cheapest_label=cheapest_label)
     if as_json:
         print_json(
             {
@@ -67,8 +69,9 @@ def front(
                 "metric": opened.front.metric,
                 "chosen": opened.chosen,
                 "certified": list(opened.certified),
-                "references": opened.references(costs),
-                "front": opened.figures(within, costs),
+                "cheapest_label": cheapest_label,
+                "references": opened.references(costs, cheapest_label=cheapest_label),
+                "front": opened.figures(within, costs, cheapest_label=cheapest_label),
             }
         )
     else:
@@ -81,6 +84,7 @@ def front(
             every=every,
             costs=costs,
             is_limited=bool(limits),
+            cheapest_label=cheapest_label,
         )
 
 
@@ -111,13 +115,15 @@ def show(
     number = opened.chosen if point is None else opened.front.position(point)
     costs = opened.error_costs(error_costs_given(error_cost, reject_cost))
     if as_json:
+        cheapest_label = number == opened.chosen and opened.gives_cheapest_labels(costs)
         print_json(
             {
                 "run": str(run),
                 "metric": opened.front.metric,
                 "doubts": doubts_of(opened, number),
-                **opened.figures([number], costs)[0],
-                "references": opened.references(costs),
+                "cheapest_label": cheapest_label,
+                **opened.figures([number], costs, cheapest_label=cheapest_label)[0],
+                "references": opened.references(costs, cheapest_label=cheapest_label),
             }
         )
     else:
@@ -201,7 +207,9 @@ def choose(
     remembered = costs if costs or forget_costs else None
     chosen = opened.choose(which, remembered, cheapest_label=cheapest_label)
     if as_json:
-        figures = chosen.figures([chosen.chosen], chosen.error_costs())[0]
+        figures = chosen.figures(
+            [chosen.chosen], chosen.error_costs(), cheapest_label=cheapest_label
+        )[0]
         about = {"chosen": chosen.chosen, "doubts": doubts_of(chosen, chosen.chosen)}
         print_json({"run": str(run), **about, **figures})
     else:

@@ -110,8 +110,17 @@ def evaluate(
     shown, new = console(), result.new
     shown.print(cascade_drawing(opened.front, result.number, new=new))
     shown.print(_promises(new))
+    if new.promise is not None and new.promise.accuracy is None:
+        said = (
+            "Rows get the label of least expected cost, but the scored and expected accuracy are "
+            "those of likeliest labels: there is no promise about it."
+        )
+        shown.print(said, highlight=False)
     if result.references:
-        shown.print(new_table(result.number, new, result.references))
+        table = new_table(
+            result.number, new, result.references, cheapest_label=result.cheapest_label
+        )
+        shown.print(table)
     if new.total is not None:
         shown.print(f"Totals: with {new.total.costs}.", highlight=False, markup=False)
     shown.print(

@@ -63,8 +63,9 @@ def print_design(
     if point.expected is not None:
         out.print(f"Expected on new rows: {point.expected}.", highlight=False)
     costs = run.error_costs() if costs is None else costs
+    cheapest_label = number == run.chosen and run.gives_cheapest_labels(costs)
     if costs is not None:
-        total = point.total_with(costs)
+        total = point.total_with(costs, cheapest_label=cheapest_label)
         said = f"{total.basis.capitalize()} total of a row: {total}; with {costs}."
         out.print(said, highlight=False, markup=False)
     seen = front.seen[number].by_class if front.seen else None
@@ -85,11 +86,12 @@ def print_design(
             )
             out.print(drawing)
     if front.references:
-        out.print(reference_table(front, number, costs))
+        out.print(reference_table(front, number, costs, cheapest_label=cheapest_label))
     if averages := _averages(run):
         out.print(averages, highlight=False)
     if number == run.chosen and run.cascade.label_costs is not None:
-        said = "Rows get the label of least expected cost; the figures are those of likeliest ones."
+        figures = "other figures than totals" if cheapest_label else "the figures"
+        said = f"Rows get the label of least expected cost; {figures} are those of likeliest ones."
         out.print(said, highlight=False)
     for doubt in doubts_of(run, number) if doubts else ():
         out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)
@@ -110,7 +112,8 @@ def doubts_of(run: Run, number: int) -> list[str]:
         name,
         weighted=run.is_weighted,
         costs=run.error_costs(),
-        cheapest_label=run.cascade.label_costs is not None,
+        # Another design would give likeliest labels.
+        cheapest_label=number == run.chosen and run.cascade.label_costs is not None,
     )
     return [warning_in_words(doubt) for doubt in doubts]
 
@@ -234,9 +237,11 @@ def _given_up(deployed: ParetoPoint, other: ParetoPoint) -> list[str]:
 
 def _total(run: Run) -> str:
     """Say what a row costs in all, and what it would cost without a cascade."""
+    from emsco.front.references import with_rejecting
+
     if (costs := run.error_costs()) is None:
         return ""
-    total, references = run.point.total_with(costs), run.front.references
+    total, references = run.point.total_with(costs), with_rejecting(run.front.references, costs)
     sentence = f"With its errors and rejections, a row costs {total.in_words} in all"
     if not references:
         return f"{sentence}."

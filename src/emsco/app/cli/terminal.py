@@ -30,7 +30,7 @@ from emsco.cascade import Cascade, Evaluation, Intervals
 from emsco.designs.design import Design
 from emsco.designs.thresholds import leaving_in_words
 from emsco.front import ParetoFront, ParetoPoint
-from emsco.front.references import Reference
+from emsco.front.references import Reference, with_rejecting
 from emsco.front.tables import NO_BETTER, delay_cells, no_better
 from emsco.plotting.classes import ClassTable, class_notes, class_tables
 from emsco.stats.by_class import ByClass
@@ -164,22 +164,24 @@ def front_table(
     costs: ErrorCosts | None = None,
     is_limited: bool = True,
     certified: Sequence[int] = (),
+    cheapest_label: bool = False,
 ) -> Table:
     """Return a table of different trade-offs of a front, sorted by cost, and of the references.
 
     The chosen design is marked, and so are those at the positions `certified`, and `best`, the one
     that limits would choose, or if nothing `is_limited`, the one with the lowest total. `costs` of
-    errors add a column of totals. `within` holds the positions to show, by default all; `max_rows`,
-    `spare` and `every` say how many, see
-    `Listing.pick`. Each line names as many features of the first stage as fit into `width`.
-    Figures on test rows have their own columns. If lines are left out, the caption says how many,
-    and `see_all` names the command that shows all.
+    errors add a column of totals, with `cheapest_label` those of labels of least expected cost,
+    and the reference that rejects everyone. `within` holds the positions to show, by default all;
+    `max_rows`, `spare` and `every` say how many, see `Listing.pick`. Each line names as many
+    features of the first stage as fit into `width`. Figures on test rows have their own columns. If
+    lines are left out, the caption says how many, and `see_all` names the command that shows all.
     """
     listing = Listing.pick(front, (chosen, best), max_rows, within, spare, every)
     shown = listing.shown
-    no_references = [""] * len(front.references)
-    columns = _scored_columns(front, shown)
-    seen_columns = _seen_columns(front, shown)
+    references = with_rejecting(front.references, costs)
+    no_references = [""] * len(references)
+    columns = _scored_columns(front, shown, references)
+    seen_columns = _seen_columns(front, shown, costs)
     # Delays, totals and seen figures always have their columns; the others if there is room.
     room = width - _NAMES - _NUMBERS
     room -= sum(len(heading) + 2 for heading in seen_columns)
@@ -192,7 +194,8 @@ def front_table(
         columns[_EXPECTED] = accuracies + no_references
         room -= len(_EXPECTED) + 2
     if costs is not None:
-        columns[_TOTAL] = _totals(front, shown, costs)
+        points = [front[i] for i in shown]
+        columns[_TOTAL] = _totals(points, references, costs, cheapest_label=cheapest_label)
     if room >= _TIES:
         columns["ties"] = [str(front[i].n_tied) for i in shown] + no_references
     room -= _TIES
@@ -202,7 +205,15 @@ def front_table(
         title=f"Front: scored on {chosen.rows_in_words}{seen}",
         caption="\n".join(
             [
-                *_explained(front, listing, columns, best, costs, is_limited=is_limited),
+                *_explained(
+                    front,
+                    listing,
+                    columns,
+                    best,
+                    costs,
+                    is_limited=is_limited,
+                    cheapest_label=cheapest_label,
+                ),
                 *_certified_line(certified),
                 *listing.caption(front, see_all),
             ]
@@ -225,32 +236,46 @@ def front_table(
         name = f"{marks:>3} {i:>{max(3, len(str(len(front) - 1)))}}"
         table.add_row(Text(name), *cells, *buys, style=style)
     table.add_section()
-    for title, cells in zip(_titles(front.references), lines[len(shown) :], strict=True):
+    for title, cells in zip(_titles(references), lines[len(shown) :], strict=True):
         table.add_row(title, *cells)
     return table
 
 
-def reference_table(front: ParetoFront, number: int, costs: ErrorCosts | None = None) -> Table:
+def reference_table(
+    front: ParetoFront,
+    number: int,
+    costs: ErrorCosts | None = None,
+    *,
+    cheapest_label: bool = False,
+) -> Table:
     """Return a table of a design's scored and seen figures, and of the references below.
 
-    With costs of errors, it has a column of totals.
+    With costs of errors, it has a column of totals, as `front_table` has.
     """
-    columns = _scored_columns(front, [number])
+    references = with_rejecting(front.references, costs)
+    columns = _scored_columns(front, [number], references)
     if costs is not None:
-        columns[_TOTAL] = _totals(front, [number], costs)
-    columns |= _seen_columns(front, [number])
-    return _named_lines("", number, front.references, columns)
+        columns[_TOTAL] = _totals([front[number]], references, costs, cheapest_label=cheapest_label)
+    columns |= _seen_columns(front, [number], costs)
+    return _named_lines("", number, references, columns)
 
 
-def new_table(number: int, new: Evaluation, references: Sequence[Reference]) -> Table:
+def new_table(
+    number: int,
+    new: Evaluation,
+    references: Sequence[Reference],
+    *,
+    cheapest_label: bool = False,
+) -> Table:
     """Return a table of a design's figures on new rows, and of the references below."""
+    costs = None if new.total is None else new.total.costs
+    references = with_rejecting(references, costs)
     columns = dict(
         zip(_FIGURES, zip(*objective_lines([new, *references]), strict=True), strict=True)
     )
-    if new.total is not None:
-        costs = new.total.costs
-        totals = [new.total.value, *(one.total_with(costs).value for one in references)]
-        columns[_TOTAL] = tuple(aligned(totals))
+    if new.total is not None and costs is not None:
+        totals = [one.total_with(costs, cheapest_label=cheapest_label).value for one in references]
+        columns[_TOTAL] = tuple(aligned([new.total.value, *totals]))
     return _named_lines("new rows", number, references, columns)
 
 
@@ -274,10 +299,12 @@ def _add_numbers(table: Table, headings: Iterable[str]) -> None:
         table.add_column(heading, justify="right", no_wrap=True, min_width=min_width)
 
 
-def _scored_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequence[str]]:
+def _scored_columns(
+    front: ParetoFront, shown: Sequence[int], references: Sequence[Reference]
+) -> dict[str, Sequence[str]]:
     """Columns of scored figures by heading: cells of some designs, then of the references."""
     points: list[Objectives] = [front[i] for i in shown]
-    points += [one.scored_by(front.metric) for one in front.references]
+    points += [one.scored_by(front.metric) for one in references]
     coverage, accuracy, cost = zip(*objective_lines(points), strict=True)
     columns: dict[str, Sequence[str]] = {
         "coverage": coverage,
@@ -285,23 +312,33 @@ def _scored_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Seque
         "cost": cost,
     }
     if front.costs.has_delays:
-        columns[_DELAY] = delay_cells(front, shown)
+        columns[_DELAY] = delay_cells(front, shown, references)
     return columns
 
 
-def _seen_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequence[str]]:
+def _seen_columns(
+    front: ParetoFront, shown: Sequence[int], costs: ErrorCosts | None
+) -> dict[str, Sequence[str]]:
     """Columns of figures on test rows, if there are any."""
     if not front.seen:
         return {}
-    lines = [*objective_lines([*(front.seen[i] for i in shown), *front.seen_references])]
+    seen_references = with_rejecting(front.seen_references, costs)
+    lines = [*objective_lines([*(front.seen[i] for i in shown), *seen_references])]
     # References may not have been measured on test rows; their cells are empty then.
-    lines += [("", "", "")] * (len(shown) + len(front.references) - len(lines))
+    n_references = len(with_rejecting(front.references, costs))
+    lines += [("", "", "")] * (len(shown) + n_references - len(lines))
     return dict(zip(_SEEN, zip(*lines, strict=True), strict=True))
 
 
-def _totals(front: ParetoFront, shown: Sequence[int], costs: ErrorCosts) -> list[str]:
-    totals = [front[i].total_with(costs).value for i in shown]
-    totals += [one.total_with(costs).value for one in front.references]
+def _totals(
+    points: Sequence[ParetoPoint],
+    references: Sequence[Reference],
+    costs: ErrorCosts,
+    *,
+    cheapest_label: bool,
+) -> list[str]:
+    priced: list[ParetoPoint | Reference] = [*points, *references]
+    totals = [one.total_with(costs, cheapest_label=cheapest_label).value for one in priced]
     return list(aligned(totals))
 
 
@@ -322,6 +359,7 @@ def _explained(
     costs: ErrorCosts | None,
     *,
     is_limited: bool,
+    cheapest_label: bool,
 ) -> list[str]:
     """Explain the columns and marks of the table of a front in short lines."""
     fittest = "; design 0 is the fittest" if front.by_fitness else ""
@@ -340,6 +378,8 @@ def _explained(
             f"total: features, errors and rejections of a row, with {costs}; as expected on new "
             "rows where designs have expected figures, and as scored without a cascade."
         )
+        if cheapest_label:
+            total += " Rows get the label of least expected cost; other columns are of likeliest."
         lines += wrap(total, _CAPTION)
     if best is not None and is_limited:
         lines.append("✓ is what emsco choose takes within these limits.")

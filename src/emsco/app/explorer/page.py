@@ -316,14 +316,8 @@ def _error_costs(front: ParetoFront, costs: ErrorCosts) -> dict[str, Any]:
         "by_class": by_class and rounded(by_class),
         "designs": factors(designs),
         "references": factors([one.by_class for one in front.references]),
-        "everyone": factors([_all_rejected(counted[0])]) if counted else {},
+        "everyone": factors([counted[0].all_rejected()]) if counted else {},
     }
-
-
-def _all_rejected(by_class: ByClass) -> ByClass:
-    """Return the results of rejecting everyone."""
-    none = [0.0] * len(by_class.labels)
-    return ByClass(by_class.labels, tuple((*none, rows) for rows in by_class.rows.tolist()))
 
 
 def _certified(front: ParetoFront, certificate: Certificate) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from emsco.data.labels import as_classes
 from emsco.data.row_prints import Lookup
 from emsco.data.rows import column_weights
 from emsco.errors import DataError, DataWarning, Parameter, Part, Row
-from emsco.front.references import Reference, references_from_decisions
+from emsco.front.references import Reference, references_from_decisions, with_rejecting
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,21 +36,26 @@ class RunEvaluation:
         With the verdict on what the design promised.
     references : tuple of Reference
         What there is without a cascade, on the new rows; empty if the front has none.
+    cheapest_label : bool
+        Whether rows got the label of least expected cost by the costs of the total.
     """
 
     run: Run
     number: int
     new: Evaluation
     references: tuple[Reference, ...] = ()
+    cheapest_label: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: number and stages of the design, then scored, seen and new figures."""
         costs = None if self.new.total is None else self.new.total.costs
-        new = [one.figures(costs) for one in self.references]
+        labels = {"cheapest_label": self.cheapest_label}
+        new = [one.figures(costs, **labels) for one in with_rejecting(self.references, costs)]
         return {
-            **self.run.figures([self.number], costs)[0],
+            **self.run.figures([self.number], costs, **labels)[0],
+            **labels,
             "new": self.new.to_dict(),
-            "references": {**self.run.references(costs), "new": new},
+            "references": {**self.run.references(costs, **labels), "new": new},
         }
 
 
@@ -169,11 +174,10 @@ def evaluate_run(
     return RunEvaluation(
         run,
         number,
-        run.front[number].compared_with(
-            new.with_total(costs), cheapest_label=cascade.label_costs is not None
-        ),
+        run.front[number].compared_with(new.with_total(costs), cascade.label_costs),
         # References of chunks are joined kind by kind.
         tuple(map(Reference.joined, zip(*references, strict=True))),
+        cheapest_label=point is None and run.gives_cheapest_labels(costs),
     )
 
 

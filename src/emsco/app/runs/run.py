@@ -21,6 +21,7 @@ from emsco.designs.thresholds import plain
 from emsco.errors import FileError, Hint, Parameter, ParameterError, Remedy
 from emsco.front import Certificate, ParetoFront, ParetoPoint
 from emsco.front.doubts import doubts_about
+from emsco.front.references import with_rejecting
 from emsco.front.rules import check_preference, given_error_costs, plain_preference
 from emsco.plotting.convergence import Convergence
 from emsco.stats.error_costs import ErrorCosts
@@ -239,12 +240,22 @@ class Run:
         """Check costs of errors and rejections, by default those of the run; None without any."""
         return self.front.error_costs(**{"error_cost": None, **(given or self.given_error_costs)})
 
+    def gives_cheapest_labels(self, costs: ErrorCosts | None) -> bool:
+        """Whether the deployed cascade gives the labels of least expected cost by these costs."""
+        given = self.cascade.label_costs
+        return given is not None and costs is not None and np.array_equal(given, costs.of_labels)
+
     def figures(
-        self, which: list[int] | None = None, costs: ErrorCosts | None = None
+        self,
+        which: list[int] | None = None,
+        costs: ErrorCosts | None = None,
+        *,
+        cheapest_label: bool = False,
     ) -> list[dict[str, Any]]:
         """Points of the front as plain values, by default all; scored and seen figures apart.
 
-        With costs of errors, each has its total.
+        With costs of errors, each has its total, with `cheapest_label` that of labels of least
+        expected cost.
         """
         figures = []
         for i in range(len(self.front)) if which is None else which:
@@ -257,18 +268,26 @@ class Run:
                 one["thresholds"] = [*map(plain, point.design.thresholds)]
             one |= {"scored": point.figures(), "seen": None if seen is None else seen[i].to_dict()}
             if costs is not None:
-                one["total"] = point.total_with(costs).to_dict()
+                total = point.total_with(costs, cheapest_label=cheapest_label)
+                one["total"] = total.to_dict()
             figures.append(one)
         return figures
 
-    def references(self, costs: ErrorCosts | None = None) -> dict[str, list[dict[str, Any]]]:
+    def references(
+        self, costs: ErrorCosts | None = None, *, cheapest_label: bool = False
+    ) -> dict[str, list[dict[str, Any]]]:
         """Return what there is without a cascade as plain values, scored and seen figures apart.
 
-        With costs of errors, each has its total.
+        With costs of errors, each has its total. With costs of rejections, rejecting everyone is
+        one of them.
         """
         both = {"scored": self.front.references, "seen": self.front.seen_references}
         return {
-            rows: [one.figures(costs) for one in references] for rows, references in both.items()
+            rows: [
+                one.figures(costs, cheapest_label=cheapest_label)
+                for one in with_rejecting(references, costs)
+            ]
+            for rows, references in both.items()
         }
 
     def choose(
