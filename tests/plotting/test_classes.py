@@ -27,6 +27,13 @@ def test_the_recall_to_expect_has_a_column():
     assert "70.0% (40 to 90)" in lines[1]
 
 
+def test_counts_that_are_means_over_folds_add_up_to_the_rows_of_their_class():
+    counts = ByClass(("ill", "well"), ((1.25, 32.5, 67.25), (0.75, 196.5, 101.75)))
+    (one,) = class_tables(counts, 200)
+    assert one.lines[0][-3:] == ("1", "33", "67")
+    assert one.lines[1][-3:] == ("1", "196", "102")
+
+
 def test_counts_by_label_stand_beside_the_shares_if_there_is_room():
     (table,) = class_tables(ByClass((0, 1), ((1200, 40, 60), (5, 90, 5))), width=80)
     assert table.headings[5:] == ("as 0", "as 1", "rejected")

@@ -15,6 +15,7 @@ from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts
 from emsco.cascade import Decisions, Evaluation
+from emsco.plotting.flow import Flow
 
 
 @pytest.fixture(scope="module")
@@ -159,3 +160,35 @@ def test_rejected_rows_of_a_design_that_branches_wait_for_their_own_path():
     assert flow.worst_delay == slow[1].worst_delay == 9
     assert flow.mean_delay == pytest.approx(slow[1].mean_delay)
     assert 0 < flow.mean_delay < 9
+
+
+def flows_of_means():
+    """Flows of rows that three rounds of folds have scored: a chain, and one that branches."""
+    chain = Flow.from_counts(
+        buys=[("a",), ("b",), ("c",)],
+        costs=[1.0, 2.0, 3.0],
+        delays=[0.0] * 3,
+        n_rows=100,
+        exits=[100 / 3, 100 / 3, 50 / 3],
+        correct_exits=[30.0, 30.0, 15.0],
+    )
+    branching = make_branching_front().flow(1)
+    stages = [
+        replace(one, reached=one.reached / 3, left=one.left / 3, rejected=one.rejected / 3)
+        for one in branching.stages
+    ]
+    n_rows, rejected = branching.n_rows / 3, branching.rejected / 3
+    return chain, replace(branching, stages=tuple(stages), n_rows=n_rows, rejected=rejected)
+
+
+@pytest.mark.parametrize("flow", flows_of_means(), ids=["chain", "branching"])
+def test_whole_numbers_of_rows_add_up(flow):
+    counted = flow.in_whole_rows()
+    assert counted.n_rows == round(flow.n_rows)
+    assert counted.accepted + counted.rejected == counted.n_rows == counted.stages[0].reached
+    for stage, mean in zip(counted.stages, flow.stages, strict=True):
+        going_on = sum(one.reached for one in counted.after(stage))
+        assert stage.reached == stage.left + stage.rejected + going_on
+        for name in ("left", "rejected"):
+            assert getattr(stage, name) == int(getattr(stage, name))
+            assert abs(getattr(stage, name) - getattr(mean, name)) < 1

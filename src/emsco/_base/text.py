@@ -87,6 +87,26 @@ def whole(number: float) -> str:
     return f"{number:,.0f}" if number >= 1 or number == 0 else f"{number:.1g}"
 
 
+def add_up(parts: Sequence[float]) -> list[float]:
+    """Return parts as whole numbers that add up to their sum, as rounded; as they are below 1.
+
+    The parts that lose most are rounded up.
+
+    Examples
+    --------
+    >>> add_up([1.25, 32.5, 67.25]), add_up([0.25, 0.5])
+    ([1, 33, 67], [0.25, 0.5])
+    """
+    total = math.fsum(parts)
+    if total < 1:
+        return list(parts)
+    rounded = [math.floor(part) for part in parts]
+    most_lost = sorted(range(len(parts)), key=lambda i: rounded[i] - parts[i])
+    for i in most_lost[: round(total) - sum(rounded)]:
+        rounded[i] += 1
+    return [*rounded]
+
+
 def listed(names: Sequence[str], max_names: int) -> str:
     """Return the first `max_names` names, and how many more there are.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from emsco._base.objectives import Estimate, Interval
-from emsco._base.text import percent_with, shorten, whole
+from emsco._base.text import add_up, percent_with, shorten, whole
 from emsco.plotting.notebook import note, table
 from emsco.stats.by_class import ByClass
 
@@ -105,7 +105,8 @@ def class_tables(
     shares = ClassTable(headings, cells)
     if len(names) > MOST_LABELS:
         return [shares]
-    counts = [tuple(map(whole, line)) for line in by_class.counts]
+    # Means over rounds of folds are no whole numbers, but the counts of a class must add up.
+    counts = [tuple(map(whole, add_up(line))) for line in by_class.counts]
     labels = (*(f"as {name}" for name in names), "rejected")
     lines = tuple((*line, *more) for line, more in zip(shares.lines, counts, strict=True))
     both = ClassTable((*headings, *labels), lines)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from emsco._base.text import aligned, counted, in_short, listed, whole
+from emsco._base.text import add_up, aligned, counted, in_short, listed, whole
 from emsco.costs import FeatureCosts
 from emsco.designs.design import Design
 from emsco.designs.thresholds import StageThresholds, differ, plain, rule_in_words
@@ -259,9 +260,27 @@ class Flow:
         """Share of all rows that this number of rows makes up."""
         return rows / (self.n_rows or 1)
 
+    def in_whole_rows(self) -> Self:
+        """Return the flow with whole numbers of rows that add up, for readers.
+
+        Means over rounds of folds, and sums of weights, are no whole numbers.
+        """
+        left, rejected = [one.left for one in self.stages], [one.rejected for one in self.stages]
+        counts = add_up([*left, *rejected])
+        left, rejected = counts[: len(left)], counts[len(left) :]
+        before = [stage.before - 1 for stage in self.stages]
+        n_rows = math.fsum(counts)
+        reached, rejected = _reaching(before, n_rows, left, rejected)
+        stages = [
+            replace(stage, reached=reached[j], left=left[j], rejected=rejected[j])
+            for j, stage in enumerate(self.stages)
+        ]
+        return replace(self, stages=tuple(stages), n_rows=n_rows, rejected=sum(rejected))
+
     def _repr_html_(self) -> str:
         """Show a line per stage and one for the rejected rows, for notebooks."""
-        stages, rejected = self.stages, whole(self.rejected)
+        stages, in_rows = self.stages, self.in_whole_rows()
+        rejected = whole(in_rows.rejected)
         so_far = aligned([one.cost_so_far for one in stages], digits=6)
         indents = ["\u2003" * self.depth(one) for one in stages]
         columns = {
@@ -275,11 +294,14 @@ class Flow:
             "cost": [*aligned([one.cost for one in stages], digits=6), ""],
             "cost so far": [*so_far, so_far[-1]],
             "delay so far": [f"{one.delay_so_far:g}" for one in (*stages, stages[-1])],
-            "reached": [*(whole(one.reached) for one in stages), rejected],
-            "left": [*(whole(one.left) for one in stages), rejected],
+            "reached": [*(whole(one.reached) for one in in_rows.stages), rejected],
+            "left": [*(whole(one.left) for one in in_rows.stages), rejected],
             "share": [f"{self.share(n):.1%}" for n in (*(s.left for s in stages), self.rejected)],
             "correct": [*(f"{one.accuracy:.1%}" if one.left else "" for one in stages), ""],
-            "rejected": [*(whole(one.rejected) if one.rejected else "" for one in stages), ""],
+            "rejected": [
+                *(whole(one.rejected) if one.rejected else "" for one in in_rows.stages),
+                "",
+            ],
         }
         if self.is_chain:
             del columns["if"], columns["rejected"]

@@ -474,6 +474,7 @@ def cascade_drawing(
     seen = front.seen[number] if seen is None and front.seen else seen
     given = {rows: one for rows, one in (("seen", seen), ("new", new)) if one is not None}
     flows = {"scored": flow} | {rows: one.flow() for rows, one in given.items()}
+    in_rows = {rows: one.in_whole_rows() for rows, one in flows.items()}
     sure = leaving_in_words(point.design.thresholds_or(front.min_confidence))
     if point.design.buys_nothing:
         sure = point.design.arrows()
@@ -493,9 +494,9 @@ def cascade_drawing(
         buys = ", ".join(front.costs.in_words(stage.features, known)) or "nothing"
         branch.add(Text(f"buys {buys}: cost {about}{stage.cost:g}"))
         for rows, one in flows.items():
-            leaving = one.stages[j]
+            leaving, counts = one.stages[j], in_rows[rows].stages[j]
             share = one.share(leaving.left)
-            of = f"{whole(leaving.left)} of {whole(leaving.reached)} here"
+            of = f"{whole(counts.left)} of {whole(counts.reached)} here"
             correct = f", {leaving.accuracy:.1%} correct" if leaving.left else ""
             branch.add(Text(f"{rows:<8} {_bar(share)} {share:6.1%} of all leave: {of}{correct}"))
     worst = f", delay {flow.worst_delay:g}" if flow.worst_delay else ""
@@ -504,7 +505,8 @@ def cascade_drawing(
     )
     for rows, one in flows.items():
         share = one.share(one.rejected)
-        branch.add(Text(f"{rows:<8} {_bar(share)} {share:6.1%}: {counted(one.rejected, 'row')}"))
+        rejected = counted(in_rows[rows].rejected, "row")
+        branch.add(Text(f"{rows:<8} {_bar(share)} {share:6.1%}: {rejected}"))
     branch = drawing.add(
         Text(f"all rows; buying everything costs {about}{front.costs.total:g}", "bold")
     )
