@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.handmade import (
+    make_branching_front,
     make_front,
     make_front_of_thresholds,
     make_rows,
@@ -12,6 +13,7 @@ from support.handmade import (
 from support.looks import words_of
 
 from emsco import Design, FeatureCosts
+from emsco.designs.questions import Question
 from emsco.front.pictures import cascade_picture
 from emsco.plotting import (
     CascadePicture,
@@ -165,3 +167,69 @@ def test_the_plot_of_a_cascade_has_delays_where_values_come_later(width):
     for delay in ("cost3.5perrowdelay0", "cost13.5perrowdelay2", "meandelay3.3"):
         assert delay in words
     assert "delay" not in words_of(front.plot_cascade(0, width=width))
+
+
+def test_the_picture_of_a_design_that_branches_has_words_for_every_arrow():
+    picture = cascade_picture(make_branching_front(), 1)
+    second, third, nothing = picture.flow.stages[1:4]
+    assert picture.way(second) == "age ≤ 0.2"
+    assert picture.coming(second) == ["205 rows (51.2%)", "90.0% correct,", "mean cost 8.28"]
+    assert picture.coming(third) == ["18 rows (4.5%)"]
+    assert picture.outcome(second) == [
+        "confidence ≥ 0.85:",
+        "82 rows labelled (20.5%)",
+        "89.0% correct",
+        "cost 3.5 per row",
+    ]
+    assert picture.rejected_at(third) == ["not sure:", "17 rows rejected (4.2%)"]
+    assert picture.features(nothing) == ["nothing more"]
+
+
+def test_the_way_of_rows_that_lack_a_value_is_marked_where_they_may():
+    picture = cascade_picture(make_branching_front(), 1)
+    assert picture.note() == []
+    lacking = replace(picture, may_lack=True)
+    assert [lacking.way(stage) for stage in lacking.flow.stages if stage.is_usual] == [
+        "age ≤ 0.2 *",
+        "otherwise *",
+    ]
+    assert lacking.note() == ["* also rows whose value is missing or unknown"]
+
+
+def wide_tree(names=LONG, n_ways=4):
+    """The flow of a design that branches twice, n_ways each time, and asks about long names."""
+
+    def part(*bought, threshold=0.0):
+        return Design([0 if i in bought else -1 for i in range(len(names))], names, (threshold,))
+
+    def asked(which):
+        return [Question(names[which], at_most=limit) for limit in range(n_ways - 1)]
+
+    parts = [part(2), part(3), part(4, 5), Design.nothing(names, 0)][-n_ways:]
+    inner = Design.branching(part(1, threshold=0.9), asked(1), parts)
+    design = Design.branching(part(0, threshold=0.95), asked(0), [inner] * n_ways)
+    n_stages = design.n_stages
+    costs = FeatureCosts.from_array([1, 2, 4, 8, 16, 32], names)
+    return Flow.from_design(design, costs, 10 * n_stages, [10] * n_stages, [9] * n_stages)
+
+
+@pytest.mark.parametrize(("n_ways", "names"), [(2, LONG), (3, LONG), (4, [*"abcdef"])])
+def test_a_design_that_branches_fits_a_page_in_landscape_with_all_its_words(n_ways, names):
+    flow = wide_tree(tuple(names), n_ways)
+    figure = draw_cascade(CascadePicture(flow, {}, may_lack=True))
+    assert figure.get_figwidth() == pytest.approx(10.9)
+    assert figure.get_figheight() < 8.3
+    words = words_of(figure)
+    for stage in flow.stages:
+        assert f"stage{stage.number},cost" in words
+        assert stage.way.replace(" ", "") in words
+    assert not text_beyond_its_box(figure, 110)
+
+
+def test_a_design_that_branches_fits_axes_and_narrow_figures():
+    picture = cascade_picture(make_branching_front(), 1)
+    small = draw_cascade(picture, width=7.0)
+    assert small.get_figwidth() == pytest.approx(7.0)
+    panel = draw_cascade(picture).add_axes((0, 0, 0.5, 0.5))
+    draw_cascade(picture, ax=panel)
+    assert "elselikeliestclassis1" in words_of(panel.figure)

@@ -520,19 +520,22 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         point: ParetoPoint | int,
         *,
         on: str = "scored",
-        width: float = COLUMN,
+        width: float | None = None,
         ax: Axes | None = None,
         currency: str | None = None,
     ) -> Figure:
         """Draw the cascade of a point: the features each stage buys and the rows that leave.
+
+        A design that branches becomes a flow chart, with the questions on its arrows.
 
         Parameters
         ----------
         point : ParetoPoint or int
         on : str
             Rows to draw: "scored" or "seen".
-        width : float
-            Width of a new figure in inches; its height follows from the number of features.
+        width : float, optional
+            Width of a new figure in inches; its height follows from the number of features. By
+            default a column of a paper, or a page of A4 in landscape if the design branches.
         ax : Axes, optional
             Existing axes to draw into; the text shrinks until it fits.
         currency : str, optional

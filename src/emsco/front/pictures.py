@@ -109,6 +109,7 @@ def cascade_picture(
         costs.total,
         costs.fees,
         currency=currency,
+        may_lack=front.models is None or front.models.encoding.gaps != "refuse",
     )
 
 

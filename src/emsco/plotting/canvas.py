@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -145,6 +146,22 @@ class Canvas:
 
         self._patch(Polygon, corners, closed=True, **(_SOLID | look))
 
+    def ribbon(
+        self, start: tuple[float, float], end: tuple[float, float], thick: float, **look: Any
+    ) -> None:
+        """Add a band of this thickness that bends from one place to another on its right."""
+        (x, y), (x_end, y_end) = start, end
+        wide, high = x_end - x, y_end - y
+        above, below = [], []
+        for t in (i / 24 for i in range(25)):
+            middle = (x + wide * t, y + high * t * t * (3 - 2 * t))
+            # Half the thickness to both sides, at right angles to the way of the band.
+            slope = high * 6 * t * (1 - t)
+            half = thick / 2 / math.hypot(wide, slope)
+            above.append((middle[0] + slope * half, middle[1] - wide * half))
+            below.append((middle[0] - slope * half, middle[1] + wide * half))
+        self.shape([*above, *reversed(below)], **(_FLAT | look))
+
     def diamond(self, x: float, y: float, width: float, height: float, word: str) -> None:
         """Add a diamond with a word in it, centred at (x, y)."""
         across, up = width / 2, height / 2
@@ -175,11 +192,18 @@ class Canvas:
         )
 
 
-def draw_canvas(lay_out: Callable[[float], Canvas], width: float, ax: Axes | None = None) -> Figure:
+def draw_canvas(
+    lay_out: Callable[[float], Canvas],
+    width: float,
+    ax: Axes | None = None,
+    page: float = _PAGE,
+    largest: float = 1.0,
+) -> Figure:
     """Draw the canvas that `lay_out` returns for a width, as a new figure or into axes.
 
     A new figure is as high as the canvas. A canvas that is too high for a page or for the axes is
-    laid out wider and drawn smaller.
+    laid out wider and drawn smaller. `page` is the height of a page in inches, `largest` the scale
+    of a new figure that has room.
     """
     check_matplotlib()
     if ax is not None:
@@ -200,8 +224,10 @@ def draw_canvas(lay_out: Callable[[float], Canvas], width: float, ax: Axes | Non
             canvas = lay_out(width / scale)
         canvas.draw(panel, width / scale, height / scale, scale)
         return figure
-    canvas, scale = lay_out(check_width(width)), 1.0
-    while scale * canvas.height > _PAGE and scale * _SHRINK >= _READABLE:
+    canvas, scale = lay_out(check_width(width) / largest), largest
+    while (
+        scale * canvas.height > page or scale * canvas.width > width * 1.001
+    ) and scale * _SHRINK >= _READABLE:
         scale *= _SHRINK
         canvas = lay_out(width / scale)
     figure = new_figure(scale * canvas.width, scale * canvas.height, layout=None)

@@ -173,6 +173,20 @@ class Flow:
         """Return the stages that rows go to from a stage: none, one, or several at a branch."""
         return tuple(one for one in self.stages if one.before == stage.number)
 
+    def part(self, stage: FlowStage) -> Flow:
+        """Return the flow of the rows that reach a stage, from there on.
+
+        Its rows have paid for what was bought before.
+        """
+        stages = [stage]
+        for one in self.stages[stage.number :]:
+            if any(one.before == earlier.number for earlier in stages):
+                stages.append(one)
+        rejected = sum(one.rejected for one in stages)
+        return replace(
+            self, stages=tuple(stages), n_rows=stage.reached, rejected=rejected, mean_cost=None
+        )
+
     @property
     def is_chain(self) -> bool:
         """Whether all rows go through the same stages in the same order."""

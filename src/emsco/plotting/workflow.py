@@ -20,15 +20,24 @@ if TYPE_CHECKING:
 _MARGIN = 0.06
 _SIZE, _HEAD = 7.0, 7.5
 _FULL = 0.40  # thickness of the flow of all rows, in inches
-_THIN = 0.012  # thickness of the thinnest flow
+_THIN = 0.02  # thickness of the thinnest flow
 _LEAST_BOX = 0.8  # width of a box below which stages stand in a column
 _DIAMOND = (0.62, 0.46)
 _BESIDE_BOX = _DIAMOND[0] + 0.44  # width of a stage in a row of stages, without its box
-_GOING: dict[str, Any] = {"facecolor": "0.82"}
+_GOING: dict[str, Any] = {"facecolor": "0.75"}
 _CORRECT: dict[str, Any] = {"facecolor": "#5b9bd0"}
 _WRONG: dict[str, Any] = {"facecolor": "#f2b48a", "hatch": "/////", "edgecolor": "#9c3d00"}
 _BOX: dict[str, Any] = {"facecolor": "#e6eff8"}
 _REJECT: dict[str, Any] = {"facecolor": "0.93", "linestyle": (0, (3, 2))}
+_ALSO = " *"  # after the way of rows that lack a value
+_LANDSCAPE = (10.9, 7.5)  # inches of a page, without its margins
+_LARGEST = 1.4  # scale of a tree that has room on its page
+_CARD = 1.75  # least width of a stage in a tree
+_BEND, _LEAST_WAY, _WIDEST_WAY = 0.42, 0.75, 1.6  # widths of arrows, and of the words on them
+_START, _NEXT, _BETWEEN = 0.36, 0.12, 0.1  # heights before the first stage, and between stages
+_WAY_SHARE = 0.15  # of the width of a wide tree, which the words on an arrow may have
+_INDENT = 0.06  # of words on an arrow
+_SPINE, _BESIDE = 0.1, 0.66  # from the left of a card to its flow, and to the words beside it
 _Bands: TypeAlias = tuple[tuple[float, dict[str, Any]], ...]  # thickness and look of each
 
 
@@ -52,6 +61,8 @@ class CascadePicture:
         Fees that features share; each stands at the stage that pays it.
     currency : str or None
         Unit of costs, such as "€".
+    may_lack : bool
+        Whether rows may lack a value that a branch asks about, and still go on.
     """
 
     flow: Flow
@@ -61,6 +72,7 @@ class CascadePicture:
     total_cost: float | None = None
     fees: tuple[Fee, ...] = ()
     currency: str | None = None
+    may_lack: bool = False
 
     @property
     def unit(self) -> str:
@@ -77,11 +89,9 @@ class CascadePicture:
             f"{name} ({self.costs[name]:g})" if name in self.costs else name
             for name in stage.features
         ]
-        before = {
-            one for earlier in self.flow.stages[: stage.number - 1] for one in earlier.features
-        }
-        fees = fees_paid(self.fees, stage.features, before)
-        return [*named, *(fee.in_words for fee in fees)] or ["nothing"]
+        fees = fees_paid(self.fees, stage.features, {*self.flow.known(stage)})
+        nothing = "nothing more" if stage.before else "nothing"
+        return [*named, *(fee.in_words for fee in fees)] or [nothing]
 
     def start(self) -> str:
         """Number of rows at the start."""
@@ -94,6 +104,36 @@ class CascadePicture:
         if stage.left:
             lines.append(f"{stage.accuracy:.1%} correct")
         return [*lines, f"cost {stage.cost_so_far:.6g}{self.unit} per row", *self._delay(stage)]
+
+    def way(self, stage: FlowStage) -> str:
+        """What holds for the rows that come to a stage after a branch."""
+        return f"{stage.way}{_ALSO if self.may_lack and stage.is_usual else ''}"
+
+    def coming(self, stage: FlowStage) -> list[str]:
+        """Rows that come to a stage after a branch; if more follow it, how they fare in the end."""
+        lines = [f"{counted(stage.reached, 'row')} ({self._share(stage.reached)})"]
+        if self.flow.after(stage) and stage.reached:
+            part = self.flow.part(stage)
+            lines.append(f"{part.accuracy:.1%} correct,")
+            lines.append(f"mean cost {part.cost:.4g}{self.unit}")
+        return lines
+
+    def outcome(self, stage: FlowStage) -> list[str]:
+        """The rule of a stage in a design that branches, and the rows that leave by it."""
+        rule = self.flow.rule(stage) or self.sure
+        return [f"{rule}:", *(line for line in self.leaving(stage) if line != rule)]
+
+    def rejected_at(self, stage: FlowStage) -> list[str]:
+        """Number, share and cost of the rows that leave at a stage without a label."""
+        rows, share = counted(stage.rejected, "row"), self._share(stage.rejected)
+        why = "without a label" if self.question(stage) == "all" else "not sure"
+        return [f"{why}:", f"{rows} rejected ({share})"]
+
+    def note(self) -> list[str]:
+        """What becomes of rows that lack a value that a branch asks about."""
+        if not self.may_lack or not any(stage.is_usual for stage in self.flow.stages):
+            return []
+        return [f"{_ALSO.strip()} also rows whose value is missing or unknown"]
 
     def question(self, stage: FlowStage) -> str:
         """The word in the diamond: whether the stage is sure, or that it takes all."""
@@ -146,21 +186,34 @@ class CascadePicture:
         return f"{self.flow.share(rows):.1%}"
 
 
-def draw_cascade(picture: CascadePicture, width: float = COLUMN, ax: Axes | None = None) -> Figure:
+def draw_cascade(
+    picture: CascadePicture, width: float | None = None, ax: Axes | None = None
+) -> Figure:
     """Draw the stages of a cascade and the rows that flow through them.
 
     The thickness of a flow shows its share of the rows; correct and wrong labels have flows of
     their own. Stages stand side by side if they fit into the width, else one below the other. The
-    height depends on the names of the features.
+    height depends on the names of the features. A design that branches is a tree from left to
+    right.
 
     Parameters
     ----------
     picture : CascadePicture
-    width : float
-        Width of a new figure in inches.
+    width : float, optional
+        Width of a new figure in inches; by default a column of a paper, or a page of A4 in
+        landscape if the design branches.
     ax : Axes, optional
         Existing axes to draw into; the text shrinks until it fits.
     """
+    if not picture.flow.is_chain:
+        wide, page = _LANDSCAPE
+        return draw_canvas(
+            lambda inches: _lay_tree(picture, inches),
+            wide if width is None else width,
+            ax,
+            page,
+            _LARGEST,
+        )
 
     def lay_out(inches: float) -> Canvas:
         """Put the stages side by side if the box of each has room for its heading."""
@@ -174,7 +227,7 @@ def draw_cascade(picture: CascadePicture, width: float = COLUMN, ax: Axes | None
             return _lay_beside(picture, inches, lead, side)
         return _lay_below(picture, inches)
 
-    return draw_canvas(lay_out, width, ax)
+    return draw_canvas(lay_out, COLUMN if width is None else width, ax)
 
 
 def _widest(lines: Sequence[str], size: float, weight: str = "normal") -> float:
@@ -255,6 +308,209 @@ def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float)
     canvas.box(end + 0.02, spine - tall / 2, room, tall, **_REJECT)
     canvas.text(end + 0.08, spine, ending, _SIZE, va="center")
     _draw_legend(canvas, legend, below + 0.12)
+    return canvas
+
+
+@dataclass(slots=True)
+class _Piece:
+    """Stages of a tree without a branch between them, and where they are drawn.
+
+    Attributes
+    ----------
+    stages : list of FlowStage
+    parts : list of _Piece
+        What rows go to after the last of these stages.
+    room : float
+        Height that it takes up together with its parts.
+    """
+
+    stages: list[FlowStage]
+    parts: list[_Piece]
+    room: float = 0.0
+
+    @classmethod
+    def from_stage(cls, flow: Flow, stage: FlowStage) -> _Piece:
+        """Collect the stages from this one on."""
+        stages = [stage]
+        while len(after := flow.after(stages[-1])) == 1:
+            stages += after
+        return cls(stages, [cls.from_stage(flow, one) for one in after])
+
+    @property
+    def depth(self) -> int:
+        """Number of pieces that a row may go through, this one included."""
+        return 1 + max((part.depth for part in self.parts), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _TreeLayout:
+    """Sizes of a tree that is drawn from left to right, in inches.
+
+    Attributes
+    ----------
+    picture : CascadePicture
+    card : float
+        Width of a stage.
+    way : float
+        Width of the words on an arrow.
+    """
+
+    picture: CascadePicture
+    card: float
+    way: float
+
+    def features(self, stage: FlowStage) -> list[str]:
+        first, *others = self.picture.features(stage)
+        return wrap_items([f"buy {first}", *others], self.card - 0.16, _SIZE)
+
+    def heading(self, stage: FlowStage) -> list[str]:
+        return wrap_items(self.picture.heading(stage).split(), self.card - 0.16, _HEAD, "bold", "")
+
+    def card_height(self, stage: FlowStage) -> float:
+        heading = lines_height(len(self.heading(stage)), _HEAD)
+        return heading + lines_height(len(self.features(stage)), _SIZE) + 0.1
+
+    def outcome(self, stage: FlowStage) -> list[str]:
+        return self._beside(self.picture.outcome(stage))
+
+    def rejected(self, stage: FlowStage) -> list[str]:
+        return self._beside(self.picture.rejected_at(stage)) if stage.rejected else []
+
+    def _beside(self, lines: list[str]) -> list[str]:
+        """Wrap words beside a flow: the rule, then figures with commas between them."""
+        rule, *figures = lines
+        return [rule, *wrap_items(figures, self.card - _BESIDE, _SIZE)]
+
+    def outcome_height(self, stage: FlowStage) -> float:
+        thick = _thick(stage.left, self.picture)
+        return max(lines_height(len(self.outcome(stage)), _SIZE), thick) + 0.08
+
+    def rejected_height(self, stage: FlowStage) -> float:
+        lines = self.rejected(stage)
+        thick = _thick(stage.rejected, self.picture)
+        return max(lines_height(len(lines), _SIZE), thick) + 0.06 if lines else 0.0
+
+    def way_lines(self, stage: FlowStage) -> list[str]:
+        room = self.way - _INDENT - 0.1
+        return wrap_items(self.picture.way(stage).split(), room, _SIZE, "bold", "")
+
+    def above(self, stage: FlowStage) -> float:
+        """Height from the top of a piece to the middle of its first card."""
+        middle = self.card_height(stage) / 2
+        if not stage.before:
+            return middle + _START
+        words = lines_height(len(self.way_lines(stage)), _SIZE)
+        return max(middle, words + _thick(stage.reached, self.picture) / 2 + 0.03)
+
+    def stage_height(self, stage: FlowStage) -> float:
+        height = self.card_height(stage) + self.outcome_height(stage)
+        return height + self.rejected_height(stage)
+
+    def height(self, piece: _Piece) -> float:
+        """Height of the stages of a piece, and of the words on the arrow to it."""
+        first = piece.stages[0]
+        stages = sum(map(self.stage_height, piece.stages)) + _NEXT * (len(piece.stages) - 1)
+        words = lines_height(len(self.picture.coming(first)), _SIZE) if first.way else 0.0
+        below = _thick(first.reached, self.picture) / 2 + words + 0.04
+        return self.above(first) + max(stages - self.card_height(first) / 2, below)
+
+    def measure(self, piece: _Piece) -> float:
+        """Set the room of a piece and of its parts."""
+        parts = sum(map(self.measure, piece.parts)) + _BETWEEN * max(0, len(piece.parts) - 1)
+        piece.room = max(self.height(piece), parts)
+        return piece.room
+
+    def draw(self, canvas: Canvas, piece: _Piece, x: float, y: float) -> tuple[float, float]:
+        """Draw a piece and its parts, and return the middle of the left edge of its first card."""
+        picture, first = self.picture, piece.stages[0]
+        top = y + (piece.room - self.height(piece)) / 2
+        middle = top + self.above(first)
+        at = middle - self.card_height(first) / 2
+        if not first.before:
+            canvas.text(x, at - _START, picture.start(), _HEAD, weight="bold")
+            start = (x + _SPINE + _FULL / 2, at - 0.2)
+            _stream(canvas, start, 0.2, _going(first.reached, picture))
+        for stage in piece.stages:
+            going_on = stage is not piece.stages[-1]
+            self.draw_stage(canvas, stage, x, at, going_on=going_on)
+            at += self.stage_height(stage) + _NEXT
+        last = piece.stages[-1]
+        at -= self.stage_height(last) + _NEXT
+        port = at + self.card_height(last) / 2 - _thick(last.staying, picture) / 2
+        inner = sum(part.room for part in piece.parts) + _BETWEEN * max(0, len(piece.parts) - 1)
+        below = y + (piece.room - inner) / 2
+        for part in piece.parts:
+            stage = part.stages[0]
+            thick = _thick(stage.reached, picture)
+            end = self.draw(canvas, part, x + self.card + _BEND + self.way, below)
+            turn = (x + self.card + _BEND, end[1])
+            canvas.ribbon((x + self.card, port + thick / 2), turn, thick, **_GOING)
+            _stream(canvas, turn, self.way, _going(stage.reached, picture), down=False)
+            words = self.way_lines(stage)
+            up = turn[1] - thick / 2 - 0.02
+            canvas.text(turn[0] + _INDENT, up, words, _SIZE, weight="bold", va="bottom")
+            canvas.text(turn[0] + _INDENT, turn[1] + thick / 2 + 0.02, picture.coming(stage), _SIZE)
+            port += thick
+            below += part.room + _BETWEEN
+        return x, middle
+
+    def draw_stage(
+        self, canvas: Canvas, stage: FlowStage, x: float, y: float, *, going_on: bool
+    ) -> None:
+        """Draw the card of a stage, and below it the rows that leave or go on downwards."""
+        picture, spine = self.picture, x + _SPINE  # the left edge of the flow
+        leaving, gone = self.outcome_height(stage), self.rejected_height(stage)
+        card = self.card_height(stage)
+        bottom = y + card
+        turn = bottom + leaving / 2 + 0.02
+        staying = stage.staying if going_on else stage.rejected
+
+        def down(rows: float, start: float, end: float, tip: float | None = None) -> None:
+            thick = _thick(rows, picture)
+            _stream(canvas, (spine + thick / 2, start), end - start, _going(rows, picture), tip=tip)
+
+        def away(bands: _Bands, at: float, lines: list[str]) -> None:
+            _stream(canvas, (spine, at), _BESIDE - 0.08 - _SPINE, bands, down=False, tip=0.04)
+            canvas.text(x + _BESIDE, at, lines, _SIZE, va="center")
+
+        down(stage.left + staying, bottom, turn)
+        if going_on:
+            down(staying, turn, bottom + leaving + _NEXT, tip=0.0)
+        elif stage.rejected:
+            end = bottom + leaving + gone / 2
+            down(staying, turn, end)
+            away(_going(stage.rejected, picture), end, self.rejected(stage))
+        away(_leaving(stage, picture), turn, self.outcome(stage))
+        canvas.box(x, y, self.card, card, **_BOX)
+        heading = self.heading(stage)
+        canvas.text(x + 0.08, y + 0.05, heading, _HEAD, weight="bold")
+        below = y + 0.05 + lines_height(len(heading), _HEAD)
+        canvas.text(x + 0.08, below, self.features(stage), _SIZE)
+
+
+def _lay_tree(picture: CascadePicture, width: float) -> Canvas:
+    """Lay out a design that branches from left to right; rows leave below the stages."""
+    first = picture.flow.stages[0]
+    tree = _Piece.from_stage(picture.flow, first)
+    stages = picture.flow.stages
+    words = [picture.way(stage) for stage in stages if stage.way]
+    coming = [line for stage in stages if stage.way for line in picture.coming(stage)]
+    shares = _widest(coming, _SIZE) + _INDENT + 0.1
+    widest = _widest(words, _SIZE, "bold") + _INDENT + 0.1
+    way = max(_LEAST_WAY, shares, min(widest, max(_WIDEST_WAY, _WAY_SHARE * width)))
+    n_columns = tree.depth
+    beside = (n_columns - 1) * (_BEND + way)
+    card = max(_CARD, (width - 2 * _MARGIN - beside) / n_columns)
+    width = max(width, 2 * _MARGIN + beside + n_columns * card)
+    layout = _TreeLayout(picture, card, way)
+    legend = wrap_items(
+        [*picture.summary(), *picture.note()], width - 2 * _MARGIN, _SIZE, between=";"
+    )
+    height = layout.measure(tree)
+    below = _MARGIN + height + 0.15
+    canvas = Canvas(width, below + 0.2 + lines_height(len(legend), _SIZE) + 0.06)
+    layout.draw(canvas, tree, _MARGIN, _MARGIN)
+    _draw_legend(canvas, legend, below)
     return canvas
 
 

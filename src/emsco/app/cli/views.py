@@ -36,8 +36,12 @@ def plot(
         typer.Option(help="CSV or Parquet file with labelled rows, for reliability and risk."),
     ] = None,
     width: Annotated[
-        float, typer.Option(help="Inches; 3.4 fits a column of a paper, 7 a page.")
-    ] = 3.4,
+        float | None,
+        typer.Option(
+            help="Inches; 3.4 fits a column of a paper, 7 a page. By default 3.4, and a page of "
+            "A4 in landscape for a cascade that branches."
+        ),
+    ] = None,
     currency: Currency = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,

@@ -42,7 +42,7 @@ def plot_run(
     point: int | None = None,
     on: str = "scored",
     data: PathLike | None = None,
-    width: float = COLUMN,
+    width: float | None = None,
     currency: str | None = None,
 ) -> Figure:
     """Draw a picture of a run, with a title that names the run.
@@ -58,8 +58,8 @@ def plot_run(
         "scored", "seen" or, for fronts, "expected" or "both".
     data : path, optional
         Labelled rows, for the kinds that need them: "reliability" and "risk".
-    width : float
-        Inches.
+    width : float, optional
+        Inches; by default a column of a paper, or a page for a cascade that branches.
     currency : str, optional
         Unit of costs, such as "€".
     """
@@ -67,25 +67,26 @@ def plot_run(
     check_matplotlib()
     front = run.front
     number = run.chosen if point is None else front.position(point)
+    inches = COLUMN if width is None else width
     if kind == "cascade":
         figure = front.plot_cascade(number, on=on, width=width, currency=currency)
     elif kind == "costs":
         record = CostClasses.from_costs(front.costs, front[number].design)
         unit = unit_of(check_currency(currency))
-        figure = draw_cost_classes(replace(record, corner=f"{record.corner}{unit}"), width)
+        figure = draw_cost_classes(replace(record, corner=f"{record.corner}{unit}"), inches)
     elif kind == "convergence":
-        figure = draw_convergence(run.convergence, width)
+        figure = draw_convergence(run.convergence, inches)
     elif data is not None:
         cascade = front.cascade(number)
         rows = run.labelled(data)
         if kind == "reliability":
-            figure = draw_reliability(cascade.reliability(*rows), width)
+            figure = draw_reliability(cascade.reliability(*rows), inches)
         else:
             threshold = cascade.single_threshold
-            figure = draw_risk_coverage(cascade.risk_coverage(*rows), threshold, width)
+            figure = draw_risk_coverage(cascade.risk_coverage(*rows), threshold, inches)
     else:
         of_front = "2d" if kind == "front" else kind
-        figure = front.plot(of_front, mark=number, on=on, width=width, currency=currency)
+        figure = front.plot(of_front, mark=number, on=on, width=inches, currency=currency)
     title = [run.folder.resolve().name]
     if kind in _OF_DESIGNS:
         title.append(f"design {number}")
