@@ -815,7 +815,8 @@ def test_designs_that_buy_nothing_take_part_in_totals(see, small_problem):
     driver = see(page=front.to_html(deployed=5))
     driver.find_element(By.ID, "table-switch-all").click()
     every = text_of(driver, "table-switch")
-    assert every.endswith(f"All {len(front) - 1} designs")  # but the one that rejects everyone
+    assert every.endswith(f"All {len(front)} designs")
+    assert f"All {len(front)} designs" in text_of(driver, "count")  # as the command line counts
     for error_cost, reject_cost, best in [(0.5, 9, answers), (9, 0.2, rejects)]:
         set_cost(driver, "error", error_cost)
         set_cost(driver, "reject", reject_cost)

@@ -32,9 +32,14 @@ function schedule() {
 /** Whether the reader has said what to choose: by limits, or by prices of errors. */
 const isAsked = () => hasErrorCosts() || askedBy(state.limits) !== null;
 
-/** Designs within the limits that reject everyone for nothing: only a price of rejections takes one. */
-const hiddenWithin = () =>
-  errorCosts.reject === null ? [] : [...HIDDEN].filter((i) => isWithin(i, state.limits));
+/** Designs within the limits that reject everyone for nothing. */
+const rejectingWithin = () => [...HIDDEN].filter((i) => isWithin(i, state.limits));
+
+/** The same, if they can be chosen: only a price of rejections takes one. */
+const hiddenWithin = () => (errorCosts.reject === null ? [] : rejectingWithin());
+
+/** The number of designs within the limits. */
+const countWithin = () => state.within.length + rejectingWithin().length;
 
 /** The design with the lowest total within the limits, or else the one that the limits choose. */
 function bestWithin() {
@@ -63,11 +68,11 @@ let described = "";
 function draw() {
   scatter.draw(state);
   table.draw(state);
-  const left = state.within.length;
+  const left = countWithin();
   byId("count").textContent =
-    left === N && N > 1
-      ? `All ${number(N)} designs are within these limits.`
-      : `${number(left)} of ${designsOf(N)} ${left === 1 ? "is" : "are"} within these limits.`;
+    left === N_EVERY && left > 1
+      ? `All ${number(left)} designs are within these limits.`
+      : `${number(left)} of ${designsOf(N_EVERY)} ${left === 1 ? "is" : "are"} within these limits.`;
   if (HAS_SHORTLIST) {
     const kept = state.within.filter((i) => SHORTLIST.has(i)).length;
     byId("count").append(` The shortlist has ${kept ? number(kept) : "none"} of them.`);
@@ -128,7 +133,7 @@ function say() {
     byId("live").textContent =
       `Design ${state.chosen} is shown${outside}: ${state.which} ${inShort(state.chosen, state.which)}. ` +
       (EXPECTED ? `On new rows, ${expectsInShort(state.chosen)}. ` : "") +
-      `Within the limits: ${number(state.within.length)} of ${designsOf(N)}.`;
+      `Within the limits: ${number(countWithin())} of ${designsOf(N_EVERY)}.`;
   }, 300);
 }
 
@@ -324,7 +329,7 @@ function listenToAxes() {
     const { x, y, c } = scatter.fields;
     byId("scatter").setAttribute(
       "aria-label",
-      `${number(N)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape (${scatter.kinds().map(stageName).join(", ")}).` +
+      `${number(N_EVERY)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape (${scatter.kinds().map(stageName).join(", ")}).` +
         (REFERENCES.length
           ? ` Crosses: ${listed(REFERENCES.map((one) => one.title))}, without a cascade.`
           : "") +
@@ -395,7 +400,7 @@ function makeListSwitch(place) {
   if (!HAS_SHORTLIST) return;
   const buttons = [
     ["shortlist", `Shortlist (${number(SHORTLIST.size)})`, false],
-    ["all", `All ${designsOf(N)}`, true],
+    ["all", `All ${designsOf(N_EVERY)}`, true],
   ].map(([name, text, all]) => {
     const about = { type: "button", className: "quiet", id: `${place}-${name}` };
     const button = element("button", about, text);
@@ -422,7 +427,7 @@ function lead() {
     : "The search may have missed better designs.";
   return N === 1
     ? `One design, scored on ${rows}. ${proof}`
-    : `${designsOf(N)}, scored on ${rows}. No design beats another in cost, ${DATA.metric} and ` +
+    : `${designsOf(N_EVERY)}, scored on ${rows}. No design beats another in cost, ${DATA.metric} and ` +
         `coverage at once${SIMPLIFIED.size ? ", except a simplified one" : ""}. ${proof}`;
 }
 

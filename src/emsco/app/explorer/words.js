@@ -12,6 +12,7 @@ const EVERY = Array.from(DATA.stages, (_, i) => i);
 const HIDDEN = new Set(DATA.hidden); // they reject everyone for nothing: only totals choose them
 const ALL = EVERY.filter((i) => !HIDDEN.has(i));
 const N = ALL.length;
+const N_EVERY = EVERY.length; // the number that readers see, as on the command line
 const SORTED = Object.fromEntries(
   OBJECTIVES.map((name) => [
     name,
