@@ -17,6 +17,7 @@ from support.handmade import (
     make_rows,
 )
 
+from emsco import Evaluation, FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
 from emsco.designs.questions import Question
@@ -176,7 +177,6 @@ def test_a_missing_value_goes_the_usual_way_and_the_case_says_so():
 def test_categories_and_missing_values_can_be_asked_about():
     names = ("referral", "scan")
     table = pd.DataFrame({"referral": ["GP", "ward", None, "clinic"], "scan": [0.1, 0.2, 0.3, 0.4]})
-    from emsco import FeatureCosts
     from emsco.cascade.branching import BranchReader
 
     encoding = Encoding.learn(table, FeatureCosts.resolve(None, names), gaps="impute")
@@ -232,3 +232,111 @@ def test_designs_that_branch_are_equal_if_all_their_parts_are():
     assert some != other
     assert some != trunk
     assert np.asarray(some).shape == (3, 2)
+
+
+LABELS = np.random.default_rng(0).integers(0, 2, len(TABLE))
+
+
+def test_figures_of_each_path_are_those_of_its_rows():
+    cascade = make_protocol()
+    decisions, found = cascade.decide(TABLE), cascade.evaluate(TABLE, LABELS)
+    parts = {
+        "age ≤ 0.2": decisions.stage == 2,
+        "age ≤ 0.2 → pulse ≤ -0.5": decisions.stage == 3,
+        "age ≤ 0.2 → likeliest class is 1": decisions.stage == 4,
+        "age ≤ 0.2 → otherwise": (decisions.stage == 5) | (decisions.stage == 6),
+        "otherwise": decisions.stage >= 7,
+    }
+    assert list(found.by_path) == list(parts)
+    for path, here in parts.items():
+        one = found.by_path[path]
+        assert one.n_rows == here.sum()
+        assert one.coverage == pytest.approx(decisions.accepted[here].mean())
+        assert one.cost == pytest.approx(decisions.cost[here].mean())
+    assert "age ≤ 0.2 → pulse ≤ -0.5" in repr(found)
+    assert "age ≤ 0.2 → pulse ≤ -0.5" in found._repr_html_()
+    assert found.to_dict()["by_path"]["subgroups"][0]["value"] == "age ≤ 0.2"
+    assert found.by_path.to_pandas()["path"].tolist() == list(parts)
+    easy = cascade.design.with_thresholds((0.6, *cascade.thresholds[1:]))
+    early = replace(cascade, design=easy).evaluate(TABLE, LABELS)
+    assert next(iter(early.by_path)) == "before any branch"
+
+
+def test_chains_have_no_figures_by_path():
+    found = make_cascade().evaluate(ROWS, LABELS)
+    assert found.by_path is None
+    assert "by_path" not in found.to_dict()
+
+
+def test_rejected_rows_paid_and_waited_for_their_own_path():
+    cascade = make_protocol()
+    cascade = replace(cascade, costs=cascade.costs.with_delays([0, 1, 5, 2]))
+    decisions, found = cascade.decide(TABLE), cascade.evaluate(TABLE, LABELS)
+    rejected, last = ~decisions.accepted, found.exits[-1]
+    assert len({*decisions.cost[rejected]}) > 1
+    assert last.cost == pytest.approx(decisions.cost[rejected].mean())
+    assert last.delay == pytest.approx(decisions.delay[rejected].mean())
+    assert found.mean_delay == pytest.approx(decisions.delay.mean())
+    assert found.worst_delay == max(cascade.stage_delays) > last.delay
+    assert [one.cost for one in found.exits[:-1]] == cascade.stage_costs.tolist()
+    error = decisions.cost.std() / len(TABLE) ** 0.5
+    assert found.intervals.cost.high - found.cost == pytest.approx(1.97 * error, rel=0.01)
+
+
+def test_a_tree_that_answers_everyone_has_the_intervals_of_its_few_costs():
+    cascade = make_protocol()
+    everyone = tuple(0 if j in PROTOCOL.leaves else p for j, p in enumerate(cascade.thresholds))
+    cascade = replace(cascade, design=PROTOCOL.with_thresholds(everyone))
+    found = cascade.evaluate(TABLE, LABELS)
+    assert found.coverage == 1
+    assert found.cost_deviation is None
+    assert found.cost == pytest.approx(cascade.decide(TABLE).cost.mean())
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, len(TABLE))])
+def test_figures_of_parts_of_a_table_add_up(weights):
+    cascade, truth = make_protocol(), np.array([0, 1])[LABELS]
+    whole = cascade.evaluate(TABLE, LABELS, weights)
+    tally, evaluations = cascade.tally(), []
+    for some in np.array_split(np.arange(len(TABLE)), 40):
+        of_rows = None if weights is None else weights[some]
+        tally.add(cascade.decide(TABLE.iloc[some]), truth[some], of_rows)
+        evaluations.append(cascade.evaluate(TABLE.iloc[some], LABELS[some], of_rows))
+    joined = Evaluation.joined(evaluations)
+    for found in (tally.evaluation(), joined):
+        assert found.cost == pytest.approx(whole.cost)
+        assert found.exits[-1].cost == pytest.approx(whole.exits[-1].cost)
+        assert found.cost_deviation == pytest.approx(whole.cost_deviation)
+        assert {*found.by_path} == {*whole.by_path}
+        for path, one in whole.by_path.items():
+            assert found.by_path[path].accuracy == pytest.approx(one.accuracy)
+            assert found.by_path[path].cost == pytest.approx(one.cost)
+    assert list(tally.evaluation().by_path) == list(whole.by_path)
+
+
+def at_threshold(cascade, level):
+    """The same cascade, with one threshold for all stages."""
+    return replace(cascade, design=PROTOCOL.with_thresholds((level,) * PROTOCOL.n_stages))
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, len(TABLE))])
+def test_risk_and_coverage_at_each_threshold_are_those_of_a_cascade_with_it(weights):
+    cascade = make_protocol()
+    whole, *of_stages = cascade.risk_coverage(TABLE, LABELS, weights)
+    for i in range(0, len(whole.threshold), 20):
+        found = at_threshold(cascade, whole.threshold[i]).evaluate(TABLE, LABELS, weights)
+        assert whole.coverage[i] == pytest.approx(found.coverage)
+        assert whole.risk[i] == pytest.approx(1 - found.accuracy)
+        assert whole.cost[i] == pytest.approx(found.cost)
+    assert len(of_stages) == PROTOCOL.n_stages
+    scan = of_stages[6]  # alone, on all rows of its part
+    assert scan.coverage.max() == 1
+    np.testing.assert_allclose(scan.cost, 11)
+
+
+def test_reliability_of_a_stage_is_that_of_the_rows_that_reach_it():
+    cascade = make_protocol()
+    decisions = cascade.decide(TABLE)
+    records = cascade.reliability(TABLE, LABELS)
+    reaching = [sum(j in PROTOCOL.path(k - 1) for k in decisions.stage.tolist()) for j in range(8)]
+    assert [record.rows.sum() for record in records] == reaching

@@ -262,7 +262,7 @@ def test_a_stage_alone_judges_every_row_at_its_own_cost(labelled):
     assert [curve.stage for curve in alone] == [1, 2, 3]
     for curve, cost in zip(alone, cascade.stage_costs, strict=True):
         assert curve.cost == pytest.approx(cost)
-    opinions, _ = cascade.stages.opinions(cascade.encoding.rows(labelled[0]))
+    opinions, _, _ = cascade.stages.opinions(cascade.encoding.rows(labelled[0]))
     shares = [(opinions[1] >= level).mean() for level in alone[1].threshold]
     assert alone[1].coverage.tolist() == pytest.approx(shares)
 

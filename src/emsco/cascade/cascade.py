@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from emsco._base.arrays import locked_copy
 from emsco._base.documents import PathLike, read_document, write_document
 from emsco._base.text import listed
-from emsco._base.typing import AnyArray, BoolArray, FloatArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco._base.workers import by_parts
 from emsco.cascade import acquisition
 from emsco.cascade import format as formats
@@ -126,11 +126,6 @@ class Cascade:
         # A threshold of 0 answers all, and is no threshold to report.
         first, *others = np.unique(self.stages.thresholds).tolist()
         return None if others or not first else float(first)
-
-    @property
-    def has_one_cost_per_stage(self) -> bool:
-        """Whether the stage at which a row leaves, or a rejection, says what the row paid."""
-        return not self.stages.prices and self.design.is_chain
 
     @property
     def n_models(self) -> int:
@@ -267,7 +262,8 @@ class Cascade:
             may be alike, so intervals are wider.
         by : array-like of shape (n_rows,) or str, optional
             Subgroup of each row, such as the ward, or the name of a column of X, which need not be
-            a feature. `Evaluation.by` then has the same figures for each subgroup.
+            a feature. `Evaluation.by` then has the same figures for each subgroup. If the cascade
+            branches, `Evaluation.by_path` has them for each path.
         prices : mapping, optional
             As for `decide`.
         error_cost, reject_cost : float, mapping or array-like, optional
@@ -294,17 +290,23 @@ class Cascade:
         subgroup_of = Keys.from_parameter("by", by, X, n_rows)
         if group_of is not None:
             group_of.check_complete("groups")
-        tally = Tally(
-            classes=self.classes,
-            buys=self.design.buys,
-            # With prices by row, or rejections after several paths, the stage says less than what
-            # each row paid.
-            costs=self.stages.costs if self.has_one_cost_per_stage else None,
-            delays=self.stages.delays,
-        )
+        tally = self.tally()
         truth = check_truth(y, self.classes, n_rows)
         tally.add(decisions, truth, check_weights(sample_weight, n_rows), group_of, subgroup_of)
         return tally.evaluation().with_total(costs)
+
+    def tally(self, *, by_text: bool = False) -> Tally:
+        """Return an empty tally for decisions of this cascade; see `Tally` for `by_text`."""
+        stages = self.stages
+        return Tally(
+            classes=self.classes,
+            buys=self.design.buys,
+            # With prices by row, the stage says less than what each row paid.
+            costs=None if stages.prices else stages.costs,
+            by_text=by_text,
+            delays=stages.delays,
+            ways_to=stages.ways_to,
+        )
 
     def error_costs(self, error_cost: Any, reject_cost: Any) -> ErrorCosts | None:
         """Check costs of errors and rejections for these classes; None if neither is given."""
@@ -389,30 +391,36 @@ class Cascade:
 
         Returns a record of the whole cascade, then one of each stage alone. Each threshold applies
         to all classes, and rows go through the stages again: at a higher threshold, a row may move
-        on to a later stage. A stage alone buys all its features for every row.
+        on to a later stage. A stage alone buys all its features for every row; after a branch, for
+        every row of its part.
         """
         rows = self.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
         # Every stage judges every row, so that rows can be sent through again at each threshold.
-        confidence, winner = self.stages.opinions(rows)
+        confidence, winner, on_path = self.stages.opinions(rows)
         correct = self.classes[winner] == truth
-        lowest = 1 / len(self.classes)
+        # A row that no stage is sure of has paid for the last stage of its path.
+        last = self.n_stages - 1 - on_path[::-1].argmax(axis=0)
         deployed = () if self.single_threshold is None else (self.single_threshold,)
-        stages: list[tuple[int | None, slice]] = [(None, slice(None))]
-        stages += [(j + 1, slice(j, j + 1)) for j in range(self.n_stages)]
-        return tuple(
-            risk_coverage_of(
-                confidence[which],
-                correct[which],
+
+        def curve(which: slice, some: IntArray, stage: int | None) -> RiskCoverage:
+            levels = spread_thresholds(confidence[which][:, some], 1 / len(self.classes))
+            return risk_coverage_of(
+                confidence[which][:, some],
+                correct[which][:, some],
                 self.stage_costs[which],
                 # The deployed threshold is always among those shown.
-                np.append(spread_thresholds(confidence[which], lowest), deployed),
-                weights,
+                np.append(levels, deployed),
+                None if weights is None else weights[some],
                 stage,
+                cost_of_rejected=self.stage_costs[last[some]] if stage is None else None,
             )
-            for stage, which in stages
-        )
+
+        of_stages = [
+            curve(slice(j, j + 1), np.flatnonzero(on_path[j]), j + 1) for j in range(self.n_stages)
+        ]
+        return curve(slice(None), np.arange(len(rows)), None), *of_stages
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities at the last stage that judged each row, (n_rows, n_classes)."""

@@ -45,6 +45,7 @@ from emsco.stats.tests import ALPHA, p_values_below
 
 MOST_LINES = 20  # subgroups in a table
 _LONGEST = 14  # characters of a subgroup in a table
+_LONGEST_PATH = 44
 _FIGURES = ("coverage", "accuracy", "cost")
 _TEXT_WIDTH = 78  # of a table, which is indented by 2
 
@@ -103,16 +104,19 @@ class ExitReport:
         """Add up reports of the same exit, such as those of several chunks of a file."""
         first, n_rows = parts[0], sum(part.n_rows for part in parts)
         confidence = sum(part.confidence * part.n_rows for part in parts) / (n_rows or 1)
-        costs = {part.cost for part in parts}  # more than one if rows have prices of their own
-        mean = sum(part.cost * part.n_rows for part in parts) / (n_rows or 1)
+        # More than one if rows have prices of their own, or were rejected on different paths.
+        costs = {part.cost for part in parts}
+        delays = {part.delay for part in parts}
+        mean_cost = sum(part.cost * part.n_rows for part in parts) / (n_rows or 1)
+        mean_delay = sum(part.delay * part.n_rows for part in parts) / (n_rows or 1)
         return cls(
             stage=first.stage,
             features=first.features,
-            cost=first.cost if len(costs) == 1 else mean,
+            cost=first.cost if len(costs) == 1 else mean_cost,
             n_rows=n_rows,
             n_correct=min(n_rows, sum(part.n_correct for part in parts)),
             confidence=min(1.0, confidence),
-            delay=first.delay,
+            delay=first.delay if len(delays) == 1 else mean_delay,
         )
 
     @property
@@ -160,6 +164,9 @@ class Evaluation(Objectives):
         Standard deviation of the cost of a row, if the stage does not fix its cost.
     by : Subgroups or None
         Evaluation of each subgroup, if asked for.
+    by_path : Subgroups or None
+        Evaluation of the rows of each path, if the cascade branches: those that are decided before
+        any branch, and those of each part, without the rows that branch again.
     promise : PromiseReport or None
         The figures promised for the design, and whether they are kept; see `against`.
     total : SeenTotal or None
@@ -182,6 +189,7 @@ class Evaluation(Objectives):
     effective: EffectiveRows | None = None
     cost_deviation: float | None = None
     by: Subgroups | None = None
+    by_path: Subgroups | None = field(default=None, compare=False)
     promise: PromiseReport | None = field(default=None, compare=False)
     total: SeenTotal | None = field(default=None, compare=False)
 
@@ -210,7 +218,7 @@ class Evaluation(Objectives):
             Features that each stage buys.
         costs : sequence of float, optional
             Cost of a row after each stage, if all rows pay the same. By default the cost of an
-            exit is the mean over its rows.
+            exit is the mean over its rows. Rows may be rejected after different stages.
         delays : sequence of float, optional
             Time that a row has waited after each stage; by default 0.
         """
@@ -221,22 +229,28 @@ class Evaluation(Objectives):
         cost = (decisions.cost @ counts).item() / (total or 1)
         # About the mean, not as the difference of two large sums, which would lose digits.
         spread = ((decisions.cost - cost) ** 2 @ counts).item() / (total or 1)
+        # A chain rejects rows after its last stage, a cascade that branches after several.
+        ends = np.unique(decisions.stage[~out.accepted]).tolist() or [len(buys)]
         exits = []  # at each stage, then the rejected rows
         for i, (stage, features) in enumerate([*enumerate(buys, start=1), (None, ())]):
-            # Rejected rows have paid and waited for the last stage.
-            here, last = out.exit == i, min(i, len(buys) - 1)
+            here, last = out.exit == i, (stage or ends[0]) - 1
             n_rows = counts[here].sum().item()
             mean_cost = (decisions.cost[here] @ counts[here]).item() / (n_rows or 1)
+            delay = delays[last] if delays else 0.0
+            differ = stage is None and len(ends) > 1
+            if differ and delays:
+                waited = np.array(delays)[decisions.stage[here] - 1]
+                delay = (waited @ counts[here]).item() / (n_rows or 1)
             confidence = (decisions.confidence[here] @ counts[here]).item() / (n_rows or 1)
             report = ExitReport(
                 stage=stage,
                 features=features,
-                cost=mean_cost if costs is None else costs[last],
+                cost=mean_cost if costs is None or differ else costs[last],
                 n_rows=n_rows,
                 # The same weights in another order of summation may add up to a little more.
                 n_correct=min(n_rows, counts[here & out.correct].sum().item()),
                 confidence=min(1.0, confidence),
-                delay=delays[last] if delays else 0.0,
+                delay=delay,
             )
             exits.append(report)
         return cls(
@@ -247,7 +261,7 @@ class Evaluation(Objectives):
             exits=tuple(exits),
             by_class=ByClass.from_labels(classes.tolist(), out.true, out.given, weights),
             effective=None if weights is None else EffectiveRows.from_weights(out, weights),
-            cost_deviation=math.sqrt(spread) if costs is None else None,
+            cost_deviation=math.sqrt(spread) if costs is None or len(ends) > 1 else None,
         )
 
     @classmethod
@@ -271,11 +285,11 @@ class Evaluation(Objectives):
         accepted = sum(report.n_rows for report in exits if report.stage is not None)
         cost = sum(part.cost * part.n_rows for part in parts) / (total or 1)
         deviation = None  # of the cost over all rows, around their mean
-        if all(part.cost_deviation is not None for part in parts):
+        # What rejected rows paid may differ between parts.
+        paid = {part.exits[-1].cost for part in parts if part.exits[-1].n_rows}
+        if len(paid) > 1 or any(part.cost_deviation is not None for part in parts):
             # The variance within a part, and that of its mean around the mean of all.
-            spreads = (
-                (part.cost_deviation or 0.0) ** 2 + (part.cost - cost) ** 2 for part in parts
-            )
+            spreads = (part.deviation_of_cost**2 + (part.cost - cost) ** 2 for part in parts)
             squares = sum(part.n_rows * one for part, one in zip(parts, spreads, strict=True))
             deviation = math.sqrt(squares / (total or 1))
         return cls(
@@ -287,7 +301,16 @@ class Evaluation(Objectives):
             by_class=ByClass.joined([part.by_class for part in parts]),
             effective=effective,
             cost_deviation=deviation,
+            by_path=Subgroups.joined([part.by_path for part in parts if part.by_path is not None]),
         )
+
+    @property
+    def deviation_of_cost(self) -> float:
+        """Standard deviation of the cost of a row."""
+        if self.cost_deviation is not None:
+            return self.cost_deviation
+        squares = (report.n_rows * (report.cost - self.cost) ** 2 for report in self.exits)
+        return math.sqrt(sum(squares) / (self.n_rows or 1))
 
     @property
     def counted(self) -> EffectiveRows:
@@ -315,8 +338,8 @@ class Evaluation(Objectives):
 
     @property
     def worst_delay(self) -> float:
-        """Longest time that a row can wait: a rejected row waits for all stages."""
-        return self.exits[-1].delay
+        """Longest time that a row can wait."""
+        return max(report.delay for report in self.exits)
 
     @property
     def delays_in_words(self) -> str:
@@ -409,12 +432,8 @@ class Evaluation(Objectives):
             return self
         # The smaller of the two numbers of effective rows gives the wider interval.
         n_rows = max(1.0, min(self.rows.cost, self.rows.coverage))
-        deviation = self.cost_deviation
-        if deviation is None:
-            squares = (report.n_rows * (report.cost - self.cost) ** 2 for report in self.exits)
-            deviation = math.sqrt(sum(squares) / (self.n_rows or 1))
         # The deviation of a sum is at most the sum of the deviations.
-        error = (deviation + costs.deviation(self.by_class)) / math.sqrt(n_rows)
+        error = (self.deviation_of_cost + costs.deviation(self.by_class)) / math.sqrt(n_rows)
         seen = costs.total(self, self.by_class, basis="seen", standard_error=error)
         return replace(self, total=SeenTotal(seen, costs, promised))
 
@@ -429,6 +448,7 @@ class Evaluation(Objectives):
             "promise": None if self.promise is None else self.promise.to_dict(),
             **({} if self.total is None else {"total": self.total.to_dict()}),
             "by": None if self.by is None else self.by.to_dict(),
+            **({} if self.by_path is None else {"by_path": self.by_path.to_dict()}),
         }
 
     def counts_to_dict(self) -> dict[str, Any]:
@@ -535,7 +555,7 @@ class Evaluation(Objectives):
         ]
 
     def _repr_html_(self) -> str:
-        """Show the figures, a line per exit, per class and per subgroup, for notebooks."""
+        """Show the figures, a line per exit, class, path and subgroup, for notebooks."""
         flow, at, exits = self.flow(), self.intervals, self.exits
         reached = [*(stage.reached for stage in flow.stages), flow.rejected]
         correct = [
@@ -552,6 +572,8 @@ class Evaluation(Objectives):
             "correct": correct,
             "confidence": [f"{one.confidence:.1%}" if one.gives_labels else "" for one in exits],
         }
+        if self.by_path is not None:  # exits alone do not say which rows reached a stage
+            del columns["reached"]
         title = f"Evaluation on {counted(self.n_rows, 'row')}: {in_short(self)}"
         n_shown, basis = (4, self.promise.basis) if self.promise else (2, "")
         figures = [*self.figure_lines(), *self.recall_lines()]
@@ -565,11 +587,12 @@ class Evaluation(Objectives):
             ),
             table(tuple(columns), list(zip(*columns.values(), strict=True)), ("", "buys")),
             class_html(self.by_class, at),
+            "" if self.by_path is None else self.by_path.html(),
             "" if self.by is None else self.by.html(),
         )
 
     def __repr__(self) -> str:
-        """Show the figures, then a line per exit, per class and per subgroup."""
+        """Show the figures, then a line per exit, class, path and subgroup."""
         lines, at = [f"{self.title}:"], self.intervals
         figures = [*self.figure_lines(percent=False), *self.recall_lines(percent=False)]
         for name, value, promised, verdict in figures:
@@ -592,6 +615,7 @@ class Evaluation(Objectives):
             lines.append(line)
         lines += [f"  {line}" for line in class_text(self.by_class, _TEXT_WIDTH, at)]
         lines += class_notes(self.by_class)
+        lines += [] if self.by_path is None else self.by_path.text(_TEXT_WIDTH)
         lines += [] if self.by is None else self.by.text(_TEXT_WIDTH)
         return "\n".join(lines)
 
@@ -607,13 +631,27 @@ class Subgroups(Tabular, Mapping[Any, "Evaluation"]):
     column : str
         Name of the column, or "subgroup".
     subgroups : tuple
-        The values, sorted; None comes last.
+        The values, sorted, and None last; paths in the order of the stages.
     evaluations : tuple of Evaluation
+    are_paths : bool
+        Whether these are the paths of a cascade that branches.
     """
 
     column: str
     subgroups: tuple[Any, ...]
     evaluations: tuple[Evaluation, ...]
+    are_paths: bool = False
+
+    @classmethod
+    def joined(cls, parts: Sequence[Subgroups]) -> Subgroups | None:
+        """Add up the evaluations of each subgroup; None without any."""
+        if not parts:
+            return None
+        groups = list(dict.fromkeys(group for part in parts for group in part))
+        evaluations = (
+            Evaluation.joined([part[group] for part in parts if group in part]) for group in groups
+        )
+        return cls(parts[0].column, tuple(groups), tuple(evaluations), parts[0].are_paths)
 
     def __getitem__(self, group: Any) -> Evaluation:
         """Evaluation of the rows with a value."""
@@ -649,8 +687,12 @@ class Subgroups(Tabular, Mapping[Any, "Evaluation"]):
     def sentence(self) -> str:
         """Name the subgroups whose accuracy is below the others' beyond chance, or say: none."""
         if len(self) < 2:
-            return f"All rows are of one subgroup by {self.column}."
-        below = ["missing" if group is None else brief(group, 30) for group in self.below]
+            which = "took one path" if self.are_paths else f"are of one subgroup by {self.column}"
+            return f"All rows {which}."
+        longest = _LONGEST_PATH if self.are_paths else 30
+        below = ["missing" if group is None else brief(group, longest) for group in self.below]
+        if not below and self.are_paths:
+            return "No path is less accurate than the others beyond chance."
         if not below:
             return f"By {self.column}, no subgroup is less accurate than the others beyond chance."
         are = "are" if len(below) > 1 else "is"
@@ -704,6 +746,7 @@ class Subgroups(Tabular, Mapping[Any, "Evaluation"]):
         some = self.evaluations[:MOST_LINES]
         ends = [one.intervals for one in some]
         costs = aligned([one.cost for one in some])
+        longest = _LONGEST_PATH if self.are_paths else _LONGEST
         lines = []
         for group, one, at, cost in zip(self.subgroups, some, ends, costs, strict=False):
             shares = (
@@ -716,12 +759,13 @@ class Subgroups(Tabular, Mapping[Any, "Evaluation"]):
                 decimals = len(cost.partition(".")[2])
                 cost = f"{cost} ({at.cost.low:.{decimals}f} to {at.cost.high:.{decimals}f})"
             name = "missing" if group is None else " ".join(str(group).split())
-            lines.append((shorten(name, _LONGEST), f"{one.n_rows:,.6g}", *shares, cost))
+            lines.append((shorten(name, longest), f"{one.n_rows:,.6g}", *shares, cost))
         return ClassTable((shorten(self.column, _LONGEST), "rows", *_FIGURES), tuple(lines))
 
-    def notes(self, all_in: str = "by.to_pandas()") -> list[str]:
+    def notes(self, all_in: str = "") -> list[str]:
         """Say which subgroups are less accurate, and how many are left out of the table."""
         more = len(self) - MOST_LINES
+        all_in = all_in or f"{'by_path' if self.are_paths else 'by'}.to_pandas()"
         return [*([f"{more:,} more; {all_in} has all."] if more > 0 else []), self.sentence]
 
     def text(self, width: int = 78) -> list[str]:
@@ -744,7 +788,8 @@ class Subgroups(Tabular, Mapping[Any, "Evaluation"]):
 
     @property
     def _title(self) -> str:
-        return f"{counted(len(self), 'subgroup')} by {self.column}, with 95 % intervals"
+        groups = f"{counted(len(self), 'subgroup')} by {self.column}"
+        return f"{counted(len(self), 'path') if self.are_paths else groups}, with 95 % intervals"
 
 
 def _plain(group: Any) -> Any:

@@ -270,21 +270,29 @@ class Stages:
         """Class probabilities of encoded rows at one stage, shape (n_rows, n_classes)."""
         return self.models.probabilities(self.models.filled(rows), stage)
 
-    def opinions(self, rows: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Confidence and most likely class of every row at every stage, both (n_stages, n_rows).
+    def opinions(self, rows: FloatArray) -> tuple[FloatArray, IntArray, BoolArray]:
+        """What every stage of its path says of every row, as if no stage before were sure.
 
-        Every row reaches every stage. The confidence is 0 at a stage that the row skips.
+        Returns the confidence, the most likely class, and whether the stage is on the path of the
+        row, all of shape (n_stages, n_rows). The confidence is 0 at a stage that the row skips, and
+        off its path.
         """
         skips = self._skips(rows) if self.encoding.gaps == "skip" else None
         filled = rows if self.encoding.gaps == "refuse" else self.models.filled(rows)
         confidence = np.empty((len(self), len(rows)))
         winner = np.empty((len(self), len(rows)), dtype=np.int64)
+        on_path = np.empty((len(self), len(rows)), dtype=np.bool_)
+        coming = np.zeros(len(rows), dtype=np.int64)  # the next stage of each row
         for j in range(len(self)):
             _, winner[j], confidence[j] = self.models.judge(filled, j, j + 1, self.thresholds)
+            on_path[j] = coming == j
+            here = np.flatnonzero(on_path[j])
+            coming[here] = self.go_on(j, rows[here], winner[j, here], confidence[j, here])
+        # A confidence of 0 reaches no threshold above 0: such a stage accepts nobody.
+        confidence[~on_path] = 0.0
         if skips is not None:
-            # A confidence of 0 reaches no threshold above 0: a skipped stage accepts nobody.
             confidence[skips.T] = 0.0
-        return confidence, winner
+        return confidence, winner, on_path
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
         """Whether one row leaves at a stage; its most likely class there and the probability."""

@@ -12,10 +12,12 @@ from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.cascade.certainty import GroupCells, Outcomes
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.evaluation import Evaluation, Subgroups
+from emsco.cascade.stages import PATH_BETWEEN
 from emsco.data.keys import Keys, check_by, without_text
 
 _MOST_PARTS = 32
 _UNNAMED = "subgroup"  # a column without a name
+_BEFORE = "before any branch"
 
 
 @dataclass(slots=True)
@@ -60,6 +62,8 @@ class Tally:
         Whether values of subgroups are read from text: numbers then become numbers.
     delays : sequence of float
         Time that a row has waited after each stage; empty if no value comes later.
+    ways_to : sequence of tuple of str
+        What held at each branch on the way to each stage; empty for a chain.
     """
 
     classes: AnyArray
@@ -67,8 +71,10 @@ class Tally:
     costs: Sequence[float] | None
     by_text: bool = False
     delays: Sequence[float] = ()
+    ways_to: Sequence[tuple[str, ...]] = ()
     _whole: _Part = field(default_factory=_Part)
     _by: dict[Any, _Part] = field(default_factory=dict)
+    _by_path: dict[tuple[str, ...], _Part] = field(default_factory=dict)
     _column: str | None = None
     _groups: dict[Any, int] = field(default_factory=dict)
 
@@ -86,29 +92,31 @@ class Tally:
             known = [self._groups.setdefault(one, len(self._groups)) for one in groups.values]
             numbers = np.array(known, dtype=np.int64)[groups.codes]
         self._add(self._whole, decisions, truth, weights, numbers)
+        if self.ways_to:
+            paths = list(dict.fromkeys(self.ways_to))
+            number_of_path = np.array([paths.index(ways) for ways in self.ways_to])
+            codes = number_of_path[decisions.stage - 1]
+            self._split(self._by_path, paths, codes, decisions, truth, weights, numbers)
         if by is None:
             return
         self._column = by.name or _UNNAMED
         what = "by" if self._column == _UNNAMED else f"column {self._column!r}"
         check_by(self._values(list(dict.fromkeys([*self._by, *by.values]))), what)
-        order = np.argsort(by.codes, kind="stable")
-        ends = np.cumsum(np.bincount(by.codes, minlength=len(by.values)))
-        for value, which in zip(by.values, np.split(order, ends[:-1]), strict=True):
-            if not len(which):
-                continue
-            part = self._by.setdefault(value, _Part())
-            names = ("guesses", "accepted", "confidence", "stage", "cost")
-            self._add(
-                part,
-                Decisions(**{name: getattr(decisions, name)[which] for name in names}),
-                truth[which],
-                None if weights is None else weights[which],
-                None if numbers is None else numbers[which],
-            )
+        self._split(self._by, by.values, by.codes, decisions, truth, weights, numbers)
 
     def evaluation(self) -> Evaluation:
         """Return the evaluation of all rows so far."""
         evaluation = self._whole.joined()
+        if self.ways_to:
+            # In the order of the stages, those without rows left out.
+            paths = [ways for ways in dict.fromkeys(self.ways_to) if ways in self._by_path]
+            by_path = Subgroups(
+                column="path",
+                subgroups=tuple(PATH_BETWEEN.join(ways) or _BEFORE for ways in paths),
+                evaluations=tuple(self._by_path[ways].joined() for ways in paths),
+                are_paths=True,
+            )
+            evaluation = replace(evaluation, by_path=by_path)
         if self._column is None:
             return evaluation
         values = self._values(list(self._by))
@@ -120,6 +128,32 @@ class Tally:
 
     def _values(self, read: list[Any]) -> list[Any]:
         return without_text(read) if self.by_text else read
+
+    def _split(
+        self,
+        parts: dict[Any, _Part],
+        values: Sequence[Any],
+        codes: IntArray,
+        decisions: Decisions,
+        truth: AnyArray,
+        weights: FloatArray | None,
+        groups: IntArray | None,
+    ) -> None:
+        """Add the rows of each value to its part; `codes` has the position of each row's value."""
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=len(values)))
+        for value, which in zip(values, np.split(order, ends[:-1]), strict=True):
+            if not len(which):
+                continue
+            part = parts.setdefault(value, _Part())
+            names = ("guesses", "accepted", "confidence", "stage", "cost")
+            self._add(
+                part,
+                Decisions(**{name: getattr(decisions, name)[which] for name in names}),
+                truth[which],
+                None if weights is None else weights[which],
+                None if groups is None else groups[which],
+            )
 
     def _add(
         self,

@@ -205,6 +205,8 @@ def risk_coverage_of(
     thresholds: ArrayLike,
     weights: FloatArray | None = None,
     stage: int | None = None,
+    *,
+    cost_of_rejected: FloatArray | None = None,
 ) -> RiskCoverage:
     """Send rows through the stages again at every threshold.
 
@@ -223,6 +225,8 @@ def risk_coverage_of(
     weights : ndarray of shape (n_rows,), optional
     stage : int, optional
         For `RiskCoverage.stage`.
+    cost_of_rejected : ndarray of shape (n_rows,), optional
+        Cost of each row if no stage is sure of it; by default that of the last stage.
 
     Examples
     --------
@@ -242,12 +246,13 @@ def risk_coverage_of(
     total = counts.sum() or 1.0
     curve = np.empty((3, len(levels)))
     rows = np.arange(confidence.shape[1])
+    rejected = paid[-1] if cost_of_rejected is None else cost_of_rejected
     for i, level in enumerate(levels):
         sure = confidence >= level
         # The first stage that is sure; 0 as well if none is, which `accepted` tells apart.
         accepted, leaves = sure.any(axis=0), np.argmax(sure, axis=0)
         correct_exits = accepted & correct[leaves, rows]
-        spent = np.where(accepted, paid[leaves], paid[-1])
+        spent = np.where(accepted, paid[leaves], rejected)
         covered = counts @ accepted
         risk = 1 - (counts @ correct_exits) / covered if covered else np.nan
         curve[:, i] = covered / total, risk, counts @ spent / total

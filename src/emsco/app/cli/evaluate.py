@@ -131,9 +131,10 @@ def evaluate(
             everything=everything_of(result.references),
         )
     )
-    if new.by is not None:
-        subgroups = text_table(new.by.table(shown.width - EDGES))
-        shown.print(subgroups, *map(Text, new.by.notes("--json")))
+    for groups_of_rows in (new.by_path, new.by):
+        if groups_of_rows is not None:
+            subgroups = text_table(groups_of_rows.table(shown.width - EDGES))
+            shown.print(subgroups, *map(Text, groups_of_rows.notes("--json")))
     if out is not None:
         echo(f"Written to {out}.")
 

@@ -14,7 +14,6 @@ from emsco.app.files.reading import Reading
 from emsco.app.files.table_files import by_line, column_names, file_kind, read_chunks
 from emsco.app.runs.run import Run
 from emsco.cascade import Cascade, Evaluation
-from emsco.cascade.tally import Tally
 from emsco.data.keys import Keys
 from emsco.data.labels import as_classes
 from emsco.data.row_prints import Lookup
@@ -103,15 +102,9 @@ def evaluate_run(
     # A wrong column is found out before the first chunk is read.
     _check_target(target, path, cascade, weights, reading)
     everything = run.front.everything() if run.front.references else None
-    stages, encoding = cascade.stages, cascade.encoding
-    tally = Tally(
-        cascade.classes,
-        cascade.design.buys,
-        None if stages.prices else stages.costs,
-        # Keys of a CSV file are text; a group must have one key, however its chunks were read.
-        by_text=file_kind(path) == "csv",
-        delays=stages.delays,
-    )
+    encoding = cascade.encoding
+    # Keys of a CSV file are text; a group must have one key, however its chunks were read.
+    tally = cascade.tally(by_text=file_kind(path) == "csv")
     searched = run.front.searched
     lookup = None if searched is None else Lookup(searched)
     references: list[tuple[Reference, ...]] = []
