@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import config_context
-from support.handmade import NAMES, make_cascade, make_front, make_rows
+from support.handmade import NAMES, make_cascade, make_front, make_protocol, make_rows
 from support.settings import PLAIN
 
 from emsco import Decisions, EMSCOClassifier
 from emsco._base.text import listed
-from emsco.plotting.notebook import Dot, boxes, fragment, note, scatter, table
+from emsco.plotting.notebook import Dot, below_boxes, boxes, fragment, note, scatter, table
 
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a & b", "</style><b>")
 
@@ -154,3 +154,27 @@ def test_text_is_what_it_was_and_all_there_is_where_diagrams_are_off(fitted):
     assert repr(fitted).startswith("EMSCOClassifier(")
     with config_context(display="text"):
         assert list(fitted._repr_mimebundle_()) == ["text/plain"]
+
+
+def test_a_cascade_that_branches_shows_the_boxes_of_each_part_below_its_question():
+    html = make_protocol()._repr_html_()
+    text = " ".join(shown(html).split())
+    assert "age ≤ 0.2 stage 2 buys pulse (2.5) cost 2.5, so far 3.5 confidence ≥ 0.85" in text
+    assert "else likeliest class is 1 stage 4 buys nothing cost 0, so far 3.5 answers all" in text
+    assert "age > 0.2 stage 7 buys scan (10) cost 10, so far 11" in text
+    assert text.count("rejected rows still undecided") == 2  # two leaves answer everyone
+    assert html.count('class="emsco-way"') == 5
+    assert "missing" not in text
+
+
+def test_words_of_ways_are_escaped():
+    assert HOSTILE[0] not in below_boxes([(HOSTILE[0], boxes([]))])
+
+
+def test_a_cascade_that_branches_has_its_parts_in_braces():
+    assert repr(make_protocol(n_models=3)) == (
+        "Cascade(age [1] at 0.9 → {age ≤ 0.2: pulse [3.5] at 0.85 → {pulse ≤ -0.5: scan [13.5] at "
+        "0.7 | likeliest class is 1: nothing more [3.5] for all | otherwise: biopsy [43.5] at 0.97 "
+        "→ scan [53.5] at 0.9} | otherwise: scan [11] at 0.75 → pulse [13.5] for all}; average of "
+        "3 models per stage)"
+    )

@@ -45,7 +45,8 @@ from emsco.designs.thresholds import (
 )
 from emsco.errors import DataError, ParameterError
 from emsco.models.stage_models import StageModels, parts_of
-from emsco.plotting.notebook import MOST_NAMES, boxes, fragment, note
+from emsco.plotting.flow import LACKING, LACKING_NOTE
+from emsco.plotting.notebook import MOST_NAMES, below_boxes, boxes, fragment, note
 from emsco.stats.error_costs import ErrorCosts, check_label_costs
 from emsco.stats.reliability import (
     Reliability,
@@ -602,11 +603,8 @@ class Cascade:
 
     def __repr__(self) -> str:
         """Show the features and cost of each stage, and the threshold or those of all stages."""
-        steps = []
-        for j, (bought, cost) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
-            rule = self.design.threshold_in_words(j)
-            steps.append(f"{', '.join(bought)} [{self._about(j)}{cost:g}] {rule}".rstrip())
-        parts = [self.design.arrows() if self.design.buys_nothing else " → ".join(steps)]
+        nothing = self.design.buys_nothing
+        parts = [self.design.arrows() if nothing else self._stages_in_words(0)]
         if not differ(self.thresholds) and not self.design.buys_nothing:
             shared = self.thresholds[0]
             parts.append("answers all" if answers_all(shared) else f"accept at {in_words(shared)}")
@@ -618,21 +616,6 @@ class Cascade:
 
     def _repr_html_(self) -> str:
         """Show the stages from left to right, with their features and costs, for notebooks."""
-        steps, before, known = [], 0.0, tuple[str, ...]()
-        for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
-            about = self._about(j)
-            # A fee that an earlier stage has paid is not named again.
-            names = self.costs.in_words(bought, known)
-            lines = [f"buys {listed(names, MOST_NAMES) if names else 'nothing'}"]
-            lines.append(f"cost {about}{paid - before:g}, so far {about}{paid:g}")
-            if self.stages.delays:
-                lines.append(f"delay so far {self.stages.delays[j]:g}")
-            if differ(self.thresholds):
-                lines.append(rule_in_words(self.thresholds[j]))
-            steps.append((f"stage {j + 1}", lines))
-            before, known = paid, (*known, *bought)
-        last = f"{self._about(self.n_stages - 1)}{before:g}"
-        steps.append(("rejected", ["rows still undecided", f"cost {last}"]))
         notes = []
         if self.design.left_out and not self.design.buys_nothing:
             notes.append(f"never bought: {listed(self.design.left_out, MOST_NAMES)}")
@@ -640,9 +623,56 @@ class Cascade:
             notes.append(self._averaged)
         if self.label_costs is not None:
             notes.append("gives the label of least expected cost")
+        if self.design.usual_stages and self.encoding.gaps != "refuse":
+            notes.append(LACKING_NOTE)
         nothing = self.design.buys_nothing
         title = f"Cascade: {self.design.arrows() if nothing else leaving_in_words(self.thresholds)}"
-        return fragment(title, boxes(steps), *map(note, notes))
+        return fragment(title, self._boxes(0), *map(note, notes))
+
+    def _stages_in_words(self, first: int) -> str:
+        """Return the stages from `first` on, with arrows, and the parts of a branch in braces."""
+        chain = self.design.chain_from(first)
+        steps = []
+        for j in chain:
+            bought = ", ".join(self.design.buys[j]) or "nothing more"
+            rule = self.design.threshold_in_words(j)
+            steps.append(f"{bought} [{self._about(j)}{self.stages.costs[j]:g}] {rule}".rstrip())
+        if (branch := self.design.branches.get(chain[-1])) is not None:
+            starts = [start for start, _ in branch.placed(chain.stop)]
+            ways = zip(branch.ways, map(self._stages_in_words, starts), strict=True)
+            steps.append(f"{{{' | '.join(f'{way}: {part}' for way, part in ways)}}}")
+        return " → ".join(steps)
+
+    def _boxes(self, first: int) -> str:
+        """Return the stages from `first` on as boxes, then the parts of a branch below them."""
+        design, costs = self.design, self.stages.costs
+        chain = design.chain_from(first)
+        steps = []
+        for j in chain:
+            about, before = self._about(j), design.before[j]
+            known = [name for i in design.path(j)[:-1] for name in design.buys[i]]
+            # A fee that an earlier stage has paid is not named again.
+            names = self.costs.in_words(design.buys[j], known)
+            paid_before = costs[before] if before >= 0 else 0.0
+            lines = [f"buys {listed(names, MOST_NAMES) if names else 'nothing'}"]
+            lines.append(f"cost {about}{costs[j] - paid_before:g}, so far {about}{costs[j]:g}")
+            if self.stages.delays:
+                lines.append(f"delay so far {self.stages.delays[j]:g}")
+            if differ(self.thresholds):
+                lines.append(rule_in_words(self.thresholds[j]))
+            steps.append((f"stage {j + 1}", lines))
+        branch, last = design.branches.get(chain[-1]), chain[-1]
+        if branch is None and (design.is_chain or not answers_all(self.thresholds[last])):
+            paid = f"{self._about(last)}{costs[last]:g}"
+            steps.append(("rejected", ["rows still undecided", f"cost {paid}"]))
+        if branch is None:
+            return boxes(steps)
+        lacking = design.usual_stages if self.encoding.gaps != "refuse" else ()
+        parts = [
+            (f"{design.ways[start]}{LACKING if start in lacking else ''}", self._boxes(start))
+            for start, _ in branch.placed(chain.stop)
+        ]
+        return boxes(steps) + below_boxes(parts)
 
     def _about(self, stage: int) -> str:
         """The word before the cost of a stage, if a feature bought by then has prices by row."""

@@ -32,7 +32,7 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade.certainty import EffectiveRows, Intervals, Outcomes
 from emsco.cascade.decisions import Decisions
 from emsco.data.frames import Columns, Tabular
-from emsco.designs.thresholds import StageThresholds
+from emsco.designs.design import Design
 from emsco.errors import DataError
 from emsco.plotting.classes import ClassTable, class_html, class_notes, class_text
 from emsco.plotting.flow import Flow
@@ -409,10 +409,10 @@ class Evaluation(Objectives):
         )
         return replace(report, recall=of_classes)
 
-    def flow(self, thresholds: StageThresholds | None = None) -> Flow:
+    def flow(self, design: Design | None = None) -> Flow:
         """Return the flow of the rows through the stages, to draw it.
 
-        `thresholds` are those of the design, if it has its own.
+        The design is needed if it branches, and for the thresholds of its stages.
         """
         stages = [report for report in self.exits if report.stage is not None]
         return Flow.from_counts(
@@ -422,7 +422,8 @@ class Evaluation(Objectives):
             n_rows=self.n_rows,
             exits=[report.n_rows for report in stages],
             correct_exits=[report.n_correct for report in stages],
-            thresholds=thresholds,
+            thresholds=None if design is None else design.thresholds,
+            design=design,
             mean_cost=None if self.cost_deviation is None else self.cost,
         )
 

@@ -240,6 +240,10 @@ class Design:
             chains += [range(start + one.start, start + one.stop) for one in part.chains]
         return tuple(chains)
 
+    def chain_from(self, stage: int) -> range:
+        """Return the stages from one (from 0) up to the next branch."""
+        return next(range(stage, chain.stop) for chain in self.chains if stage in chain)
+
     @property
     def leaves(self) -> tuple[int, ...]:
         """Stages after which there is no other, from 0: here rows are rejected."""

@@ -98,7 +98,7 @@ def cascade_picture(
     check_choice("on", on, ON[:2])
     costs, design = front.costs, front[which].design
     if on == "seen":
-        flow = _seen_figures(front, on)[which].flow(design.thresholds)
+        flow = _seen_figures(front, on)[which].flow(design)
     else:
         flow = flow_of(front[which], costs)
     return CascadePicture(
@@ -109,8 +109,13 @@ def cascade_picture(
         costs.total,
         costs.fees,
         currency=currency,
-        may_lack=front.models is None or front.models.encoding.gaps != "refuse",
+        may_lack=may_lack(front),
     )
+
+
+def may_lack(front: ParetoFront) -> bool:
+    """Whether rows with a missing value go on through the cascades of a front."""
+    return front.models is None or front.models.encoding.gaps != "refuse"
 
 
 def reference_marks(

@@ -13,6 +13,8 @@ from emsco.designs.design import Design
 from emsco.designs.thresholds import StageThresholds, differ, plain, rule_in_words
 from emsco.plotting.notebook import MOST_NAMES, fragment, table
 
+LACKING = " *"  # after the way of rows that lack the value asked about
+LACKING_NOTE = "* also rows whose value is missing or unknown"
 _ROUNDING = 1e-9  # a smaller share of rows comes from rounded sums of weights
 
 

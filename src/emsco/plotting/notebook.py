@@ -24,6 +24,9 @@ white-space:normal;max-width:44em}
 .emsco-repr .emsco-boxes{display:flex;flex-wrap:wrap;gap:6px;align-items:flex-start;margin:4px 0}
 .emsco-repr .emsco-box{border:1px solid rgba(128,128,128,.6);border-radius:5px;padding:4px 9px;
 background:rgba(128,128,128,.1);max-width:20em}
+.emsco-repr .emsco-ways{flex-basis:100%;margin-left:14px}
+.emsco-repr .emsco-way{border-left:2px solid rgba(128,128,128,.6);padding:2px 0 2px 9px;
+margin:4px 0}
 .emsco-repr .emsco-arrow{padding-top:5px}
 .emsco-repr svg{color:inherit;overflow:visible}
 """
@@ -78,6 +81,12 @@ def boxes(steps: Sequence[tuple[str, Sequence[str]]]) -> str:
         shown.append(f'<div class="emsco-box"><strong>{escape(title)}</strong>{inside}</div>')
     arrow = '<span class="emsco-arrow" aria-hidden="true">→</span>'
     return f'<div class="emsco-boxes">{arrow.join(shown)}</div>'
+
+
+def below_boxes(ways: Sequence[tuple[str, str]]) -> str:
+    """Make an indented part for each way that leads on from boxes: its words, then its HTML."""
+    parts = (f'<div class="emsco-way"><em>{escape(way)}</em>{inside}</div>' for way, inside in ways)
+    return f'<div class="emsco-ways">{"".join(parts)}</div>'
 
 
 def scatter(dots: Sequence[Dot], x: str, y: str, shade: str) -> str:

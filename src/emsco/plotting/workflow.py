@@ -11,7 +11,7 @@ from emsco.costs import Fee, fees_paid
 from emsco.designs.thresholds import answers_all
 from emsco.plotting.canvas import Canvas, draw_canvas, lines_height, text_size, wrap_items
 from emsco.plotting.figures import COLUMN, check_currency, unit_of
-from emsco.plotting.flow import Flow, FlowStage
+from emsco.plotting.flow import LACKING, LACKING_NOTE, Flow, FlowStage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,6 @@ _CORRECT: dict[str, Any] = {"facecolor": "#5b9bd0"}
 _WRONG: dict[str, Any] = {"facecolor": "#f2b48a", "hatch": "/////", "edgecolor": "#9c3d00"}
 _BOX: dict[str, Any] = {"facecolor": "#e6eff8"}
 _REJECT: dict[str, Any] = {"facecolor": "0.93", "linestyle": (0, (3, 2))}
-_ALSO = " *"  # after the way of rows that lack a value
 _LANDSCAPE = (10.9, 7.5)  # inches of a page, without its margins
 _LARGEST = 1.4  # scale of a tree that has room on its page
 _CARD = 1.75  # least width of a stage in a tree
@@ -107,7 +106,7 @@ class CascadePicture:
 
     def way(self, stage: FlowStage) -> str:
         """What holds for the rows that come to a stage after a branch."""
-        return f"{stage.way}{_ALSO if self.may_lack and stage.is_usual else ''}"
+        return f"{stage.way}{LACKING if self.may_lack and stage.is_usual else ''}"
 
     def coming(self, stage: FlowStage) -> list[str]:
         """Rows that come to a stage after a branch; if more follow it, how they fare in the end."""
@@ -133,7 +132,7 @@ class CascadePicture:
         """What becomes of rows that lack a value that a branch asks about."""
         if not self.may_lack or not any(stage.is_usual for stage in self.flow.stages):
             return []
-        return [f"{_ALSO.strip()} also rows whose value is missing or unknown"]
+        return [LACKING_NOTE]
 
     def question(self, stage: FlowStage) -> str:
         """The word in the diamond: whether the stage is sure, or that it takes all."""

@@ -8,7 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rich.console import Console
-from support.handmade import make_cascade, make_front, make_front_of_thresholds, make_rows
+from support.handmade import (
+    make_branching_front,
+    make_cascade,
+    make_front,
+    make_front_of_thresholds,
+    make_rows,
+)
 from support.settings import PAPER_SPACE, PLAIN
 
 from emsco import Design, EMSCOClassifier
@@ -430,6 +436,27 @@ def test_lines_of_rows_fit_eighty_columns_and_say_the_same_of_all(tested):
     assert max(map(len, lines)) <= 80
     assert len(lines) == 2 * tested[2].n_stages
     assert "sure" not in wide
+
+
+def test_a_design_that_branches_is_an_indented_tree_in_words():
+    front = make_branching_front()
+    lines = drawn(cascade_drawing(front, 1)).splitlines()
+    assert [line.rstrip() for line in lines[1:13]] == [
+        "stage 1, cost so far 1: confidence ≥ 0.9",
+        "  buys age (1): cost 1",
+        "  scored     0.0% of all leave: 0 of 400 here",
+        "├── age ≤ 0.2: scored 51.2% of all",
+        "│   stage 2, cost so far 3.5: confidence ≥ 0.85",
+        "│     buys pulse (2.5): cost 2.5",
+        "│     scored    20.5% of all leave: 82 of 205 here, 89.0% correct",
+        "│   ├── pulse ≤ -0.5: scored 4.5% of all",
+        "│   │   stage 3, cost so far 13.5: confidence ≥ 0.7",
+        "│   │     buys scan (10): cost 10",
+        "│   │     scored     0.2% of all leave: 1 of 18 here, 100.0% correct",
+        "│   │     scored     4.2% of all rejected: 17 of 18 here",
+    ]
+    assert sum("stage " in line for line in lines) == 1 + front[1].n_stages
+    assert not any("*" in line for line in lines)  # rows with a missing value are refused
 
 
 def test_without_tests_a_drawing_has_scored_rows_alone(fitted):

@@ -30,9 +30,11 @@ from emsco.cascade import Cascade, Evaluation, Intervals
 from emsco.designs.design import Design
 from emsco.designs.thresholds import leaving_in_words
 from emsco.front import ParetoFront, ParetoPoint
+from emsco.front.pictures import may_lack
 from emsco.front.references import Reference, with_rejecting
 from emsco.front.tables import NO_BETTER, delay_cells, no_better
 from emsco.plotting.classes import ClassTable, class_notes, class_tables
+from emsco.plotting.flow import LACKING, LACKING_NOTE, Flow, FlowStage
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts
 
@@ -473,26 +475,40 @@ def cascade_drawing(
     flow, point = front.flow(number), front[number]
     seen = front.seen[number] if seen is None and front.seen else seen
     given = {rows: one for rows, one in (("seen", seen), ("new", new)) if one is not None}
-    flows = {"scored": flow} | {rows: one.flow() for rows, one in given.items()}
-    in_rows = {rows: one.in_whole_rows() for rows, one in flows.items()}
+    flows = {"scored": flow} | {rows: one.flow(point.design) for rows, one in given.items()}
     sure = leaving_in_words(point.design.thresholds_or(front.min_confidence))
     if point.design.buys_nothing:
         sure = point.design.arrows()
-    drawing = Tree(Text(f"Cascade of design {number}: {sure}", "italic"))
+    title = Text(f"Cascade of design {number}: {sure}", "italic")
     about = front.costs.about
+    if flow.is_chain:
+        drawing = Tree(title)
+        _add_chain(drawing, front, flows)
+    else:
+        drawing = _part_drawing(front, flows, flow.stages[0], title)
+        if may_lack(front) and any(stage.is_usual for stage in flow.stages):
+            drawing.add(Text(LACKING_NOTE))
+    branch = drawing.add(
+        Text(f"all rows; buying everything costs {about}{front.costs.total:g}", "bold")
+    )
+    for rows, one in flows.items():
+        delay = f", delay {one.mean_delay:.4g}" if one.worst_delay else ""
+        n_rows = point.rows_in_words if rows == "scored" else counted(one.n_rows, "row")
+        branch.add(Text(f"{rows:<8} {n_rows}: {in_short(one)}{delay}"))
+    if front.metric != "accuracy":  # the lines above have the plain one
+        branch.add(Text(f"{'scored':<8} {metric_name(front.metric)} {point.accuracy:.1%}"))
+    if point.design.left_out and not point.design.buys_nothing:
+        drawing.add(Text(f"never bought: {', '.join(point.design.left_out)}"))
+    return drawing
+
+
+def _add_chain(drawing: Tree, front: ParetoFront, flows: Mapping[str, Flow]) -> None:
+    """Add the stages of a chain, one below the other, and the rejected rows."""
+    flow, about = flows["scored"], front.costs.about
+    in_rows = {rows: one.in_whole_rows() for rows, one in flows.items()}
     for j, stage in enumerate(flow.stages):
-        rule = f": {rule}" if (rule := flow.rule(stage)) else ""
-        waits = f", delay so far {stage.delay_so_far:g}" if flow.worst_delay else ""
-        branch = drawing.add(
-            Text(
-                f"stage {stage.number}, cost so far {about}{stage.cost_so_far:g}{waits}{rule}",
-                "bold",
-            )
-        )
-        # Fees that an earlier stage has paid are not listed again.
-        known = [name for earlier in flow.stages[:j] for name in earlier.features]
-        buys = ", ".join(front.costs.in_words(stage.features, known)) or "nothing"
-        branch.add(Text(f"buys {buys}: cost {about}{stage.cost:g}"))
+        branch = drawing.add(Text(_stage_heading(front, flow, stage), "bold"))
+        branch.add(Text(_bought(front, flow, stage)))
         for rows, one in flows.items():
             leaving, counts = one.stages[j], in_rows[rows].stages[j]
             share = one.share(leaving.left)
@@ -507,18 +523,54 @@ def cascade_drawing(
         share = one.share(one.rejected)
         rejected = counted(in_rows[rows].rejected, "row")
         branch.add(Text(f"{rows:<8} {_bar(share)} {share:6.1%}: {rejected}"))
-    branch = drawing.add(
-        Text(f"all rows; buying everything costs {about}{front.costs.total:g}", "bold")
-    )
-    for rows, one in flows.items():
-        delay = f", delay {one.mean_delay:.4g}" if one.worst_delay else ""
-        n_rows = point.rows_in_words if rows == "scored" else counted(one.n_rows, "row")
-        branch.add(Text(f"{rows:<8} {n_rows}: {in_short(one)}{delay}"))
-    if front.metric != "accuracy":  # the lines above have the plain one
-        branch.add(Text(f"{'scored':<8} {metric_name(front.metric)} {point.accuracy:.1%}"))
-    if point.design.left_out and not point.design.buys_nothing:
-        drawing.add(Text(f"never bought: {', '.join(point.design.left_out)}"))
+
+
+def _part_drawing(
+    front: ParetoFront, flows: Mapping[str, Flow], stage: FlowStage, title: Text
+) -> Tree:
+    """Draw the stages from one up to the next branch below a title, then what follows it."""
+    flow = flows["scored"]
+    in_rows = {rows: one.in_whole_rows() for rows, one in flows.items()}
+    after: Sequence[FlowStage] = [stage]
+    while len(after) == 1:
+        stage = after[0]
+        title.append(f"\n{_stage_heading(front, flow, stage)}", "bold")
+        title.append(f"\n  {_bought(front, flow, stage)}")
+        for rows, one in flows.items():
+            leaving, counts = one.stages[stage.number - 1], in_rows[rows].stages[stage.number - 1]
+            here = f"of {whole(counts.reached)} here"
+            share, correct = one.share(leaving.left), f", {leaving.accuracy:.1%} correct"
+            title.append(f"\n  {rows:<8} {share:6.1%} of all leave: {whole(counts.left)} {here}")
+            title.append(correct if leaving.left else "")
+            if leaving.rejected:
+                share, n_rows = one.share(leaving.rejected), whole(counts.rejected)
+                title.append(f"\n  {rows:<8} {share:6.1%} of all rejected: {n_rows} {here}")
+        after = flow.after(stage)
+    drawing = Tree(title)
+    for part in after:
+        shares = [
+            f"{rows} {one.share(one.stages[part.number - 1].reached):.1%}"
+            for rows, one in flows.items()
+        ]
+        also = LACKING if part.is_usual and may_lack(front) else ""
+        way = Text(f"{part.way}{also}: {', '.join(shares)} of all", "italic")
+        drawing.children.append(_part_drawing(front, flows, part, way))
     return drawing
+
+
+def _stage_heading(front: ParetoFront, flow: Flow, stage: FlowStage) -> str:
+    """Number, cost, delay and rule of a stage."""
+    rule = f": {rule}" if (rule := flow.rule(stage)) else ""
+    waits = f", delay so far {stage.delay_so_far:g}" if flow.worst_delay else ""
+    cost = f"{front.costs.about}{stage.cost_so_far:g}"
+    return f"stage {stage.number}, cost so far {cost}{waits}{rule}"
+
+
+def _bought(front: ParetoFront, flow: Flow, stage: FlowStage) -> str:
+    """What a stage buys; fees that an earlier stage has paid are not listed again."""
+    buys = ", ".join(front.costs.in_words(stage.features, flow.known(stage))) or "nothing"
+    buys = f"{buys} more" if stage.before and not stage.features else buys
+    return f"buys {buys}: cost {front.costs.about}{stage.cost:g}"
 
 
 def class_drawing(

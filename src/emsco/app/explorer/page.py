@@ -92,7 +92,7 @@ def front_contents(
     flows, seen = [front.flow(i) for i in range(len(front))], None
     if front.seen is not None:
         pairs = zip(front, front.seen, strict=True)
-        seen = [rows.flow(point.design.thresholds) for point, rows in pairs]
+        seen = [rows.flow(point.design) for point, rows in pairs]
     own_thresholds = [
         point.design.thresholds and [*map(_thresholds, point.design.thresholds)] for point in front
     ]
