@@ -112,3 +112,23 @@ def test_decide_takes_a_marker_of_values_not_bought(typed, run, tmp_path):
     words = (tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--not-bought", "pending")
     result = typed("decide", run, *words, "--json")
     assert json.loads(result.out)["needs"][first] == 1
+
+
+def test_decide_names_the_option_for_empty_cells_where_missing_values_are_taken(
+    typed, fit, data, tmp_path
+):
+    assert fit("--gaps", "impute").code == 0
+    first = Cascade.load(tmp_path / "run" / "cascade.json").columns[0]
+    heading, *lines = (data / "data.csv").read_text().splitlines()[:11]
+    place = heading.split(",").index(first)
+    half = [line.split(",") for line in lines]
+    for cells in half[:5]:
+        cells[place] = ""
+    new = tmp_path / "half.csv"
+    new.write_text("\n".join([heading, *(",".join(cells) for cells in half), ""]))
+    words = ("decide", tmp_path / "run", new, "--out", tmp_path / "out.csv")
+    said = "5 missing values taken as bought, but not measured; if empty cells are not bought yet"
+    assert f"{said}, say --not-bought ''." in typed(*words).out
+    told = typed(*words, "--not-bought", "").out
+    assert "taken as bought" not in told
+    assert "5 rows waiting for" in told
