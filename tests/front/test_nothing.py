@@ -163,6 +163,7 @@ def test_a_cascade_that_buys_nothing_decides_rows_at_once(front, answers):
         assert decisions.labels.tolist() == ["well"] * 7
         assert set(decisions.stage.tolist()) == {1}
         assert not decisions.cost.any()
+    assert cascade.decide(X, partial=True).labels.tolist() == ["well"] * 7
     assert repr(cascade) == "Cascade(buys nothing, answers everyone)"
     assert cascade.columns == ()
     assert cascade.predict_proba(X).sum(axis=1) == pytest.approx(1)

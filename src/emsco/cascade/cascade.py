@@ -758,7 +758,10 @@ class Cascade:
             bought &= ~not_bought
         paid = self.row_prices(X, len(rows), prices, first_row, may_lack=True)
         # Columns that each stage buys, and those that are known after it.
-        buys = np.array([[name in names for name in columns] for names in self.stages.columns])
+        buys = np.array(
+            [[name in names for name in columns] for names in self.stages.columns],
+            dtype=np.bool_,  # also if nothing is bought
+        )
         known = buys.copy()
         for j, before in enumerate(self.design.before):
             known[j] |= known[before] if before >= 0 else False
