@@ -192,3 +192,26 @@ def test_whole_numbers_of_rows_add_up(flow):
         for name in ("left", "rejected"):
             assert getattr(stage, name) == int(getattr(stage, name))
             assert abs(getattr(stage, name) - getattr(mean, name)) < 1
+
+
+def test_an_evaluation_of_a_cascade_that_branches_flows_as_its_rows_did():
+    front, rows = make_branching_front(), make_rows(400, seed=3)
+    cascade = front.cascade(1)
+    y = cascade.decide(rows).guesses
+    whole = cascade.evaluate(rows, y)
+    flow, scored = whole.flow(cascade.design), front.flow(1)
+    for stage, same in zip(flow.stages, scored.stages, strict=True):
+        assert (stage.reached, stage.left, stage.rejected) == (
+            same.reached,
+            same.left,
+            same.rejected,
+        )
+    assert flow.cost == pytest.approx(whole.cost)
+    halves = [cascade.evaluate(rows[part], y[part]) for part in (slice(150), slice(150, None))]
+    assert Evaluation.joined(halves).rejected_exits == whole.rejected_exits
+    assert Evaluation.joined(halves).flow(cascade.design).stages == flow.stages
+
+
+def test_a_chain_rejects_after_its_last_stage():
+    cascade, rows = make_branching_front().cascade(0), make_rows(50)
+    assert cascade.evaluate(rows, np.zeros(50)).rejected_exits == ()

@@ -162,6 +162,9 @@ class Evaluation(Objectives):
         Effective number of rows behind each figure, if rows have weights or belong to groups.
     cost_deviation : float or None
         Standard deviation of the cost of a row, if the stage does not fix its cost.
+    rejected_exits : tuple of int or float
+        Rows rejected after each stage, if the cascade branches; empty if all were rejected after
+        the last stage.
     by : Subgroups or None
         Evaluation of each subgroup, if asked for.
     by_path : Subgroups or None
@@ -188,6 +191,7 @@ class Evaluation(Objectives):
     by_class: ByClass
     effective: EffectiveRows | None = None
     cost_deviation: float | None = None
+    rejected_exits: tuple[float, ...] = ()
     by: Subgroups | None = None
     by_path: Subgroups | None = field(default=None, compare=False)
     promise: PromiseReport | None = field(default=None, compare=False)
@@ -231,6 +235,10 @@ class Evaluation(Objectives):
         spread = ((decisions.cost - cost) ** 2 @ counts).item() / (total or 1)
         # A chain rejects rows after its last stage, a cascade that branches after several.
         ends = np.unique(decisions.stage[~out.accepted]).tolist() or [len(buys)]
+        rejected_exits = []
+        if ends != [len(buys)]:
+            at_stages = (~out.accepted & (decisions.stage == j + 1) for j in range(len(buys)))
+            rejected_exits = [counts[here].sum().item() for here in at_stages]
         exits = []  # at each stage, then the rejected rows
         for i, (stage, features) in enumerate([*enumerate(buys, start=1), (None, ())]):
             here, last = out.exit == i, (stage or ends[0]) - 1
@@ -262,6 +270,7 @@ class Evaluation(Objectives):
             by_class=ByClass.from_labels(classes.tolist(), out.true, out.given, weights),
             effective=None if weights is None else EffectiveRows.from_weights(out, weights),
             cost_deviation=math.sqrt(spread) if costs is None or len(ends) > 1 else None,
+            rejected_exits=tuple(rejected_exits),
         )
 
     @classmethod
@@ -292,6 +301,11 @@ class Evaluation(Objectives):
             spreads = (part.deviation_of_cost**2 + (part.cost - cost) ** 2 for part in parts)
             squares = sum(part.n_rows * one for part, one in zip(parts, spreads, strict=True))
             deviation = math.sqrt(squares / (total or 1))
+        rejected_exits: tuple[float, ...] = ()
+        if any(part.rejected_exits for part in parts):
+            last = [0] * (len(exits) - 2)  # stages before the last, if all were rejected there
+            at_stages = (part.rejected_exits or (*last, part.exits[-1].n_rows) for part in parts)
+            rejected_exits = tuple(map(sum, zip(*at_stages, strict=True)))
         return cls(
             n_rows=total,
             coverage=min(1.0, accepted / (total or 1)),
@@ -301,6 +315,7 @@ class Evaluation(Objectives):
             by_class=ByClass.joined([part.by_class for part in parts]),
             effective=effective,
             cost_deviation=deviation,
+            rejected_exits=rejected_exits,
             by_path=Subgroups.joined([part.by_path for part in parts if part.by_path is not None]),
         )
 
@@ -424,6 +439,7 @@ class Evaluation(Objectives):
             correct_exits=[report.n_correct for report in stages],
             thresholds=None if design is None else design.thresholds,
             design=design,
+            rejected_exits=self.rejected_exits,
             mean_cost=None if self.cost_deviation is None else self.cost,
         )
 
@@ -457,6 +473,7 @@ class Evaluation(Objectives):
         more = {
             "effective": None if self.effective is None else self.effective.to_dict(),
             "cost_deviation": self.cost_deviation,
+            "rejected_exits": list(self.rejected_exits) or None,
         }
         return {
             **asdict(self.objectives),
@@ -483,6 +500,11 @@ class Evaluation(Objectives):
             sizes = fields.fields("effective")
             effective = EffectiveRows.from_dict(sizes, len(buys), len(classes))
         varies = "cost_deviation" in fields.values
+        rejected_exits: tuple[float, ...] = ()
+        if "rejected_exits" in fields.values:
+            # Checked as numbers, then taken as written: whole numbers of rows stay whole.
+            fields.numbers("rejected_exits", len(buys), 0, fields.amount("n_rows"))
+            rejected_exits = tuple(fields.items("rejected_exits"))
         return cls(
             n_rows=fields.amount("n_rows"),
             **asdict(objectives_from_dict(fields)),
@@ -493,6 +515,7 @@ class Evaluation(Objectives):
             by_class=ByClass.from_dict(fields.fields("by_class"), "counts", classes.tolist()),
             effective=effective,
             cost_deviation=fields.number("cost_deviation", 0) if varies else None,
+            rejected_exits=rejected_exits,
         )
 
     @property
