@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from support.handmade import (
     make_balanced_front,
+    make_branching_front,
     make_front,
     make_front_of_thresholds,
     make_rows,
@@ -430,6 +431,26 @@ def test_the_cascade_has_the_facts_of_the_flow(see, front):
         for cost, rows in flow.cost_histogram():
             spent = f"1 row costs {cost:.1f}" if rows == 1 else f"{rows} rows cost {cost:.1f}"
             assert spent in text_of(driver, "spending-words")
+
+
+@pytest.mark.parametrize("width", [1200, 360])
+def test_a_design_that_branches_is_a_list_in_a_list(see, width):
+    front = make_branching_front()
+    driver, flow = see(page=front.to_html(deployed=1), width=width), front.flow(1)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    shown = driver.execute_script(READ_ALOUD, "cascade")
+    assert "age ≤ 0.2 : 205 rows, 51 % of all Stage 2 buys features for 2.50 pulse" in shown
+    for stage in flow.stages:
+        assert stage.way in shown
+        assert f"{stage.left} of {stage.reached} rows" in shown
+    assert shown.count("rows are rejected") == sum(stage.rejected > 0 for stage in flow.stages)
+    for cost, rows in flow.cost_histogram():
+        assert not rows or f"{rows} rows cost {cost:.2f}" in text_of(driver, "spending-words")
+    inner = driver.find_elements(By.CSS_SELECTOR, ".ways .ways > li")
+    assert len(inner) == 3
+    assert "age at 90 % → {age ≤ 0.2: pulse at 85 % → {pulse ≤ -0.5: scan" in text_of(
+        driver, "table"
+    )
 
 
 def test_every_stage_has_its_own_threshold_where_they_differ(see):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support.handmade import (
     make_balanced_front,
+    make_branching_front,
     make_front,
     make_front_of_thresholds,
     make_rows,
@@ -163,6 +164,23 @@ def test_the_page_has_the_flow_of_every_design(front, data):
         assert data["scored"]["left"][i] == [stage.left for stage in flow.stages]
         assert data["scored"]["correct"][i] == [stage.correct for stage in flow.stages]
         assert data["scored"]["rows"][i] == flow.n_rows
+
+
+def test_the_page_has_the_tree_of_a_design_that_branches(data):
+    front = make_branching_front().with_seen(make_rows(60), np.arange(60) % 2)
+    branching = data_of(front.to_html())
+    flow = front.flow(1)
+    assert branching["trees"] == {
+        "1": {
+            "before": [-1, 0, 1, 1, 1, 4, 0, 6],
+            "ways": [stage.way for stage in flow.stages],
+            "note": "",
+        }
+    }
+    assert branching["scored"]["rejected"] == {"1": [stage.rejected for stage in flow.stages]}
+    assert sum(branching["seen"]["rejected"]["1"]) == front.seen[1].exits[-1].n_rows
+    assert data["trees"] == {}
+    assert "rejected" not in data["scored"]
 
 
 def test_the_page_knows_the_metric(data):

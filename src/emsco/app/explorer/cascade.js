@@ -6,6 +6,7 @@ const ROOM = 140; // width of a stage beside others, in pixels
 const FEWEST = 4; // stages side by side; if fewer fit, they stand one below the other
 const TIP = 10; // length of the arrow from one line of stages to the next, in pixels
 const SHOWN = { few: 9, many: 5 }; // features listed before the reader opens the rest, by stages
+const BAR = 240; // width of the bar of all rows in a tree, in pixels
 const MANY = 6; // stages, whose cards are narrow
 const KEY = [
   ["onward", "rows that go on"],
@@ -164,8 +165,117 @@ function rejectedCard({ rejected, rows, stages }) {
   );
 }
 
+/** The key to the colours of bands and bars. */
+function colourKey() {
+  const key = element("p", { className: "key note", "aria-hidden": "true" });
+  for (const [kind, text] of KEY) {
+    const sample = shape("svg", { width: 18, height: 10 });
+    sample.append(shape("rect", { width: 18, height: 10, rx: 2, class: `band ${kind}` }));
+    key.append(element("span", {}, sample, text));
+  }
+  return key;
+}
+
+/** The pattern of rejected rows. */
+function hatched() {
+  const hatch = shape("pattern", {
+    id: "hatch",
+    width: 6,
+    height: 6,
+    patternUnits: "userSpaceOnUse",
+    patternTransform: "rotate(45)",
+  });
+  hatch.append(
+    shape("rect", { width: 6, height: 6, class: "hatch-ground" }),
+    shape("rect", { width: 2.5, height: 6, class: "hatch-line" }),
+  );
+  const defs = shape("defs", {});
+  defs.append(hatch);
+  return defs;
+}
+
+/** A bar of the rows that reach a stage, as a share of all, by what becomes of them. */
+function rowsBar(stage, rows) {
+  const bar = shape("svg", { class: "rows-bar", width: BAR, height: 12, "aria-hidden": "true" });
+  const kinds = {
+    correct: stage.correct,
+    wrong: stage.wrong,
+    rejected: stage.rejected,
+    onward: Math.max(0, stage.staying - stage.rejected),
+  };
+  let x = 0;
+  for (const [kind, count] of Object.entries(kinds)) {
+    const width = (BAR * count) / (rows || 1);
+    bar.append(shape("rect", { x, width, height: 12, class: `band ${kind}` }));
+    x += width;
+  }
+  return bar;
+}
+
+/** A stage of a design that branches: what it buys, and the rows that leave there. */
+function treeStage(flow, index) {
+  const stage = flow.stages[index];
+  const earlier = [];
+  for (let one = stage.before; one >= 0; one = flow.stages[one].before)
+    earlier.push(flow.stages[one]);
+  const leaves = leavesCard(stage, flow.rows);
+  if (stage.rejected)
+    leaves.append(
+      element(
+        "p",
+        {},
+        element("strong", {}, amount(stage.rejected)),
+        ` ${amount(stage.rejected) === "1" ? "row is" : "rows are"} rejected`,
+      ),
+    );
+  leaves.prepend(rowsBar(stage, flow.rows));
+  return element(
+    "li",
+    { className: "stage" },
+    buysCard(stage, index, earlier, SHOWN.many),
+    leaves,
+  );
+}
+
+/** The stages from one up to the next branch, then a list of the ways that rows go there. */
+function treePart(flow, first) {
+  const list = element("ol", { className: "tree", role: "list" });
+  let after = [first];
+  while (after.length === 1) {
+    list.append(treeStage(flow, after[0]));
+    after = stagesAfter(flow.tree, after[0]);
+  }
+  if (!after.length) return list;
+  const ways = after.map((next) => {
+    const { reached } = flow.stages[next];
+    const words = element(
+      "p",
+      { className: "asked" },
+      element("strong", {}, flow.tree.ways[next]),
+      `: ${rowsOf(reached)}, ${percent(reached / (flow.rows || 1), 0)} of all`,
+    );
+    return element("li", {}, words, treePart(flow, next));
+  });
+  list.append(element("li", {}, element("ul", { className: "ways", role: "list" }, ...ways)));
+  return list;
+}
+
+/** Draw a design that branches as a list in a list. */
+function drawTree(container, flow) {
+  const patterns = shape("svg", { class: "patterns", width: 0, height: 0, "aria-hidden": "true" });
+  patterns.append(hatched());
+  const note = element("p", { className: "note" }, flow.tree.note);
+  const tree = treePart(flow, 0);
+  tree.setAttribute("aria-label", "Stages, in order");
+  container.replaceChildren(patterns, tree, ...(flow.tree.note ? [note] : []), colourKey());
+}
+
 /** Draw the cards of a design, and the bands behind them. */
 function drawCascade(container, flow) {
+  if (flow.tree) {
+    drawTree(container, flow);
+    return;
+  }
   const grid = element("ol", { className: "cascade", role: "list", "aria-label": "Stages, in order" });
   const isMany = flow.stages.length >= MANY;
   grid.classList.toggle("dense", isMany);
@@ -189,13 +299,7 @@ function drawCascade(container, flow) {
       rejectedCard(flow),
     ),
   );
-  const key = element("p", { className: "key note", "aria-hidden": "true" });
-  for (const [kind, text] of KEY) {
-    const sample = shape("svg", { width: 18, height: 10 });
-    sample.append(shape("rect", { width: 18, height: 10, rx: 2, class: `band ${kind}` }));
-    key.append(element("span", {}, sample, text));
-  }
-  container.replaceChildren(grid, key);
+  container.replaceChildren(grid, colourKey());
   drawBands(container, flow);
 }
 
@@ -220,20 +324,7 @@ function drawBands(container, flow) {
     "aria-hidden": "true",
     focusable: "false",
   });
-  const hatch = shape("pattern", {
-    id: "hatch",
-    width: 6,
-    height: 6,
-    patternUnits: "userSpaceOnUse",
-    patternTransform: "rotate(45)",
-  });
-  hatch.append(
-    shape("rect", { width: 6, height: 6, class: "hatch-ground" }),
-    shape("rect", { width: 2.5, height: 6, class: "hatch-line" }),
-  );
-  const defs = shape("defs", {});
-  defs.append(hatch);
-  svg.append(defs);
+  svg.append(hatched());
   const places = [...grid.querySelectorAll(".stage")].map((stage, index) => {
     const way = stage.querySelector(".way").getBoundingClientRect();
     const exit = stage.querySelector(".leaves").getBoundingClientRect();

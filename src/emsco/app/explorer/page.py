@@ -24,11 +24,12 @@ from emsco._base.objectives import Objectives, metric_name
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import not_installed
 from emsco.front import Certificate, ParetoFront
+from emsco.front.pictures import may_lack
 from emsco.front.references import Reference
 from emsco.front.rules import PointLimits
 from emsco.plotting.classes import MOST_LABELS, MOST_LINES
 from emsco.plotting.figures import check_currency
-from emsco.plotting.flow import Flow
+from emsco.plotting.flow import LACKING, LACKING_NOTE, Flow
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts
 
@@ -116,6 +117,7 @@ def front_contents(
         "hidden": [i for i, point in enumerate(front) if point.rejects_everyone],
         "tied": [point.n_tied for point in front],
         "stages": [[[place[name] for name in s.features] for s in f.stages] for f in flows],
+        "trees": _trees(front, flows),
         "paid": [rounded(stage.cost_so_far for stage in flow.stages) for flow in flows],
         "waits": [rounded(stage.delay_so_far for stage in flow.stages) for flow in flows]
         if costs.has_delays
@@ -149,11 +151,37 @@ def _figures(figures: Iterable[Objectives | Flow]) -> dict[str, list[float]]:
 
 
 def _counts(flows: Sequence[Flow]) -> dict[str, Any]:
-    """Return the rows of each flow, and its exits and correct exits at each stage."""
-    return {
+    """Return the rows of each flow, and its exits and correct exits at each stage.
+
+    Rows that are rejected at each stage are there for designs that branch, by their number.
+    """
+    counts = {
         "rows": rounded(flow.n_rows for flow in flows),
         "left": [rounded(stage.left for stage in flow.stages) for flow in flows],
         "correct": [rounded(stage.correct for stage in flow.stages) for flow in flows],
+    }
+    rejected = {
+        str(i): rounded(stage.rejected for stage in flow.stages)
+        for i, flow in enumerate(flows)
+        if not flow.is_chain
+    }
+    return {**counts, "rejected": rejected} if rejected else counts
+
+
+def _trees(front: ParetoFront, flows: Sequence[Flow]) -> dict[str, Any]:
+    """Return what leads to each stage of the designs that branch, by their number."""
+    is_marked = may_lack(front)
+    return {
+        str(i): {
+            "before": [stage.before - 1 for stage in flow.stages],
+            "ways": [
+                f"{stage.way}{LACKING if is_marked and stage.is_usual else ''}"
+                for stage in flow.stages
+            ],
+            "note": LACKING_NOTE if is_marked and front[i].design.usual_stages else "",
+        }
+        for i, flow in enumerate(flows)
+        if not flow.is_chain
     }
 
 

@@ -134,14 +134,25 @@ function arrows(design) {
   if (buysNothing(design))
     return `buys nothing, ${HIDDEN.has(design) ? "rejects" : "answers"} everyone`;
   const own = ownThresholds(design);
-  return DATA.stages[design]
-    .map((stage, j) => {
-      const names = stage.map((f) => DATA.features[f]).join(", ") || "nothing";
-      if (!own.length) return names;
-      return `${names} ${answersAll(own[j]) ? "for all" : `at ${leastOf(own[j])}`}`;
-    })
-    .join(" → ");
+  const words = DATA.stages[design].map((stage, j) => {
+    const names = stage.map((f) => DATA.features[f]).join(", ") || "nothing";
+    if (!own.length) return names;
+    return `${names} ${answersAll(own[j]) ? "for all" : `at ${leastOf(own[j])}`}`;
+  });
+  const tree = DATA.trees[design];
+  if (!tree) return words.join(" → ");
+  const from = (stage) => {
+    const after = stagesAfter(tree, stage);
+    const parts = after.map((next) => `${tree.ways[next]}: ${from(next)}`);
+    if (after.length === 1) return `${words[stage]} → ${from(after[0])}`;
+    return after.length ? `${words[stage]} → {${parts.join(" | ")}}` : words[stage];
+  };
+  return from(0);
 }
+
+/** The stages that come after a stage of a design that branches. */
+const stagesAfter = (tree, stage) =>
+  tree.before.flatMap((before, next) => (before === stage ? [next] : []));
 
 /** Whether a design decides every row at once, for nothing. */
 const buysNothing = (design) => !DATA.stages[design].flat().length;
@@ -162,14 +173,19 @@ function flowOf(design, which) {
   const total = figures.rows[design];
   const rest = (rows, less) => (rows - less > ROUNDING * total ? rows - less : 0);
   const own = DATA.own_thresholds?.[design] ?? [];
+  const tree = DATA.trees[design];
+  const reaching = tree && reachingOf(tree, figures.left[design], figures.rejected[design]);
   let reached = total;
   const stages = DATA.stages[design].map((features, stage) => {
     const left = figures.left[design][stage];
     const correct = figures.correct[design][stage];
+    const before = tree ? tree.before[stage] : stage - 1;
+    if (tree) reached = reaching[stage];
     const found = {
       features,
+      before,
       least: own[stage] ?? DATA.thresholds,
-      cost: paid[stage] - (stage ? paid[stage - 1] : 0),
+      cost: paid[stage] - (before >= 0 ? paid[before] : 0),
       costSoFar: paid[stage],
       delaySoFar: DATA.waits ? DATA.waits[design][stage] : 0,
       reached,
@@ -177,27 +193,37 @@ function flowOf(design, which) {
       correct,
       wrong: rest(left, correct),
       staying: rest(reached, left),
+      rejected: tree ? figures.rejected[design][stage] : 0,
     };
     reached = found.staying;
     return found;
   });
-  return { stages, rows: total, rejected: reached };
+  if (!tree) stages.at(-1).rejected = reached;
+  const rejected = stages.reduce((sum, stage) => sum + stage.rejected, 0);
+  return { stages, rows: total, rejected, tree };
+}
+
+/** Rows that reach each stage of a design that branches: those that leave there or further on. */
+function reachingOf(tree, left, rejected) {
+  const reaching = left.map((rows, stage) => rows + rejected[stage]);
+  for (let stage = reaching.length - 1; stage > 0; stage -= 1)
+    reaching[tree.before[stage]] += reaching[stage];
+  return reaching;
 }
 
 /** List the possible costs of a row, with the number of rows at each. */
 function spendingOf(flow) {
   const rows = new Map();
   for (const stage of flow.stages)
-    rows.set(stage.costSoFar, (rows.get(stage.costSoFar) || 0) + stage.left);
-  const last = flow.stages.at(-1).costSoFar;
-  rows.set(last, rows.get(last) + flow.rejected);
-  return [...rows].map(([cost, count]) => ({ cost, rows: count, share: count / (flow.rows || 1) }));
+    rows.set(stage.costSoFar, (rows.get(stage.costSoFar) || 0) + stage.left + stage.rejected);
+  const sorted = [...rows].sort(([one], [other]) => one - other);
+  return sorted.map(([cost, count]) => ({ cost, rows: count, share: count / (flow.rows || 1) }));
 }
 
-/** The time that a row waits on average; rejected rows wait for all stages. */
+/** The time that a row waits on average; rejected rows wait for all stages on their path. */
 function meanDelay(flow) {
-  const sum = flow.stages.reduce((total, stage) => total + stage.left * stage.delaySoFar, 0);
-  return (sum + flow.rejected * flow.stages.at(-1).delaySoFar) / (flow.rows || 1);
+  const waited = ({ left, rejected, delaySoFar }) => (left + rejected) * delaySoFar;
+  return flow.stages.reduce((total, stage) => total + waited(stage), 0) / (flow.rows || 1);
 }
 
 /** Compare a cost with the cost of all features, in words. */
@@ -220,7 +246,7 @@ function inWords(design, which) {
     `${amount(flow.rejected) === "1" ? "is" : "are"} rejected. A row costs ${price(DATA[which].cost[design])} on average, ` +
     `${thanAllFeatures(DATA[which].cost[design])} (${price(DATA.total)}).` +
     (DATA.waits
-      ? ` It waits ${number(meanDelay(flow))} on average, ${number(flow.stages.at(-1).delaySoFar)} at worst.`
+      ? ` It waits ${number(meanDelay(flow))} on average, ${number(Math.max(...flow.stages.map((stage) => stage.delaySoFar)))} at worst.`
       : "")
   );
 }
