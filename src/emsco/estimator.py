@@ -80,6 +80,10 @@ class EMSCOClassifier(TableClassifier):
     max_stages : int or None
         Most stages of a design. None: half the number of features, but at least 1 and at most 10,
         as in the paper. Features that must stay together count as one.
+    branches : "auto" or int
+        Most ways that rows may go after a stage, from 1 to 4. With "auto", up to 4: chains are
+        searched first, and a branch is kept only if it beats them beyond noise on rows that did
+        not choose it. 1: all rows go the same way. "paper" and "exact" search chains alone.
     estimator : {"auto", "logistic", "spline", "boosting"}, classifier or None
         The stage model. "logistic", or None, is L2 logistic regression. "spline" adds curves:
         natural cubic splines of the numeric columns. "boosting" is gradient boosting, which adds
@@ -220,6 +224,7 @@ class EMSCOClassifier(TableClassifier):
         prefer: str | dict[str, Any] = "economical",
         metric: str = "accuracy",
         max_stages: int | None = 4,
+        branches: int | str = "auto",
         estimator: Any = "auto",
         search_with: str | None = None,
         calibration: str | None = None,
@@ -252,6 +257,7 @@ class EMSCOClassifier(TableClassifier):
         self.prefer = prefer
         self.metric = metric
         self.max_stages = max_stages
+        self.branches = branches
         self.estimator = estimator
         self.search_with = search_with
         self.calibration = calibration

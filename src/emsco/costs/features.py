@@ -482,6 +482,24 @@ class FeatureCosts:
         paid = units.of_subsets(subsets) + n_evaluated * units.evaluation
         return paid / units.per_one
 
+    def once_bought(self, names: Collection[str]) -> Self:
+        """Return the costs of a row that has bought some features: these, and their fees, are free.
+
+        Examples
+        --------
+        >>> costs = FeatureCosts.from_mapping({"age": 1, "scan": 50}).once_bought(["age"])
+        >>> costs.costs.tolist()
+        [0.0, 50.0]
+        """
+        is_bought = np.array([name in names for name in self.names])
+        return replace(
+            self,
+            costs=np.where(is_bought, 0.0, self.costs),
+            fees=tuple(fee for fee in self.fees if not set(fee.features) & set(names)),
+            delays=np.where(is_bought, 0.0, self.delays),
+            prices=tuple(price for price in self.prices if price.feature not in names),
+        )
+
     @property
     def has_delays(self) -> bool:
         """Whether the value of some feature comes later."""

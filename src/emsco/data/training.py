@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -93,6 +94,14 @@ class TrainingData:
         prices = None if self.prices is None else self.prices[rows]
         taken = np.asarray(self.rows[rows])  # fetched, if workers have them
         return replace(self, rows=taken, labels=self.labels[rows], weights=weights, prices=prices)
+
+    def once_bought(self, names: Collection[str]) -> TrainingData:
+        """Return the same rows once some features are bought: these cost nothing more."""
+        prices = self.prices
+        if prices is not None:
+            left = [i for i, one in enumerate(self.costs.prices) if one.feature not in names]
+            prices = prices[:, left] if left else None
+        return replace(self, costs=self.costs.once_bought(names), prices=prices)
 
     def fingerprints(self) -> dict[str, Any]:
         """Return plain values that identify the data."""

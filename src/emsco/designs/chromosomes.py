@@ -3,6 +3,9 @@
 A gene is the stage that buys a feature. If thresholds are searched, the number of the stage's
 threshold, its *level*, is in the bits above the stage: all features of a stage have the same. At
 level 0 a gene is the stage itself, so designs with one threshold are the paper's chromosomes.
+
+A design that branches has no chromosome. Among others it stands as the number of its *tree*, which
+says what it is: all its genes are -2 less that number.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, Word
 from emsco._kernels.variation import add_up_stages, compress_rows
 
 NEVER = -1  # the gene of a feature that is never bought
+_FIRST_TREE = -2  # the genes of tree 0; those of tree 1 are one less
 _STAGE_BITS = 10
 MOST_STAGES = 2**_STAGE_BITS - 1
 MOST_LEVELS = 2 ** (15 - _STAGE_BITS)
@@ -45,6 +49,26 @@ def compress(designs: ArrayLike) -> StageArray:
         )
     compress_rows(np.atleast_2d(compressed), np.empty(MOST_STAGES + 1, dtype=np.int64))
     return compressed
+
+
+def genes_of_trees(numbers: IntArray, n_features: int) -> StageArray:
+    """Return designs that stand for trees with these numbers.
+
+    Examples
+    --------
+    >>> designs = np.concatenate([[[0, 1]], genes_of_trees(np.array([0, 7]), 2)])
+    >>> trees_of(designs).tolist()
+    [-1, 0, 7]
+    """
+    genes = np.repeat(_FIRST_TREE - numbers[:, None], n_features, axis=1)
+    return genes.astype(np.int16)
+
+
+def trees_of(designs: StageArray) -> IntArray:
+    """Return the number of the tree that each design stands for; -1 for a chromosome."""
+    first = designs[:, 0].astype(np.int64)
+    trees: IntArray = np.where(first <= _FIRST_TREE, _FIRST_TREE - first, -1)
+    return trees
 
 
 def stages_of(designs: StageArray) -> StageArray:

@@ -16,10 +16,18 @@ from emsco._base.progress import JobProgress, print_note
 from emsco._base.typing import IntArray, Report, StageArray
 from emsco._base.warn import warn_once
 from emsco._base.workers import one_thread
+from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.issues import DataIssue, class_shares, data_issues_of, suspects, warnings_of
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
-from emsco.designs.chromosomes import levels_of, stage_counts, stages_of, with_levels
+from emsco.designs.chromosomes import (
+    genes_of_trees,
+    levels_of,
+    stage_counts,
+    stages_of,
+    trees_of,
+    with_levels,
+)
 from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.thresholds import (
     MinConfidence,
@@ -31,6 +39,17 @@ from emsco.designs.thresholds import (
     in_words,
 )
 from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
+from emsco.fitting.branches import (
+    Branched,
+    PartSearch,
+    bench_of_part,
+    earn_their_place,
+    find_gate,
+    grow_trees,
+    models_of_trees,
+    parts_of_rows,
+    scores_of_trees,
+)
 from emsco.fitting.sample import RowsToSplit
 from emsco.fitting.settings import FitSettings, seeds_of_fit
 from emsco.fitting.workbench import Workbench
@@ -46,7 +65,7 @@ from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
-from emsco.scoring.scored_rows import ScoredRows
+from emsco.scoring.scored_rows import ScoredRows, ScoredTree
 from emsco.search.finishing import (
     Refinement,
     RefinementEnd,
@@ -134,7 +153,7 @@ def fit_rows(
     """
     deadline = Deadline(settings.time_limit, perf_counter() if started is None else started)
     # Streams of their own, so that another way to split does not shift the draws of the search.
-    split_seed, search_seed, _ = seeds_of_fit(settings.seed)
+    split_seed, search_seed, _, branch_seed = seeds_of_fit(settings.seed)
 
     # Look at the data. Free features are bought first, unless they look like leaks or ids; the
     # paper knows neither rule.
@@ -180,11 +199,17 @@ def fit_rows(
         result = steps.search_designs(bench, recipe, journal, np.random.default_rng(search_seed))
     # From here on, `bench` has the models that count: those of the search, or better ones.
     # Designs are judged by the models that are deployed, never by those that only searched.
+    searched, of_search = bench, result
     bench, result, refinement = steps.refine(bench, recipe, result)
-    front = steps.judge(bench, steps.thin(bench, result))
+    result = steps.thin(bench, result)
+    branched = None
+    if steps.may_branch(of_search):
+        rng = np.random.default_rng(branch_seed)
+        branched = steps.branch(searched, of_search, bench, result, rng)
+    front = steps.judge(bench, result, branched)
     if not settings.is_paper:
         front = front.by_cost()
-    front = steps.fit_stages(bench, front)
+    front = steps.fit_stages(bench, front, branched)
     history = history_of(result, blocks, steps.named, rows.data.per_row)
     return Fitted(
         front=front,
@@ -455,7 +480,67 @@ class _Steps:
         levels[labels_all, n_stages[labels_all] - 1] = self.grid.last[0]
         return with_levels(stages_of(designs), levels)
 
-    def judge(self, bench: Workbench, result: SearchResult) -> ParetoFront:
+    def may_branch(self, result: SearchResult) -> bool:
+        """Whether to look for designs that branch: if asked, with rows in memory, and time."""
+        settings = self.settings
+        return (
+            settings.max_ways > 1
+            and settings.search.kind in ("auto", "evolution")
+            and not result.stop_reason.is_interrupted
+            and not isinstance(self.all_rows.data.rows, RowsElsewhere)
+            and not self.deadline.is_over(_REFINED)
+        )
+
+    def branch(
+        self,
+        searched: Workbench,
+        of_search: SearchResult,
+        bench: Workbench,
+        result: SearchResult,
+        rng: np.random.Generator,
+    ) -> Branched | None:
+        """Find designs that branch, with the models of the search and those that count.
+
+        None if no gate promises anything, or none of its trees earns its place.
+        """
+        scored = of_search.designs if of_search.scored is None else of_search.scored
+        gate = find_gate(searched, self._scored_rows(searched), scored, self.settings.max_ways)
+        if gate is None:
+            return None
+        rows = self._scored_rows(bench)
+        of_rows, usual = parts_of_rows(gate, bench.data)
+        of_searched, _ = parts_of_rows(gate, searched.data)
+        every = np.concatenate([scored for _, scored in bench.splits])
+        search = PartSearch(
+            self.settings.search, self.grid, rng, lambda: self.deadline.rest(_JUDGED)
+        )
+        parts = []
+        with self._progress("parts searched") as report:
+            for k in range(len(gate.questions) + 1):
+                final = bench_of_part(bench, gate, of_rows == k)
+                quick = final
+                if searched is not bench:
+                    quick = bench_of_part(searched, gate, of_searched == k)
+                parts.append(search.searched(quick, final, np.flatnonzero(of_rows[every] == k)))
+                if report:
+                    report(k + 1, len(gate.questions) + 1)
+        trees = grow_trees(bench, rows, self.grid, gate, parts, usual)
+        if not trees:
+            return None
+        genes = genes_of_trees(np.arange(len(trees)), self.blocks.n_blocks)
+        evaluator = self._evaluator(bench)
+        gain, error = earn_their_place(
+            rows.with_trees(trees),
+            (result.designs, list(evaluator.costs_after(result.designs))),
+            (genes, [tree.paid for tree in trees]),
+            bench.data.costs.total,
+        )
+        self._say(f"Branches: after {gate.questions[0].column}, {gain:+.2%} of rows correct")
+        return Branched(gate, tuple(parts), trees) if gain > error else None
+
+    def judge(
+        self, bench: Workbench, result: SearchResult, branched: Branched | None = None
+    ) -> ParetoFront:
         """Judge every design row by row: results by class, references, what new rows will show.
 
         Ctrl-C leaves the front as it is, with a warning.
@@ -475,18 +560,18 @@ class _Steps:
             threshold = f"={in_words(self.min_confidence)}; lower it."
             what = "no design accepts any scored row at "
             _warn(EMSCOWarning(what, Parameter("min_confidence"), threshold))
+        trees: tuple[ScoredTree, ...] = ()
+        designs = result.designs
+        if branched is not None:
+            trees = branched.trees
+            genes = genes_of_trees(np.arange(len(trees)), self.blocks.n_blocks)
+            designs = np.concatenate([designs, genes])
+            points = self._points_of_trees(bench, branched)
+            front = replace(front, points=(*front.points, *points))
         # Sums over rows would wait for threads longer than they take.
         with self._progress("designs judged") as report, one_thread():
             try:
-                rows = ScoredRows(
-                    bench.bank,
-                    bench.data,
-                    bench.splits,
-                    self.grid,
-                    self.blocks.members(),
-                    bench.prices,
-                    bench.recipe.n_jobs,
-                )
+                rows = self._scored_rows(bench).with_trees(trees)
                 evaluator = self._evaluator(bench)
                 data = bench.data
                 assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
@@ -503,7 +588,7 @@ class _Steps:
                 )
                 others = np.concatenate([assessor.all_at_once[None], beside])
                 front, designs, tolerated = self._assess(
-                    bench, assessor, correction, front, result, others, report
+                    bench, assessor, correction, front, designs, result.scored, others, report
                 )
                 nothing = self._nothing(bench, assessor)
             except KeyboardInterrupt:
@@ -530,7 +615,8 @@ class _Steps:
         assessor: Assessor,
         correction: OptimismCorrection,
         front: ParetoFront,
-        result: SearchResult,
+        designs: StageArray,
+        scored: StageArray | None,
         others: StageArray,
         report: Report | None,
     ) -> tuple[ParetoFront, StageArray, float]:
@@ -540,7 +626,7 @@ class _Steps:
         marked, and joins the front as its last point if it is not there yet. The tolerance is that
         of the economical rule.
         """
-        data, designs, tolerated = bench.data, result.designs, TOLERATED
+        data, tolerated = bench.data, TOLERATED
         points = assessor.assessed(front.points, designs, report)
         if self._is_economical:
             tolerated = correction.tolerance(points, designs, others, self._is_over)
@@ -551,8 +637,8 @@ class _Steps:
                 is_over=self._is_over,
                 tolerated=tolerated,
             )
-            scored = designs if result.scored is None else result.scored
-            simple = simplifier.simplified(points, designs, scored)
+            chains = designs[trees_of(designs) < 0]
+            simple = simplifier.simplified(points, designs, chains if scored is None else scored)
             if simple is not None:
                 there = [i for i, one in enumerate(points) if one.design == simple.point.design]
                 if there:
@@ -566,6 +652,31 @@ class _Steps:
         commonest = int(np.bincount(data.labels, data.weights).argmax())
         references = assessor.references(commonest)
         return replace(front, points=tuple(points), references=references), designs, tolerated
+
+    def _scored_rows(self, bench: Workbench) -> ScoredRows:
+        return ScoredRows(
+            bench.bank,
+            bench.data,
+            bench.splits,
+            self.grid,
+            bench.blocks.members(),
+            bench.prices,
+            bench.recipe.n_jobs,
+        )
+
+    def _points_of_trees(self, bench: Workbench, branched: Branched) -> list[ParetoPoint]:
+        """Return the points of trees, as they are scored."""
+        scores = scores_of_trees(
+            self._scored_rows(bench),
+            branched.trees,
+            bench.bank.n_rows,
+            by_class=self.settings.metric != "accuracy",
+        )
+        per_row = bench.data.per_row
+        return [
+            ParetoPoint.from_scores(tree.design, scores, i, per_row=per_row)
+            for i, tree in enumerate(branched.trees)
+        ]
 
     def _nothing(self, bench: Workbench, assessor: Assessor) -> list[ParetoPoint]:
         """Judge designs that buy nothing: the commonest class for everyone, or no label.
@@ -627,10 +738,21 @@ class _Steps:
         """Whether only necessary work should go on."""
         return self.deadline.is_over(_JUDGED)
 
-    def fit_stages(self, bench: Workbench, front: ParetoFront) -> ParetoFront:
+    def fit_stages(
+        self, bench: Workbench, front: ParetoFront, branched: Branched | None = None
+    ) -> ParetoFront:
         """Add the stage models of all points, so that any of them can be deployed."""
+        refit = self.settings.refit
         with self._progress("stages to deploy", slow=not bench.recipe.is_linear) as report:
-            models = bench.stage_models(front, self.settings.refit, report)
+            models = bench.stage_models(front, refit, report)
+            trees = [i for i, point in enumerate(front) if not point.design.is_chain]
+            if branched is not None and trees:
+                designs = [front[i].design for i in trees]
+                of_points = list(models.of_points)
+                of_trees = models_of_trees(bench, branched, designs, refit)
+                for i, of_tree in zip(trees, of_trees, strict=True):
+                    of_points[i] = of_tree
+                models = replace(models, of_points=tuple(of_points))
         front = replace(front, models=models, by_fitness=self.settings.is_paper)
         if self.settings.refit != "average" or self._is_over():
             return front

@@ -29,6 +29,7 @@ from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.random_states import draw_seed
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Constraints
+from emsco.designs.questions import MOST_QUESTIONS
 from emsco.designs.thresholds import MinConfidence, check_min_confidence, check_reject_below
 from emsco.errors import Parameter
 from emsco.front import check_preference
@@ -109,6 +110,8 @@ class FitSettings:
         Splits, as `make_splits` takes them.
     screen_rows : "auto", int or None
         Rows to search on.
+    max_ways : int
+        Most ways that rows can go after a stage; 1: designs are chains.
     time_limit : float or None
     checkpoint : path or None
     seed : int
@@ -128,6 +131,7 @@ class FitSettings:
     refit: str
     cv: Any
     screen_rows: str | int | None
+    max_ways: int
     time_limit: float | None
     checkpoint: PathLike | None
     seed: int
@@ -223,6 +227,7 @@ class FitSettings:
             refit=check_choice("refit", refit, REFITS),
             cv=given["cv"],
             screen_rows=screen_rows,
+            max_ways=_check_branches(given["branches"]),
             time_limit=time_limit,
             checkpoint=given["checkpoint"],
             seed=seed,
@@ -231,8 +236,17 @@ class FitSettings:
 
 
 def seeds_of_fit(seed: int) -> list[SeedSequence]:
-    """Derive the seeds of the split, the search and the stage models from one number."""
-    return SeedSequence(seed).spawn(3)
+    """Derive the seeds of split, search, stage models and branches from one number."""
+    return SeedSequence(seed).spawn(4)
+
+
+def _check_branches(branches: Any) -> int:
+    """Check how many ways rows may go after a stage, and return the number."""
+    if isinstance(branches, str) and branches == AUTO:
+        return MOST_QUESTIONS + 1
+    if isinstance(branches, str):
+        raise refused("branches", f'be "auto" or a number from 1 to {MOST_QUESTIONS + 1}', branches)
+    return check_whole("branches", branches, 1, MOST_QUESTIONS + 1)
 
 
 def _check_delay_limits(

@@ -5,6 +5,7 @@ The steps of a fit, sweeps and the paper's experiments all work on it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -14,7 +15,7 @@ from numpy.random import Generator
 
 from emsco._base.checks import check_choice
 from emsco._base.objectives import METRICS
-from emsco._base.typing import Report
+from emsco._base.typing import BoolArray, IntArray, Report
 from emsco.cascade import FrontModels
 from emsco.costs import Fees
 from emsco.costs.prices import ScoredPrices
@@ -25,7 +26,7 @@ from emsco.designs.thresholds import MinConfidence, ThresholdGrid, by_class
 from emsco.front import ParetoFront
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
-from emsco.models.stage_models import PriorModels
+from emsco.models.stage_models import PriorModels, StageModels
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
 from emsco.scoring.scores import CostLimits
@@ -50,6 +51,8 @@ class Workbench:
     constraints : Constraints
     metric : {"accuracy", "balanced_accuracy"}
         The objective "accuracy" of every evaluator.
+    rows : ndarray or None
+        Numbers of the rows that the bench is for, such as those of a part; None: all.
     blocks : Blocks
         Groups of features that a search moves together.
     bank : SubsetBank
@@ -62,6 +65,7 @@ class Workbench:
     recipe: StageRecipe
     constraints: Constraints = field(default_factory=Constraints)
     metric: str = "accuracy"
+    rows: IntArray | None = None
     blocks: Blocks = field(init=False)
     bank: SubsetBank = field(init=False)
     prices: ScoredPrices | None = field(init=False)
@@ -190,30 +194,31 @@ class Workbench:
     def stage_models(
         self, front: ParetoFront, refit: str, report: Report | None = None
     ) -> FrontModels:
-        """Fit the stage models of all points of a front, so that you can deploy any of them.
+        """Fit the stage models of all chains of a front, so that you can deploy any of them.
 
         `refit` is "average" (the average of all splits' models), "all" (fitted to all rows) or
         "first" (those of the first split). ``report(done, total)`` is called after each fit of a
-        user's classifier.
+        user's classifier. Trees and designs that buy nothing have the shares of the classes.
         """
+        encoding = self.data.encoding
+        has_models = [one.design.is_chain and not one.design.buys_nothing for one in front]
+        subsets = [one.design.subsets() for one, has in zip(front, has_models, strict=True) if has]
+        everything = np.ones((1, len(self.data.costs.names)), dtype=np.bool_)
+        *fitted, of_everything = self.models_of([*subsets, everything], refit, report)
+        prior, in_order = PriorModels(self.data.class_shares), iter(fitted)
+        of_points = [next(in_order) if has else prior for has in has_models]
+        return FrontModels(self.data.classes, encoding, tuple(of_points), of_everything)
+
+    def models_of(
+        self, subsets: Sequence[BoolArray], refit: str, report: Report | None = None
+    ) -> list[StageModels]:
+        """Fit the models of designs, given the features known after each stage."""
         bank = self.bank
         if refit == "all":
-            all_rows = np.arange(len(self.data.rows))
-            bank = self.recipe.open_bank(self.data, [(all_rows, all_rows[:0])])
-        encoding = self.data.encoding
-        reads = [
-            point.design.subsets()[:, encoding.input_feature]
-            for point in front
-            if not point.design.buys_nothing
-        ]
-        everything = np.ones((1, encoding.n_inputs), dtype=np.bool_)
-        average = refit == "average"
-        *fitted, of_everything = self.recipe.stage_models(
-            bank, [*reads, everything], average, report
-        )
-        prior, in_order = PriorModels(self.data.class_shares), iter(fitted)
-        of_points = [prior if one.design.buys_nothing else next(in_order) for one in front]
-        return FrontModels(self.data.classes, encoding, tuple(of_points), of_everything)
+            rows = np.arange(len(self.data.rows)) if self.rows is None else self.rows
+            bank = self.recipe.open_bank(self.data, [(rows, rows[:0])])
+        reads = [one[:, self.data.encoding.input_feature] for one in subsets]
+        return list(self.recipe.stage_models(bank, reads, refit == "average", report))
 
     def _problem(self, search: str, evaluator: Evaluator, memory_limit: int | None) -> Problem:
         may_prove = search in ("auto", "exact")

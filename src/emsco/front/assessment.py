@@ -15,6 +15,7 @@ import numpy as np
 from emsco._base.typing import AnyArray, FloatArray, LabelArray, Report, StageArray
 from emsco._base.workers import batched
 from emsco.costs import FeatureCosts
+from emsco.designs.chromosomes import trees_of
 from emsco.designs.constraints import Blocks
 from emsco.designs.design import Design
 from emsco.front.point import NamedDesigns, ParetoPoint
@@ -77,7 +78,10 @@ class Assessor:
         return labels
 
     def _design(self, genes: StageArray) -> Design:
-        """Return the design over named features of a chromosome over blocks."""
+        """Return the design over named features of a chromosome over blocks, or of a tree."""
+        number = int(trees_of(genes[None])[0])
+        if number >= 0:
+            return self.rows.trees[number].design
         named = NamedDesigns(self.costs.names, self.evaluator.grid, self.classes)
         return named(self.blocks.designs(genes))
 
@@ -216,7 +220,8 @@ class Assessor:
         paid = np.zeros(1)
         if design is not None:
             # Cost of a row after each stage, without what it pays by its own prices.
-            paid = self.costs.fixed().after_stages(self._design(design).subsets())
+            named = self._design(design)
+            paid = self.costs.fixed().after_stages(named.subsets(), named.before)
         if rows.are_alike:
             return CodedFigures.measure(
                 rows.truth, given, outcomes.stage, outcomes.confidence, paid, rows.n_classes

@@ -174,6 +174,8 @@ class Simplifier:
         that were `scored` and is as good, whichever becomes cheaper.
         """
         place = economical_of(points, self.assessor.costs.total, self.tolerated)
+        if not points[place].design.is_chain:
+            return None  # its parts were searched apart, and a simpler tree would be another one
         starts = [designs[place]]
         if not is_good_enough(points[place], self.tolerated):
             at_once = self.assessor.all_at_once

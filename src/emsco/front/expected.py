@@ -24,7 +24,7 @@ from numpy.random import Generator
 from emsco._base.objectives import NORMAL, Estimate, Expected, balanced_length
 from emsco._base.typing import FloatArray, IntArray, Report, SingleArray, StageArray
 from emsco._base.workers import slices
-from emsco.designs.chromosomes import stage_counts, stages_of
+from emsco.designs.chromosomes import stage_counts, stages_of, trees_of
 from emsco.front.economical import TOLERANCES, TOLERATED, TOLERATED_OUTSIDE
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
@@ -37,7 +37,7 @@ from emsco.front.rules import (
 )
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import knee_of
-from emsco.scoring.scored_rows import ScoredRows
+from emsco.scoring.scored_rows import ScoredRows, ScoredTree
 from emsco.stats.by_class import ByClass
 from emsco.stats.differences import Comparison
 from emsco.stats.error_costs import ErrorCosts
@@ -388,8 +388,10 @@ class ChoiceRules:
         return beyond
 
 
-def sizes_of(designs: StageArray) -> IntArray:
+def sizes_of(designs: StageArray, trees: Sequence[ScoredTree] = ()) -> IntArray:
     """Rank designs by simplicity: by their stages, then by the features they buy.
+
+    `trees` are those that designs may stand for.
 
     Examples
     --------
@@ -397,8 +399,12 @@ def sizes_of(designs: StageArray) -> IntArray:
     [2, 1, 0]
     """
     n_bought = (stages_of(designs) >= 0).sum(axis=1)
+    n_stages, numbers = stage_counts(designs), trees_of(designs)
+    for i in np.flatnonzero(numbers >= 0):
+        tree = trees[numbers[i]]
+        n_stages[i], n_bought[i] = tree.design.n_stages, tree.size
     # Stages count before features: no number of features makes up for a stage.
-    size = stage_counts(designs) * (designs.shape[1] + 1) + n_bought
+    size = n_stages * (max(designs.shape[1], int(n_bought.max(initial=0))) + 1) + n_bought
     ranks: IntArray = np.unique(size, return_inverse=True)[1]
     return ranks
 
@@ -459,7 +465,7 @@ class OptimismCorrection:
         every = np.repeat(usual[:, None], n_tried, axis=1)
         n_known = min(errors.shape[1], n_tried - 1)
         every[:, 1 : 1 + n_known] = errors[:, :n_known]
-        rules = ChoiceRules(figures, sizes_of(tried[:n_tried]), self.total_cost)
+        rules = ChoiceRules(figures, sizes_of(tried[:n_tried], self.rows.trees), self.total_cost)
         lowest = min(one.behind for one, _ in versus)
         for tolerated in TOLERANCES:
             behind = figures.behind_outside(rules.economical(0, every, tolerated), 0)
@@ -517,7 +523,11 @@ class OptimismCorrection:
         front = correct(front, {i: figures.best_beside(i) for i in range(len(front))})
         everything = len(front) if n_tried > len(front) else None
         rules = ChoiceRules(
-            figures, sizes_of(tried[:n_tried]), self.total_cost, everything, tolerated
+            figures,
+            sizes_of(tried[:n_tried], self.rows.trees),
+            self.total_cost,
+            everything,
+            tolerated,
         )
         front = correct(front, rules.followed(front, prefer))
 
@@ -556,7 +566,7 @@ class OptimismCorrection:
             if part.start >= n_points and is_over is not None and is_over():
                 tried = tried[: part.start]
                 break
-            paid = self.evaluator.costs_after(tried[part])
+            paid = self._paid(tried[part])
             answered, correct, spent = self.rows.shares(tried[part], paid, places)
             figures.add(answered, correct, spent)
             points = range(max(0, min(n_points - part.start, len(spent))))
@@ -566,6 +576,12 @@ class OptimismCorrection:
                 report(min(part.stop, len(tried)), len(tried))
         figures.close()
         return figures, errors, len(tried)
+
+    def _paid(self, designs: StageArray) -> list[FloatArray]:
+        """Cost of a row after each stage of each design, without what it pays by its own prices."""
+        numbers = trees_of(designs)
+        chains = iter(self.evaluator.costs_after(designs[numbers < 0]))
+        return [next(chains) if one < 0 else self.rows.trees[one].paid for one in numbers]
 
     @cached_property
     def _n_rows(self) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -27,8 +29,10 @@ from emsco.designs.chromosomes import (
     nested_subsets,
     stage_counts,
     stages_of,
+    trees_of,
     words_of_subsets,
 )
+from emsco.designs.design import Design
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import SubsetBank
 
@@ -50,11 +54,80 @@ class RowOutcomes:
         Last stage that the row pays for, from 0.
     confidence : ndarray of shape (n_scored,)
         Confidence there.
+    by_price : ndarray of shape (n_scored,) or None
+        What the row pays by its own prices, if its path says so and not its stage alone.
     """
 
     given: LabelArray
     stage: IntArray
     confidence: SingleArray
+    by_price: FloatArray | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredPart:
+    """Designs for the rows of one part of a branch, by models of the part's own.
+
+    Attributes
+    ----------
+    rows : ScoredRows
+        The scored rows of the part.
+    places : ndarray of shape (n_scored_of_part,)
+        Where these stand among all scored rows.
+    """
+
+    rows: ScoredRows
+    places: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredTree:
+    """A design that branches, with what is needed to send scored rows through it.
+
+    Attributes
+    ----------
+    design : Design
+    trunk : ndarray of shape (n_blocks,)
+        The stages before the branch, over blocks.
+    parts : tuple of ScoredPart
+    genes : tuple of ndarray
+        The design of each part, over its blocks.
+    paid : ndarray of shape (n_stages,)
+        Cost of a row after each stage, without what it pays by its own prices.
+    """
+
+    design: Design
+    trunk: StageArray
+    parts: tuple[ScoredPart, ...]
+    genes: tuple[StageArray, ...]
+    paid: FloatArray
+
+    @property
+    def size(self) -> int:
+        """Number of features that some row may buy."""
+        return int(self.design.subsets().any(axis=0).sum())
+
+    def outcomes(self, rows: ScoredRows) -> RowOutcomes:
+        """Send all scored rows through the tree."""
+        trunk = next(rows.outcomes(self.trunk[None]))
+        n_trunk = int(stage_counts(self.trunk[None])[0])
+        given, stage = trunk.given.copy(), trunk.stage.copy()
+        confidence = trunk.confidence.copy()
+        by_price = rows.paid_by_price(self.trunk, trunk)
+        branch = self.design.branch
+        assert branch is not None
+        placed = branch.placed(n_trunk)
+        for (first, _), part, genes in zip(placed, self.parts, self.genes, strict=True):
+            after = next(part.rows.outcomes(genes[None]))
+            open_rows = trunk.given[part.places] == rows.n_classes
+            to = part.places[open_rows]
+            given[to] = after.given[open_rows]
+            stage[to] = first + after.stage[open_rows]
+            confidence[to] = after.confidence[open_rows]
+            paid = part.rows.paid_by_price(genes, after)
+            if by_price is not None and paid is not None:
+                by_price[to] += paid[open_rows]
+        return RowOutcomes(given, stage, confidence, by_price)
 
 
 class ScoredRows:
@@ -91,6 +164,8 @@ class ScoredRows:
     n_classes : int
     are_alike : bool
         Whether each row is decided once, and all count and pay alike.
+    trees : tuple of ScoredTree
+        Designs that branch, which stand among others as their numbers.
     """
 
     def __init__(
@@ -124,12 +199,29 @@ class ScoredRows:
         # A block misses a value if any of its features does.
         self._missing = None if missing is None else (missing[every] @ members.T)
         self._known: dict[bytes, tuple[LabelArray, FloatArray]] = {}
+        self.trees: tuple[ScoredTree, ...] = ()
         # Answers of all stages of all designs at once must fit into memory.
         few = _MOST_BYTES // (_STAGES * _BYTES * len(every))
         self._at_once = int(np.clip(few, n_jobs, _AT_ONCE))
 
+    def with_trees(self, trees: Sequence[ScoredTree]) -> Self:
+        """Return the same rows, which also go through these trees; see `genes_of_trees`."""
+        other = copy(self)
+        other.trees = tuple(trees)
+        return other
+
     def outcomes(self, designs: StageArray) -> Iterator[RowOutcomes]:
-        """Send all rows through each compressed design over the bank's features."""
+        """Send all rows through each compressed design over the bank's features, or tree."""
+        numbers = trees_of(designs)
+        # Chains that follow one another share the answers of their stages.
+        edges = np.flatnonzero(np.diff(numbers >= 0)) + 1
+        for few in np.split(np.arange(len(designs)), edges):
+            if few.size and numbers[few[0]] >= 0:
+                yield from (self.trees[number].outcomes(self) for number in numbers[few])
+            else:
+                yield from self._outcomes_of_chains(designs[few])
+
+    def _outcomes_of_chains(self, designs: StageArray) -> Iterator[RowOutcomes]:
         for part in slices(len(designs), self._at_once):
             stages, n_stages = stages_of(designs[part]), stage_counts(designs[part])
             levels = levels_of(designs[part], int(n_stages.max()))
@@ -149,7 +241,10 @@ class ScoredRows:
         return _joined([winner for winner, _ in answers])
 
     def shares(
-        self, designs: StageArray, paid: FloatArray, places: IntArray | None = None
+        self,
+        designs: StageArray,
+        paid: Sequence[FloatArray] | FloatArray,
+        places: IntArray | None = None,
     ) -> SingleArray:
         """Share of each distinct row's decisions that are answers, or correct; and the mean cost.
 
@@ -180,10 +275,10 @@ class ScoredRows:
                 self.n_classes,
                 shares[:, i],
             )
-            if self._prices is not None:
+            if (by_price := self.paid_by_price(designs[i], outcomes)) is not None:
                 # What rows pay by prices of their own comes on top of what all pay.
-                by_price = share * self._prices.paid(stages_of(designs[i]), outcomes.stage)
-                shares[2, i] += np.bincount(rows, by_price, n_places).astype(np.float32)
+                mean = np.bincount(rows, share * by_price, n_places)
+                shares[2, i] += mean.astype(np.float32)
 
         for few in batched(enumerate(self.outcomes(designs)), 2 * self.workers.n_jobs):
             self.workers.run(add, few)
@@ -192,9 +287,14 @@ class ScoredRows:
     def costs(self, design: StageArray, outcomes: RowOutcomes, paid: FloatArray) -> FloatArray:
         """Cost of each row with a design, given what all rows pay up to each of its stages."""
         cost: FloatArray = paid[outcomes.stage]
-        if self._prices is not None:
-            cost = cost + self._prices.paid(stages_of(design), outcomes.stage)
-        return cost
+        by_price = self.paid_by_price(design, outcomes)
+        return cost if by_price is None else cost + by_price
+
+    def paid_by_price(self, design: StageArray, outcomes: RowOutcomes) -> FloatArray | None:
+        """What each row pays with a design by prices of its own; None if rows have none."""
+        if outcomes.by_price is not None or self._prices is None:
+            return outcomes.by_price
+        return self._prices.paid(stages_of(design), outcomes.stage)
 
     def _follow(self, design: StageArray, chain: BoolArray, thresholds: FloatArray) -> RowOutcomes:
         """Send all rows through a design; `thresholds` has a line for each of its stages."""

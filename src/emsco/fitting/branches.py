@@ -1,0 +1,468 @@
+"""Designs that branch: gates, chains for the rows of each part, and the sums of their fronts.
+
+Chains are searched first, on all rows. Then the best gate is found (`emsco.fitting.gates`), and
+chains are searched among the rows of each part, with models of their own. Rows that are accepted,
+rows that are correct and costs are sums over rows. So what a tree scores is the sum of what its
+parts score, and the front of all trees is the sum of the fronts of the parts, thinned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
+from emsco.cascade.branching import BranchReader
+from emsco.data.training import TrainingData
+from emsco.designs.chromosomes import NEVER, levels_of, stage_counts, stages_of, with_levels
+from emsco.designs.constraints import Constraints
+from emsco.designs.design import Branch, Design
+from emsco.designs.thresholds import ThresholdGrid
+from emsco.fitting.gates import Bins, Gate, PricedSubsets, best_gate
+from emsco.fitting.workbench import Workbench
+from emsco.front.point import NamedDesigns
+from emsco.models.stage_models import JoinedModels, StageModels, averaged, parts_of
+from emsco.scoring.scored_rows import RowOutcomes, ScoredPart, ScoredRows, ScoredTree
+from emsco.scoring.scores import Scores
+from emsco.search.finishing import finish_search, spread_order
+from emsco.search.settings import SearchRequest
+
+_MOST_SUBSETS = 4000  # that gates are tried with
+_MOST_COLUMNS = 40  # that are tried as gates
+_MOST_COST = 0.25  # of a gate, as a share of the cost of everything
+_WORTH = 2.0  # standard errors that a gate must promise to gain
+_GENERATIONS, _POPULATION = 60, 150  # of the search among the rows of a part
+_FINISHED = 24  # subsets of a part that get models of their own
+_DESIGNS = 80  # of a part that are added up
+_SUMS = 400  # of several parts that are kept
+_TREES = 150  # that are judged row by row
+_BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4)  # at which branches must earn their place
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchedPart:
+    """Chains that were searched among the rows of one part.
+
+    Attributes
+    ----------
+    bench : Workbench
+        The models of the part.
+    genes : ndarray of shape (n_designs, n_blocks)
+        Chains over its blocks; what the gate buys is in their first stage.
+    designs : tuple of Design
+        What they buy after the gate.
+    scored : ScoredPart
+    """
+
+    bench: Workbench
+    genes: StageArray
+    designs: tuple[Design, ...]
+    scored: ScoredPart
+
+
+def find_gate(bench: Workbench, rows: ScoredRows, scored: StageArray, max_ways: int) -> Gate | None:
+    """Return the gate that gains most, by subsets that a search has looked at.
+
+    `scored` are the designs of the search. None if no gate gains anything beyond noise.
+    """
+    data, blocks = bench.data, bench.blocks
+    costs = blocks.costs(data.costs)
+    subsets = _subsets_of(scored)
+    if len(subsets) > _MOST_SUBSETS:
+        kept = np.random.default_rng(len(subsets)).permutation(len(subsets))[:_MOST_SUBSETS]
+        subsets = subsets[np.sort(kept)]
+    units = costs.in_units()
+    cost = units.of_subsets(subsets) / units.per_one
+    half = np.random.default_rng(len(rows.truth)).random(int(rows.rows.max()) + 1) < 0.5
+    priced = PricedSubsets(
+        subsets=subsets,
+        costs=cost / (costs.total or 1.0),
+        correct=rows.guesses(subsets) == rows.truth,
+        weights=rows.weights,
+        half=half[rows.rows],
+    )
+    every = np.concatenate([scored for _, scored in bench.splits])
+    gates = []
+    for column, bought in _columns_to_ask(bench):
+        inputs = data.encoding.inputs_of(column)
+        code = data.encoding.code_of[column]
+        values = data.rows[every][:, inputs.start : inputs.start + code.n_values]
+        bins = Bins.from_column(code, values)
+        if bins is not None and bins.n_bins > 1:
+            gate = best_gate(priced, column, bought, bins, max_ways)
+            gates += [] if gate is None else [gate]
+    best = max(gates, key=lambda one: one.gain, default=None)
+    return best if best is not None and best.gain > _WORTH * best.error else None
+
+
+def _columns_to_ask(bench: Workbench) -> list[tuple[str, BoolArray]]:
+    """Columns of cheap features, and the blocks to buy to ask about each."""
+    data, blocks = bench.data, bench.blocks
+    costs = blocks.costs(data.costs)
+    first = np.zeros(blocks.n_blocks, dtype=np.bool_)
+    if blocks.first is not None:
+        first[blocks.first] = True
+    asked = []
+    for i, name in enumerate(data.costs.names):
+        bought = first.copy()
+        bought[blocks.of_feature[i]] = True
+        cost = float(costs.in_units().of_subsets(bought[None])[0]) / costs.in_units().per_one
+        if cost <= _MOST_COST * costs.total:
+            asked += [(cost, column, bought) for column in data.encoding.needs(name)]
+    asked.sort(key=lambda one: one[0])
+    return [(column, bought) for _, column, bought in asked[:_MOST_COLUMNS]]
+
+
+def _subsets_of(designs: StageArray) -> BoolArray:
+    """The distinct subsets that stages of designs know."""
+    stages = stages_of(designs)
+    known = [
+        (stages >= 0) & (stages <= j) for j in range(int(stage_counts(designs).max(initial=1)))
+    ]
+    subsets: BoolArray = np.unique(np.concatenate(known), axis=0)
+    return subsets[subsets.any(axis=1)]
+
+
+def parts_of_rows(gate: Gate, data: TrainingData) -> tuple[IntArray, int]:
+    """Return the part of each row, and the usual part, where rows go that lack the value."""
+    nothing = Design.nothing(data.encoding.features, 0)
+    branch = Branch(gate.questions, (nothing,) * (len(gate.questions) + 1))
+    reader = BranchReader(branch, (), data.encoding, ())
+    nobody = np.zeros(len(data.labels), dtype=np.int64)
+    part, lacking = reader.parts(np.asarray(data.rows), nobody, nobody.astype(np.float64))
+    usual = int(np.bincount(part[~lacking], minlength=len(branch.parts)).argmax())
+    part[lacking] = usual
+    return part, usual
+
+
+def bench_of_part(bench: Workbench, gate: Gate, in_part: BoolArray) -> Workbench:
+    """Set up the models of one part: on its rows alone, with the gate bought already.
+
+    Limits are for whole designs, and say nothing about a part.
+    """
+    bought = gate.blocks[bench.blocks.of_feature]
+    names = [bench.data.costs.names[i] for i in np.flatnonzero(bought)]
+    first = tuple(dict.fromkeys([*bench.constraints.first, *names]))
+    return Workbench(
+        data=bench.data.once_bought(names),
+        splits=[(train[in_part[train]], scored[in_part[scored]]) for train, scored in bench.splits],
+        recipe=bench.recipe,
+        constraints=Constraints(first=first, together=bench.constraints.together),
+        metric=bench.metric,
+        rows=np.flatnonzero(in_part),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartSearch:
+    """Searches chains among the rows of parts.
+
+    Attributes
+    ----------
+    request : SearchRequest
+    grid : ThresholdGrid
+    rng : numpy.random.Generator
+    seconds_left : callable
+        Returns the seconds that are left, or None if there is no limit.
+    """
+
+    request: SearchRequest
+    grid: ThresholdGrid
+    rng: Generator
+    seconds_left: Callable[[], float | None]
+
+    def searched(self, searched: Workbench, final: Workbench, places: IntArray) -> SearchedPart:
+        """Search with the models of one bench, and finish with those of another, or the same."""
+        settings = replace(
+            self.request.over(searched.blocks),
+            generations=min(self.request.generations, _GENERATIONS),
+            population_size=min(self.request.population_size, _POPULATION),
+        )
+        limit, grid = self.seconds_left(), self.grid
+        result = searched.search("evolution", settings, grid, self.rng, time_limit=limit)
+        evaluator = final.evaluator(settings.max_stages, grid)
+        if searched is not final:
+            at_once = grid.complete(np.zeros((1, searched.blocks.n_blocks), dtype=np.int16))
+            result, _ = finish_search(
+                result,
+                searched.evaluator(settings.max_stages, grid).score(at_once),
+                evaluator,
+                settings.space(final.blocks.n_blocks, grid),
+                searched_with=searched.recipe.in_words,
+                finished_with=final.recipe.in_words,
+                time_limit=self.seconds_left(),
+                most_subsets=_FINISHED,
+            )
+        genes = self._after_gate(result.designs, final)
+        genes = genes[~evaluator.refused(genes)]
+        scores = evaluator.score(genes)
+        # Those that answer everyone are added up apart, and must not be crowded out.
+        answers = np.flatnonzero(scores.coverage == 1)
+        order = spread_order(scores, evaluator.costs.total)[:_DESIGNS]
+        if answers.size:
+            also = spread_order(scores[answers], evaluator.costs.total)[:_DESIGNS]
+            order = np.unique(np.concatenate([order, answers[also]]))
+        genes = genes[order]
+        names = final.data.costs.names
+        named = NamedDesigns(names, grid, final.data.classes)
+        is_gate = final.blocks.of_feature == final.blocks.first
+        designs = tuple(_without(named(one), is_gate) for one in final.blocks.designs(genes))
+        rows = ScoredRows(
+            final.bank,
+            final.data,
+            final.splits,
+            grid,
+            final.blocks.members(),
+            final.prices,
+            final.recipe.n_jobs,
+        )
+        return SearchedPart(final, genes, designs, ScoredPart(rows, places))
+
+    def _after_gate(self, genes: StageArray, bench: Workbench) -> StageArray:
+        """Return designs whose first stage buys more than the gate, or that buy nothing more.
+
+        The stage before the branch has judged rows by the gate alone. A first stage that does so
+        again is left out, and what it had bought is bought by the next one.
+        """
+        first = bench.blocks.first
+        assert first is not None
+        stages, n_stages = stages_of(genes), stage_counts(genes)
+        levels = levels_of(genes, int(n_stages.max()))
+        is_gate_alone = ((stages == 0).sum(axis=1) == 1) & (n_stages > 1)
+        later = np.where(stages > 0, stages - 1, stages).astype(np.int16)
+        merged = with_levels(later[is_gate_alone], np.roll(levels[is_gate_alone], -1, axis=1))
+        nothing = np.full((1, stages.shape[1]), NEVER, dtype=np.int16)
+        nothing[0, first] = 0
+        nothing = self.grid.complete(nothing)
+        every = np.concatenate([genes[~is_gate_alone], merged, nothing])
+        distinct: StageArray = np.unique(every, axis=0)
+        return distinct
+
+
+def _without(design: Design, is_gate: BoolArray) -> Design:
+    """Return the design of a part without the features that the gate has bought."""
+    stages = np.where(is_gate, NEVER, design.stages)
+    return Design(stages, design.names, design.thresholds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Branched:
+    """Trees that share a gate, and the parts that they are made of.
+
+    Attributes
+    ----------
+    gate : Gate
+    parts : tuple of SearchedPart
+    trees : tuple of ScoredTree
+    """
+
+    gate: Gate
+    parts: tuple[SearchedPart, ...]
+    trees: tuple[ScoredTree, ...]
+
+
+def grow_trees(
+    bench: Workbench,
+    rows: ScoredRows,
+    grid: ThresholdGrid,
+    gate: Gate,
+    parts: Sequence[SearchedPart],
+    usual: int,
+) -> tuple[ScoredTree, ...]:
+    """Add up the fronts of the parts; return the most different trees that no other one beats.
+
+    `rows` are all scored rows, by the models of all rows, which judge the gate alone.
+    """
+    named = NamedDesigns(bench.data.costs.names, grid, bench.data.classes)
+    costs = bench.data.costs.fixed()
+    outcomes = [list(part.scored.rows.outcomes(part.genes)) for part in parts]
+    stages = np.where(gate.blocks, 0, NEVER).astype(np.int16)[None]
+    trunks, figures, chosen = [], [], []
+    seen: set[bytes] = set()
+    for level in grid.early:
+        trunk = with_levels(stages, np.array([[level]]))[0]
+        first = next(rows.outcomes(trunk[None]))
+        answered = first.given < rows.n_classes
+        # Levels that answer the same rows make the same trees.
+        if (key := answered.tobytes()) in seen or answered.all():
+            continue
+        seen.add(key)
+        weights = rows.weights
+        at_gate = np.array([weights @ answered, weights @ (first.given == rows.truth), 0.0])
+        sums = [
+            _sums_of(part, some, np.where(answered, 0.0, weights)[part.scored.places])
+            for part, some in zip(parts, outcomes, strict=True)
+        ]
+        figure, which = _added_up(sums)
+        trunks += [trunk] * len(which)
+        figures.append(figure + at_gate)
+        chosen.append(which)
+    if not trunks:
+        return ()
+    kept = _thinned(np.concatenate(figures), _TREES, float(rows.weights.sum()))
+    every = np.concatenate(chosen)
+    trees = []
+    for at in kept.tolist():
+        picked = list(zip(parts, every[at].tolist(), strict=True))
+        design = Design.branching(
+            named(bench.blocks.designs(trunks[at])),
+            gate.questions,
+            [part.designs[i] for part, i in picked],
+            usual,
+        )
+        trees.append(
+            ScoredTree(
+                design=design,
+                trunk=trunks[at],
+                parts=tuple(part.scored for part in parts),
+                genes=tuple(part.genes[i] for part, i in picked),
+                paid=costs.after_stages(design.subsets(), design.before),
+            )
+        )
+    return tuple(trees)
+
+
+def _sums_of(
+    part: SearchedPart, outcomes: Sequence[RowOutcomes], weights: FloatArray
+) -> FloatArray:
+    """Rows that each design of a part accepts, correct ones, and their costs below 0; by weight."""
+    rows, costs = part.scored.rows, part.bench.data.costs.fixed()
+    is_gate = part.bench.blocks.of_feature == part.bench.blocks.first
+    sums = np.empty((len(outcomes), 3))
+    for i, (design, genes, one) in enumerate(zip(part.designs, part.genes, outcomes, strict=True)):
+        paid = costs.after_stages(design.subsets() | is_gate)
+        cost = rows.costs(genes, one, paid)
+        accepted, correct = one.given < rows.n_classes, one.given == rows.truth
+        sums[i] = weights @ accepted, weights @ correct, -(weights @ cost)
+    return sums
+
+
+def _added_up(sums: Sequence[FloatArray]) -> tuple[FloatArray, IntArray]:
+    """Add up designs of all parts; return what the best sums are, and the designs of each."""
+    every = [_sum_of(sums)]
+    # Sums that accept all rows are few among all, and users ask for them most.
+    answering = [np.flatnonzero(one[:, 0] >= one[:, 0].max()) for one in sums]
+    some = [one[which] for one, which in zip(sums, answering, strict=True)]
+    figures, chosen = _sum_of(some)
+    own = np.column_stack([which[chosen[:, p]] for p, which in enumerate(answering)])
+    every.append((figures, own))
+    return np.concatenate([one for one, _ in every]), np.concatenate([one for _, one in every])
+
+
+def _sum_of(sums: Sequence[FloatArray]) -> tuple[FloatArray, IntArray]:
+    figures, chosen = np.zeros((1, 3)), np.zeros((1, 0), dtype=np.int64)
+    for one in sums:
+        figures = (figures[:, None] + one[None]).reshape(-1, 3)
+        place, design = np.divmod(np.arange(len(figures)), len(one))
+        chosen = np.column_stack([chosen[place], design])
+        kept = _thinned(figures, _SUMS)
+        figures, chosen = figures[kept], chosen[kept]
+    return figures, chosen
+
+
+def _thinned(figures: FloatArray, max_kept: int, accepting: float | None = None) -> IntArray:
+    """Return the places of the most different figures that no others beat.
+
+    Half of them are those that accept all rows, of weight `accepting`, if there are so many.
+    """
+    from moocore import is_nondominated
+
+    best = np.flatnonzero(is_nondominated(figures, maximise=True, keep_weakly=False))
+    if accepting is not None:
+        all_rows = figures[best, 0] >= accepting * (1 - 1e-9)
+        some, others = best[all_rows], best[~all_rows]
+        kept = _spread(figures[some], max_kept // 2)
+        rest = _spread(figures[others], max_kept - len(kept))
+        return np.sort(np.concatenate([some[kept], others[rest]]))
+    return best[_spread(figures[best], max_kept)]
+
+
+def _spread(figures: FloatArray, max_kept: int) -> IntArray:
+    """Return the places of figures that are as different as possible from each other."""
+    if len(figures) <= max_kept:
+        return np.arange(len(figures))
+    scaled = figures.copy()
+    scaled[:, 2] = -np.sqrt(np.maximum(-figures[:, 2], 0.0))  # cheap ones are told apart
+    scaled = (scaled - scaled.min(axis=0)) / np.maximum(np.ptp(scaled, axis=0), 1e-12)
+    order = np.empty(max_kept, dtype=np.int64)
+    nearest = np.full(len(scaled), np.inf)
+    for i in range(max_kept):
+        order[i] = nearest.argmax() if i else scaled[:, 1].argmax()
+        nearest = np.minimum(nearest, np.linalg.norm(scaled - scaled[order[i]], axis=1))
+        nearest[order[i]] = -1.0
+    return np.sort(order)
+
+
+def scores_of_trees(
+    rows: ScoredRows, trees: Sequence[ScoredTree], n_rows: int, by_class: bool
+) -> Scores:
+    """Score trees by what they do with each scored row."""
+    max_stages = max(tree.design.n_stages for tree in trees)
+    exits = np.zeros((2, len(trees), max_stages), dtype=np.int64)
+    spent = np.zeros(len(trees))
+    classes = np.zeros((len(trees), 2, rows.n_classes), dtype=np.int64)
+    for i, tree in enumerate(trees):
+        outcomes = tree.outcomes(rows)
+        accepted, correct = outcomes.given < rows.n_classes, outcomes.given == rows.truth
+        for k, which in enumerate((accepted, correct)):
+            units = rows.units * which
+            exits[k, i] = np.bincount(outcomes.stage, units, max_stages)
+            classes[i, k] = np.bincount(rows.truth, units, rows.n_classes)
+        cost = tree.paid[outcomes.stage]
+        spent[i] = rows.units @ (cost if outcomes.by_price is None else cost + outcomes.by_price)
+    return Scores(n_rows, exits[0], exits[1], spent, by_class=classes if by_class else None)
+
+
+def earn_their_place(
+    rows: ScoredRows,
+    chains: tuple[StageArray, Sequence[FloatArray]],
+    trees: tuple[StageArray, Sequence[FloatArray]],
+    total_cost: float,
+) -> tuple[float, float]:
+    """Return what trees gain over chains at several budgets, and its standard error.
+
+    Designs are chosen on one half of the rows and measured on the other, and the other way round.
+    Each pair has genes and the costs after each stage. The gain is a share of correct rows.
+    """
+    of_chains, of_trees = rows.shares(*chains), rows.shares(*trees)
+    n_rows = of_chains.shape[2]
+    half = np.random.default_rng(n_rows).random(n_rows) < 0.5
+    gains = np.zeros(n_rows)
+    for here, there in ((half, ~half), (~half, half)):
+        inside = [one[:, :, here].mean(axis=2) for one in (of_chains, of_trees)]
+        coverage = inside[0][0].max()
+        for budget in _BUDGETS:
+            best = []
+            for answered, correct, cost in inside:
+                may = (cost <= budget * total_cost) & (answered >= coverage - 1e-6)
+                best.append(int(np.where(may, correct, -1.0).argmax()) if may.any() else None)
+            if best[0] is None or best[1] is None:
+                continue
+            chain, tree = of_chains[:, best[0]], of_trees[:, best[1]]
+            if inside[1][1][best[1]] > inside[0][1][best[0]]:  # otherwise the chain is chosen
+                gains[there] += (tree[1] - chain[1])[there] / len(_BUDGETS)
+    return float(gains.mean()), float(gains.std() / np.sqrt(n_rows))
+
+
+def models_of_trees(
+    bench: Workbench, branched: Branched, designs: Sequence[Design], refit: str
+) -> list[StageModels]:
+    """Fit the stage models of trees: of all rows before the branch, of each part after it."""
+    trunks = [one.subsets()[: len(one.path(min(one.branches)))] for one in designs]
+    pieces = [bench.models_of(trunks, refit)]
+    for k, part in enumerate(branched.parts):
+        known = [
+            one.branch.parts[k].subsets() | trunk[-1]
+            for one, trunk in zip(designs, trunks, strict=True)
+            if one.branch is not None
+        ]
+        pieces.append(part.bench.models_of(known, refit))
+    models = []
+    for of_tree in zip(*pieces, strict=True):
+        of_splits = zip(*map(parts_of, of_tree), strict=True)
+        banks = tuple(range(len(of_tree)))
+        models.append(averaged([JoinedModels(of_split, banks) for of_split in of_splits]))
+    return models

@@ -1,0 +1,257 @@
+"""Find gates: questions about cheap features after which rows should buy different things.
+
+Buying a gate alone often predicts nothing, so its own gain says little. What counts is what its
+parts gain: in each part, some other subset of features may be the best buy. A search has fitted
+models for thousands of subsets already, and their answers can be counted in any part of the rows.
+So every subset is priced in every part, at several prices of a correct label, and a gate is worth
+what its parts gain over the best subset for everyone. Subsets are chosen on one half of the rows
+and measured on the other, since the best of many is lucky.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco.data.columns import ColumnCode
+from emsco.designs.questions import Question
+
+_BUDGETS = (0.03, 0.06, 0.1, 0.2, 0.3, 0.45)  # shares of the cost of everything
+_BINS = 12  # of a number; cuts are between them
+_MOST_CATEGORIES = 8  # that get a bin of their own
+_FEWEST_ROWS, _SMALLEST = 100, 0.08  # rows of a part, and their share
+_NEAR = 0.02  # of the rows, within which a cut may move to a wider gap
+_HALVINGS = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PricedSubsets:
+    """Subsets that a search has looked at, with what each costs and which rows it gets right.
+
+    Attributes
+    ----------
+    subsets : ndarray of bool, shape (n_subsets, n_blocks)
+    costs : ndarray of shape (n_subsets,)
+        As a share of the cost of everything.
+    correct : ndarray of bool, shape (n_subsets, n_scored)
+    weights : ndarray of shape (n_scored,)
+    half : ndarray of bool, shape (n_scored,)
+        Rows of one half; all scores of a row are in the same.
+    """
+
+    subsets: BoolArray
+    costs: FloatArray
+    correct: BoolArray
+    weights: FloatArray
+    half: BoolArray
+
+    def prices(self) -> FloatArray:
+        """Prices of the cost of everything, in shares of rows, at which budgets are spent."""
+        total = float(self.weights.sum())
+        accuracy = (self.correct @ self.weights) / total
+        prices = []
+        for budget in _BUDGETS:
+            low, high = 0.0, 1.0 / max(budget, 1e-9)
+            for _ in range(_HALVINGS):
+                price = (low + high) / 2
+                best = int(np.argmax(accuracy - price * self.costs))
+                low, high = (price, high) if self.costs[best] > budget else (low, price)
+            prices.append(high)
+        return np.array(prices)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gate:
+    """Questions about a column that is bought first.
+
+    Attributes
+    ----------
+    blocks : ndarray of bool, shape (n_blocks,)
+        What is bought to ask them.
+    questions : tuple of Question
+    gain : float
+        Share of the rows by which subsets of the parts' own beat one for everyone, costs counted;
+        on rows that did not choose them, averaged over prices.
+    error : float
+        Its standard error.
+    """
+
+    blocks: BoolArray
+    questions: tuple[Question, ...]
+    gain: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bins:
+    """A column cut into bins that a question can tell apart.
+
+    Attributes
+    ----------
+    of_row : ndarray of int, shape (n_rows,)
+        Bin of each row; -1 where the value is missing.
+    ends : ndarray of shape (n_bins - 1,) or None
+        Largest number of each bin but the last; None if bins are categories.
+    names : tuple
+        Categories or truth values of the bins, if they are no numbers. The last bin may hold all
+        others, and has no name then.
+    """
+
+    of_row: IntArray
+    ends: FloatArray | None = None
+    names: tuple[object, ...] = ()
+
+    @classmethod
+    def from_column(cls, code: ColumnCode, values: FloatArray) -> Bins | None:
+        """Cut the inputs of a column, (n_rows, n_values), into bins; None if there is one only."""
+        missing = np.isnan(values[:, 0])
+        if code.kind == "number":
+            known = values[~missing, 0]
+            if not known.size:
+                return None
+            cuts = np.unique(np.quantile(known, np.arange(1, _BINS) / _BINS))
+            ends = np.unique([_end(known, cut) for cut in cuts if cut < known.max()])
+            if not ends.size:
+                return None
+            of_row = np.searchsorted(ends, values[:, 0], side="left")
+            return cls(np.where(missing, -1, of_row), ends)
+        if code.kind == "truth":
+            return cls(np.where(missing, -1, values[:, 0]).astype(np.int64), None, (False, True))
+        often = np.argsort(-np.nansum(values, axis=0), kind="stable")[:_MOST_CATEGORIES]
+        of_row = np.full(len(values), len(often))
+        for k, place in enumerate(often.tolist()):
+            of_row[values[:, place] == 1] = k
+        names = tuple(code.categories[place] for place in often.tolist())
+        return cls(np.where(missing, -1, of_row), None, names)
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return int(self.of_row.max()) + 1
+
+    def ways(self, max_ways: int) -> Iterator[list[list[int]]]:
+        """Iterate over the ways to put the bins into parts, each a list of bins."""
+        every = list(range(self.n_bins))
+        if self.ends is not None:
+            for n_cuts in range(1, max_ways):
+                for cuts in combinations(range(1, self.n_bins), n_cuts):
+                    edges = [0, *cuts, self.n_bins]
+                    yield [every[a:b] for a, b in pairwise(edges)]
+            return
+        for n_apart in range(1, min(max_ways, self.n_bins)):
+            for apart in combinations(range(len(self.names)), n_apart):
+                rest = [one for one in every if one not in apart]
+                if rest:
+                    yield [*([one] for one in apart), rest]
+
+    def questions(self, column: str, parts: Sequence[Sequence[int]]) -> tuple[Question, ...]:
+        """Return the questions that lead to these parts; the last one is for all others."""
+        if self.ends is not None:
+            return tuple(Question(column, at_most=self.ends[max(part)]) for part in parts[:-1])
+        return tuple(
+            Question(column, among=tuple(self.names[one] for one in part)) for part in parts[:-1]
+        )
+
+
+def best_gate(
+    priced: PricedSubsets,
+    column: str,
+    blocks: BoolArray,
+    bins: Bins,
+    max_ways: int,
+) -> Gate | None:
+    """Return the best questions about a column; None if every part is too small.
+
+    `blocks` are what must be bought to ask. More parts must gain more, beyond a standard error.
+    """
+    has = np.flatnonzero((priced.subsets | ~blocks).all(axis=1))
+    if not has.size:
+        return None
+    prices, counted = priced.prices(), bins.of_row >= 0
+    # Correct rows of each subset in each bin of each half, by products of matrices.
+    n_bins = bins.n_bins
+    cell = np.where(counted, bins.of_row + n_bins * priced.half, 2 * n_bins)
+    marks = np.zeros((len(cell), 2 * n_bins + 1), dtype=np.float32)
+    marks[np.arange(len(cell)), cell] = priced.weights
+    sizes = marks.sum(axis=0)[:-1].reshape(2, n_bins)
+    correct = (priced.correct[has].astype(np.float32) @ marks)[:, :-1].reshape(-1, 2, n_bins)
+    whole = (priced.correct.astype(np.float32) @ marks)[:, :-1].reshape(-1, 2, n_bins).sum(axis=2)
+    costs, all_costs = priced.costs[has], priced.costs
+    n_rows = np.bincount(bins.of_row[counted], minlength=n_bins)
+    fewest = max(_FEWEST_ROWS, _SMALLEST * len(cell))
+
+    def value_of(part: list[int], price: float) -> float:
+        """Return what the best subset of a part by each half is worth on the other."""
+        right, rows = correct[:, :, part].sum(axis=2), sizes[:, part].sum(axis=1)
+        chosen = [int(np.argmax(right[:, h] - price * costs * rows[h])) for h in (0, 1)]
+        return float(
+            sum(right[i, 1 - h] - price * costs[i] * rows[1 - h] for h, i in enumerate(chosen))
+        )
+
+    known: dict[tuple[tuple[int, ...], float], float] = {}
+    base = []
+    for price in prices.tolist():
+        rows = sizes.sum(axis=1)
+        for_all = [int(np.argmax(whole[:, h] - price * all_costs * rows[h])) for h in (0, 1)]
+        base.append(
+            sum(whole[i, 1 - h] - price * all_costs[i] * rows[1 - h] for h, i in enumerate(for_all))
+        )
+    total = float(sizes.sum())
+    gains: dict[tuple[tuple[int, ...], ...], float] = {}
+    for parts in bins.ways(max_ways):
+        if min(n_rows[part].sum() for part in parts) < fewest:
+            continue
+        gain = 0.0
+        for price, of_whole in zip(prices.tolist(), base, strict=True):
+            for part in parts:
+                key = tuple(part), price
+                if key not in known:
+                    known[key] = value_of(part, price)
+                gain += known[key]
+            gain -= of_whole
+        gains[tuple(map(tuple, parts))] = gain / (total * len(prices))
+    if not gains:
+        return None
+    # A gain varies about as a difference of two shares does.
+    error = float(np.sqrt(0.5 / len(cell)))
+    best: tuple[tuple[int, ...], ...] = ()
+    for n_parts in sorted({len(parts) for parts in gains}):
+        most = max((one for one in gains if len(one) == n_parts), key=lambda one: gains[one])
+        if not best or gains[most] > gains[best] + error / 2:
+            best = most
+    return Gate(blocks, bins.questions(column, best), gains[best], error)
+
+
+def _end(known: FloatArray, cut: float) -> float:
+    """Move a cut to the middle of the widest gap near it, and to a round number in that gap."""
+    ordered = np.sort(known)
+    at = int(np.searchsorted(ordered, cut, side="right"))
+    reach = max(1, int(_NEAR * len(ordered)))
+    near = ordered[max(0, at - reach) : at + reach + 1]
+    gaps = np.diff(near)
+    if not gaps.size or not gaps.max() > 0:
+        return float(cut)
+    widest = int(np.argmax(gaps))
+    return round_between(float(near[widest]), float(near[widest + 1]))
+
+
+def round_between(low: float, high: float) -> float:
+    """Return the number with the fewest digits from `low` up to, but not including, `high`.
+
+    Examples
+    --------
+    >>> round_between(6.083, 6.127), round_between(0.97, 1.4), round_between(3.0, 4.0)
+    (6.1, 1.0, 3.0)
+    """
+    if low.is_integer() and high - low >= 1:
+        return low
+    middle = (low + high) / 2
+    for digits in range(-int(np.ceil(np.log10(max(abs(low), abs(high), 1e-300)))), 17):
+        rounded = round(middle, digits)
+        if low <= rounded < high:
+            return float(rounded)
+    return low
