@@ -16,7 +16,7 @@ from support.documents import ROWS, TRUTH, assert_same_cascade, put, whole
 from support.handmade import make_cascade, make_front
 
 from emsco import Cascade, FileError, ParetoFront
-from emsco.cascade.format import FORMAT
+from emsco.cascade.format import FORMAT, OLDEST
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -259,8 +259,8 @@ class TestDamage:
 
     def test_a_file_of_an_older_format_is_refused(self, valid):
         kind, path, content = valid
-        path.write_bytes(content.replace(_format(FORMAT), _format(FORMAT - 1)))
-        said = rf"must have format {FORMAT} or newer, got {FORMAT - 1}, .*; fit and save"
+        path.write_bytes(content.replace(_format(FORMAT), _format(OLDEST - 1)))
+        said = rf"must have format {OLDEST} or newer, got {OLDEST - 1}, .*; fit and save"
         with pytest.raises(FileError, match=said):
             kind.load(path)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support.documents import (
     CASCADE_BODY,
     FRONT_BODY,
+    PROTOCOL_BODY,
     assert_same_cascade,
     at,
     body_of,
@@ -513,6 +514,21 @@ class TestAnyFile:
         rows = make_rows(5, len(cascade.design.names))
         assert len(cascade.decide(rows)) == 5
         assert cascade.open().needs == cascade.stages.columns[0]
+        assert repr(cascade).startswith("Cascade(")
+        assert_same_cascade(saved(cascade, tmp_path), cascade)
+
+    @given(body=mutated(PROTOCOL_BODY))
+    @fuzz
+    def test_of_a_cascade_that_branches_is_usable_or_refused(self, tmp_path, body):
+        try:
+            cascade = load_body(tmp_path, Cascade, body)
+        except FileError:
+            return
+        rows = make_rows(5, len(cascade.design.names))
+        assert len(cascade.decide(rows)) == 5
+        case = cascade.open()
+        while case.needs:
+            case.give(dict.fromkeys(case.needs, 0.5))
         assert repr(cascade).startswith("Cascade(")
         assert_same_cascade(saved(cascade, tmp_path), cascade)
 

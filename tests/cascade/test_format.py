@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,10 +18,15 @@ from support.documents import (
     FRONT_BODY,
     LABELS,
     ODD_NAMES,
+    PROTOCOL_BODY,
     ROWS,
     TRUTH,
     assert_same_cascade,
+    at,
+    body_of,
+    changed,
     load_body,
+    paths_of,
     saved,
     whole,
 )
@@ -30,13 +36,17 @@ from support.handmade import (
     make_assessed_front,
     make_cascade,
     make_front,
+    make_protocol,
     make_rich_cascade,
     make_rich_rows,
 )
 
-from emsco import Cascade, FileError, ParetoFront
+from emsco import Cascade, Design, FileError, ParetoFront
+from emsco._base.documents import document_text
 from emsco.cascade import format as formats
-from emsco.cascade.format import FORMAT, StoredModels
+from emsco.cascade.format import FORMAT, OLDEST, StoredModels
+from emsco.designs.questions import Question
+from emsco.models.stage_models import JoinedModels
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -123,6 +133,132 @@ class TestCascades:
         assert list(tmp_path.iterdir()) == []
 
 
+FIRST = ("branches", 0, "questions", 0)
+LAST = ("branches", 1, "questions", 1)
+READS = "'models' must be numbers of models that read the features bought by then, got"
+
+
+class TestDesignsThatBranch:
+    @pytest.mark.parametrize("n_models", [1, 3])
+    def test_come_back_and_decide_as_before_to_the_last_bit(self, tmp_path, n_models):
+        cascade = make_protocol(n_models=n_models)
+        loaded = saved(cascade, tmp_path)
+        assert_same_cascade(loaded, cascade)
+        assert_same_bits(loaded.decide(ROWS), cascade.decide(ROWS))
+        assert_same_cascade(saved(loaded, tmp_path), cascade)
+
+    def test_come_back_with_questions_about_categories_and_labels(self, tmp_path):
+        whole = make_rich_cascade(gaps="impute")
+        names = whole.design.names
+        of_parts = (-1, 0, -1, -1), (-1, -1, -1, 0), (-1, -1, -1, -1)
+        parts = [Design(stages, names, (0.5,)) for stages in of_parts]
+        questions = (Question("ward", among=("A", "ICU")), Question(None, among=("ill",)))
+        trunk = Design((0, -1, 0, -1), names, ({"ill": 0.9, "unclear": 1, "well": 0.8},))
+        design = Design.branching(trunk, questions, parts)
+        reads = design.subsets()[:, whole.encoding.input_feature]
+        coefs = np.where(reads[:, None], whole.models.coefs[:1, :, 1:], 0.0)
+        coefs = np.concatenate([np.zeros((4, 3, 1)), coefs], axis=2)
+        pieces = [
+            replace(
+                whole.models,
+                scaling=replace(whole.models.scaling, mean=whole.models.scaling.mean + j),
+                reads=reads[j : j + 1],
+                coefs=coefs[j : j + 1],
+                calibrators=whole.models.calibrators[:1],
+            )
+            for j in range(4)
+        ]
+        models = JoinedModels(tuple(pieces), (0, 4, 2, 9))
+        cascade = replace(whole, design=design, models=models)
+        loaded, rows = saved(cascade, tmp_path), make_rich_rows(50)
+        assert_same_cascade(loaded, cascade)
+        assert_same_bits(loaded.decide(rows), cascade.decide(rows))
+
+    def test_of_models_that_are_all_fitted_on_all_rows_come_back(self, tmp_path):
+        cascade = make_protocol()
+        scaling = cascade.models.pieces[0].scaling
+        pieces = tuple(replace(one, scaling=scaling) for one in cascade.models.pieces)
+        cascade = replace(cascade, models=JoinedModels(pieces, (0,) * len(pieces)))
+        loaded = saved(cascade, tmp_path)
+        assert "banks" not in body_of(cascade)
+        assert_same_cascade(loaded, cascade)
+
+    @pytest.mark.parametrize(
+        ("path", "value", "said"),
+        [
+            ((*FIRST, "column"), "pulse", "'column' must be a column that stages 0 buy, got 'puls"),
+            ((*FIRST, "column"), "height", "'column' must be a column that stages 0 buy, got 'hei"),
+            (
+                ("branches", 1, "questions", 0, "column"),
+                "biopsy",
+                "'branches' 1, 'questions' 0, 'column' must be a column that stages 0, 1 buy, got",
+            ),
+            (FIRST, {"column": "age", "among": ["x"]}, "must be numbers, as 'age' has, got 'x'"),
+            (LAST, {"column": None, "among": [0, 7]}, "must be labels of the classes, got 7"),
+            (LAST, {"column": None, "at_most": 1.5}, "'at_most' must be a finite number from 0 to"),
+            (("stages", 3, "models"), [], "'stages' 3, 'models' must be 1 whole numbers from 0 up"),
+            (("stages", 3, "models"), [1], f"'stages' 3, {READS} [1]"),
+            (("stages", 2, "bank"), 3, f"'stages' 2, {READS} [0]"),
+            (("stages", 2, "bank"), 6, "'stages' 2, 'bank' must be a whole number from 0 to 5, go"),
+            (("stages", 2, "bank"), None, "'stages' 2, 'bank' must be a whole number from 0 to 5,"),
+            (("stages", 6, "buys"), ["biopsy"], f"'stages' 6, {READS} [0]"),
+            (("stages", 3, "thresholds"), None, "'stages' 3, 'thresholds' must be a finite number"),
+            (("banks",), [], "'banks' must be a list of objects, got []"),
+            (("banks", 0, "parts"), [], "'banks' 0, 'parts' must be a list of objects, got []"),
+            (
+                ("banks", 0, "parts"),
+                CASCADE_BODY["parts"] * 2,
+                "'banks' 0, 'parts' must be 1 parts, as for all rows, got '2'",
+            ),
+            (
+                ("banks", 4, "parts", 0, "mean"),
+                [0],
+                "'banks' 4, 'parts' 0, 'mean' must be 4 finite",
+            ),
+        ],
+    )
+    def test_that_cannot_be_are_refused_by_name(self, tmp_path, path, value, said):
+        with pytest.raises(FileError, match=f"^'.*body.json', .*{re.escape(said)}"):
+            load_body(tmp_path, Cascade, changed(PROTOCOL_BODY, path, value))
+
+    @pytest.mark.parametrize(
+        ("question", "said"),
+        [
+            ({"column": "ward", "at_most": 1}, "'at_most' must be left out, as 'ward' has cat"),
+            ({"column": "ward", "among": ["A", "B "]}, "'among' must be categories of 'ward', got"),
+            ({"column": "ward", "among": [1]}, "'among' must be categories of 'ward', got 1"),
+            ({"column": "potassium", "at_most": 1}, "'column' must be a column that stages 0 buy"),
+            ({"column": "smokes"}, "'column' must be a column that stages 0 buy, got 'smokes'"),
+            ({"column": None, "among": ["sick"]}, "'among' must be labels of the classes, got 's"),
+        ],
+    )
+    def test_with_questions_that_nothing_answers_are_refused(self, tmp_path, question, said):
+        body = body_of(make_rich_cascade())
+        branch = {"after": 0, "questions": [question], "parts": [1, 2], "usual": 0}
+        body["stages"].append(body["stages"][1])
+        with pytest.raises(FileError, match=re.escape(said)):
+            load_body(tmp_path, Cascade, {**body, "branches": [branch]})
+        branch["questions"] = [{"column": "ward", "among": ["ICU"]}]
+        assert load_body(tmp_path, Cascade, {**body, "branches": [branch]}).n_stages == 3
+
+    def test_need_every_field(self, tmp_path):
+        for path in paths_of(PROTOCOL_BODY):
+            lacking = copy.deepcopy(PROTOCOL_BODY)
+            del at(lacking, path[:-1])[path[-1]]
+            # Without 'at_most', a question asks whether the value is missing; a path may end early.
+            if path[-1] != "at_most" and path != ("stages", 7):
+                with pytest.raises(FileError, match=r"body\.json'"):
+                    load_body(tmp_path, Cascade, lacking)
+
+
+def test_files_of_chains_are_those_of_format_7(tmp_path):
+    assert {"bank", "banks", "branches"}.isdisjoint(CASCADE_BODY)
+    assert {*CASCADE_BODY["stages"][0]} == {"buys", "thresholds", "models"}
+    text = document_text("cascade", OLDEST, CASCADE_BODY)
+    (tmp_path / "old.json").write_text(text)
+    assert_same_cascade(Cascade.load(tmp_path / "old.json"), make_cascade())
+
+
 def test_deciding_needs_neither_scikit_learn_nor_its_dependencies(tmp_path):
     cascade, front = make_cascade(), make_front().with_seen(ROWS, TRUTH)
     cascade.save(tmp_path / "cascade.json")
@@ -184,6 +320,6 @@ def test_stages_of_far_more_weights_than_the_file_has_are_refused(tmp_path, monk
 
 
 def test_more_stages_than_a_design_can_have_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "MOST_STAGES", 2)
+    monkeypatch.setattr("emsco.designs.format.MOST_STAGES", 2)
     with pytest.raises(FileError, match="'stages' must be at most 2 stages, got '3'"):
         load_body(tmp_path, Cascade, copy.deepcopy(CASCADE_BODY))

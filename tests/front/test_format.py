@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,8 @@ from support.documents import (
     ROWS,
     TRUTH,
     assert_same_cascade,
+    body_of,
+    changed,
     load_body,
     saved,
     whole,
@@ -21,11 +24,14 @@ from support.handmade import (
     assert_same_bits,
     make_assessed_front,
     make_balanced_front,
+    make_branching_front,
     make_front,
     make_rows,
 )
 
 from emsco import FileError, NoSuchDesign, ParameterError, ParetoFront
+
+S = ("points", 1, "scored")
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -44,6 +50,37 @@ class TestFronts:
         for i in range(2):
             assert_same_cascade(loaded.cascade(i), front.cascade(i))
             assert_same_bits(loaded.cascade(i).decide(ROWS), front.cascade(i).decide(ROWS))
+
+    @pytest.mark.parametrize("n_models", [1, 3])
+    def test_with_designs_that_branch_come_back(self, tmp_path, n_models):
+        front = make_branching_front(n_models).with_seen(ROWS, TRUTH)
+        loaded = saved(front, tmp_path)
+        assert (loaded.points, loaded.seen) == (front.points, front.seen)
+        for i in range(2):
+            assert_same_cascade(loaded.cascade(i), front.cascade(i))
+            assert_same_bits(loaded.cascade(i).decide(ROWS), front.cascade(i).decide(ROWS))
+        assert repr(loaded) == repr(front)
+        assert loaded.to_dicts() == front.to_dicts()
+        deployed = saved(loaded.cascade(1), tmp_path)  # whose banks are counted anew
+        assert_same_cascade(deployed, front.cascade(1))
+
+    @pytest.mark.parametrize(
+        ("path", "value", "said"),
+        [
+            ((*S, "cost"), 12, "'cost' must be 10.30625, as the counts say, got 12"),
+            ((*S, "rejected_exits", 0), 1, "'rejected_exits' must be rows that are rejected at th"),
+            ((*S, "rejected_exits", 2), 400, "'n_rows' must be "),
+            ((*S, "rejected_exits"), [], "'rejected_exits' must be 8 finite numbers from 0 to 400"),
+            (("points", 1, "seen", "exits", 8, "cost"), 1, "at the costs of the design, 3.5 here"),
+            (("points", 1, "seen", "exits", 6, "cost"), 1, "at the costs of the design, 11 here, "),
+        ],
+    )
+    def test_with_branches_and_figures_that_contradict_them_are_refused(
+        self, tmp_path, path, value, said
+    ):
+        body = body_of(make_branching_front().with_seen(ROWS, TRUTH))
+        with pytest.raises(FileError, match=re.escape(said)):
+            load_body(tmp_path, ParetoFront, changed(body, path, value))
 
     def test_of_the_papers_search_keep_their_fittest(self, tmp_path):
         front = replace(make_front(), by_fitness=True)

@@ -373,7 +373,7 @@ def test_cascades_and_fronts_come_back(front, place, tmp_path):
         (
             "stages",
             [{"buys": [], "thresholds": 0, "models": []}] * 2,
-            "'stages' must be a stage that buys nothing",
+            "'stages' 0, 'buys' must be a list of different names",
         ),
     ],
 )

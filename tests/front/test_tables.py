@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.handmade import make_front, make_front_of_thresholds
+from support.handmade import make_branching_front, make_front, make_front_of_thresholds
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
@@ -79,6 +79,21 @@ def test_html_leaves_seen_references_blank_that_nobody_measured(front):
     unknown = replace(tested, seen_references=())._repr_html_().split("<tr>")[-1]
     assert known.count("<td></td>") == 3
     assert unknown.count("<td></td>") == 6
+
+
+def test_designs_that_branch_have_a_column_in_words_and_the_first_stage_of_each_feature():
+    branching = make_branching_front()
+    columns = branching.columns()
+    assert columns["design"] == [point.design.arrows() for point in branching]
+    stages = [columns[f"stage of {name}"] for name in branching.costs.names]
+    assert stages == [[1, 1], [2, 2], [0, 3], [0, 5]]
+    assert [point.size[:2] for point in branching] == [(2, 2), (8, 4)]
+    assert "{age ≤ 0.2: pulse at 0.85 → " in repr(branching)
+    assert branching.fittest() in branching
+    first, second = branching.to_dicts()
+    assert "branches" not in first
+    assert [one["after"] for one in second["branches"]] == [0, 1]
+    assert "design" not in make_front().columns()
 
 
 def test_records_name_the_classes_of_results_by_class(front):

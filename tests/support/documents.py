@@ -13,7 +13,7 @@ import numpy as np
 from emsco import Cascade
 from emsco._base.documents import document_text
 from emsco.cascade.format import FORMAT
-from support.handmade import make_assessed_front, make_cascade, make_rows
+from support.handmade import make_assessed_front, make_cascade, make_protocol, make_rows
 
 ROWS = make_rows(60)
 TRUTH = np.random.default_rng(1).integers(0, 2, size=60)
@@ -79,6 +79,7 @@ def body_of(thing):
 
 
 CASCADE_BODY = body_of(make_cascade())
+PROTOCOL_BODY = body_of(make_protocol())
 FRONT_BODY = body_of(make_assessed_front().with_seen(ROWS, TRUTH))
 
 

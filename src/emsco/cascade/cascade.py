@@ -555,7 +555,7 @@ class Cascade:
         shared = formats.Shared.from_models(
             self.costs, self.classes, self.min_confidence, self.encoding, [self.models]
         )
-        body = {**shared.to_dict(), "stages": shared.stages_to_dicts(self.design, self.models)}
+        body = {**shared.to_dict(), **shared.design_to_dict(self.design, self.models)}
         if self.label_costs is not None:
             body["label_costs"] = self.label_costs.tolist()
         write_document(path, "cascade", formats.FORMAT, body)
@@ -576,7 +576,7 @@ class Cascade:
         FileError
             If the file is missing, damaged, edited, too new or not a cascade.
         """
-        fields = read_document(path, "cascade", formats.FORMAT, formats.FORMAT)
+        fields = read_document(path, "cascade", formats.FORMAT, formats.OLDEST)
         shared = formats.Shared.from_dict(fields, trusted)
         design, models = formats.stages_from_dicts(fields, shared)
         label_costs = None

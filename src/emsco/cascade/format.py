@@ -2,8 +2,10 @@
 
 All cascades of one fit share costs, classes, encoding and models: `Shared`. Stage models are the
 average of one model per split, so a file has a *part* for each split, with the distinct models of
-that split, and a stage has the number of one model in each part. A new family of models needs a
-class like those at the end, and a line in `_FAMILIES` and in `_PART_OF`.
+that split, and a stage has the number of one model in each part. Models that were fitted on the
+rows of one part of a branch have a *bank* of their own, with its own parts: bank 0 has the models
+of all rows. A new family of models needs a class like those at the end, and a line in `_FAMILIES`
+and in `_PART_OF`.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
@@ -22,8 +25,9 @@ from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts, Fee, RowPrice
 from emsco.data.encoding import Encoding
 from emsco.data.rows import LARGEST
-from emsco.designs.chromosomes import MOST_STAGES
 from emsco.designs.design import Design
+from emsco.designs.format import branches_to_dicts, design_from_dict
+from emsco.designs.questions import Question
 from emsco.designs.thresholds import MOST_CLASSES, MinConfidence, StageThresholds
 from emsco.errors import CostsError, FileError, ParameterError
 from emsco.models.batches import n_outputs_of
@@ -44,10 +48,12 @@ from emsco.models.stage_models import (
     PriorModels,
     StageModels,
     averaged,
+    joined,
     parts_of,
+    pieces_of,
 )
 
-FORMAT = 7
+FORMAT, OLDEST = 8, 7  # files of format 7 have chains alone
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 # Weights of all stages of a cascade when they are put together, and times those that its file has.
 _FREE_WEIGHTS, _MOST_TIMES = 2**22, 16
@@ -66,18 +72,22 @@ class Shared:
     classes : ndarray of shape (n_classes,)
     min_confidence : float or dict
     encoding : Encoding
-    parts : tuple of ModelPart
-        The distinct models of each split; stages average one model per part.
+    banks : tuple of tuple of ModelPart
+        For each bank the distinct models of each split; stages average one model per part.
     class_shares : ndarray of shape (n_classes,) or None
         Shares of the classes, if there is a design that buys nothing: they are its model.
+    bank_places : dict
+        Position in `banks` by the number of the bank in its fit; empty if the models come from a
+        file.
     """
 
     costs: FeatureCosts
     classes: AnyArray
     min_confidence: MinConfidence
     encoding: Encoding
-    parts: tuple[ModelPart, ...]
+    banks: tuple[tuple[ModelPart, ...], ...]
     class_shares: FloatArray | None = None
+    bank_places: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def from_models(
@@ -96,18 +106,27 @@ class Shared:
             raise FileError(
                 "a front must have models of one fit to be saved, got averages of several sizes."
             )
-        parts = []
-        for of_split in zip(*split_up, strict=True):
-            kinds = {_PART_OF[type(models)] for models in of_split}
-            if len(kinds) > 1:
-                raise FileError(
-                    "a front must have models of one fit to be saved, got several families."
-                )
-            parts.append(kinds.pop().from_models(of_split))
+        # Models of each bank and split, those of all rows first.
+        by_bank: dict[int, list[list[StageModels]]] = {}
+        for of_design in split_up:
+            for k, models in enumerate(of_design):
+                for bank, piece in pieces_of(models):
+                    of_splits = by_bank.setdefault(bank, [[] for _ in of_design])
+                    of_splits[k].append(piece)
+        numbers = sorted(by_bank)
+        banks = tuple(tuple(map(_part_from, by_bank[bank])) for bank in numbers)
         shares = priors[0].shares if priors else None
         if any(not np.array_equal(one.shares, priors[0].shares) for one in priors):
             raise FileError("a front must have the classes of one fit, got several shares of them.")
-        return cls(costs, classes, min_confidence, encoding, tuple(parts), shares)
+        return cls(
+            costs=costs,
+            classes=classes,
+            min_confidence=min_confidence,
+            encoding=encoding,
+            banks=banks or ((),),
+            class_shares=shares,
+            bank_places={bank: i for i, bank in enumerate(numbers)},
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -123,6 +142,7 @@ class Shared:
             min_confidence: Any = [threshold[label] for label in labels]
         else:
             min_confidence = float(threshold)
+        first, *others = ([part.to_dict() for part in bank] for bank in self.banks)
         return {
             "features": list(self.costs.names),
             "costs": self.costs.costs.tolist(),
@@ -134,7 +154,8 @@ class Shared:
             "classes": labels,
             "class_type": class_type,
             "min_confidence": min_confidence,
-            "parts": [part.to_dict() for part in self.parts],
+            "parts": first,
+            **({"banks": [{"parts": parts} for parts in others]} if others else {}),
             **({} if self.class_shares is None else {"class_shares": self.class_shares.tolist()}),
         }
 
@@ -151,44 +172,73 @@ class Shared:
             shares = fields.numbers("class_shares", len(classes), 0, 1)
             if not math.isclose(shares.sum(), 1, rel_tol=_ROUNDING):
                 fields.refuse("class_shares", "shares that add up to 1", shares.tolist())
-        parts = []
         # A cascade that buys nothing has no other models.
         is_empty = shares is not None and not fields.items("parts")
-        for one in () if is_empty else fields.many_fields("parts"):
-            if (family := one.text("family")) not in _FAMILIES:
-                *first, last = map(repr, _FAMILIES)
-                one.refuse("family", f"{', '.join(first)} or {last}", family)
-            read = _FAMILIES[family].from_dict
-            parts.append(read(one, encoding.n_inputs, len(classes), trusted))
+        banks: list[tuple[ModelPart, ...]] = [()]
+        if not is_empty:
+            others = fields.many_fields("banks") if "banks" in fields.values else []
+            banks = [_read_parts(one, encoding, classes, trusted) for one in (fields, *others)]
+            for one, parts in zip(others, banks[1:], strict=True):
+                if len(parts) != len(banks[0]):
+                    one.refuse("parts", f"{len(banks[0])} parts, as for all rows", f"{len(parts)}")
         return cls(
             costs=_read_costs(fields, encoding),
             classes=classes,
             min_confidence=_read_threshold(fields, "min_confidence", classes),
             encoding=encoding,
-            parts=tuple(parts),
+            banks=tuple(banks),
             class_shares=shares,
         )
 
-    def stages_to_dicts(self, design: Design, models: StageModels) -> list[dict[str, Any]]:
-        """Convert each stage to plain values: what it buys, when rows leave, and its models.
+    def design_to_dict(self, design: Design, models: StageModels) -> dict[str, Any]:
+        """Convert the stages to plain values, and the branches if there are any.
 
-        Thresholds are None unless the design has its own. Models are numbers, one in each part;
-        a stage that buys nothing has none.
+        A stage has what it buys, when rows leave, and its models. Thresholds are None unless the
+        design has its own. Models are numbers, one in each part of the bank; a stage that buys
+        nothing and is alone has none.
         """
-        of_parts: list[tuple[ModelPart, StageModels]] = []
-        if not design.buys_nothing:
-            # A stage averages one model of each split, so it has a number in each part.
-            of_parts = list(zip(self.parts, parts_of(models), strict=True))
         by_class = design.thresholds_of_stages(self.min_confidence, self.classes).tolist()
         thresholds = design.thresholds or (None,) * design.n_stages
-        return [
+        stages: list[dict[str, Any]] = [
             {
                 "buys": list(bought),
                 "thresholds": by_class[j] if isinstance(threshold, Mapping) else threshold,
-                "models": [part.places[part.entry(fitted, j)[0]] for part, fitted in of_parts],
+                "models": [],
             }
             for j, (bought, threshold) in enumerate(zip(design.buys, thresholds, strict=True))
         ]
+        if design.buys_nothing:
+            return {"stages": stages}
+        j = 0
+        # A stage averages one model of each split, so it has a number in each part of its bank.
+        for of_splits in zip(*map(pieces_of, parts_of(models)), strict=True):
+            bank, first = of_splits[0]
+            place = self.bank_places[bank]
+            for of_piece in range(len(first)):
+                stages[j]["models"] = [
+                    part.places[part.entry(piece, of_piece)[0]]
+                    for part, (_, piece) in zip(self.banks[place], of_splits, strict=True)
+                ]
+                if place:
+                    stages[j]["bank"] = place
+                j += 1
+        branches = branches_to_dicts(design)
+        return {"stages": stages, **({"branches": branches} if branches else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPiece:
+    """Consecutive stages of a design in a file whose models are of one bank.
+
+    Attributes
+    ----------
+    bank : int
+    numbers : tuple of tuple of int
+        Numbers of the models: one per stage and part.
+    """
+
+    bank: int
+    numbers: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,56 +251,55 @@ class StoredModels(Sequence[StageModels]):
     Attributes
     ----------
     shared : Shared
-    numbers : tuple
-        Numbers of the models of each design: one per stage and part. A design that buys nothing
-        has none.
+    pieces : tuple of tuple of StoredPiece
+        The models of each design; one that buys nothing has none.
     """
 
     shared: Shared
-    numbers: tuple[tuple[tuple[int, ...], ...], ...]
+    pieces: tuple[tuple[StoredPiece, ...], ...]
 
     def __len__(self) -> int:
         """Number of designs."""
-        return len(self.numbers)
+        return len(self.pieces)
 
     def __getitem__(self, which: Any) -> Any:
         """Return the models of a design, or those of several as a tuple."""
         if isinstance(which, slice):
             return tuple(self[i] for i in range(*which.indices(len(self))))
-        if not self.numbers[which][0] and self.shared.class_shares is not None:
+        pieces = self.pieces[which]
+        if not pieces and self.shared.class_shares is not None:
             return PriorModels(self.shared.class_shares)
-        of_parts = zip(self.shared.parts, zip(*self.numbers[which], strict=True), strict=True)
-        return averaged([part.stage_models(numbers) for part, numbers in of_parts])
+        splits = []
+        for k in range(len(self.shared.banks[0])):
+            models = []
+            for piece in pieces:
+                part = self.shared.banks[piece.bank][k]
+                models.append((piece.bank, part.stage_models([one[k] for one in piece.numbers])))
+            splits.append(joined(models))
+        return averaged(splits)
 
 
 def stages_from_dicts(
     fields: Fields, shared: Shared, name: str = "stages"
 ) -> tuple[Design, StageModels]:
     """Read the stages of a cascade from the field `name`: its design and its models."""
-    design, numbers = design_from_dicts(fields, shared, name)
-    return design, StoredModels(shared, (numbers,))[0]
+    design, pieces = design_from_dicts(fields, shared, name)
+    return design, StoredModels(shared, (pieces,))[0]
 
 
 def design_from_dicts(
     fields: Fields, shared: Shared, name: str = "stages"
-) -> tuple[Design, tuple[tuple[int, ...], ...]]:
+) -> tuple[Design, tuple[StoredPiece, ...]]:
     """Read a design from the field `name`, and the numbers of its models for `StoredModels`."""
-    names, stages = shared.costs.names, fields.many_fields(name)
-    if len(stages) > (max_stages := min(len(names), MOST_STAGES)):
-        fields.refuse(name, f"at most {max_stages} stages", f"{len(stages):,}")
-    buys_nothing = len(stages) == 1 and stages[0].get("buys") == []
-    if buys_nothing and shared.class_shares is None:
+    design = design_from_dict(fields, shared.costs.names, name)
+    stages = fields.many_fields(name)
+    if design.buys_nothing and shared.class_shares is None:
         stages[0].refuse("buys", "features, since the file has no 'class_shares'", [])
-    if not buys_nothing and not shared.parts:
-        fields.refuse(name, "a stage that buys nothing, since the file has no models", len(stages))
-    position = {name: i for i, name in enumerate(names)}
-    chromosome = np.full(len(names), -1)
-    for j, stage in enumerate(() if buys_nothing else stages):
-        for bought in stage.texts("buys"):
-            # Unknown names and features bought twice are the same mistake in a file: not a design.
-            if bought not in position or chromosome[position[bought]] >= 0:
-                stage.refuse("buys", "features, each bought once", bought)
-            chromosome[position[bought]] = j
+    if not design.buys_nothing and not shared.banks[0]:
+        rule = "a stage that buys nothing, since the file has no models"
+        fields.refuse(name, rule, design.n_stages)
+    if not design.is_chain:
+        _check_questions(fields, design, shared)
     thresholds: StageThresholds | None = None  # of all stages, or none if the first has none
     if stages[0].get("thresholds") is not None:
         thresholds = tuple(_read_threshold(one, "thresholds", shared.classes) for one in stages)
@@ -258,24 +307,81 @@ def design_from_dicts(
         for stage in stages:
             if (threshold := stage.get("thresholds")) is not None:
                 stage.refuse("thresholds", "null, as at the first stage", threshold)
-    design = Design(chromosome, names, thresholds)
-    if buys_nothing:
-        return design, (tuple(stages[0].wholes("models", 0)),)
-    numbers = tuple(tuple(stage.wholes("models", len(shared.parts))) for stage in stages)
-    for stage, of_stage, bought in zip(stages, numbers, design.subsets(), strict=True):
+    design = design.with_thresholds(thresholds)
+    if design.buys_nothing:
+        stages[0].wholes("models", 0)
+        return design, ()
+    return design, _read_pieces(fields, name, stages, design, shared)
+
+
+def _read_pieces(
+    fields: Fields, name: str, stages: Sequence[Fields], design: Design, shared: Shared
+) -> tuple[StoredPiece, ...]:
+    """Read the numbers of the models, and check that each reads what is bought on its path."""
+    n_parts, of_stages = len(shared.banks[0]), list[StoredPiece]()
+    for stage, known in zip(stages, design.subsets(), strict=True):
+        most = len(shared.banks) - 1
+        bank = stage.whole("bank", 0, most) if "bank" in stage.values else 0
+        numbers = tuple(stage.wholes("models", n_parts))
         # Inputs of all features bought so far: a stage reads what earlier ones have bought, too.
-        inputs = np.flatnonzero(bought[shared.encoding.input_feature])
-        for number, part in zip(of_stage, shared.parts, strict=True):
+        inputs = np.flatnonzero(known[shared.encoding.input_feature])
+        for number, part in zip(numbers, shared.banks[bank], strict=True):
             if not part.does_read(number, inputs):
                 rule = "numbers of models that read the features bought by then"
-                stage.refuse("models", rule, list(of_stage))
+                stage.refuse("models", rule, list(numbers))
+        of_stages.append(StoredPiece(bank, (numbers,)))
+    pieces: list[StoredPiece] = []
+    for chain in design.chains:
+        for bank, some in groupby((of_stages[j] for j in chain), key=lambda one: one.bank):
+            pieces.append(StoredPiece(bank, tuple(one.numbers[0] for one in some)))
     # A small file could otherwise make stages that fill the memory.
-    for part, of_part in zip(shared.parts, zip(*numbers, strict=True), strict=True):
-        whole, in_file = part.sizes(of_part)
+    for k in range(n_parts):
+        whole, in_file = 0, 0
+        for piece in pieces:
+            sizes = shared.banks[piece.bank][k].sizes([one[k] for one in piece.numbers])
+            whole, in_file = whole + sizes[0], in_file + sizes[1]
         if whole > (max_weights := max(_FREE_WEIGHTS, _MOST_TIMES * in_file)):
             rule = f"stages of at most {max_weights:,} weights, those of inputs not bought included"
             fields.refuse(name, rule, f"{whole:,}")
-    return design, numbers
+    return tuple(pieces)
+
+
+def _check_questions(fields: Fields, design: Design, shared: Shared) -> None:
+    """Refuse questions about what is not bought by then, or about values that there cannot be."""
+    written, buys = fields.many_fields("branches"), design.buys
+    for one, (stage, branch) in zip(written, design.branches.items(), strict=True):
+        path = design.path(stage)
+        columns = {
+            column
+            for passed in path
+            for feature in buys[passed]
+            for column in shared.encoding.needs(feature)
+        }
+        for asked, question in zip(one.many_fields("questions"), branch.questions, strict=True):
+            if question.column is not None and question.column not in columns:
+                rule = f"a column that stages {', '.join(map(str, path))} buy"
+                asked.refuse("column", rule, question.column)
+            _check_values(asked, question, shared)
+
+
+def _check_values(asked: Fields, question: Question, shared: Shared) -> None:
+    """Refuse a question about values that the column, or the answer of the stage, cannot have."""
+    values = question.among or ()
+    if question.column is None:
+        if question.at_most is not None:
+            asked.number("at_most", 0, 1)
+        labels = shared.classes.tolist()
+        unknown, rule = [one for one in values if one not in labels], "labels of the classes"
+    elif (code := shared.encoding.code_of[question.column]).kind == "category":
+        if question.at_most is not None:
+            asked.refuse("at_most", f"left out, as {code.name!r} has categories", question.at_most)
+        unknown = [one for one in values if one not in code.places]
+        rule = f"categories of {code.name!r}"
+    else:
+        unknown = [one for one in values if isinstance(one, str)]
+        rule = f"numbers, as {code.name!r} has"
+    if unknown:
+        asked.refuse("among", rule, unknown[0])
 
 
 def _read_costs(fields: Fields, encoding: Encoding) -> FeatureCosts:
@@ -311,6 +417,28 @@ def _read_threshold(fields: Fields, name: str, classes: AnyArray) -> MinConfiden
         by_class = fields.numbers(name, len(classes), 0, 1).tolist()
         return dict(zip(classes.tolist(), by_class, strict=True))
     return fields.number(name, 0, 1)
+
+
+def _read_parts(
+    fields: Fields, encoding: Encoding, classes: AnyArray, trusted: Sequence[str]
+) -> tuple[ModelPart, ...]:
+    """Read the models of each split from the field "parts"."""
+    parts = []
+    for one in fields.many_fields("parts"):
+        if (family := one.text("family")) not in _FAMILIES:
+            *first, last = map(repr, _FAMILIES)
+            one.refuse("family", f"{', '.join(first)} or {last}", family)
+        read = _FAMILIES[family].from_dict
+        parts.append(read(one, encoding.n_inputs, len(classes), trusted))
+    return tuple(parts)
+
+
+def _part_from(models: Sequence[StageModels]) -> ModelPart:
+    """Collect the distinct models of one split."""
+    kinds = {_PART_OF[type(one)] for one in models}
+    if len(kinds) > 1:
+        raise FileError("a front must have models of one fit to be saved, got several families.")
+    return kinds.pop().from_models(models)
 
 
 def _are_plain(labels: list[Any]) -> bool:

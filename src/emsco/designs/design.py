@@ -28,6 +28,7 @@ from emsco.designs.thresholds import (
     differ,
 )
 
+MOST_BRANCHES = 30  # of a design
 _FEW = 6  # names of features left out that are listed
 
 
@@ -113,6 +114,8 @@ class Design:
             if (again := known & part.subsets()[:, : len(known)].any(axis=0)).any():
                 name = self.names[int(again.argmax())]
                 raise refused("branch", "buy only what is not bought yet", part, got=f"{name!r}")
+        if (n_branches := len(self.branches)) > MOST_BRANCHES:
+            raise refused("branch", f"make at most {MOST_BRANCHES} branches", n_branches)
         if self.n_stages > MOST_STAGES:
             rule = f"make at most {MOST_STAGES:,} stages"
             raise refused("branch", rule, self, got=f"{self.n_stages:,}")
@@ -222,6 +225,16 @@ class Design:
         for start, part in () if self.branch is None else self.branch.placed(self._n_trunk):
             before += [self._n_trunk - 1 if one < 0 else start + one for one in part.before]
         return tuple(before)
+
+    @property
+    def first_stages(self) -> StageArray:
+        """The first stage that buys each feature, from 0; -1 if it is never bought.
+
+        A design that branches may buy a feature at several stages. For a chain, these are `stages`.
+        """
+        known = self.subsets()
+        first: StageArray = np.where(known.any(axis=0), known.argmax(axis=0), NEVER)
+        return first.astype(np.int16)
 
     @property
     def chains(self) -> tuple[range, ...]:
@@ -484,11 +497,9 @@ class Branch:
 
     def with_thresholds(self, thresholds: StageThresholds | None) -> Branch:
         """Return the same parts with the thresholds of all their stages."""
-        if thresholds is None:
-            parts = [part.with_thresholds(None) for part in self.parts]
-        else:
-            parts = [
-                part.with_thresholds(thresholds[start : start + part.n_stages])
-                for start, part in self.placed(0)
-            ]
+        parts = []
+        for start, part in self.placed(0):
+            own = None if thresholds is None else thresholds[start : start + part.n_stages]
+            # A part that has them stays: to make all of its parts again would take long.
+            parts.append(part if part.thresholds == own else part.with_thresholds(own))
         return replace(self, parts=tuple(parts))

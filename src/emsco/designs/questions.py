@@ -51,7 +51,9 @@ class Question:
                 self, "at_most", check_number("at_most", self.at_most, -np.inf, np.inf, "()")
             )
         if self.among is not None:
-            object.__setattr__(self, "among", tuple(self.among))
+            # Plain values, so that a question is the same before and after it was saved.
+            among = (one.item() if isinstance(one, np.generic) else one for one in self.among)
+            object.__setattr__(self, "among", tuple(among))
             if not self.among:
                 raise refused("among", "have a value", self.among)
         if self.at_most is not None and self.among is not None:
@@ -63,6 +65,21 @@ class Question:
     def is_about_missing(self) -> bool:
         """Whether it asks if a value is missing."""
         return self.at_most is None and self.among is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: the column, and what is asked about it if not whether it is missing.
+
+        Examples
+        --------
+        >>> Question("TSH", at_most=6.1).to_dict(), Question("TSH").to_dict()
+        ({'column': 'TSH', 'at_most': 6.1}, {'column': 'TSH'})
+        """
+        asked: dict[str, Any] = {"column": self.column}
+        if self.at_most is not None:
+            asked["at_most"] = self.at_most
+        if self.among is not None:
+            asked["among"] = list(self.among)
+        return asked
 
     def __str__(self) -> str:
         """Return the question as words that hold for rows with the answer yes."""

@@ -50,11 +50,13 @@ def front_to_dict(front: ParetoFront, models: FrontModels) -> dict[str, Any]:
         "seen_references": [one.to_dict() for one in front.seen_references],
         "searched": None if front.searched is None else front.searched.to_dict(),
         "everything": [
-            stage for fitted in everything for stage in shared.stages_to_dicts(at_once, fitted)
+            stage
+            for fitted in everything
+            for stage in shared.design_to_dict(at_once, fitted)["stages"]
         ],
         "points": [
             {
-                "stages": shared.stages_to_dicts(point.design, fitted),
+                **shared.design_to_dict(point.design, fitted),
                 "scored": point.scores_to_dict(),
                 "seen": None if seen is None else seen.counts_to_dict(),
             }
@@ -68,20 +70,20 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     shared = Shared.from_dict(fields, trusted)
     if (metric := fields.text("metric")) not in METRICS:
         fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
-    points, model_numbers, evaluations = [], [], []
+    points, pieces, evaluations = [], [], []
     labels = shared.classes.tolist()
     for one in fields.many_fields("points"):
-        design, of_stages = design_from_dicts(one, shared)
+        design, of_design = design_from_dicts(one, shared)
         # With prices by row there is nothing to check costs against.
         scored, paid = one.fields("scored"), _paid_after_stages(design, shared.costs)
         points.append(ParetoPoint.from_dict(scored, design, labels, metric))
         check_point(scored, points[-1], paid)
         # Points share models, so these are numbers of models until a point is deployed.
-        model_numbers.append(of_stages)
+        pieces.append(of_design)
         if one.get("seen") is not None:
             seen = one.fields("seen")
             evaluations.append(Evaluation.from_dict(seen, design.buys, shared.classes))
-            _check_seen(seen, evaluations[-1], paid)
+            _check_seen(seen, evaluations[-1], design, paid)
     _check_points(fields, points, evaluations)
     everything: StageModels | None = None  # the model that sees every feature, if there is one
     if fields.items("everything"):
@@ -91,7 +93,7 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     models = FrontModels(
         shared.classes,
         shared.encoding,
-        StoredModels(shared, tuple(model_numbers)),
+        StoredModels(shared, tuple(pieces)),
         everything,
     )
     has_searched = fields.values.get("searched") is not None  # older files have none
@@ -176,17 +178,22 @@ def check_point(fields: Fields, point: ParetoPoint, paid: FloatArray | None = No
     left, correct = math.fsum(point.exits), math.fsum(point.correct_exits)
     if left > point.n_rows * (1 + _ROUNDING):
         fields.refuse("exits", f"at most {point.n_rows:.10g} rows together", left)
+    rejected = point.rejected_by_stage
+    if any(rejected[j] for j in {*range(point.n_stages)} - {*point.design.leaves}):
+        rule = "rows that are rejected at the end of a path"
+        fields.refuse("rejected_exits", rule, list(rejected))
+    if not point.design.is_chain:
+        _check(fields, "n_rows", point.n_rows, left + math.fsum(rejected))
     _check(fields, "coverage", point.coverage, left / point.n_rows)
     if point.metric == "accuracy":
         _check(fields, "accuracy", point.accuracy, correct / (left or 1))
     if paid is not None:
-        spent = math.fsum(map(mul, point.exits, paid.tolist()))
-        # Rejected rows have paid for every stage.
-        spent += max(0.0, point.n_rows - left) * float(paid[-1])
+        # Rejected rows have paid for every stage of their path.
+        spent = math.fsum(map(mul, (*point.exits, *rejected), (*paid.tolist(), *paid.tolist())))
         _check(fields, "cost", point.cost, spent / point.n_rows)
 
 
-def _check_seen(fields: Fields, seen: Evaluation, paid: FloatArray | None) -> None:
+def _check_seen(fields: Fields, seen: Evaluation, design: Design, paid: FloatArray | None) -> None:
     """Check the figures of an evaluation against its exits, and these against the classes."""
     *stages, rejected = seen.exits
     left = math.fsum(report.n_rows for report in stages)
@@ -206,16 +213,23 @@ def _check_seen(fields: Fields, seen: Evaluation, paid: FloatArray | None) -> No
         if not _are_close(total, float(counts.sum())):
             fields.refuse("by_class", "counts that add up to those of the exits", by_class.counts)
     if paid is not None:
-        for report, cost in zip(seen.exits, [*paid.tolist(), float(paid[-1])], strict=True):
-            if not _are_close(report.cost, cost):
-                fields.refuse("exits", f"at the costs of the design, {cost:g} here", report.cost)
+        ranges = [(cost, cost) for cost in paid.tolist()]
+        # Rejected rows have paid for every stage of their path; the mean is of all paths.
+        of_leaves = [float(paid[j]) for j in design.leaves]
+        ranges.append((min(of_leaves), max(of_leaves)))
+        for report, (low, high) in zip(seen.exits, ranges, strict=True):
+            is_empty = not design.is_chain and not report.n_rows  # the mean cost of no rows is 0
+            nearest = min(max(report.cost, low), high)
+            if not is_empty and not _are_close(report.cost, nearest):
+                rule = f"at the costs of the design, {nearest:g} here"
+                fields.refuse("exits", rule, report.cost)
         spent = math.fsum(report.n_rows * report.cost for report in seen.exits)
         _check(fields, "cost", seen.cost, spent / (seen.n_rows or 1))
 
 
 def _paid_after_stages(design: Design, costs: FeatureCosts) -> FloatArray | None:
     """Return the cost of a row after each stage; None if rows pay prices of their own."""
-    return None if costs.prices else costs.after_stages(design.subsets())
+    return None if costs.prices else costs.after_stages(design.subsets(), design.before)
 
 
 def _check(fields: Fields, name: str, figure: float, counted: float) -> None:

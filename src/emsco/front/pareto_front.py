@@ -16,7 +16,7 @@ from emsco._base.objectives import balanced_length
 from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco._base.wings import open_wing
 from emsco.cascade import Cascade, Evaluation, FrontModels
-from emsco.cascade.format import FORMAT
+from emsco.cascade.format import FORMAT, OLDEST
 from emsco.costs import FeatureCosts
 from emsco.data.frames import Columns, Tabular
 from emsco.data.row_prints import RowPrints
@@ -719,7 +719,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         FileError
             If the file is missing, damaged, edited, too new or not a front.
         """
-        return cls(**front_from_dict(read_document(path, "front", FORMAT, FORMAT), trusted))
+        return cls(**front_from_dict(read_document(path, "front", FORMAT, OLDEST), trusted))
 
     def __repr__(self) -> str:
         """List the first points of the shortlist as text, then the references."""
@@ -733,7 +733,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         """Return the points as columns by name, for `to_pandas`, `to_polars` and `to_pyarrow`.
 
         A column per feature holds the stage that buys it, from 1; 0 means never. A column per class
-        holds its recall on the scored rows; `thresholds` is there if designs have their own.
+        holds its recall on the scored rows; `thresholds` is there if designs have their own. If
+        designs branch, `design` has them as text, and the stage is the first that buys a feature.
         """
         return front_columns(self)
 

@@ -16,6 +16,7 @@ from emsco._base.typing import AnyArray, FloatArray, IntArray, StageArray
 from emsco.cascade import Evaluation
 from emsco.designs.chromosomes import stages_of
 from emsco.designs.design import Design
+from emsco.designs.format import branches_to_dicts
 from emsco.designs.thresholds import ThresholdGrid, plain
 from emsco.scoring.pareto import TieSource
 from emsco.scoring.scores import Scores
@@ -179,17 +180,23 @@ class ParetoPoint(Objectives):
     @property
     def size(self) -> tuple[int, int, float]:
         """Sort key: fewer stages first, then fewer features, then a lower cost."""
-        return self.n_stages, int((self.design.stages >= 0).sum()), self.cost
+        design = self.design
+        return self.n_stages, len(design.names) - len(design.left_out), self.cost
+
+    @property
+    def rejected_by_stage(self) -> tuple[float, ...]:
+        """Rows that each stage is the last to judge without a label."""
+        if self.rejected_exits:
+            return self.rejected_exits
+        # Weighted counts may add up to a little more than all rows.
+        rejected = max(0.0, self.n_rows - sum(self.exits))
+        return (*(0.0 for _ in self.exits[1:]), rejected)
 
     @property
     def mean_delay(self) -> float:
         """Mean time that a row waits, rejected rows included; 0 if no feature has a delay."""
         waited = sum(map(mul, self.exits, self.stage_delays))
-        if self.rejected_exits:
-            waited += sum(map(mul, self.rejected_exits, self.stage_delays))
-        else:
-            # Weighted counts may add up to a little more than all rows.
-            waited += max(0.0, self.n_rows - sum(self.exits)) * self.worst_delay
+        waited += sum(map(mul, self.rejected_by_stage, self.stage_delays))
         return float(waited / self.n_rows)
 
     @property
@@ -396,7 +403,7 @@ class ParetoPoint(Objectives):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the objectives, then features and counts of each stage.
 
-        Stages have a threshold if the design has its own.
+        Stages have a threshold if the design has its own. A design that branches has its branches.
         """
         figures = self.figures()
         del figures["exit_confidence"]
@@ -409,7 +416,13 @@ class ParetoPoint(Objectives):
         ]
         for stage, threshold in zip(stages, self.design.thresholds or (), strict=False):
             stage["threshold"] = plain(threshold)
-        return {**figures, "metric": self.metric, "stages": stages}
+        branches = branches_to_dicts(self.design)
+        return {
+            **figures,
+            "metric": self.metric,
+            "stages": stages,
+            **({"branches": branches} if branches else {}),
+        }
 
     def __repr__(self) -> str:
         """Show the objectives, then the design."""

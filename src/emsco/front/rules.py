@@ -69,7 +69,7 @@ def choose(
         # choice.
         if by_fitness:
             return 0
-        designs = np.array([point.design.stages for point in points])
+        designs = np.array([point.design.first_stages for point in points])
         return fittest_of(designs, coverage, accuracy, cost, costs.smallest)
     if rule == "one_standard_error":
         # The simplest within a standard error of the best balanced score, of expected figures or

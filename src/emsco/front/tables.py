@@ -79,7 +79,8 @@ def _figures(figures: Objectives, has_expected: bool) -> str:
 def front_columns(front: ParetoFront) -> Columns:
     """Collect one row per point: scored and seen figures, and the stage that buys each feature.
 
-    If a design has thresholds of its own, a column has them as text, as in "0.9 → 0.75".
+    If a design has thresholds of its own, a column has them as text, as in "0.9 → 0.75". If one
+    branches, a column has the designs as text, and the stage is the first that buys the feature.
     """
     points, seen = front.points, front.seen
     has_delays = front.costs.has_delays
@@ -116,8 +117,11 @@ def front_columns(front: ParetoFront) -> Columns:
     if any(point.design.thresholds for point in points):
         thresholds = (point.design.thresholds_or(front.min_confidence) for point in points)
         columns["thresholds"] = [*map(thresholds_in_words, thresholds)]
+    if not all(point.design.is_chain for point in points):
+        columns["design"] = [point.design.arrows() for point in points]
+    first_stages = [point.design.first_stages.tolist() for point in points]
     for i, name in enumerate(front.costs.names):
-        columns[f"stage of {name}"] = [int(point.design.stages[i]) + 1 for point in points]
+        columns[f"stage of {name}"] = [stages[i] + 1 for stages in first_stages]
     return columns
 
 

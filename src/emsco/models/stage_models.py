@@ -322,7 +322,7 @@ class JoinedModels(StageModels):
     Attributes
     ----------
     pieces : tuple of StageModels
-        Each has models of some consecutive stages, all fitted on the same rows.
+        Models of each of `Design.chains` in turn, all fitted on the same rows.
     banks : tuple of int
         Rows that the models of each piece were fitted on: 0 for all rows, and a number for each
         part of a branch. Pieces with the same number share what is learnt from rows alone.
@@ -387,3 +387,16 @@ def averaged(parts: Sequence[StageModels]) -> StageModels:
 def parts_of(models: StageModels) -> tuple[StageModels, ...]:
     """Models that are averaged; models of one split are their own only part."""
     return models.parts if isinstance(models, AveragedModels) else (models,)
+
+
+def pieces_of(models: StageModels) -> tuple[tuple[int, StageModels], ...]:
+    """Models that are joined, each with its bank; others are their only piece, of bank 0."""
+    if isinstance(models, JoinedModels):
+        return tuple(zip(models.banks, models.pieces, strict=True))
+    return ((0, models),)
+
+
+def joined(pieces: Sequence[tuple[int, StageModels]]) -> StageModels:
+    """Join models with their banks; those of a single piece of bank 0 are returned as they are."""
+    banks, models = zip(*pieces, strict=True)
+    return models[0] if banks == (0,) else JoinedModels(models, banks)

@@ -7,7 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.documents import at, changed, paths_of
-from support.handmade import make_assessed_front, make_front, make_front_of_thresholds, make_rows
+from support.handmade import (
+    make_assessed_front,
+    make_branching_front,
+    make_front,
+    make_front_of_thresholds,
+    make_rows,
+)
 
 from emsco import (
     Certificate,
@@ -24,7 +30,7 @@ from emsco.data.row_prints import RowPrints
 from emsco.errors import EMSCOWarning
 from emsco.front.certificate.certify import _order
 from emsco.front.certificate.plan import Prospect, rows_for_chances
-from emsco.front.certificate.record import FORMAT
+from emsco.front.certificate.record import FORMAT, OLDEST
 from emsco.front.certificate.test import n_passing
 from emsco.stats.tests import share_p_value
 
@@ -317,6 +323,50 @@ def test_a_file_of_thresholds_weights_and_failure_comes_back(tmp_path):
     loaded = Certificate.load(tmp_path / "one.json")
     assert (loaded.nearest, loaded.certified) == (front[0], ())
     assert str(loaded) == str(certificate)
+
+
+def test_a_design_that_branches_is_certified_and_its_file_comes_back(tmp_path):
+    front, rows = make_branching_front(), make_rows(3000, seed=11)
+    truth = truth_of(front, 1, rows, n_wrong=200)
+    limits = {"min_accuracy": 0.85, "min_coverage": 0.9, "max_cost": 12}
+    certificate = front.certify(rows, truth, **limits)
+    assert (certificate.order, certificate.certified) == ((1, 0), (front[1],))
+    certificate.save(tmp_path / "one.json")
+    loaded = Certificate.load(tmp_path / "one.json")
+    assert loaded.to_dict() == certificate.to_dict()
+    assert str(loaded) == str(certificate)
+    assert loaded.certified == (front[1],)
+    assert loaded.covers(front.cascade(1))
+    # The dearest path costs 53.5, and so a promise of as much needs no test.
+    certain = front.certify(rows, truth, max_cost=53.5, order=1).tests[0].checks[0]
+    assert certain.is_certain
+    assert not front.certify(rows, truth, max_cost=53.4, order=1).tests[0].checks[0].is_certain
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("stages", 1, "buys"), ["age"], "'stages' 1, 'buys' must be features, each bought once"),
+        (("branches", 0, "parts"), [1, 0], "'parts' must be the first stages of the parts, rising"),
+        (("branches", 0, "usual"), 2, "'usual' must be a whole number from 0 to 1, got 2"),
+        (("thresholds",), [0.9], "must be a design that can be used: "),
+    ],
+)
+def test_a_file_of_another_tree_is_refused(tmp_path, path, value, words):
+    front, rows = make_branching_front(), make_rows(1000, seed=11)
+    body = front.certify(rows, truth_of(front, 1, rows), min_accuracy=0.8, order=1).to_dict()
+    assert load(tmp_path, body).deployed == front[1]
+    with pytest.raises(FileError, match=re.escape(words)):
+        load(tmp_path, changed(body, ("tests", 0, *path), value))
+
+
+def test_certificates_of_chains_are_those_of_format_1(certificate, tmp_path):
+    body = certificate.to_dict()
+    assert body["tests"][0]["stages"] == [1, 0, 0, 0]
+    assert "branches" not in body["tests"][0]
+    path = tmp_path / "old.json"
+    path.write_text(document_text("certificate", OLDEST, body))
+    assert str(Certificate.load(path)) == str(certificate)
 
 
 def load(folder, body):

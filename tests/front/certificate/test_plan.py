@@ -1,10 +1,19 @@
 """How many rows a certificate takes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.certificates import ACCURACY, COSTS, COVERAGE, PAYING, draw
+from support.handmade import make_branching_front
 
-from emsco.front.certificate.plan import Prospect, chances, rows_for_chances
+from emsco.front.certificate.plan import (
+    Prospect,
+    answers_everyone,
+    chances,
+    counted_of,
+    rows_for_chances,
+)
 from emsco.front.certificate.test import check_promises
 from emsco.stats.promises import Promise
 from emsco.stats.tests import power
@@ -16,6 +25,21 @@ COST = Prospect(
     paying=tuple(PAYING),
     worst_cost=float(COSTS[-1]),
 )
+
+
+def test_rejected_rows_of_a_design_that_branches_pay_for_their_own_path():
+    front = make_branching_front()
+    counted = counted_of(front, front[1], Promise("cost", 12))
+    assert sum(counted.n_paying) == front[1].n_rows
+    mean = np.dot(counted.costs, counted.n_paying) / front[1].n_rows
+    assert mean == pytest.approx(front[1].cost)
+    assert not answers_everyone(front, front[1])
+    thresholds = [0 if j in front[1].design.leaves else 0.9 for j in range(8)]
+    sure = replace(front[1], design=front[1].design.with_thresholds(thresholds))
+    assert answers_everyone(front, sure)
+    last_only = [*[0.9] * 7, 0]
+    unsure = replace(front[1], design=front[1].design.with_thresholds(last_only))
+    assert not answers_everyone(front, unsure)
 
 
 @pytest.mark.parametrize(("true", "least"), [(0.95, 0.9), (0.99, 0.8), (0.56, 0.5)])

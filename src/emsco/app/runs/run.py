@@ -17,6 +17,7 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.app.files.reading import Reading
 from emsco.cascade import Cascade
 from emsco.data.rows import table_rows
+from emsco.designs.format import branches_to_dicts
 from emsco.designs.thresholds import plain
 from emsco.errors import FileError, Hint, Parameter, ParameterError, Remedy
 from emsco.front import Certificate, ParetoFront, ParetoPoint
@@ -266,6 +267,8 @@ class Run:
             }
             if point.design.thresholds is not None:
                 one["thresholds"] = [*map(plain, point.design.thresholds)]
+            if not point.design.is_chain:
+                one["branches"] = branches_to_dicts(point.design)
             one |= {"scored": point.figures(), "seen": None if seen is None else seen[i].to_dict()}
             if costs is not None:
                 total = point.total_with(costs, cheapest_label=cheapest_label)

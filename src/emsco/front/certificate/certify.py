@@ -334,7 +334,7 @@ def _tests(
             truth=rows.truth,
             given=decisions.given(cascade.classes),
             cost=decisions.cost,
-            worst_cost=float(cascade.stage_costs[-1]),
+            worst_cost=float(cascade.stage_costs.max()),
             answers_all=answers_everyone(front, front[number]),
         )
         # Without weights, every row weighs 1.

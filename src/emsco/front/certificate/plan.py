@@ -19,6 +19,7 @@ import numpy as np
 from emsco._base.checks import check_number, refused
 from emsco._base.objectives import Estimate
 from emsco._base.typing import FloatArray, IntArray
+from emsco.designs.design import Design
 from emsco.designs.thresholds import answers_all
 from emsco.front.certificate.test import CheckedPromise
 from emsco.front.point import ParetoPoint
@@ -59,10 +60,10 @@ def counted_of(front: ParetoFront, point: ParetoPoint, promise: Promise) -> Coun
     by_class = point.by_class
     if promise.is_ceiling:
         n_rows = point.n_rows if by_class is None else float(by_class.rows.sum())
-        rejected = max(0.0, point.n_rows - sum(point.exits))
-        left = tuple(one * n_rows / point.n_rows for one in (*point.exits, rejected))
-        costs = front.costs.after_stages(point.design.subsets()).tolist()
-        return Counted(n_rows, n_rows, (*costs, costs[-1]), left)
+        leaves, costs = point.design.leaves, _costs_of(front, point)
+        rejected = (point.rejected_by_stage[j] for j in leaves)
+        left = tuple(one * n_rows / point.n_rows for one in (*point.exits, *rejected))
+        return Counted(n_rows, n_rows, (*costs, *(costs[j] for j in leaves)), left)
     if promise.label is not None:
         if by_class is None:
             rule = "be left out by class for a front without results by class"
@@ -79,11 +80,11 @@ def counted_of(front: ParetoFront, point: ParetoPoint, promise: Promise) -> Coun
 
 
 def answers_everyone(front: ParetoFront, point: ParetoPoint) -> bool:
-    """Whether the last stage of a point labels every row, so that coverage is 1 without a test."""
-    last = point.design.thresholds_or(front.min_confidence)[-1]
+    """Whether the last stage of every path labels all rows: coverage is 1 without a test."""
+    thresholds = point.design.thresholds_or(front.min_confidence)
     # A stage that is skipped for a missing value labels nobody.
     may_skip = front.models is not None and front.models.encoding.gaps == "skip"
-    return answers_all(last) and not may_skip
+    return all(answers_all(thresholds[j]) for j in point.design.leaves) and not may_skip
 
 
 def _is_certain(front: ParetoFront, point: ParetoPoint, promise: Promise) -> bool:
@@ -94,7 +95,14 @@ def _is_certain(front: ParetoFront, point: ParetoPoint, promise: Promise) -> boo
 
 
 def _worst_cost(front: ParetoFront, point: ParetoPoint) -> float:
-    return float(front.costs.after_stages(point.design.subsets())[-1])
+    return max(_costs_of(front, point))
+
+
+def _costs_of(front: ParetoFront, point: ParetoPoint) -> list[float]:
+    """Cost of a row after each stage of a point."""
+    design = point.design
+    costs: list[float] = front.costs.after_stages(design.subsets(), design.before).tolist()
+    return costs
 
 
 def order_of(front: ParetoFront, promises: Sequence[Promise]) -> tuple[int, ...]:
@@ -104,7 +112,7 @@ def order_of(front: ParetoFront, promises: Sequence[Promise]) -> tuple[int, ...]
     design that is on the front twice comes once. One that buys nothing comes last, and one that
     rejects everyone never.
     """
-    keys: dict[tuple[bytes, str], tuple[bool, float, float, int, int, int]] = {}
+    keys: dict[Design, tuple[bool, float, float, int, int, int]] = {}
     for i, point in enumerate(front.points):
         if point.rejects_everyone:
             continue
@@ -114,9 +122,8 @@ def order_of(front: ParetoFront, promises: Sequence[Promise]) -> tuple[int, ...]
                 scored = counted_of(front, point, promise)
                 largest = max(largest, scored_p_value(promise, scored, _worst_cost(front, point)))
         n_stages, n_features, _ = point.size
-        design = point.design.stages.tobytes(), repr(point.design.thresholds)
         nothing = point.design.buys_nothing
-        keys.setdefault(design, (nothing, largest, point.cost, n_stages, n_features, i))
+        keys.setdefault(point.design, (nothing, largest, point.cost, n_stages, n_features, i))
     return tuple(key[-1] for key in sorted(keys.values()))
 
 

@@ -13,13 +13,14 @@ from emsco._base.objectives import METRICS
 from emsco._base.text import counted, listed, shorten
 from emsco.cascade import Cascade
 from emsco.designs.design import Design
+from emsco.designs.format import branches_to_dicts, design_from_dict
 from emsco.errors import EMSCOError, FileError
 from emsco.front.certificate.test import CheckedPromise, n_passing
 from emsco.front.format import check_point
 from emsco.front.point import ParetoPoint
 from emsco.stats.promises import Promise, promises_from_dict
 
-FORMAT = 1
+FORMAT, OLDEST = 2, 1  # certificates of format 1 are of chains alone
 _DIGITS = 23  # of a digest that a text shows
 _MOST_NUMBERS = 12  # of designs that a text lists
 _VOID = (
@@ -111,7 +112,7 @@ class DesignTest:
         return {
             "number": self.number,
             "cascade": self.cascade,
-            "stages": design.stages.tolist(),
+            **_design_to_dict(design),
             "thresholds": thresholds or None,
             "scored": self.point.scores_to_dict(),
             "checks": [check.to_dict() for check in self.checks],
@@ -250,7 +251,7 @@ class Certificate:
         FileError
             If the file is missing, damaged, edited or contradicts itself.
         """
-        return cls.from_dict(read_document(path, "certificate", FORMAT, FORMAT))
+        return cls.from_dict(read_document(path, "certificate", FORMAT, OLDEST))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -407,15 +408,27 @@ def _brief(digest: str) -> str:
     return shorten(digest, _DIGITS)
 
 
+def _design_to_dict(design: Design) -> dict[str, Any]:
+    """Return the stage of each feature, or what each stage buys and the branches."""
+    if design.is_chain:
+        return {"stages": design.stages.tolist()}
+    stages = [{"buys": list(bought)} for bought in design.buys]
+    return {"stages": stages, "branches": branches_to_dicts(design)}
+
+
 def _read_design(fields: Fields, labels: Sequence[object], names: tuple[str, ...]) -> Design:
-    stages = fields.wholes("stages", len(names), -1, len(names) - 1)
     by_stage = fields.get("thresholds")
     try:
         thresholds = by_stage and tuple(
             dict(zip(labels, one, strict=True)) if isinstance(one, list) else one
             for one in by_stage
         )
+        if "branches" in fields.values:
+            return design_from_dict(fields, names).with_thresholds(thresholds or None)
+        stages = fields.wholes("stages", len(names), -1, len(names) - 1)
         return Design(stages, names, thresholds or None)  # type: ignore[arg-type]
+    except FileError:
+        raise
     except (EMSCOError, TypeError, ValueError) as error:
         raise FileError(f"{fields.where} must be a design that can be used: {error}") from None
 
