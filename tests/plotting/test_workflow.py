@@ -217,7 +217,7 @@ def wide_tree(names=LONG, n_ways=4):
 def test_a_design_that_branches_fits_a_page_in_landscape_with_all_its_words(n_ways, names):
     flow = wide_tree(tuple(names), n_ways)
     figure = draw_cascade(CascadePicture(flow, {}, may_lack=True))
-    assert figure.get_figwidth() == pytest.approx(10.9)
+    assert figure.get_figwidth() < 10.91
     assert figure.get_figheight() < 8.3
     words = words_of(figure)
     for stage in flow.stages:
@@ -229,7 +229,7 @@ def test_a_design_that_branches_fits_a_page_in_landscape_with_all_its_words(n_wa
 def test_a_design_that_branches_fits_axes_and_narrow_figures():
     picture = cascade_picture(make_branching_front(), 1)
     small = draw_cascade(picture, width=7.0)
-    assert small.get_figwidth() == pytest.approx(7.0)
+    assert small.get_figwidth() < 7.01
     panel = draw_cascade(picture).add_axes((0, 0, 0.5, 0.5))
     draw_cascade(picture, ax=panel)
     assert "elselikeliestclassis1" in words_of(panel.figure)

@@ -467,6 +467,8 @@ class Branch:
         ('age ≤ 18', '18 < age ≤ 65', 'age > 65')
         >>> Branch((Question("age", at_most=18), Question(None, among=("ill",))), parts).ranges
         ('age ≤ 18', 'else likeliest class is ill', 'otherwise')
+        >>> Branch((Question("ward", among=("A",)), Question("ward", among=("B",))), parts).ranges
+        ('ward is A', 'ward is B', 'otherwise')
         """
         first, *others = self.questions
         limits = [one.at_most for one in self.questions if one.at_most is not None]
@@ -475,9 +477,12 @@ class Branch:
             name = first.column or "confidence"
             between = [f"{a:g} < {name} ≤ {b:g}" for a, b in pairwise(limits)]
             return (str(first), *between, f"{name} > {limits[-1]:g}")
-        last = f"{first.column} is not missing" if first.is_about_missing else "otherwise"
-        others_in_words = [f"else {one}" for one in others]
-        return (str(first), *others_in_words, "otherwise" if others else last)
+        if first.is_about_missing and not others:
+            return (str(first), f"{first.column} is not missing")
+        values = [value for one in self.questions for value in one.among or ()]
+        apart = same and all(one.among for one in self.questions)
+        apart = apart and len({*values}) == len(values)
+        return (str(first), *(f"{'' if apart else 'else '}{one}" for one in others), "otherwise")
 
     @property
     def asks_for_values(self) -> bool:

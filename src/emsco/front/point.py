@@ -133,8 +133,9 @@ class ParetoPoint(Objectives):
         if not n_rows:
             figures.refuse("n_rows", "above 0", n_rows)
         counts = {}
-        names = ("exits", "correct_exits", "rejected_exits")
-        for name in names[:2] if design.is_chain else names:
+        for name in ("exits", "correct_exits", "rejected_exits"):
+            if name == "rejected_exits" and name not in figures.values:
+                continue  # of a chain
             # Checked as numbers, then taken as written: whole numbers of rows stay whole.
             figures.numbers(name, design.n_stages, 0, n_rows)
             counts[name] = tuple(figures.items(name))

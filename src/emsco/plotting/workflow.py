@@ -499,8 +499,17 @@ def _lay_tree(picture: CascadePicture, width: float) -> Canvas:
     way = max(_LEAST_WAY, shares, min(widest, max(_WIDEST_WAY, _WAY_SHARE * width)))
     n_columns = tree.depth
     beside = (n_columns - 1) * (_BEND + way)
-    card = max(_CARD, (width - 2 * _MARGIN - beside) / n_columns)
-    width = max(width, 2 * _MARGIN + beside + n_columns * card)
+    # Cards share the width, but are no wider than their longest line.
+    headings = [picture.heading(stage) for stage in stages]
+    bought = [f"buy {', '.join(picture.features(stage))}" for stage in stages]
+    outcomes = [", ".join(picture.outcome(stage)[1:]) for stage in stages]
+    longest = max(
+        _widest(headings, _HEAD, "bold") + 0.18,
+        _widest(bought, _SIZE) + 0.18,
+        _widest(outcomes, _SIZE) + _BESIDE + 0.02,
+    )
+    card = max(_CARD, min(longest, (width - 2 * _MARGIN - beside) / n_columns))
+    width = 2 * _MARGIN + beside + n_columns * card
     layout = _TreeLayout(picture, card, way)
     legend = wrap_items(
         [*picture.summary(), *picture.note()], width - 2 * _MARGIN, _SIZE, between=";"
