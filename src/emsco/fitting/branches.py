@@ -401,19 +401,26 @@ def scores_of_trees(
 ) -> Scores:
     """Score trees by what they do with each scored row."""
     max_stages = max(tree.design.n_stages for tree in trees)
-    exits = np.zeros((2, len(trees), max_stages), dtype=np.int64)
+    exits = np.zeros((3, len(trees), max_stages), dtype=np.int64)
     spent = np.zeros(len(trees))
     classes = np.zeros((len(trees), 2, rows.n_classes), dtype=np.int64)
     for i, tree in enumerate(trees):
         outcomes = tree.outcomes(rows)
         accepted, correct = outcomes.given < rows.n_classes, outcomes.given == rows.truth
+        for k, which in enumerate((accepted, correct, ~accepted)):
+            exits[k, i] = np.bincount(outcomes.stage, rows.units * which, max_stages)
         for k, which in enumerate((accepted, correct)):
-            units = rows.units * which
-            exits[k, i] = np.bincount(outcomes.stage, units, max_stages)
-            classes[i, k] = np.bincount(rows.truth, units, rows.n_classes)
+            classes[i, k] = np.bincount(rows.truth, rows.units * which, rows.n_classes)
         cost = tree.paid[outcomes.stage]
         spent[i] = rows.units @ (cost if outcomes.by_price is None else cost + outcomes.by_price)
-    return Scores(n_rows, exits[0], exits[1], spent, by_class=classes if by_class else None)
+    return Scores(
+        n_rows,
+        exits[0],
+        exits[1],
+        spent,
+        by_class=classes if by_class else None,
+        rejected_exits=exits[2],
+    )
 
 
 def earn_their_place(

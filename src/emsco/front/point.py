@@ -118,6 +118,9 @@ class ParetoPoint(Objectives):
             exits=rows(scores.exits[i, used]),
             correct_exits=rows(scores.correct_exits[i, used]),
             metric=scores.metric,
+            rejected_exits=()
+            if scores.rejected_exits is None
+            else rows(scores.rejected_exits[i, used]),
         )
 
     @classmethod

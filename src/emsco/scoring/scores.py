@@ -112,6 +112,8 @@ class Scores:
     by_class : ndarray of shape (n_designs, 2, n_classes), optional
         Accepted and correct rows of each class, over all stages. With them, `accuracy` is the
         balanced one.
+    rejected_exits : ndarray of shape (n_designs, max_stages), optional
+        Rows that each stage is the last to judge without a label, if the designs branch.
     """
 
     n_rows: int
@@ -121,6 +123,7 @@ class Scores:
     per_one: int = 1
     excess: FloatArray | None = None
     by_class: IntArray | None = None
+    rejected_exits: IntArray | None = None
 
     def __len__(self) -> int:
         """Number of designs."""
@@ -136,6 +139,7 @@ class Scores:
             self.per_one,
             None if self.excess is None else self.excess[which],
             None if self.by_class is None else self.by_class[which],
+            None if self.rejected_exits is None else self.rejected_exits[which],
         )
 
     @classmethod
