@@ -204,16 +204,8 @@ class Assessor:
             rows = np.bincount(stages, weights, point.n_stages)
             sure = np.bincount(stages, weights * outcomes.confidence[accepted], point.n_stages)
         confidence = np.minimum(1.0, sure / np.where(rows > 0, rows, 1.0))
-        rejected_exits: tuple[float, ...] = ()
-        if not point.design.is_chain:
-            is_rejected = outcomes.given == len(self.labels)
-            units, per_row = self.rows.units[is_rejected], self.evaluator.per_row
-            counts = np.bincount(outcomes.stage[is_rejected], units, point.n_stages)
-            whole: AnyArray = counts.astype(np.int64)
-            rejected_exits = tuple((whole if per_row == 1 else whole / per_row).tolist())
         return replace(
             point,
-            rejected_exits=rejected_exits,
             exit_confidence=tuple(confidence.tolist()),
             by_class=ByClass.from_labels(
                 self.labels, self.rows.truth, outcomes.given, self.rows.own_weights
