@@ -117,6 +117,13 @@ def test_a_row_that_waits_has_the_path_to_the_stage_it_waits_for():
     assert over.path.tolist() == [""]
 
 
+def test_a_part_that_buys_nothing_answers_by_what_is_bought_already():
+    cascade = make_protocol()
+    for i in np.flatnonzero(cascade.decide(TABLE).stage == 4)[:3]:
+        case = cascade.open().give({"age": ROWS[i, 0]}).give({"pulse": ROWS[i, 1]})
+        assert case.decision.reason == "stage 4 answers all"
+
+
 @pytest.mark.parametrize("batch_size", [None, 7])
 def test_rows_that_buy_as_they_go_are_decided_as_whole_tables_are(batch_size):
     cascade = make_protocol()

@@ -31,7 +31,7 @@ from support.handmade import (
 
 from emsco import FileError, NoSuchDesign, ParameterError, ParetoFront
 
-S = ("points", 1, "scored")
+S, Q = ("points", 1, "scored"), ("points", 1, "seen")
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -71,6 +71,16 @@ class TestFronts:
             ((*S, "rejected_exits", 0), 1, "'rejected_exits' must be rows that are rejected at th"),
             ((*S, "rejected_exits", 2), 400, "'n_rows' must be "),
             ((*S, "rejected_exits"), [], "'rejected_exits' must be 8 finite numbers from 0 to 400"),
+            (
+                (*Q, "rejected_exits", 7),
+                2,
+                "'rejected_exits' must be 4 rows, rejected at the end of",
+            ),
+            (
+                (*Q, "rejected_exits"),
+                [4, *[0] * 7],
+                "'rejected_exits' must be 4 rows, rejected at t",
+            ),
             (("points", 1, "seen", "exits", 8, "cost"), 1, "at the costs of the design, 3.5 here"),
             (("points", 1, "seen", "exits", 6, "cost"), 1, "at the costs of the design, 11 here, "),
         ],

@@ -1,9 +1,7 @@
 """Tables of features by cost: their cells, and that no word is cut."""
 
 import pytest
-from support.handmade import (
-    NAMES,
-)
+from support.handmade import NAMES, PROTOCOL
 from support.looks import words_of
 
 from emsco import Design, FeatureCosts
@@ -33,6 +31,13 @@ def test_cost_classes_of_a_design_are_by_cost_and_stage():
         "stage 2": ["pulse"],
         "never bought": [],
     }
+
+
+def test_cost_classes_of_a_design_that_branches_have_a_feature_at_each_stage_that_buys_it():
+    record = CostClasses.from_costs(FeatureCosts.from_array([1, 1, 9, 9], NAMES), PROTOCOL)
+    assert record.columns == tuple(f"stage {j}" for j in range(1, 9))
+    bought = [[*cheap, *dear] for cheap, dear in zip(*record.cells, strict=True)]
+    assert bought == [list(names) for names in PROTOCOL.buys]
 
 
 def test_cost_classes_without_a_design_have_one_column():

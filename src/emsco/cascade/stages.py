@@ -314,7 +314,7 @@ class Stages:
         for j, thresholds in enumerate(self._thresholds):
             last = "last stage" if j + 1 == len(self) and not self.branches else f"stage {j + 1}"
             for k, label in enumerate(self.labels):
-                if not self.buys[j]:
+                if not any(self.buys):  # a part of a branch may buy nothing, and knows something
                     why = "the commonest class" if self.label_costs is None else "what costs least"
                     reasons[j, k] = f"nothing is bought: {label!r} is {why}"
                 elif self.label_costs is not None:

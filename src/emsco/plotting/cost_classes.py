@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from emsco.costs import FeatureCosts
-from emsco.designs.chromosomes import NEVER
 from emsco.designs.design import Design
 from emsco.plotting.canvas import Canvas, draw_canvas, lines_height, text_size, wrap_items
 from emsco.plotting.figures import COLUMN
@@ -60,10 +59,13 @@ class CostClasses:
         """
         columns = {"features": np.ones(len(costs.names), dtype=np.bool_)}
         if design is not None:
-            stages = np.asarray(design.stages)
-            columns = {f"stage {j + 1}": stages == j for j in range(design.n_stages)}
-            if (never := stages == NEVER).any():
-                columns["never bought"] = never
+            sets = {f"stage {j}": bought for j, bought in enumerate(design.buys, start=1)}
+            if design.left_out:
+                sets["never bought"] = design.left_out
+            columns = {
+                title: np.array([name in features for name in design.names])
+                for title, features in sets.items()
+            }
         values = np.unique(costs.costs)
         cells = tuple(
             tuple(_names(costs, (costs.costs == value) & here) for here in columns.values())
