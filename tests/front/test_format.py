@@ -64,6 +64,15 @@ class TestFronts:
         deployed = saved(loaded.cascade(1), tmp_path)  # whose banks are counted anew
         assert_same_cascade(deployed, front.cascade(1))
 
+    def test_with_test_rows_that_only_the_last_stage_rejects_come_back(self, tmp_path):
+        front = make_branching_front()
+        thresholds = [*[0.6] * 7, 1.0]
+        point = replace(front[1], design=front[1].design.with_thresholds(thresholds))
+        front = replace(front, points=(front[0], point)).with_seen(ROWS, TRUTH)
+        assert front.seen[1].coverage < 1
+        assert not front.seen[1].rejected_exits
+        assert saved(front, tmp_path).seen == front.seen
+
     @pytest.mark.parametrize(
         ("path", "value", "said"),
         [

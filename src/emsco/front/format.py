@@ -202,8 +202,8 @@ def _check_seen(fields: Fields, seen: Evaluation, design: Design, paid: FloatArr
     if rejected.n_correct:
         fields.refuse("exits", "without correct labels for rejected rows", rejected.n_correct)
     _check(fields, "n_rows", seen.n_rows, left + rejected.n_rows)
-    if not design.is_chain:
-        at_leaves = [seen.rejected_exits[j] for j in design.leaves if seen.rejected_exits]
+    if seen.rejected_exits:  # otherwise all were rejected after the last stage
+        at_leaves = [seen.rejected_exits[j] for j in design.leaves]
         if not _are_close(math.fsum(at_leaves), rejected.n_rows):
             rule = f"{rejected.n_rows:g} rows, rejected at the end of a path"
             fields.refuse("rejected_exits", rule, list(seen.rejected_exits))
