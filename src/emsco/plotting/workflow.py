@@ -444,7 +444,9 @@ class _TreeLayout:
             end = self.draw(canvas, part, x + self.card + _BEND + self.way, below)
             turn = (x + self.card + _BEND, end[1])
             canvas.ribbon((x + self.card, port + thick / 2), turn, thick, **_GOING)
-            _stream(canvas, turn, self.way, _going(stage.reached, picture), down=False)
+            straight = (turn[0] - 0.01, turn[1])  # a little too early: no gap shows between the two
+            going = _going(stage.reached, picture)
+            _stream(canvas, straight, self.way + 0.01, going, down=False)
             words = self.way_lines(stage)
             up = turn[1] - thick / 2 - 0.02
             canvas.text(turn[0] + _INDENT, up, words, _SIZE, weight="bold", va="bottom")
