@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
 
@@ -24,10 +25,15 @@ from common import SEED, best_of, status
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 
-from emsco import EMSCOClassifier
+from emsco import EMSCOClassifier, FeatureCosts
 from emsco.app.files.table_files import read_chunks
 from emsco.app.runs.decide import decide_file
 from emsco.cascade import Cascade
+from emsco.data.encoding import Encoding
+from emsco.designs.design import Design
+from emsco.designs.questions import Question
+from emsco.models.scaling import Scaling
+from emsco.models.stage_models import JoinedModels, LinearModels
 
 N_FEATURES = 12
 N_TABLE = 1_000_000
@@ -65,6 +71,69 @@ def report_table(cascade: Cascade) -> None:
     print(
         f"{N_TABLE:,} × {N_FEATURES} rows: decide {ours:.3f} s, one predict_proba {theirs:.3f} s, "
         f"ratio {ours / theirs:.2f}; rows by last stage {left.tolist()}"
+    )
+
+
+def with_branch(cascade: Cascade) -> Cascade:
+    """Let half the rows go another way after the first stage, to stages like those they had.
+
+    Every row is judged by as many models as before, and gets the same label.
+    """
+    design, names = cascade.design, cascade.design.names
+    thresholds = design.thresholds_or(cascade.min_confidence)
+    first = np.where(design.stages == 0, 0, -1)
+    rest = Design(np.maximum(design.stages - 1, -1), names, thresholds[1:])
+    gate, models = design.features(0)[0], cascade.models
+    first_model = replace(models, reads=models.reads[:1], coefs=models.coefs[:1])
+    rest_model = replace(models, reads=models.reads[1:], coefs=models.coefs[1:])
+    return replace(
+        cascade,
+        design=Design.branching(
+            Design(first, names, thresholds[:1]), [Question(gate, at_most=0)], [rest, rest]
+        ),
+        models=JoinedModels((first_model, rest_model, rest_model), (0, 1, 2)),
+    )
+
+
+def chain_of(n_stages: int) -> Cascade:
+    """Return a chain that buys one feature a stage, with the weights of logistic regressions."""
+    X, y = make_rows(2_000)
+    names = tuple(f"x{i}" for i in range(N_FEATURES))
+    stages = np.where(np.arange(N_FEATURES) < n_stages, np.arange(N_FEATURES), -1)
+    design = Design(stages, names)
+    coefs = np.zeros((n_stages, 1, N_FEATURES + 1))
+    for j, subset in enumerate(design.subsets()):
+        model = LogisticRegression().fit(X[:, subset], y)
+        coefs[j, 0, 0] = model.intercept_[0]
+        coefs[j, 0, 1:][subset] = model.coef_[0]
+    return Cascade(
+        design=design,
+        costs=FeatureCosts.resolve(None, names),
+        classes=np.array([False, True]),
+        min_confidence=0.9,
+        encoding=Encoding.learn(X, FeatureCosts.resolve(None, names)),
+        models=LinearModels(
+            Scaling(np.zeros(N_FEATURES), np.ones(N_FEATURES)), design.subsets(), coefs
+        ),
+    )
+
+
+def report_branch() -> None:
+    """Time a cascade that branches beside chains: as long as its paths, and of as many stages."""
+    X, _ = make_rows(N_TABLE)
+    short, long = chain_of(4), chain_of(7)
+    branching = with_branch(short)  # 1 stage, then 3 or 3
+    some, other = short.decide(X), branching.decide(X)
+    assert (some.guesses == other.guesses).all()
+    assert (some.cost == other.cost).all()
+    # In turns, so that all see the same machine.
+    cascades = (short, long, branching)
+    turns = [[best_of(1, lambda one=one: one.decide(X)) for one in cascades] for _ in range(15)]
+    path, chain, tree = np.min(turns, axis=0)
+    print(
+        f"{N_TABLE:,} × {N_FEATURES} rows: a branch after 1 stage, then 3 or 3: {tree:.3f} s; a "
+        f"chain of 7 stages {chain:.3f} s, ratio {tree / chain:.2f}; of 4 stages {path:.3f} s, "
+        f"ratio {tree / path:.2f}"
     )
 
 
@@ -158,6 +227,7 @@ def main() -> None:
     options = parser.parse_args()
     cascade, models = fit_cascade()
     report_table(cascade)
+    report_branch()
     report_averages()
     report_cases(cascade, models)
     report_file(cascade, options.rows)

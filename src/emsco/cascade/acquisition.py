@@ -374,7 +374,7 @@ class Batch:
             cost=self._costs(self._prices)[np.arange(len(now.stage)), now.stage],
             reasons=np.where(now.accepted, why_labelled, now.reasons),
             delay=delays[now.stage] if self._stages.delays else None,
-            path=self._stages.paths_of(now.stage - 1),
+            paths_to=self._stages.paths_to,
         )
 
     def _costs(self, prices: FloatArray) -> FloatArray:

@@ -41,19 +41,20 @@ class BranchReader:
         """
         part = np.full(len(rows), len(self.branch.questions))
         is_lacking = np.zeros(len(rows), dtype=np.bool_)
-        left = np.arange(len(rows))  # rows that no question has sent anywhere yet
-        for k, question in enumerate(self.branch.questions):
-            yes, lacking = self._asked(question, rows[left], winner[left], confidence[left])
-            part[left[yes]] = k
-            part[left[lacking]] = self.branch.usual
-            is_lacking[left[lacking]] = True
-            left = left[~yes & ~lacking]
+        # The last question first: what an earlier one says stands above it.
+        for k, question in reversed([*enumerate(self.branch.questions)]):
+            yes, lacking = self._asked(question, rows, winner, confidence)
+            np.copyto(part, k, where=yes)
+            is_lacking &= ~yes
+            if lacking.any():
+                part[lacking] = self.branch.usual
+                is_lacking |= lacking
         return part, is_lacking
 
     def go_on(self, rows: FloatArray, winner: IntArray, confidence: FloatArray) -> IntArray:
         """Return the next stage of each row."""
         part, _ = self.parts(rows, winner, confidence)
-        stages: IntArray = np.array(self.next_stages)[part]
+        stages: IntArray = np.array(self.next_stages).take(part)
         return stages
 
     def go_on_one(self, row: Sequence[float], winner: int, confidence: float) -> tuple[int, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any, Self
@@ -55,6 +55,8 @@ from emsco.stats.reliability import (
     risk_coverage_of,
     spread_thresholds,
 )
+
+_BLOCK = 32768  # rows that are decided together: few enough for a processor's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -705,37 +707,32 @@ class Cascade:
     def _follow(self, rows: FloatArray, lacking: BoolArray | None = None) -> Followed:
         """Send rows through the stages, many at a time."""
         n_rows = len(rows)
-        followed = Followed(
-            accepted=np.empty(n_rows, dtype=np.bool_),
-            last=np.empty(n_rows, dtype=np.int64),
-            winner=np.empty(n_rows, dtype=np.int64),
-            confidence=np.empty(n_rows),
-            waits_for=np.empty(n_rows, dtype=np.int64),
-        )
+        followed = Followed.begin(n_rows, some_may_wait=lacking is not None)
 
         def follow_part(part: slice) -> None:
-            some = self.stages.follow(rows[part], None if lacking is None else lacking[part])
-            for field in fields(Followed):
-                getattr(followed, field.name)[part] = getattr(some, field.name)
+            for start in range(part.start, part.stop, _BLOCK):
+                block = slice(start, min(start + _BLOCK, part.stop))
+                marks = None if lacking is None else lacking[block]
+                self.stages.follow(rows[block], followed.part(block), marks)
 
         by_parts(n_rows, follow_part)
         return followed
 
     def _decisions(self, followed: Followed, prices: FloatArray | None) -> Decisions:
         """Return what there is to say about rows that have gone as far as they can."""
-        stages, last = self.stages, followed.last
-        cost = np.array([*stages.costs, 0.0])[last]  # a row before the first stage, -1, paid 0
+        stages, stage = self.stages, followed.stage
+        cost = np.array([0.0, *stages.costs]).take(stage)
         if prices is not None and len(stages.prices):
-            after = stages.prices.costs(prices)[np.arange(len(last)), last]
-            cost = np.where(last >= 0, after, 0.0)
+            after = stages.prices.costs(prices)[np.arange(len(stage)), stage - 1]
+            cost = np.where(stage > 0, after, 0.0)
         return Decisions(
-            guesses=self.classes[followed.winner],
+            guesses=self.classes.take(followed.winner),
             accepted=followed.accepted,
             confidence=followed.confidence,
-            stage=last + 1,
+            stage=stage,
             cost=cost,
-            delay=np.array([*stages.delays, 0.0])[last] if stages.delays else None,
-            path=stages.paths_of(last, followed.waits_for),
+            delay=np.array([0.0, *stages.delays]).take(stage) if stages.delays else None,
+            paths_to=stages.paths_to,
         )
 
     def decide_bought(
@@ -773,13 +770,15 @@ class Cascade:
                 rows[~has, encoding.inputs_of(column)] = 0.0  # NaN would be a gap
             lacking = np.column_stack([(~bought[:, which]).any(axis=1) for which in buys])
             followed = self._follow(rows, lacking)
+        last = followed.stage - 1
         if paid is not None:
-            self.stages.prices.check_all_paid(followed.last, paid, first_row)
-        waiting = followed.waits_for >= 0
+            self.stages.prices.check_all_paid(last, paid, first_row)
+        waits_for = np.full(len(rows), -1) if followed.waits_for is None else followed.waits_for
+        waiting = waits_for >= 0
         needs = np.zeros_like(bought)
-        needs[waiting] = ~bought[waiting] & buys[followed.waits_for[waiting]]
+        needs[waiting] = ~bought[waiting] & buys[waits_for[waiting]]
         # Values beyond the stage that a row waits for do not count yet.
-        reached = np.where(waiting, followed.waits_for, followed.last)
+        reached = np.where(waiting, waits_for, last)
         unlike = encoding.unlike(rows, columns)
         for i in np.flatnonzero(unlike.any(axis=0)):
             unlike[:, i] &= bought[:, i] & known[reached, i]
@@ -788,7 +787,7 @@ class Cascade:
             self._decisions(followed, paid),
             needs=_joined_marked(needs, columns, NEEDS_BETWEEN),
             warnings=_joined_marked(unlike, warnings, WARNINGS_BETWEEN),
-            waits_for=followed.waits_for + 1,
+            waits_for=waits_for + 1,
         )
 
     def row_prices(

@@ -103,7 +103,7 @@ class Case:
         self._winner, self._confidence = 0, math.nan
         self._accepted = False
         self._last, self._next = -1, 0  # stages, from 0
-        self._path: list[str] = []
+        self._path: list[str] = []  # of a cascade that branches
         self._reason: str | None = None
         self._check_next()
 
@@ -193,7 +193,7 @@ class Case:
             # An open case has a reason as well, for people who look at it.
             reason=reason or f"waiting for {', '.join(self.needs)}",
             delay=stages.delays[last] if last >= 0 and stages.delays else 0.0,
-            path=tuple(self._path),
+            path=tuple(self._path) if stages.branches else stages.names[: last + 1],
         )
 
     def to_json(self) -> str:
@@ -258,11 +258,13 @@ class Case:
         stages, stage = self._stages, self._next
         sure, winner, confidence = stages.judge_one(self._row, stage)
         self._last = stage
-        self._path.append(f"stage {stage + 1}")
+        if stages.branches:
+            self._path.append(stages.names[stage])
         if not sure:
-            self._next, way = stages.go_on_one(stage, self._row, winner, confidence)
-            if way:
-                self._path.append(way)
+            self._next = stage + 1
+            if stages.branches:
+                self._next, way = stages.go_on_one(stage, self._row, winner, confidence)
+                self._path += [way] if way else []
         self._winner, self._confidence = winner, confidence
         if stages.label_costs is not None:
             probabilities = stages.probabilities(np.array([self._row]), stage)

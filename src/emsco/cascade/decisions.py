@@ -14,7 +14,7 @@ from emsco.data.frames import Columns, Tabular, like
 from emsco.data.labels import positions_of
 from emsco.plotting.notebook import fragment, note, table
 
-NEEDS_BETWEEN, WARNINGS_BETWEEN = ";", "; "
+NEEDS_BETWEEN, WARNINGS_BETWEEN, PATH_BETWEEN = ";", "; ", " → "
 _FIRST_ROWS = 5  # in a notebook
 _TEXTS = ("id", "label", "path", "reason", "needs", "warnings")
 
@@ -50,13 +50,11 @@ class Decisions(Tabular):
     warnings : ndarray of str, optional
         Values of the row that are unlike those of the training rows, in words; empty if there are
         none. Given by ``Cascade.decide(X, partial=True)``.
-    path : ndarray of str, optional
-        The stages that judged the row and what held at each branch, as in "1 → age ≤ 50 → 2"; of
-        a row that waits, the way to the stage that it waits for. None if the cascade has no
-        branch.
     waits_for : ndarray of int, optional
         Stage whose features the row lacks, from 1; 0 for a row that is decided. Given by
         ``Cascade.decide(X, partial=True)``.
+    paths_to : tuple of str
+        The way to each stage in words, for `path`; empty if the cascade has no branch.
 
     Examples
     --------
@@ -84,8 +82,8 @@ class Decisions(Tabular):
     delay: FloatArray | None = None
     needs: AnyArray | None = None
     warnings: AnyArray | None = None
-    path: AnyArray | None = None
     waits_for: IntArray | None = None
+    paths_to: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Lock the arrays."""
@@ -119,6 +117,25 @@ class Decisions(Tabular):
             return np.zeros(len(self), dtype=np.bool_)
         waiting: BoolArray = self.needs != ""
         return waiting
+
+    @property
+    def path(self) -> AnyArray | None:
+        """Path of each row in words, as in "1 → age ≤ 50 → 2"; None if the cascade has no branch.
+
+        It has the stages that judged the row, and what held at each branch. A row that waits has
+        the way to the stage that it waits for.
+        """
+        if not self.paths_to:
+            return None
+        through = [
+            PATH_BETWEEN.join(filter(None, (way, f"{j}")))
+            for j, way in enumerate(self.paths_to, start=1)
+        ]
+        path: AnyArray = np.array(["", *through], dtype=object).take(self.stage)
+        if self.waits_for is not None:
+            waiting = self.waits_for > 0
+            path[waiting] = np.array(self.paths_to, dtype=object)[self.waits_for[waiting] - 1]
+        return path
 
     def given(self, classes: AnyArray) -> IntArray:
         """Position of each label in `classes`; the number of classes for a rejected row."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -12,11 +13,10 @@ from emsco._base.arrays import locked_copy
 from emsco._base.digests import fingerprint
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.cascade.branching import BranchReader
+from emsco.cascade.decisions import PATH_BETWEEN
 from emsco.costs.prices import StagePrices
 from emsco.data.encoding import Encoding
 from emsco.models.stage_models import Judgement, StageModels
-
-PATH_BETWEEN = " → "
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,21 +27,43 @@ class Followed:
     ----------
     accepted : ndarray of bool
         Whether the row got a label.
-    last : ndarray of int
-        Last stage that judged the row, from 0; -1 if none did.
+    stage : ndarray of int
+        Last stage that judged the row, from 1; 0 if none did.
     winner : ndarray of int
         Position of its label there, or of the label it would have got.
     confidence : ndarray of float
         Probability of that label; NaN if no stage judged the row.
-    waits_for : ndarray of int
-        Stage whose features the row lacks, from 0; -1 if it lacks none.
+    waits_for : ndarray of int or None
+        Stage whose features the row lacks, from 0; -1 if it lacks none. None if no row does.
     """
 
     accepted: BoolArray
-    last: IntArray
+    stage: IntArray
     winner: IntArray
     confidence: FloatArray
-    waits_for: IntArray
+    waits_for: IntArray | None
+
+    @classmethod
+    def begin(cls, n_rows: int, *, some_may_wait: bool) -> Self:
+        """No stage has judged a row."""
+        return cls(
+            accepted=np.zeros(n_rows, dtype=np.bool_),
+            stage=np.zeros(n_rows, dtype=np.int64),
+            winner=np.zeros(n_rows, dtype=np.int64),
+            # The first stage judges every row that does not wait for it.
+            confidence=np.full(n_rows, np.nan) if some_may_wait else np.empty(n_rows),
+            waits_for=np.full(n_rows, -1) if some_may_wait else None,
+        )
+
+    def part(self, rows: slice) -> Self:
+        """Return views of some rows; what is written there is written here."""
+        return type(self)(
+            accepted=self.accepted[rows],
+            stage=self.stage[rows],
+            winner=self.winner[rows],
+            confidence=self.confidence[rows],
+            waits_for=None if self.waits_for is None else self.waits_for[rows],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,45 +118,44 @@ class Stages:
         """Number of stages."""
         return len(self.buys)
 
-    def follow(self, rows: FloatArray, lacking: BoolArray | None = None) -> Followed:
-        """Send encoded rows through the stages, each as far as it goes.
+    def follow(
+        self, rows: FloatArray, followed: Followed, lacking: BoolArray | None = None
+    ) -> None:
+        """Send encoded rows through the stages, each as far as it goes, and fill in `followed`.
 
         `lacking`, of shape (n_rows, n_stages), marks the stages that a row cannot pass yet.
         """
         n_rows, n_stages = len(rows), len(self)
-        followed = Followed(
-            accepted=np.zeros(n_rows, dtype=np.bool_),
-            last=np.full(n_rows, -1),
-            winner=np.zeros(n_rows, dtype=np.int64),
-            confidence=np.full(n_rows, np.nan),
-            waits_for=np.full(n_rows, -1),
-        )
-        coming = np.zeros(n_rows, dtype=np.int64)  # the next stage of each row
+        coming = np.zeros(n_rows, dtype=np.int64)  # the next stage of each row that goes on
         runs = self._runs if lacking is None else [(j, j + 1) for j in range(n_stages)]
+        at: slice | IntArray
         # A stage comes after the one before it, so one pass over all is enough.
         for first, end in runs:
-            here = np.flatnonzero(coming == first)
-            if lacking is not None and here.size:
-                stop = lacking[here, first]
-                followed.waits_for[here[stop]] = first
-                here = here[~stop]
-            if not here.size:
-                continue
-            # All rows reach the first stage, and need not be copied.
-            reached = rows if len(here) == n_rows else rows[here]
+            if first == 0 and lacking is None:  # all rows are here, and need not be copied
+                at, reached = slice(None), rows
+            else:
+                here = np.flatnonzero(coming == first)
+                if lacking is not None and followed.waits_for is not None:
+                    stop = lacking[here, first]
+                    followed.waits_for[here[stop]] = first
+                    here = here[~stop]
+                if not here.size:
+                    continue
+                at, reached = here, rows.take(here, axis=0)
             left, winner, confidence = self.judge(reached, first, end)
             sure = left < n_stages
-            followed.accepted[here] = sure
-            followed.last[here] = np.where(sure, left, end - 1)
-            followed.winner[here], followed.confidence[here] = winner, confidence
-            coming[here] = n_stages
-            on = ~sure
-            coming[here[on]] = self.go_on(end - 1, reached[on], winner[on], confidence[on])
+            followed.accepted[at] = sure
+            left += 1  # from 1, and at most the last that judged the row
+            followed.stage[at] = np.minimum(left, end, out=left)
+            followed.winner[at], followed.confidence[at] = winner, confidence
+            if self._after[end - 1] < n_stages:
+                # Asking all rows is quicker than picking those that go on.
+                ways = self.go_on(end - 1, reached, winner, confidence)
+                coming[at] = np.where(sure, n_stages, ways)
         for j in range(n_stages) if self.label_costs is not None else ():
-            here = np.flatnonzero(followed.last == j)
+            here = np.flatnonzero(followed.stage == j + 1)
             if here.size and (cheapest := self.cheapest(rows[here], j)) is not None:
                 followed.winner[here], followed.confidence[here] = cheapest
-        return followed
 
     def go_on(
         self, stage: int, rows: FloatArray, winner: IntArray, confidence: FloatArray
@@ -177,6 +198,11 @@ class Stages:
         return runs
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the stages, as the path of a case has them."""
+        return tuple(f"stage {j + 1}" for j in range(len(self)))
+
+    @cached_property
     def ways_to(self) -> tuple[tuple[str, ...], ...]:
         """What held at each branch on the way to each stage, in words; empty for a chain."""
         way_into = {
@@ -192,7 +218,7 @@ class Stages:
 
     @cached_property
     def paths_to(self) -> tuple[str, ...]:
-        """The path to each stage in words, up to what held at the branch before it.
+        """The path to each stage in words, with what held at a branch before it.
 
         Empty for a chain.
         """
@@ -203,20 +229,6 @@ class Stages:
                 steps.append(self.ways_to[j][-1])
             paths.append(PATH_BETWEEN.join(filter(None, steps)))
         return tuple(paths)
-
-    def paths_of(self, last: IntArray, waits_for: IntArray | None = None) -> AnyArray | None:
-        """Return the paths of rows in words, given the last stage of each; None for a chain.
-
-        Stages are counted from 0. A row that waits for a stage has the path to it.
-        """
-        if not self.branches:
-            return None
-        to = self.paths_to
-        through = [PATH_BETWEEN.join(filter(None, (one, f"{j + 1}"))) for j, one in enumerate(to)]
-        paths: AnyArray = np.array([*through, ""], dtype=object)[last]  # -1: before the first
-        if waits_for is not None and (waiting := waits_for >= 0).any():
-            paths[waiting] = np.array(to, dtype=object)[waits_for[waiting]]
-        return paths
 
     @cached_property
     def leaves(self) -> list[int]:

@@ -10,9 +10,8 @@ import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.cascade.certainty import GroupCells, Outcomes
-from emsco.cascade.decisions import Decisions
+from emsco.cascade.decisions import PATH_BETWEEN, Decisions
 from emsco.cascade.evaluation import Evaluation, Subgroups
-from emsco.cascade.stages import PATH_BETWEEN
 from emsco.data.keys import Keys, check_by, without_text
 
 _MOST_PARTS = 32

@@ -122,8 +122,9 @@ class Scaling:
 
     def filled(self, rows: FloatArray) -> FloatArray:
         """Replace missing values by the mean; return rows without any as they are."""
-        missing = np.isnan(rows)
-        return np.where(missing, self.mean, rows) if missing.any() else rows
+        if not np.isnan(rows.min(initial=0.0)):  # NaN is less than nothing, so it would be found
+            return rows
+        return np.where(np.isnan(rows), self.mean, rows)
 
     def columns(self, X: FloatArray) -> FloatArray:
         """Standardise and transpose X: a line of ones for the intercept, then a line per input.

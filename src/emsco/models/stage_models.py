@@ -344,8 +344,10 @@ class JoinedModels(StageModels):
         stage, winner, confidence = piece.judge(
             piece.filled(rows), first - start, end - start, thresholds[start:stop]
         )
+        stage += start
         # The number of stages of the piece stands for rows that do not leave.
-        return np.where(stage < len(piece), stage + start, len(self)), winner, confidence
+        np.copyto(stage, len(self), where=stage == stop)
+        return stage, winner, confidence
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
         """Likeliest class and its probability, for one row at one stage."""
