@@ -17,7 +17,7 @@ from support.handmade import (
     make_rows,
 )
 
-from emsco import Evaluation, FeatureCosts
+from emsco import Evaluation, FeatureCosts, Monitor
 from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
 from emsco.designs.questions import Question
@@ -347,3 +347,33 @@ def test_reliability_of_a_stage_is_that_of_the_rows_that_reach_it():
     records = cascade.reliability(TABLE, LABELS)
     reaching = [sum(j in PROTOCOL.path(k - 1) for k in decisions.stage.tolist()) for j in range(8)]
     assert [record.rows.sum() for record in records] == reaching
+
+
+def test_a_monitor_counts_the_rows_of_each_path(tmp_path):
+    cascade = make_protocol()
+    decisions = cascade.decide(TABLE)
+    monitor = Monitor(cascade, max_cost=60, min_coverage=0.2)
+    monitor = monitor.update(decisions).update(decisions, LABELS, late=True)
+    found = cascade.evaluate(TABLE, LABELS).by_path
+    shares = {path: share for path, share in monitor.by_path.items() if share.value}
+    assert list(shares) == list(found)
+    for path, share in shares.items():
+        assert share.value == found[path].n_rows / len(TABLE)
+        assert share.low < share.value < share.high
+    cost = next(one for one in monitor.promises if one.promise.is_ceiling)
+    assert cost.figure == pytest.approx(decisions.cost.mean())
+    monitor.save(tmp_path / "monitor.json")
+    loaded = Monitor.load(tmp_path / "monitor.json", cascade)
+    assert loaded.by_path == monitor.by_path
+    assert loaded.to_dict()["by_path"]["otherwise"]["value"] == shares["otherwise"].value
+    assert "path age ≤ 0.2 → otherwise" in repr(monitor)
+    assert "age ≤ 0.2 → otherwise" in monitor._repr_html_()
+    over = cascade.run([0], lambda names, ids: TABLE.loc[ids, names], budget=0.5)
+    assert monitor.update(over).by_path["before any branch"].value == 1 / (len(TABLE) + 1)
+
+
+def test_the_monitor_of_a_chain_has_no_paths(tmp_path):
+    monitor = Monitor(make_cascade(), max_cost=60).update(make_cascade().decide(ROWS))
+    assert monitor.by_path == {}
+    assert "by_path" not in monitor.to_dict()
+    assert "by_path" not in monitor.state.to_dict()

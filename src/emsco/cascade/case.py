@@ -116,6 +116,11 @@ class Case:
         return () if self._reason is not None else self._stages.columns[self._next]
 
     @property
+    def next_stage(self) -> int:
+        """Stage that the columns to buy next are for, from 1; 0 once the case is decided."""
+        return 0 if self._reason is not None else self._next + 1
+
+    @property
     def next_cost(self) -> float:
         """Cost of the columns to buy next; 0 once the case is decided.
 

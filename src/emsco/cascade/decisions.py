@@ -19,6 +19,11 @@ _FIRST_ROWS = 5  # in a notebook
 _TEXTS = ("id", "label", "path", "reason", "needs", "warnings")
 
 
+def name_of_path(ways: Sequence[str]) -> str:
+    """Name the rows that went these ways at the branches they came to."""
+    return PATH_BETWEEN.join(ways) or "before any branch"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Decisions(Tabular):
     """Labels, rejections, stages and costs of the rows that a cascade decided.

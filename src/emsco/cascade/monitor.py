@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from functools import cached_property
+from operator import add
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -22,11 +23,11 @@ from numpy.typing import ArrayLike
 
 from emsco._base.checks import check_number, refused
 from emsco._base.documents import Fields, PathLike, is_finite_number, read_document, write_document
-from emsco._base.objectives import Interval
+from emsco._base.objectives import Estimate, Interval
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray
 from emsco.cascade.cascade import Cascade
-from emsco.cascade.decisions import Decisions
+from emsco.cascade.decisions import Decisions, name_of_path
 from emsco.data.labels import known_truth, unknown_labels
 from emsco.errors import DataError, FileError, Hint, Remedy
 from emsco.plotting.figures import COLUMN
@@ -370,6 +371,7 @@ class LookCounts:
     n_answered: int
     n_labelled: int
     counts: tuple[IntArray, ...]  # for each promise, how many rows have each of its values
+    by_path: tuple[int, ...] = ()  # rows of each path, if the cascade branches
 
     def __add__(self, other: LookCounts) -> LookCounts:
         """Add the rows of another part of a file."""
@@ -379,6 +381,7 @@ class LookCounts:
             self.n_answered + other.n_answered,
             self.n_labelled + other.n_labelled,
             counts,
+            tuple(map(add, self.by_path, other.by_path)),
         )
 
 
@@ -403,14 +406,20 @@ class MonitorState:
     n_labelled: int = 0  # true labels
     looks: tuple[Look, ...] = ()  # at most 500: older ones are sparser
     sources: tuple[Source, ...] = ()  # the last 1,000
+    by_path: tuple[int, ...] = ()  # rows of each path, if the cascade branches
 
     @classmethod
-    def begin(cls, promises: Sequence[Promise], delta: float, costs: Sequence[float]) -> Self:
+    def begin(
+        cls, promises: Sequence[Promise], delta: float, costs: Sequence[float], n_paths: int = 0
+    ) -> Self:
         """Watch promises from now on; `costs` is what a row can cost, in ascending order."""
         # Since `delta` is divided, an alarm names the promise that is broken. An average of the
         # evidence against all promises would be enough a little sooner, but names none.
         share = delta / len(promises)
-        return cls(tuple(MonitoredPromise.begin(promise, share, costs) for promise in promises))
+        return cls(
+            tuple(MonitoredPromise.begin(promise, share, costs) for promise in promises),
+            by_path=(0,) * n_paths,
+        )
 
     def add(self, more: LookCounts) -> Self:
         """Count more rows for every promise, and look."""
@@ -433,6 +442,7 @@ class MonitorState:
             n_labelled=self.n_labelled + more.n_labelled,
             # Of too many looks, drop every second one, but never the last.
             looks=looks if len(looks) <= MOST_LOOKS else looks[::-2][::-1],
+            by_path=tuple(map(add, self.by_path, more.by_path)),
         )
 
     def remember(self, source: Source) -> Self:
@@ -448,6 +458,7 @@ class MonitorState:
             "promises": [promise.state_to_dict() for promise in self.promises],
             "looks": [look.to_list() for look in self.looks],
             "files": [asdict(source) for source in self.sources],
+            **({"by_path": list(self.by_path)} if self.by_path else {}),
         }
 
     def with_state(self, fields: Fields) -> Self:
@@ -476,8 +487,14 @@ class MonitorState:
             )
             for one in files
         )
+        by_path = self.by_path
+        if by_path:
+            by_path = tuple(fields.wholes("by_path", len(by_path), 0, n_rows))
+            if sum(by_path) != n_rows:
+                fields.refuse("by_path", f"of {n_rows:,} rows together", by_path)
         return replace(
             self,
+            by_path=by_path,
             promises=promises,
             n_rows=n_rows,
             n_answered=fields.whole("n_answered", 0, n_rows),
@@ -556,7 +573,8 @@ class Monitor:
         promises = promises_of(self.cascade.classes.tolist(), self.limits)
         delta = check_number("delta", self.delta, 0, 1, "()")
         if self.state is None:
-            state = MonitorState.begin(promises, delta, self.exit_costs.tolist())
+            costs, n_paths = self.exit_costs.tolist(), len(self._paths)
+            state = MonitorState.begin(promises, delta, costs, n_paths)
             object.__setattr__(self, "state", state)
 
     @classmethod
@@ -581,6 +599,26 @@ class Monitor:
     def exit_costs(self) -> FloatArray:
         """What a row can cost, in ascending order; 0 before the first stage."""
         return np.unique([0.0, *self.cascade.stage_costs.tolist()])
+
+    @cached_property
+    def _paths(self) -> tuple[tuple[str, ...], ...]:
+        """Ways at the branches of each path, in the order of the stages; none for a chain."""
+        return tuple(dict.fromkeys(self.cascade.stages.ways_to))
+
+    @property
+    def by_path(self) -> dict[str, Estimate]:
+        """Share of the rows so far that took each path, with an interval; empty for a chain.
+
+        Rows that are decided before any branch count apart, and so do those of each part. The
+        intervals hold for all paths and at all looks together, with a chance of 1 - `delta`. If a
+        share drifts, other rows come than those that the cascade was fitted on.
+        """
+        shares = {}
+        for ways, n_here in zip(self._paths, self.state.by_path, strict=True):
+            counts = (self.n_rows - n_here, n_here)
+            low, high = mean_interval((0.0, 1.0), counts, 1 - self.delta / len(self._paths))
+            shares[name_of_path(ways)] = Estimate(n_here / (self.n_rows or 1), low, high)
+        return shares
 
     @property
     def promises(self) -> tuple[MonitoredPromise, ...]:
@@ -670,7 +708,17 @@ class Monitor:
             n_answered=0 if late else int(decisions.accepted.sum()),
             n_labelled=int((truth >= 0).sum()),
             counts=tuple(counts),
+            by_path=self._count_paths(decisions, late=late),
         )
+
+    def _count_paths(self, decisions: Decisions, *, late: bool) -> tuple[int, ...]:
+        """Count the rows of each path; late rows were counted when they came."""
+        if not self._paths or late:
+            return (0,) * len(self._paths)
+        # A row that no stage has judged, 0, took no branch, as the first stage.
+        path_of = [0, *map(self._paths.index, self.cascade.stages.ways_to)]
+        n_here = np.bincount(np.array(path_of)[decisions.stage], minlength=len(self._paths))
+        return tuple(n_here.tolist())
 
     def look(self, counts: LookCounts) -> Self:
         """Return the monitor that knows some counted rows, after one look at the evidence."""
@@ -712,7 +760,8 @@ class Monitor:
         promises = promises_from_dict(fields, cascade.classes.tolist())
         monitor = cls(cascade, **limits_of(promises), delta=delta)
         # Read into a blank state, so that the file fills in counts and nothing else.
-        blank = MonitorState.begin(promises, delta, monitor.exit_costs.tolist())
+        costs, n_paths = monitor.exit_costs.tolist(), len(monitor._paths)
+        blank = MonitorState.begin(promises, delta, costs, n_paths)
         return replace(monitor, state=blank.with_state(fields))
 
     def tracks(self) -> tuple[PromiseTrack, ...]:
@@ -745,11 +794,19 @@ class Monitor:
             "n_labelled": self.state.n_labelled,
             "n_looks": len(self.state.looks),
             "promises": [promise.to_dict() for promise in self.promises],
+            **(
+                {"by_path": {path: share._asdict() for path, share in self.by_path.items()}}
+                if self._paths
+                else {}
+            ),
         }
 
     def __repr__(self) -> str:
-        """Show a line for every promise."""
+        """Show a line for every promise and every path."""
         lines = [self._title(), *(f"  {promise}" for promise in self.promises)]
+        for path, share in self.by_path.items():
+            seen = f"{share.value:.3g} ({share.low:.3g} to {share.high:.3g})"
+            lines.append(f"  path {path}: {seen} of the rows")
         return "\n".join(lines)
 
     def _title(self) -> str:
@@ -757,7 +814,7 @@ class Monitor:
         return f"Monitor on {rows}: {'ALARM' if self.alarm else 'no alarm'}"
 
     def _repr_html_(self) -> str:
-        """Show a line for every promise, for notebooks."""
+        """Show a line for every promise and every path, for notebooks."""
         lines = [
             (
                 str(one.promise),
@@ -770,4 +827,12 @@ class Monitor:
             for one in self.promises
         ]
         headings = ("promise", "rows", "seen", "interval", "evidence", "verdict")
-        return fragment(self._title(), table(headings, lines, ("promise", "verdict")))
+        promises = table(headings, lines, ("promise", "verdict"))
+        if not self._paths:
+            return fragment(self._title(), promises)
+        paths = [
+            (path, f"{one.value:.1%}", f"{one.low:.1%} to {one.high:.1%}")
+            for path, one in self.by_path.items()
+        ]
+        of_paths = table(("path", "share of rows", "interval"), paths, ("path",))
+        return fragment(self._title(), promises, of_paths)

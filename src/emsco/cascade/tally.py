@@ -10,13 +10,12 @@ import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.cascade.certainty import GroupCells, Outcomes
-from emsco.cascade.decisions import PATH_BETWEEN, Decisions
+from emsco.cascade.decisions import Decisions, name_of_path
 from emsco.cascade.evaluation import Evaluation, Subgroups
 from emsco.data.keys import Keys, check_by, without_text
 
 _MOST_PARTS = 32
 _UNNAMED = "subgroup"  # a column without a name
-_BEFORE = "before any branch"
 
 
 @dataclass(slots=True)
@@ -111,7 +110,7 @@ class Tally:
             paths = [ways for ways in dict.fromkeys(self.ways_to) if ways in self._by_path]
             by_path = Subgroups(
                 column="path",
-                subgroups=tuple(PATH_BETWEEN.join(ways) or _BEFORE for ways in paths),
+                subgroups=tuple(name_of_path(ways) for ways in paths),
                 evaluations=tuple(self._by_path[ways].joined() for ways in paths),
                 are_paths=True,
             )

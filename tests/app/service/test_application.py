@@ -8,7 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.handmade import NAMES, make_cascade, make_rich_cascade, make_rich_rows, make_rows
+from support.handmade import (
+    NAMES,
+    make_cascade,
+    make_protocol,
+    make_rich_cascade,
+    make_rich_rows,
+    make_rows,
+)
 from support.services import JSON, serving
 
 from emsco import FeatureCosts
@@ -56,6 +63,30 @@ def test_a_case_says_what_to_buy_and_what_it_costs(service):
     assert [one["cost"] for one in answers] == [0, 3.5, 13.5, 53.5]
     assert answers[0]["reason"] == "waiting for age, pulse"
     assert answers[0]["confidence"] is None
+
+
+def test_a_cascade_that_branches_is_described_and_played_with_its_paths(tmp_path):
+    cascade = make_protocol()
+    decisions = cascade.decide(ROWS)
+    with serving(cascade, tmp_path / "cases.sqlite") as client:
+        _, facts = client.get("/cascade")
+        assert [one["before"] for one in facts["stages"]] == [None, 1, 2, 2, 2, 5, 1, 7]
+        assert [one["cost"] for one in facts["stages"]] == [1, 2.5, 10, 0, 40, 10, 10, 2.5]
+        assert facts["branches"][0] == {
+            "after": 1,
+            "ways": [{"when": "age ≤ 0.2", "stage": 2}, {"when": "otherwise", "stage": 7}],
+            "if_missing": 2,
+        }
+        for i in range(20):
+            first, *_, last = play(client, RECORDS[i])
+            assert (first["path"], first["next_stage"]) == ([], 1)
+            assert (last["stage"], last["cost"]) == (decisions.stage[i], decisions.cost[i])
+            words = " → ".join(step.removeprefix("stage ") for step in last["path"])
+            assert words == decisions.path[i]
+            assert last["next_stage"] == 0
+        n_rejected = int((~decisions.accepted[:20]).sum())
+        assert n_rejected
+        assert client.samples()['emsco_cases_rejected_total{reason="never sure"}'] == n_rejected
 
 
 def test_an_opening_may_bring_the_first_values_an_id_and_a_budget(service):

@@ -66,22 +66,34 @@ class CaseService:
         stages = self.cascade.stages
         codes = {code.name: code for code in self.cascade.encoding.codes}
         told: list[messages.StageFacts] = []
-        paid = 0.0
+        before = self.cascade.design.before
         for j, cost in enumerate(stages.costs):
             thresholds = zip(stages.labels, stages.thresholds[j].tolist(), strict=True)
             stage: messages.StageFacts = {
                 "stage": j + 1,
                 "buys": list(stages.buys[j]),
                 "needs": list(stages.columns[j]),
-                "cost": cost - paid,
+                "cost": cost - (stages.costs[before[j]] if before[j] >= 0 else 0.0),
                 "cost_so_far": cost,
                 "thresholds": [{"label": label, "confidence": p} for label, p in thresholds],
             }
             if stages.delays:
                 stage["delay_so_far"] = finite(stages.delays[j])
+            if stages.branches:
+                stage["before"] = before[j] + 1 or None
             told.append(stage)
-            paid = cost
-        return {
+        branches: list[messages.BranchFacts] = [
+            {
+                "after": j + 1,
+                "ways": [
+                    {"when": when, "stage": first + 1}
+                    for when, first in zip(reader.branch.ways, reader.next_stages, strict=True)
+                ],
+                "if_missing": reader.next_stages[reader.branch.usual] + 1,
+            }
+            for j, reader in stages.branches.items()
+        ]
+        facts: messages.CascadeFacts = {
             "fingerprint": stages.identity,
             "labels": list(stages.labels),
             "stages": told,
@@ -97,6 +109,9 @@ class CaseService:
             "prices_by_row": list(stages.prices.features),
             "missing_values": self.cascade.encoding.gaps,
         }
+        if branches:
+            facts["branches"] = branches
+        return facts
 
     async def health(self) -> messages.Health:
         """Say whether the service can write cases."""
@@ -336,7 +351,8 @@ class CaseService:
             if decision.accepted:
                 why = sample("emsco_cases_labelled_total", label=decision.label)
             else:
-                kind = "never sure" if decision.stage == self.cascade.n_stages else "budget"
+                is_at_end = decision.stage - 1 in self.cascade.stages.leaves
+                kind = "never sure" if is_at_end else "budget"
                 why = sample("emsco_cases_rejected_total", reason=rejected or kind)
             outcome = "accepted" if decision.accepted else "rejected"
             name = sample("emsco_cases_decided_total", outcome=outcome, stage=decision.stage)
@@ -400,6 +416,9 @@ class CaseService:
         }
         if self.cascade.stages.delays:
             values["delay"] = decision.delay
+        if self.cascade.stages.branches:
+            values["path"] = list(decision.path)
+            values["next_stage"] = case.next_stage
         return values
 
     def _forget_old(self) -> None:

@@ -119,7 +119,7 @@ class Decision(TypedDict):
     accepted: Annotated[bool, Field(description="Whether it got a label.")]
     label: Annotated[Any, Field(description="The label; null for an open or rejected case.")]
     confidence: Annotated[float | None, Field(description="Probability at the last stage.")]
-    stage: Annotated[int, Field(description="Number of stages that have judged the case.")]
+    stage: Annotated[int, Field(description="Last stage that has judged the case; 0 before any.")]
     cost: Annotated[float, Field(description="What the case has cost so far.")]
     reason: Annotated[
         str, Field(description="Why it was accepted or rejected, or what it waits for.")
@@ -136,6 +136,21 @@ class Decision(TypedDict):
     ]
     delay: NotRequired[
         Annotated[float, Field(description="Time waited so far, if features have delays.")]
+    ]
+    path: NotRequired[
+        Annotated[
+            list[str],
+            Field(
+                description="The stages that have judged the case and what held at each branch, if "
+                "the cascade branches.",
+                examples=[["stage 1", "age ≤ 50", "stage 2"]],
+            ),
+        ]
+    ]
+    next_stage: NotRequired[
+        Annotated[
+            int, Field(description="The stage that `needs` is for, if the cascade branches; or 0.")
+        ]
     ]
 
 
@@ -197,6 +212,29 @@ class StageFacts(TypedDict):
     cost_so_far: float
     thresholds: list[Threshold]
     delay_so_far: NotRequired[float | None]
+    before: NotRequired[
+        Annotated[
+            int | None,
+            Field(description="The stage before it, if the cascade branches; null for the first."),
+        ]
+    ]
+
+
+class WayFacts(TypedDict):
+    """One way at a branch."""
+
+    when: Annotated[str, Field(description="What holds for rows that go this way.")]
+    stage: Annotated[int, Field(description="The stage that comes next for them.")]
+
+
+class BranchFacts(TypedDict):
+    """What is asked after a stage, and where rows go."""
+
+    after: Annotated[int, Field(description="The stage after which rows go different ways.")]
+    ways: Annotated[list[WayFacts], Field(description="The first that holds is taken.")]
+    if_missing: Annotated[
+        int, Field(description="The next stage if the value asked about is missing or unknown.")
+    ]
 
 
 class ColumnFacts(TypedDict):
@@ -216,6 +254,7 @@ class CascadeFacts(TypedDict):
     columns: dict[str, ColumnFacts]
     prices_by_row: list[str]
     missing_values: Annotated[str, Field(description="refuse, impute or skip.")]
+    branches: NotRequired[list[BranchFacts]]
 
 
 class Health(TypedDict):

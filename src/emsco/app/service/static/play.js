@@ -76,11 +76,26 @@ function value(text, kind) {
   return text;
 }
 
+// Position of the stage that asks next; rows of a cascade that branches may leave stages out.
+function nextStage() {
+  return "next_stage" in current ? current.next_stage - 1 : current.stage;
+}
+
+// Which rows come to a stage after a branch.
+function wayTo(stage) {
+  for (const {after, ways} of cascade.branches ?? []) {
+    const way = ways.find((one) => one.stage === stage);
+    if (way) return `after stage ${after}, ${way.when === "otherwise" ? "" : "if "}${way.when}: `;
+  }
+  return "";
+}
+
 function drawStages() {
-  const stage = current ? current.stage : -1;
+  const next = current ? nextStage() : -1;
   const isOpen = current && !current.decided;
   at("stages").replaceChildren(...cascade.stages.map((one, i) => {
-    const item = make("li", undefined, i < stage ? "past" : isOpen && i === stage ? "now" : "");
+    const isPast = current && (current.path ? current.path.includes(`stage ${one.stage}`) : i < current.stage);
+    const item = make("li", undefined, isPast ? "past" : isOpen && i === next ? "now" : "");
     const least = [...new Set(one.thresholds.map(({confidence}) => confidence))];
     const sure = least.length === 1
       ? least[0] === 0 ? "answers all who reach it" : `answers from confidence ${number(least[0])}`
@@ -88,9 +103,9 @@ function drawStages() {
     const delay = one.delay_so_far ? `, after a wait of ${number(one.delay_so_far)}` : "";
     item.append(
       make("strong", `${one.stage}. ${one.needs.join(", ") || "nothing"}`),
-      make("span", `costs ${number(one.cost)}, so far ${number(one.cost_so_far)}${delay}; ${sure}`, "note"),
+      make("span", `${wayTo(one.stage)}costs ${number(one.cost)}, so far ${number(one.cost_so_far)}${delay}; ${sure}`, "note"),
     );
-    if (isOpen && i === stage) item.setAttribute("aria-current", "step");
+    if (isOpen && i === next) item.setAttribute("aria-current", "step");
     return item;
   }));
 }
@@ -114,13 +129,13 @@ function drawNeeds() {
   at("give-form").hidden = !names.length;
   if (!names.length) return;
   const empty = cascade.missing_values === "refuse" ? "" : " Leave empty what cannot be had.";
-  at("asks").textContent = `Stage ${current.stage + 1} asks for ${names.join(", ")}, for ${number(current.next_cost)}.${empty}`;
+  at("asks").textContent = `Stage ${nextStage() + 1} asks for ${names.join(", ")}, for ${number(current.next_cost)}.${empty}`;
   const fields = names.map((name) => {
     const {kind, range} = cascade.columns[name];
     const seen = range ? `number, in training ${number(range[0])} to ${number(range[1])}` : "number";
     return field(name, kind === "number" ? seen : "", control(cascade.columns[name]));
   });
-  const stage = cascade.stages[current.stage];
+  const stage = cascade.stages[nextStage()];
   for (const name of cascade.prices_by_row.filter((one) => stage.buys.includes(one))) {
     const price = make("input");
     price.inputMode = "decimal";
@@ -132,12 +147,13 @@ function drawNeeds() {
 }
 
 function drawDecision() {
-  const {decided, accepted, label, confidence, stage, cost, reason, delay, warnings} = current;
+  const {decided, accepted, label, confidence, stage, cost, reason, delay, warnings, path} = current;
   at("again").hidden = !decided;
   const lines = [];
   if (decided) lines.push(["Why", reason]);
   if (confidence !== null) lines.push(["Confidence", `${(100 * confidence).toFixed(1)} %`]);
-  if (stage || decided) lines.push(["Stages", `${stage} of ${cascade.stages.length}`], ["Cost", number(cost)]);
+  if (path?.length) lines.push(["Path", path.join(" → ")], ["Cost", number(cost)]);
+  else if (stage || decided) lines.push(["Stages", `${stage} of ${cascade.stages.length}`], ["Cost", number(cost)]);
   if (delay) lines.push(["Waited", number(delay)]);
   const list = make("dl");
   for (const [name, words] of lines) list.append(make("dt", name), make("dd", words));
