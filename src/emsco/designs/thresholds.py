@@ -11,8 +11,14 @@ import numpy as np
 from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_number, is_number, refused
 from emsco._base.text import did_you_mean, some
-from emsco._base.typing import AnyArray, FloatArray, StageArray
-from emsco.designs.chromosomes import MOST_LEVELS, levels_of, stage_counts, with_levels
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, StageArray
+from emsco.designs.chromosomes import (
+    MOST_LEVELS,
+    levels_of,
+    stage_counts,
+    stages_of,
+    with_levels,
+)
 
 MOST_CLASSES = 255  # the position of a class fits into a byte
 
@@ -386,6 +392,19 @@ class ThresholdGrid:
         levels = np.full((len(stages), int(n_stages.max(initial=1))), first)
         levels[np.arange(len(stages)), n_stages - 1] = self.last[0]
         return with_levels(stages, levels)
+
+    def answering(self, designs: StageArray, which: BoolArray) -> StageArray:
+        """Return designs of which those marked in `which` label whoever is left at their end.
+
+        Others stay as they are, and so do all if a last stage may not label everyone.
+        """
+        if not self.may_answer_all or not len(designs):
+            return designs
+        n_stages = stage_counts(designs)
+        levels = levels_of(designs, int(n_stages.max()))
+        places = np.flatnonzero(which)
+        levels[places, n_stages[places] - 1] = self.last[0]
+        return with_levels(stages_of(designs), levels)
 
     def holds(self, designs: StageArray) -> bool:
         """Whether all stages of these designs have levels that they may have."""

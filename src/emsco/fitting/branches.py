@@ -30,11 +30,11 @@ from emsco.scoring.scores import Scores
 from emsco.search.finishing import finish_search, spread_order
 from emsco.search.settings import SearchRequest
 
-_MOST_SUBSETS = 4000  # that gates are tried with
+_MOST_SUBSETS = 2000  # that gates are tried with
 _MOST_COLUMNS = 40  # that are tried as gates
 _MOST_COST = 0.25  # of a gate, as a share of the cost of everything
 _WORTH = 2.0  # standard errors that a gate must promise to gain
-_GENERATIONS, _POPULATION = 60, 150  # of the search among the rows of a part
+_GENERATIONS, _POPULATION = 30, 150  # of the search among the rows of a part
 _FINISHED = 24  # subsets of a part that get models of their own
 _DESIGNS = 80  # of a part that are added up
 _SUMS = 400  # of several parts that are kept
@@ -199,6 +199,8 @@ class PartSearch:
         genes = self._after_gate(result.designs, final)
         genes = genes[~evaluator.refused(genes)]
         scores = evaluator.score(genes)
+        # On the scored rows, a last threshold that all of them reach is the same as none.
+        genes = grid.answering(genes, scores.coverage == 1)
         # Those that answer everyone are added up apart, and must not be crowded out.
         answers = np.flatnonzero(scores.coverage == 1)
         order = spread_order(scores, evaluator.costs.total)[:_DESIGNS]

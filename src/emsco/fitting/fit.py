@@ -22,11 +22,7 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import (
     genes_of_trees,
-    levels_of,
-    stage_counts,
-    stages_of,
     trees_of,
-    with_levels,
 )
 from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.thresholds import (
@@ -447,7 +443,9 @@ class _Steps:
         Designs about whose thresholds the models of the splits disagree go first, unless all are
         such. A proven front stays whole if there is no time limit.
         """
-        result = replace(result, designs=self._answering(result))
+        # On the scored rows, a last threshold that all of them reach is the same as none.
+        designs = self.grid.answering(result.designs, result.scores.coverage == 1)
+        result = replace(result, designs=designs)
         refused = self._evaluator(bench).refused(result.designs)
         # If all are such, they are the best there is.
         if refused.any() and not refused.all():
@@ -465,20 +463,6 @@ class _Steps:
             return result
         self._say(f"Front: {len(kept):,} of {len(order):,} designs, the most different, are kept")
         return result.take(kept)
-
-    def _answering(self, result: SearchResult) -> StageArray:
-        """Let designs that label all scored rows answer everyone, new rows too.
-
-        On the scored rows, a last threshold that all of them reach is the same as none.
-        """
-        designs = result.designs
-        if not self.grid.may_answer_all:
-            return designs
-        n_stages = stage_counts(designs)
-        levels = levels_of(designs, int(n_stages.max()))
-        labels_all = np.flatnonzero(result.scores.coverage == 1)
-        levels[labels_all, n_stages[labels_all] - 1] = self.grid.last[0]
-        return with_levels(stages_of(designs), levels)
 
     def may_branch(self, result: SearchResult) -> bool:
         """Whether to look for designs that branch: if asked, with rows in memory, and time."""

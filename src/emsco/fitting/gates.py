@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -21,14 +22,14 @@ from emsco.data.columns import ColumnCode
 from emsco.designs.questions import Question
 
 _BUDGETS = (0.03, 0.06, 0.1, 0.2, 0.3, 0.45)  # shares of the cost of everything
-_BINS = 12  # of a number; cuts are between them
+_BINS = 9  # of a number; cuts are between them
 _MOST_CATEGORIES = 8  # that get a bin of their own
 _FEWEST_ROWS, _SMALLEST = 100, 0.08  # rows of a part, and their share
 _NEAR = 0.02  # of the rows, within which a cut may move to a wider gap
 _HALVINGS = 40
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PricedSubsets:
     """Subsets that a search has looked at, with what each costs and which rows it gets right.
 
@@ -49,6 +50,7 @@ class PricedSubsets:
     weights: FloatArray
     half: BoolArray
 
+    @cached_property
     def prices(self) -> FloatArray:
         """Prices of the cost of everything, in shares of rows, at which budgets are spent."""
         total = float(self.weights.sum())
@@ -158,72 +160,58 @@ class Bins:
 
 
 def best_gate(
-    priced: PricedSubsets,
-    column: str,
-    blocks: BoolArray,
-    bins: Bins,
-    max_ways: int,
+    priced: PricedSubsets, column: str, blocks: BoolArray, bins: Bins, max_ways: int
 ) -> Gate | None:
-    """Return the best questions about a column; None if every part is too small.
+    """Return the best questions about a column; None if some part is always too small.
 
     `blocks` are what must be bought to ask. More parts must gain more, beyond a standard error.
     """
     has = np.flatnonzero((priced.subsets | ~blocks).all(axis=1))
-    if not has.size:
+    n_rows = np.bincount(bins.of_row[bins.of_row >= 0], minlength=bins.n_bins)
+    fewest = max(_FEWEST_ROWS, _SMALLEST * len(bins.of_row))
+    ways = [
+        ways for ways in bins.ways(max_ways) if min(n_rows[part].sum() for part in ways) >= fewest
+    ]
+    if not has.size or not ways:
         return None
-    prices, counted = priced.prices(), bins.of_row >= 0
-    # Correct rows of each subset in each bin of each half, by products of matrices.
-    n_bins = bins.n_bins
-    cell = np.where(counted, bins.of_row + n_bins * priced.half, 2 * n_bins)
-    marks = np.zeros((len(cell), 2 * n_bins + 1), dtype=np.float32)
-    marks[np.arange(len(cell)), cell] = priced.weights
-    sizes = marks.sum(axis=0)[:-1].reshape(2, n_bins)
-    correct = (priced.correct[has].astype(np.float32) @ marks)[:, :-1].reshape(-1, 2, n_bins)
-    whole = (priced.correct.astype(np.float32) @ marks)[:, :-1].reshape(-1, 2, n_bins).sum(axis=2)
-    costs, all_costs = priced.costs[has], priced.costs
-    n_rows = np.bincount(bins.of_row[counted], minlength=n_bins)
-    fewest = max(_FEWEST_ROWS, _SMALLEST * len(cell))
-
-    def value_of(part: list[int], price: float) -> float:
-        """Return what the best subset of a part by each half is worth on the other."""
-        right, rows = correct[:, :, part].sum(axis=2), sizes[:, part].sum(axis=1)
-        chosen = [int(np.argmax(right[:, h] - price * costs * rows[h])) for h in (0, 1)]
-        return float(
-            sum(right[i, 1 - h] - price * costs[i] * rows[1 - h] for h, i in enumerate(chosen))
-        )
-
-    known: dict[tuple[tuple[int, ...], float], float] = {}
-    base = []
-    for price in prices.tolist():
-        rows = sizes.sum(axis=1)
-        for_all = [int(np.argmax(whole[:, h] - price * all_costs * rows[h])) for h in (0, 1)]
-        base.append(
-            sum(whole[i, 1 - h] - price * all_costs[i] * rows[1 - h] for h, i in enumerate(for_all))
-        )
-    total = float(sizes.sum())
-    gains: dict[tuple[tuple[int, ...], ...], float] = {}
-    for parts in bins.ways(max_ways):
-        if min(n_rows[part].sum() for part in parts) < fewest:
-            continue
-        gain = 0.0
-        for price, of_whole in zip(prices.tolist(), base, strict=True):
-            for part in parts:
-                key = tuple(part), price
-                if key not in known:
-                    known[key] = value_of(part, price)
-                gain += known[key]
-            gain -= of_whole
-        gains[tuple(map(tuple, parts))] = gain / (total * len(prices))
-    if not gains:
-        return None
+    parts = sorted({tuple(part) for one in ways for part in one})
+    is_in = np.zeros((bins.n_bins, len(parts) + 1))
+    is_in[:, -1] = 1  # the last one is all rows
+    for k, part in enumerate(parts):
+        is_in[list(part), k] = 1
+    values = _values(priced, has, bins, is_in)
+    whole = _values(priced, np.arange(len(priced.costs)), bins, is_in[:, -1:])[0]
+    place = {part: k for k, part in enumerate(parts)}
+    gains = [values[[place[tuple(part)] for part in one]].sum() - whole for one in ways]
     # A gain varies about as a difference of two shares does.
-    error = float(np.sqrt(0.5 / len(cell)))
-    best: tuple[tuple[int, ...], ...] = ()
-    for n_parts in sorted({len(parts) for parts in gains}):
-        most = max((one for one in gains if len(one) == n_parts), key=lambda one: gains[one])
-        if not best or gains[most] > gains[best] + error / 2:
+    error = float(np.sqrt(0.5 / len(bins.of_row)))
+    best = 0
+    for n_parts in sorted({len(one) for one in ways}):
+        most = max((i for i, one in enumerate(ways) if len(one) == n_parts), key=gains.__getitem__)
+        if n_parts == len(ways[0]) or gains[most] > gains[best] + error / 2:
             best = most
-    return Gate(blocks, bins.questions(column, best), gains[best], error)
+    return Gate(blocks, bins.questions(column, ways[best]), float(gains[best]), error)
+
+
+def _values(priced: PricedSubsets, some: IntArray, bins: Bins, is_in: FloatArray) -> FloatArray:
+    """Return what some subsets are worth in each part of the bins, as a share of all rows.
+
+    The best subset of a part on one half of the rows is measured on the other. `is_in` has shape
+    (n_bins, n_parts).
+    """
+    known, n_bins = bins.of_row >= 0, bins.n_bins
+    marks = np.zeros((len(known), 2 * n_bins), dtype=np.float32)
+    cell = bins.of_row + n_bins * priced.half
+    marks[np.flatnonzero(known), cell[known]] = priced.weights[known]
+    rows = marks.sum(axis=0).reshape(2, n_bins) @ is_in  # weight of each half of each part
+    right = (priced.correct[some].astype(np.float32) @ marks).reshape(-1, 2, n_bins) @ is_in
+    value = np.zeros(is_in.shape[1])
+    at = np.arange(is_in.shape[1])
+    for price in priced.prices.tolist():
+        worth = right - price * priced.costs[some][:, None, None] * rows
+        best = worth.argmax(axis=0)  # by each half of each part
+        value += worth[best[0], 1, at] + worth[best[1], 0, at]
+    return value / (float(marks.sum()) * len(priced.prices))
 
 
 def _end(known: FloatArray, cut: float) -> float:
