@@ -9,32 +9,33 @@ parts score, and the front of all trees is the sum of the fronts of the parts, t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.random import Generator
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco.cascade.branching import BranchReader
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import NEVER, levels_of, stage_counts, stages_of, with_levels
-from emsco.designs.constraints import Constraints
+from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.design import Branch, Design
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting.gates import Bins, Gate, PricedSubsets, best_gate
 from emsco.fitting.workbench import Workbench
 from emsco.front.point import NamedDesigns
 from emsco.models.stage_models import JoinedModels, StageModels, averaged, parts_of
+from emsco.scoring.pareto import front_mask
 from emsco.scoring.scored_rows import RowOutcomes, ScoredPart, ScoredRows, ScoredTree
 from emsco.scoring.scores import Scores
-from emsco.search.finishing import finish_search, spread_order
+from emsco.search.finishing import designs_of_subsets, spread_order
 from emsco.search.settings import SearchRequest
 
 _MOST_SUBSETS = 2000  # that gates are tried with
 _MOST_COLUMNS = 40  # that are tried as gates
 _MOST_COST = 0.25  # of a gate, as a share of the cost of everything
 _WORTH = 2.0  # standard errors that a gate must promise to gain
-_GENERATIONS, _POPULATION = 30, 150  # of the search among the rows of a part
+_POOL = 1000  # subsets of the search that are tried in a part
+_STEPS = 16  # blocks that are added one by one
 _FINISHED = 24  # subsets of a part that get models of their own
 _DESIGNS = 80  # of a part that are added up
 _SUMS = 400  # of several parts that are kept
@@ -63,13 +64,9 @@ class SearchedPart:
     scored: ScoredPart
 
 
-def find_gate(bench: Workbench, rows: ScoredRows, scored: StageArray, max_ways: int) -> Gate | None:
-    """Return the gate that gains most, by subsets that a search has looked at.
-
-    `scored` are the designs of the search. None if no gate gains anything beyond noise.
-    """
-    data, blocks = bench.data, bench.blocks
-    costs = blocks.costs(data.costs)
+def priced_subsets(bench: Workbench, rows: ScoredRows, scored: StageArray) -> PricedSubsets:
+    """Price the subsets that a search has looked at; `scored` are its designs."""
+    costs = bench.blocks.costs(bench.data.costs)
     subsets = _subsets_of(scored)
     if len(subsets) > _MOST_SUBSETS:
         kept = np.random.default_rng(len(subsets)).permutation(len(subsets))[:_MOST_SUBSETS]
@@ -77,13 +74,18 @@ def find_gate(bench: Workbench, rows: ScoredRows, scored: StageArray, max_ways: 
     units = costs.in_units()
     cost = units.of_subsets(subsets) / units.per_one
     half = np.random.default_rng(len(rows.truth)).random(int(rows.rows.max()) + 1) < 0.5
-    priced = PricedSubsets(
+    return PricedSubsets(
         subsets=subsets,
         costs=cost / (costs.total or 1.0),
         correct=rows.guesses(subsets) == rows.truth,
         weights=rows.weights,
         half=half[rows.rows],
     )
+
+
+def find_gate(bench: Workbench, priced: PricedSubsets, max_ways: int) -> Gate | None:
+    """Return the gate that gains most; None if none gains anything beyond noise."""
+    data = bench.data
     every = np.concatenate([scored for _, scored in bench.splits])
     gates = []
     for column, bought in _columns_to_ask(bench):
@@ -160,68 +162,111 @@ def bench_of_part(bench: Workbench, gate: Gate, in_part: BoolArray) -> Workbench
 class PartSearch:
     """Searches chains among the rows of parts.
 
+    Subsets are compared by quick models: those of the search, which were fitted on all rows, or
+    those of the part where all models are quick. The best get models of the part's own, which make
+    up the chains.
+
     Attributes
     ----------
     request : SearchRequest
     grid : ThresholdGrid
-    rng : numpy.random.Generator
-    seconds_left : callable
-        Returns the seconds that are left, or None if there is no limit.
+    priced : PricedSubsets
+        Subsets that the search has looked at.
+    blocks : Blocks
+        That they are made of.
+    is_over : callable
+        Tells when the time is over.
     """
 
     request: SearchRequest
     grid: ThresholdGrid
-    rng: Generator
-    seconds_left: Callable[[], float | None]
+    priced: PricedSubsets
+    blocks: Blocks
+    is_over: Callable[[], bool]
 
-    def searched(self, searched: Workbench, final: Workbench, places: IntArray) -> SearchedPart:
-        """Search with the models of one bench, and finish with those of another, or the same."""
-        settings = replace(
-            self.request.over(searched.blocks),
-            generations=min(self.request.generations, _GENERATIONS),
-            population_size=min(self.request.population_size, _POPULATION),
-        )
-        limit, grid = self.seconds_left(), self.grid
-        result = searched.search("evolution", settings, grid, self.rng, time_limit=limit)
+    def searched(
+        self, quick: ScoredRows, weights: FloatArray, final: Workbench, places: IntArray
+    ) -> SearchedPart:
+        """Search among the rows of a part.
+
+        `quick` sends rows through quick models, and `weights` are those of its rows, 0 outside the
+        part. `final` has the models that count, and `places` says where its scored rows stand
+        among all.
+        """
+        settings, grid = self.request.over(final.blocks), self.grid
         evaluator = final.evaluator(settings.max_stages, grid)
-        if searched is not final:
-            at_once = grid.complete(np.zeros((1, searched.blocks.n_blocks), dtype=np.int16))
-            result, _ = finish_search(
-                result,
-                searched.evaluator(settings.max_stages, grid).score(at_once),
-                evaluator,
-                settings.space(final.blocks.n_blocks, grid),
-                searched_with=searched.recipe.in_words,
-                finished_with=final.recipe.in_words,
-                time_limit=self.seconds_left(),
-                most_subsets=_FINISHED,
-            )
-        genes = self._after_gate(result.designs, final)
+        subsets = self._best_subsets(quick, weights, final)
+        space = settings.space(final.blocks.n_blocks, grid)
+        picked = grid.complete(np.where(subsets, 0, NEVER).astype(np.int16))
+        genes = designs_of_subsets(subsets, evaluator, space, picked)
+        genes = self._after_gate(genes, final)
         genes = genes[~evaluator.refused(genes)]
         scores = evaluator.score(genes)
+        kept = np.flatnonzero(front_mask(scores))
+        genes, scores = genes[kept], scores[kept]
         # On the scored rows, a last threshold that all of them reach is the same as none.
-        genes = grid.answering(genes, scores.coverage == 1)
+        answers = scores.coverage == 1
+        genes = grid.answering(genes, answers)
         # Those that answer everyone are added up apart, and must not be crowded out.
-        answers = np.flatnonzero(scores.coverage == 1)
         order = spread_order(scores, evaluator.costs.total)[:_DESIGNS]
-        if answers.size:
+        if answers.any():
             also = spread_order(scores[answers], evaluator.costs.total)[:_DESIGNS]
-            order = np.unique(np.concatenate([order, answers[also]]))
+            order = np.unique(np.concatenate([order, np.flatnonzero(answers)[also]]))
         genes = genes[order]
-        names = final.data.costs.names
-        named = NamedDesigns(names, grid, final.data.classes)
+        named = NamedDesigns(final.data.costs.names, grid, final.data.classes)
         is_gate = final.blocks.of_feature == final.blocks.first
         designs = tuple(_without(named(one), is_gate) for one in final.blocks.designs(genes))
-        rows = ScoredRows(
-            final.bank,
-            final.data,
-            final.splits,
-            grid,
-            final.blocks.members(),
-            final.prices,
-            final.recipe.n_jobs,
-        )
-        return SearchedPart(final, genes, designs, ScoredPart(rows, places))
+        return SearchedPart(final, genes, designs, ScoredPart(final.scored_rows(grid), places))
+
+    def _best_subsets(self, quick: ScoredRows, weights: FloatArray, final: Workbench) -> BoolArray:
+        """Return subsets that are worth models of their own, from cheap to everything."""
+        blocks, first = final.blocks, final.blocks.first
+        costs = blocks.costs(final.data.costs)
+        units = costs.in_units()
+        known: dict[bytes, tuple[BoolArray, float]] = {}
+
+        def correct_rows(subsets: BoolArray) -> FloatArray:
+            """Rows of the part that quick models of subsets get right, by weight."""
+            new = {one.tobytes(): one for one in subsets if one.tobytes() not in known}
+            if new:
+                asked = np.array(list(new.values()))
+                if quick.n_features != blocks.n_blocks:
+                    asked = _over(blocks, self.blocks, asked)
+                right = (quick.guesses(asked) == quick.truth) @ weights
+                known.update(zip(new, zip(new.values(), right.tolist(), strict=True), strict=True))
+            return np.array([known[one.tobytes()][1] for one in subsets])
+
+        has = self.priced.subsets
+        pool = has if quick.n_features == blocks.n_blocks else _over(self.blocks, blocks, has)
+        pool[:, first] = True
+        pool = np.unique(pool, axis=0)
+        if len(pool) > _POOL:
+            pool = pool[np.random.default_rng(len(pool)).permutation(len(pool))[:_POOL]]
+        correct_rows(pool)
+        n_rows = float(weights.sum())
+        for price in self.priced.prices[:: len(self.priced.prices) // 3].tolist():
+            # Step by step, the block that adds most at this price, or takes off least.
+            subset = np.zeros(blocks.n_blocks, dtype=np.bool_)
+            subset[first] = True
+            while not subset.all() and subset.sum() <= _STEPS and not self.is_over():
+                more = np.repeat(subset[None], (~subset).sum(), axis=0)
+                more[np.arange(len(more)), np.flatnonzero(~subset)] = True
+                paid = units.of_subsets(more) / units.per_one
+                worth = correct_rows(more) - price * n_rows * paid / costs.total
+                subset = more[int(worth.argmax())]
+        subsets = np.array([one for one, _ in known.values()])
+        right = np.array([correct for _, correct in known.values()])
+        paid = units.of_subsets(subsets) / units.per_one
+        order = np.lexsort((-right, paid))
+        is_step = right[order] > np.maximum.accumulate(np.append(-1.0, right[order][:-1]))
+        steps = order[is_step]
+        figures = np.column_stack([np.zeros(len(steps)), right[steps], -paid[steps]])
+        chosen = steps[_spread(figures, _FINISHED - 2)]
+        everything = np.ones((1, blocks.n_blocks), dtype=np.bool_)
+        gate = np.zeros((1, blocks.n_blocks), dtype=np.bool_)
+        gate[0, first] = True
+        wanted: BoolArray = np.unique(np.concatenate([gate, subsets[chosen], everything]), axis=0)
+        return wanted
 
     def _after_gate(self, genes: StageArray, bench: Workbench) -> StageArray:
         """Return designs whose first stage buys more than the gate, or that buy nothing more.
@@ -242,6 +287,12 @@ class PartSearch:
         every = np.concatenate([genes[~is_gate_alone], merged, nothing])
         distinct: StageArray = np.unique(every, axis=0)
         return distinct
+
+
+def _over(some: Blocks, other: Blocks, subsets: BoolArray) -> BoolArray:
+    """Turn subsets of blocks into subsets of other blocks, which they have some feature of."""
+    over: BoolArray = subsets[:, some.of_feature] @ other.members().T
+    return over
 
 
 def _without(design: Design, is_gate: BoolArray) -> Design:

@@ -44,6 +44,7 @@ from emsco.fitting.branches import (
     grow_trees,
     models_of_trees,
     parts_of_rows,
+    priced_subsets,
     scores_of_trees,
 )
 from emsco.fitting.sample import RowsToSplit
@@ -61,7 +62,7 @@ from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
-from emsco.scoring.scored_rows import ScoredRows, ScoredTree
+from emsco.scoring.scored_rows import ScoredTree
 from emsco.search.finishing import (
     Refinement,
     RefinementEnd,
@@ -149,7 +150,7 @@ def fit_rows(
     """
     deadline = Deadline(settings.time_limit, perf_counter() if started is None else started)
     # Streams of their own, so that another way to split does not shift the draws of the search.
-    split_seed, search_seed, _, branch_seed = seeds_of_fit(settings.seed)
+    split_seed, search_seed, _ = seeds_of_fit(settings.seed)
 
     # Look at the data. Free features are bought first, unless they look like leaks or ids; the
     # paper knows neither rule.
@@ -200,8 +201,7 @@ def fit_rows(
     result = steps.thin(bench, result)
     branched = None
     if steps.may_branch(of_search):
-        rng = np.random.default_rng(branch_seed)
-        branched = steps.branch(searched, of_search, bench, result, rng)
+        branched = steps.branch(searched, of_search, bench, result)
     front = steps.judge(bench, result, branched)
     if not settings.is_paper:
         front = front.by_cost()
@@ -481,31 +481,33 @@ class _Steps:
         of_search: SearchResult,
         bench: Workbench,
         result: SearchResult,
-        rng: np.random.Generator,
     ) -> Branched | None:
         """Find designs that branch, with the models of the search and those that count.
 
         None if no gate promises anything, or none of its trees earns its place.
         """
         scored = of_search.designs if of_search.scored is None else of_search.scored
-        gate = find_gate(searched, self._scored_rows(searched), scored, self.settings.max_ways)
+        quick, rows = searched.scored_rows(self.grid), bench.scored_rows(self.grid)
+        priced = priced_subsets(searched, quick, scored)
+        gate = find_gate(searched, priced, self.settings.max_ways)
         if gate is None:
             return None
-        rows = self._scored_rows(bench)
         of_rows, usual = parts_of_rows(gate, bench.data)
         of_searched, _ = parts_of_rows(gate, searched.data)
-        every = np.concatenate([scored for _, scored in bench.splits])
-        search = PartSearch(
-            self.settings.search, self.grid, rng, lambda: self.deadline.rest(_JUDGED)
-        )
+        of_quick = of_searched[np.concatenate([scored for _, scored in searched.splits])]
+        of_scored = of_rows[np.concatenate([scored for _, scored in bench.splits])]
+        search = PartSearch(self.settings.search, self.grid, priced, searched.blocks, self._is_over)
         parts = []
         with self._progress("parts searched") as report:
             for k in range(len(gate.questions) + 1):
                 final = bench_of_part(bench, gate, of_rows == k)
-                quick = final
-                if searched is not bench:
-                    quick = bench_of_part(searched, gate, of_searched == k)
-                parts.append(search.searched(quick, final, np.flatnonzero(of_rows[every] == k)))
+                # Models that are quick to fit are fitted on the rows of the part.
+                quick_rows, weights = quick, quick.weights * (of_quick == k)
+                if bench.recipe.is_linear:
+                    quick_rows = final.scored_rows(self.grid)
+                    weights = quick_rows.weights
+                places = np.flatnonzero(of_scored == k)
+                parts.append(search.searched(quick_rows, weights, final, places))
                 if report:
                     report(k + 1, len(gate.questions) + 1)
         trees = grow_trees(bench, rows, self.grid, gate, parts, usual)
@@ -555,7 +557,7 @@ class _Steps:
         # Sums over rows would wait for threads longer than they take.
         with self._progress("designs judged") as report, one_thread():
             try:
-                rows = self._scored_rows(bench).with_trees(trees)
+                rows = bench.scored_rows(self.grid).with_trees(trees)
                 evaluator = self._evaluator(bench)
                 data = bench.data
                 assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
@@ -637,21 +639,10 @@ class _Steps:
         references = assessor.references(commonest)
         return replace(front, points=tuple(points), references=references), designs, tolerated
 
-    def _scored_rows(self, bench: Workbench) -> ScoredRows:
-        return ScoredRows(
-            bench.bank,
-            bench.data,
-            bench.splits,
-            self.grid,
-            bench.blocks.members(),
-            bench.prices,
-            bench.recipe.n_jobs,
-        )
-
     def _points_of_trees(self, bench: Workbench, branched: Branched) -> list[ParetoPoint]:
         """Return the points of trees, as they are scored."""
         scores = scores_of_trees(
-            self._scored_rows(bench),
+            bench.scored_rows(self.grid),
             branched.trees,
             bench.bank.n_rows,
             by_class=self.settings.metric != "accuracy",

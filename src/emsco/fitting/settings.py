@@ -236,8 +236,8 @@ class FitSettings:
 
 
 def seeds_of_fit(seed: int) -> list[SeedSequence]:
-    """Derive the seeds of split, search, stage models and branches from one number."""
-    return SeedSequence(seed).spawn(4)
+    """Derive the seeds of the split, the search and the stage models from one number."""
+    return SeedSequence(seed).spawn(3)
 
 
 def _check_branches(branches: Any) -> int:

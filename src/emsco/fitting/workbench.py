@@ -29,6 +29,7 @@ from emsco.models.recipe import StageRecipe
 from emsco.models.stage_models import PriorModels, StageModels
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
+from emsco.scoring.scored_rows import ScoredRows
 from emsco.scoring.scores import CostLimits
 from emsco.search.loop import SearchResult
 from emsco.search.plan import SearchPlan, plan_search
@@ -129,6 +130,18 @@ class Workbench:
             self.data.per_row,
             self.metric,
             self.prices,
+        )
+
+    def scored_rows(self, grid: ThresholdGrid) -> ScoredRows:
+        """Send the scored rows one by one through designs with these thresholds."""
+        return ScoredRows(
+            self.bank,
+            self.data,
+            self.splits,
+            grid,
+            self.blocks.members(),
+            self.prices,
+            self.recipe.n_jobs,
         )
 
     def plan(

@@ -235,6 +235,11 @@ class ScoredRows:
             for few in slices(len(tasks), 2 * self.workers.n_jobs):
                 yield from self.workers.map(lambda task: self._follow(*task), tasks[few])
 
+    @property
+    def n_features(self) -> int:
+        """Number of features, or blocks of them, that subsets are made of."""
+        return self._bank.n_features
+
     def guesses(self, subsets: BoolArray) -> LabelArray:
         """Likeliest class of each scored row by the model of each subset, however unsure."""
         answers = self._bank.answers(subsets, *self._inputs)

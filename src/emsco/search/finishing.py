@@ -183,7 +183,7 @@ def finish_search(
     if not n_fitted and result.stop_reason.cause is Stop.INTERRUPTED:
         end = RefinementEnd.INTERRUPTED  # Ctrl-C in the search leaves no time
     try:
-        designs = _designs_of(subsets[:n_fitted], evaluator, space, picked)
+        designs = designs_of_subsets(subsets[:n_fitted], evaluator, space, picked)
         scores = evaluator.score(designs) if len(designs) else None
     except KeyboardInterrupt:
         message = "Fit interrupted; the models of the search are kept."
@@ -206,7 +206,7 @@ def finish_search(
     return refined, Refinement(searched_with, finished_with, n_fitted, len(designs), end)
 
 
-def _designs_of(
+def designs_of_subsets(
     subsets: BoolArray, evaluator: Evaluator, space: DesignSpace, picked: StageArray
 ) -> StageArray:
     """Return the designs to score: all chains of these subsets, or the best with thresholds.
