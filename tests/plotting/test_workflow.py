@@ -185,6 +185,18 @@ def test_the_picture_of_a_design_that_branches_has_words_for_every_arrow():
     assert picture.features(nothing) == ["nothing more"]
 
 
+def test_ways_that_no_row_went_are_drawn_for_a_protocol_says_what_to_do():
+    front, one = make_branching_front(), [1] + [0] * 7
+    nobody = Flow.from_design(front[1].design, front.costs, 1, one, one)
+    assert [nobody.may_reject(stage) for stage in nobody.stages] == [
+        *(False, False, True, False, False, True),  # stages 3 and 6 are last and may be unsure
+        *(False, False),
+    ]
+    words = words_of(draw_cascade(CascadePicture(nobody, {})))
+    assert words.count("0rowsrejected") == 2
+    assert "stage8" in words
+
+
 def test_the_way_of_rows_that_lack_a_value_is_marked_where_they_may():
     picture = cascade_picture(make_branching_front(), 1)
     assert picture.note() == []

@@ -10,7 +10,7 @@ from typing import Any, Self
 from emsco._base.text import add_up, aligned, counted, in_short, listed, whole
 from emsco.costs import FeatureCosts
 from emsco.designs.design import Design
-from emsco.designs.thresholds import StageThresholds, differ, plain, rule_in_words
+from emsco.designs.thresholds import StageThresholds, answers_all, differ, plain, rule_in_words
 from emsco.plotting.notebook import MOST_NAMES, fragment, table
 
 LACKING = " *"  # after the way of rows that lack the value asked about
@@ -174,6 +174,11 @@ class Flow:
     def after(self, stage: FlowStage) -> tuple[FlowStage, ...]:
         """Return the stages that rows go to from a stage: none, one, or several at a branch."""
         return tuple(one for one in self.stages if one.before == stage.number)
+
+    def may_reject(self, stage: FlowStage) -> bool:
+        """Whether rows that get no label at a stage are rejected: it is the last on its path."""
+        takes_all = self.thresholds is not None and answers_all(self.thresholds[stage.number - 1])
+        return stage.rejected > 0 or not (takes_all or self.after(stage))
 
     def part(self, stage: FlowStage) -> Flow:
         """Return the flow of the rows that reach a stage, from there on.

@@ -35,6 +35,7 @@ _CARD = 1.9  # least width of a stage in a tree
 _BEND, _LEAST_WAY, _WIDEST_WAY = 0.42, 0.75, 1.6  # widths of arrows, and of the words on them
 _START, _NEXT, _BETWEEN = 0.36, 0.12, 0.1  # heights before the first stage, and between stages
 _WAY_SHARE = 0.15  # of the width of a wide tree, which the words on an arrow may have
+_HAIR = 0.01  # thickness of a way that no row went
 _INDENT = 0.06  # of words on an arrow
 _SPINE, _BESIDE = 0.1, 0.66  # from the left of a card to its flow, and to the words beside it
 _Bands: TypeAlias = tuple[tuple[float, dict[str, Any]], ...]  # thickness and look of each
@@ -358,6 +359,10 @@ class _TreeLayout:
     card: float
     way: float
 
+    def thick(self, rows: float) -> float:
+        """Thickness of a flow; a way that no row went is a hair, but can be gone."""
+        return _thick(rows, self.picture) or _HAIR
+
     def features(self, stage: FlowStage) -> list[str]:
         first, *others = self.picture.features(stage)
         return wrap_items([f"buy {first}", *others], self.card - 0.16, _SIZE)
@@ -373,7 +378,9 @@ class _TreeLayout:
         return self._beside(self.picture.outcome(stage))
 
     def rejected(self, stage: FlowStage) -> list[str]:
-        return self._beside(self.picture.rejected_at(stage)) if stage.rejected else []
+        if not self.picture.flow.may_reject(stage):
+            return []
+        return self._beside(self.picture.rejected_at(stage))
 
     def _beside(self, lines: list[str]) -> list[str]:
         """Wrap words beside a flow: the rule, then figures with commas between them."""
@@ -440,12 +447,12 @@ class _TreeLayout:
         below = y + (piece.room - inner) / 2
         for part in piece.parts:
             stage = part.stages[0]
-            thick = _thick(stage.reached, picture)
+            thick = self.thick(stage.reached)
             end = self.draw(canvas, part, x + self.card + _BEND + self.way, below)
             turn = (x + self.card + _BEND, end[1])
             canvas.ribbon((x + self.card, port + thick / 2), turn, thick, **_GOING)
             straight = (turn[0] - 0.01, turn[1])  # a little too early: no gap shows between the two
-            going = _going(stage.reached, picture)
+            going = ((thick, _GOING),)
             _stream(canvas, straight, self.way + 0.01, going, down=False)
             words = self.way_lines(stage)
             up = turn[1] - thick / 2 - 0.02
@@ -467,8 +474,9 @@ class _TreeLayout:
         staying = stage.staying if going_on else stage.rejected
 
         def down(rows: float, start: float, end: float, tip: float | None = None) -> None:
-            thick = _thick(rows, picture)
-            _stream(canvas, (spine + thick / 2, start), end - start, _going(rows, picture), tip=tip)
+            thick = self.thick(rows)
+            bands = ((thick, _GOING),)
+            _stream(canvas, (spine + thick / 2, start), end - start, bands, tip=tip)
 
         def away(bands: _Bands, at: float, lines: list[str]) -> None:
             _stream(canvas, (spine, at), _BESIDE - 0.08 - _SPINE, bands, down=False, tip=0.04)
@@ -477,11 +485,12 @@ class _TreeLayout:
         down(stage.left + staying, bottom, turn)
         if going_on:
             down(staying, turn, bottom + leaving + _NEXT, tip=0.0)
-        elif stage.rejected:
+        elif gone:
             end = bottom + leaving + gone / 2
             down(staying, turn, end)
-            away(_going(stage.rejected, picture), end, self.rejected(stage))
-        away(_leaving(stage, picture), turn, self.outcome(stage))
+            away(((self.thick(staying), _GOING),), end, self.rejected(stage))
+        labelled = _leaving(stage, picture) if stage.left else ((_HAIR, _GOING),)
+        away(labelled, turn, self.outcome(stage))
         canvas.box(x, y, self.card, card, **_BOX)
         heading = self.heading(stage)
         canvas.text(x + 0.08, y + 0.05, heading, _HEAD, weight="bold")

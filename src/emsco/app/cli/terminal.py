@@ -542,7 +542,7 @@ def _part_drawing(
             share, correct = one.share(leaving.left), f", {leaving.accuracy:.1%} correct"
             title.append(f"\n  {rows:<8} {share:6.1%} of all leave: {whole(counts.left)} {here}")
             title.append(correct if leaving.left else "")
-            if leaving.rejected:
+            if one.may_reject(leaving):
                 share, n_rows = one.share(leaving.rejected), whole(counts.rejected)
                 title.append(f"\n  {rows:<8} {share:6.1%} of all rejected: {n_rows} {here}")
         after = flow.after(stage)
