@@ -33,7 +33,7 @@ from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
 from emsco.designs.questions import Question
 from emsco.models.scaling import Scaling
-from emsco.models.stage_models import JoinedModels, LinearModels
+from emsco.models.stage_models import JoinedModels, LinearModels, averaged
 
 N_FEATURES = 12
 N_TABLE = 1_000_000
@@ -118,22 +118,24 @@ def chain_of(n_stages: int) -> Cascade:
     )
 
 
-def report_branch() -> None:
+def report_branch(n_models: int, n_rows: int) -> None:
     """Time a cascade that branches beside chains: as long as its paths, and of as many stages."""
-    X, _ = make_rows(N_TABLE)
+    X, _ = make_rows(n_rows)
     short, long = chain_of(4), chain_of(7)
-    branching = with_branch(short)  # 1 stage, then 3 or 3
-    some, other = short.decide(X), branching.decide(X)
+    cascades = [
+        replace(one, models=averaged([one.models] * n_models))
+        for one in (short, long, with_branch(short))  # 1 stage, then 3 or 3
+    ]
+    some, other = cascades[0].decide(X), cascades[2].decide(X)
     assert (some.guesses == other.guesses).all()
     assert (some.cost == other.cost).all()
     # In turns, so that all see the same machine.
-    cascades = (short, long, branching)
     turns = [[best_of(1, lambda one=one: one.decide(X)) for one in cascades] for _ in range(15)]
     path, chain, tree = np.min(turns, axis=0)
     print(
-        f"{N_TABLE:,} × {N_FEATURES} rows: a branch after 1 stage, then 3 or 3: {tree:.3f} s; a "
-        f"chain of 7 stages {chain:.3f} s, ratio {tree / chain:.2f}; of 4 stages {path:.3f} s, "
-        f"ratio {tree / path:.2f}"
+        f"{n_rows:,} × {N_FEATURES} rows, {n_models} models a stage: a branch after 1 stage, then "
+        f"3 or 3: {tree:.3f} s; a chain of 7 stages {chain:.3f} s, ratio {tree / chain:.2f}; of 4 "
+        f"stages {path:.3f} s, ratio {tree / path:.2f}"
     )
 
 
@@ -227,7 +229,8 @@ def main() -> None:
     options = parser.parse_args()
     cascade, models = fit_cascade()
     report_table(cascade)
-    report_branch()
+    report_branch(1, N_TABLE)
+    report_branch(5, N_AVERAGED)
     report_averages()
     report_cases(cascade, models)
     report_file(cascade, options.rows)
