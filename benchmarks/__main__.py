@@ -20,6 +20,7 @@ sys.path += [str(ROOT / "tools"), str(ROOT / "tests")]  # the browser, and made-
 BENCHMARKS = {
     "bakeoff": ("bakeoff.main", "EMSCO and its rivals on many sets and splits"),
     "boosting": ("models.main_boosting", "boosted stages: speed, training, accuracy on subsets"),
+    "branches": ("branches.main", "designs that branch beside chains, on test rows"),
     "calibration": ("models.main_calibration", "where calibration helps"),
     "certificates": ("trust.main_certificates", "how often certificates are false"),
     "checkpoint": ("engine.main_checkpoint", "the cost of a checkpoint"),

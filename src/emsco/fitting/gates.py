@@ -53,11 +53,11 @@ class PricedSubsets:
     @cached_property
     def prices(self) -> FloatArray:
         """Prices of the cost of everything, in shares of rows, at which budgets are spent."""
-        total = float(self.weights.sum())
-        accuracy = (self.correct @ self.weights) / total
+        accuracy = (self.correct @ self.weights) / float(self.weights.sum())
         prices = []
-        for budget in _BUDGETS:
-            low, high = 0.0, 1.0 / max(budget, 1e-9)
+        # A budget in which two of the cheapest subsets have no room says nothing about parts.
+        for budget in (one for one in _BUDGETS if one >= 2 * self.costs.min()):
+            low, high = 0.0, 1.0 / budget
             for _ in range(_HALVINGS):
                 price = (low + high) / 2
                 best = int(np.argmax(accuracy - price * self.costs))
@@ -172,7 +172,7 @@ def best_gate(
     ways = [
         ways for ways in bins.ways(max_ways) if min(n_rows[part].sum() for part in ways) >= fewest
     ]
-    if not has.size or not ways:
+    if not has.size or not ways or not priced.prices.size:
         return None
     parts = sorted({tuple(part) for one in ways for part in one})
     is_in = np.zeros((bins.n_bins, len(parts) + 1))

@@ -1,4 +1,4 @@
-"""Data sets that are drawn from a seed: the paper's, and two whose truth is known."""
+"""Data sets that are drawn from a seed: the paper's, others whose truth is known, and cubes."""
 
 from __future__ import annotations
 
@@ -138,6 +138,36 @@ def _regions(name: str, seed: int) -> Dataset:
     return _labelled(name, X, _REGIONS, rng, seed)
 
 
+def _cube(name: str, seed: int) -> Dataset:
+    """Draw 1,000 rows of CUBE (Rückstieß et al. 2013), or of CUBE-NM (Schütz et al. 2025).
+
+    CUBE has eight classes and 20 features of cost 1. For class c, features c, c + 1 and c + 2 are
+    the three bits of c, lowest first, with noise; all others mean nothing. CUBE-NM has a first
+    feature, the context, that says which of three or five blocks of ten features is such a cube;
+    the other blocks mean nothing there.
+    """
+    rng = np.random.default_rng(seed)
+    n_rows, n_contexts = 1000, {"cube": 0, "cube_nm3": 3, "cube_nm5": 5}[name]
+    y = rng.integers(0, 8, n_rows)
+    n_blocks = max(2, n_contexts)  # the second one of CUBE is noise
+    blocks = rng.normal(0.5, 0.3, size=(n_blocks, n_rows, 10))
+    context = rng.integers(0, n_contexts, n_rows) if n_contexts else np.zeros(n_rows, np.int64)
+    rows = np.arange(n_rows)
+    for bit in range(3):
+        value = (y >> bit & 1) + rng.normal(0, 0.3, n_rows)
+        blocks[context, rows, y + bit] = value
+    X = np.concatenate(list(blocks), axis=1)
+    names = [f"b{k + 1}_{i}" for k in range(n_blocks) for i in range(10)]
+    if n_contexts:
+        X = np.column_stack([context + rng.normal(0, 0.1, n_rows), X])
+        names = ["context", *names]
+    source = f"drawn by a formula in emsco.lab.datasets.generated, seed {seed}"
+    costs = FeatureCosts.from_mapping(dict.fromkeys(names, 1.0))
+    return Dataset(
+        name, X, y.astype(np.uint8), costs, None, "one per feature", source, "public domain"
+    )
+
+
 def _labelled(
     name: str, X: FloatArray, costs: dict[str, int], rng: np.random.Generator, seed: int
 ) -> Dataset:
@@ -178,4 +208,7 @@ GENERATED: dict[str, Callable[[str, int], Dataset]] = {
     "synthetic50": _made,
     "interactions": _interactions,
     "regions": _regions,
+    "cube": _cube,
+    "cube_nm3": _cube,
+    "cube_nm5": _cube,
 }
