@@ -276,3 +276,36 @@ def test_the_paper_has_one_threshold_for_all_stages():
     table, y = made_table(n_rows=N_ROWS)
     assert isinstance(table, pd.DataFrame)
     assert {point.design.thresholds for point in clf.fit(table, y).front_} == {None}
+
+
+@pytest.mark.parametrize(
+    ("branches", "max_ways"), [("auto", 4), (1, 1), (np.int64(3), 3), (4, 4)], ids=str
+)
+def test_branches_are_ways_after_a_stage(branches, max_ways):
+    assert checked(branches=branches).max_ways == max_ways
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"branches": 0}, "branches must be a whole number from 1 to 4, got 0"),
+        ({"branches": "many"}, "branches must be \"auto\" or a number from 1 to 4, got 'many'"),
+        (
+            {"branches": 3, **PAPER},
+            'branches must be "auto" or 1 where search is "paper", which searches chains alone',
+        ),
+        (
+            {"branches": 2, "search": "exact"},
+            'branches must be "auto" or 1 where search is "exact", which searches chains alone',
+        ),
+    ],
+)
+def test_branches_that_no_search_can_make_are_refused(given, said):
+    with pytest.raises(ParameterError, match=f"^{re.escape(said)}"):
+        checked(**given)
+
+
+@pytest.mark.parametrize("search", [PaperSearch(), "exact"])
+@pytest.mark.parametrize("branches", ["auto", 1])
+def test_chains_alone_suit_every_search(search, branches):
+    checked(search=search, branches=branches)

@@ -224,6 +224,10 @@ def test_a_sample_is_searched_in_memory_and_finished_by_workers(small_leaves):
             {"calibration": "sigmoid"},
             "calibration must be None where rows stay with workers or on disk, got",
         ),
+        (
+            {"branches": 2},
+            'branches must be "auto" or 1 where rows stay with workers or on disk, got 2',
+        ),
     ],
 )
 def test_what_only_rows_in_memory_can_have_is_refused(more, said):

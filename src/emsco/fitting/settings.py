@@ -227,7 +227,7 @@ class FitSettings:
             refit=check_choice("refit", refit, REFITS),
             cv=given["cv"],
             screen_rows=screen_rows,
-            max_ways=_check_branches(given["branches"]),
+            max_ways=_check_branches(given["branches"], search.kind, data),
             time_limit=time_limit,
             checkpoint=given["checkpoint"],
             seed=seed,
@@ -240,13 +240,21 @@ def seeds_of_fit(seed: int) -> list[SeedSequence]:
     return SeedSequence(seed).spawn(3)
 
 
-def _check_branches(branches: Any) -> int:
+def _check_branches(branches: Any, kind: str, data: TrainingData) -> int:
     """Check how many ways rows may go after a stage, and return the number."""
-    if isinstance(branches, str) and branches == AUTO:
-        return MOST_QUESTIONS + 1
     if isinstance(branches, str):
-        raise refused("branches", f'be "auto" or a number from 1 to {MOST_QUESTIONS + 1}', branches)
-    return check_whole("branches", branches, 1, MOST_QUESTIONS + 1)
+        if branches != AUTO:
+            rule = f'be "{AUTO}" or a number from 1 to {MOST_QUESTIONS + 1}'
+            raise refused("branches", rule, branches)
+        return MOST_QUESTIONS + 1
+    max_ways = check_whole("branches", branches, 1, MOST_QUESTIONS + 1)
+    if max_ways > 1 and kind in ("paper", "exact"):
+        what = f' is "{kind}", which searches chains alone'
+        raise refused("branches", (f'be "{AUTO}" or 1 where ', Parameter("search"), what), branches)
+    if max_ways > 1 and isinstance(data.rows, RowsElsewhere):
+        rule = f'be "{AUTO}" or 1 where rows stay with workers or on disk'
+        raise refused("branches", rule, branches, hint="fit a sample in memory for more")
+    return max_ways
 
 
 def _check_delay_limits(

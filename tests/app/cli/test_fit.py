@@ -352,6 +352,10 @@ def test_fit_refuses_files_and_options_by_name(typed, fit, data, tmp_path):
     search = '--search must be one of "auto", "exact", "evolution", "paper", got \'best\'.'
     refuses(fit("--search", "best"), search)
     refuses(fit("--max-stages", "0"), "--max-stages must be a whole number from 1 up, got 0.")
+    branches = "--branches must be a whole number from 1 to 4, got 5."
+    refuses(fit("--branches", "5"), branches)
+    alone = 'be "auto" or 1 where --search is "paper", which searches chains alone, got 3.'
+    refuses(fit("--branches", "3", "--search", "paper"), f"--branches must {alone}")
 
 
 def test_fit_takes_more_stages_than_features_for_as_many_as_there_are(fit, tmp_path):

@@ -22,6 +22,7 @@ from emsco.app.cli.options import (
 )
 from emsco.app.cli.output import doubts_of, echo, print_deployed, print_front, print_json
 from emsco.app.cli.parsers import (
+    parse_branches,
     parse_by_class,
     parse_class_weight,
     parse_cv,
@@ -89,6 +90,15 @@ class FitSearch(Evolution):
     """Options for the search."""
 
     max_stages: Annotated[int | None, typer.Option(help="Most stages of a design.")] = 4
+    branches: Annotated[
+        str,
+        typer.Option(
+            metavar="WAYS",
+            help="Most ways that rows may go after a stage, by a question such as 'TSH ≤ 6.1': 1 "
+            "to 4, or auto: up to 4, kept only if they beat designs without a branch beyond noise. "
+            "1: all rows go the same way, as always with --search paper or exact.",
+        ),
+    ] = "auto"
     search: Annotated[
         str, typer.Option(help="auto, exact, evolution or paper; see docs/how/search.md.")
     ] = "auto"
@@ -125,7 +135,11 @@ class FitSearch(Evolution):
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
-        return {**asdict(self), "screen_rows": parse_screen_rows(self.screen_rows)}
+        return {
+            **asdict(self),
+            "branches": parse_branches(self.branches),
+            "screen_rows": parse_screen_rows(self.screen_rows),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,6 +112,17 @@ def parse_screen_rows(text: str) -> str | int | None:
     return None if plain == "none" else int(plain) if plain.isdecimal() else text
 
 
+def parse_branches(text: str) -> str | int:
+    """Parse a number of ways; return any other word unchanged.
+
+    Examples
+    --------
+    >>> parse_branches("3"), parse_branches("auto")
+    (3, 'auto')
+    """
+    return int(text) if text.strip().isdecimal() else text
+
+
 def parse_shares(
     name: str, texts: Sequence[str] | None, *, of_all: bool = False
 ) -> dict[str | None, float] | None:
