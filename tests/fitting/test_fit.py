@@ -498,3 +498,37 @@ def test_a_checkpoint_of_the_other_metric_is_refused(tmp_path, there, here):
     said = rf"differs in metric \('{there}' there, '{here}' here\)"
     with pytest.raises(CheckpointError, match=said):
         balanced_fit(here, generations=1, checkpoint=tmp_path / "kept")
+
+
+class TestBranches:
+    @pytest.fixture
+    def wards(self):
+        """Two wards, each with a test that tells nothing about the other's patients."""
+        rng = np.random.default_rng(0)
+        ward, is_ill = rng.integers(0, 2, 900), rng.random(900) < 0.5
+        told = [np.where(ward == k, is_ill, rng.random(900) < 0.5) for k in range(2)]
+        tests = [one + rng.normal(scale=0.4, size=900) for one in told]
+        return np.column_stack([ward, *tests]).astype(float), is_ill
+
+    def fitted(self, wards, **more):
+        settings = {"estimator": "logistic", "generations": 3, "cv": 2, "random_state": 0}
+        return EMSCOClassifier([1, 10, 20], **settings, **more).fit(*wards)
+
+    def test_limits_hold_for_all_rows_of_a_tree(self, wards):
+        limits = {"max_worst_cost": 21, "max_mean_cost": 15}
+        front = self.fitted(wards, constraints=limits).front_
+        trees = [point for point in front if not point.design.is_chain]
+        assert trees
+        for point in trees:
+            paid = front.costs.after_stages(point.design.subsets(), point.design.before)
+            assert paid.max() <= 21
+            assert point.cost <= 15
+
+    def test_ctrl_c_among_branches_keeps_the_chains(self, wards, monkeypatch):
+        def interrupt(*args):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("emsco.fitting.fit.find_gate", interrupt)
+        with pytest.warns(InterruptedWarning, match="kept without branches"):
+            front = self.fitted(wards).front_
+        assert all(point.design.is_chain for point in front)

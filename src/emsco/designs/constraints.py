@@ -31,11 +31,11 @@ class Constraints:
     max_mean_cost : float or None
         Largest mean cost over the scored rows.
     max_worst_cost : float or None
-        Largest cost of any row. A rejected row costs most: it pays for all stages.
+        Largest cost of any row. A rejected row costs most: it pays for all stages of its path.
     max_mean_delay : float or None
         Longest mean time that the scored rows wait.
     max_worst_delay : float or None
-        Longest time that any row waits. A rejected row waits longest: for all stages.
+        Longest time that any row waits. A rejected row waits longest: for all stages of its path.
 
     Examples
     --------

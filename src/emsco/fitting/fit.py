@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from time import perf_counter
@@ -20,10 +20,7 @@ from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.issues import DataIssue, class_shares, data_issues_of, suspects, warnings_of
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
-from emsco.designs.chromosomes import (
-    genes_of_trees,
-    trees_of,
-)
+from emsco.designs.chromosomes import NEVER, genes_of_trees, trees_of
 from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.thresholds import (
     MinConfidence,
@@ -62,7 +59,8 @@ from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
-from emsco.scoring.scored_rows import ScoredTree
+from emsco.scoring.scored_rows import ScoredRows, ScoredTree
+from emsco.scoring.scores import CostLimits
 from emsco.search.finishing import (
     Refinement,
     RefinementEnd,
@@ -484,8 +482,22 @@ class _Steps:
     ) -> Branched | None:
         """Find designs that branch, with the models of the search and those that count.
 
-        None if no gate promises anything, or none of its trees earns its place.
+        None if no gate promises anything, or none of its trees earns its place. Ctrl-C leaves the
+        front without branches, with a warning.
         """
+        try:
+            return self._branch(searched, of_search, bench, result)
+        except KeyboardInterrupt:
+            _warn(InterruptedWarning("Fit interrupted; the front is kept without branches."))
+            return None
+
+    def _branch(
+        self,
+        searched: Workbench,
+        of_search: SearchResult,
+        bench: Workbench,
+        result: SearchResult,
+    ) -> Branched | None:
         scored = of_search.designs if of_search.scored is None else of_search.scored
         quick, rows = searched.scored_rows(self.grid), bench.scored_rows(self.grid)
         priced = priced_subsets(searched, quick, scored)
@@ -511,6 +523,7 @@ class _Steps:
                 if report:
                     report(k + 1, len(gate.questions) + 1)
         trees = grow_trees(bench, rows, self.grid, gate, parts, usual)
+        trees = self._within_limits(bench, rows, trees)
         if not trees:
             return None
         genes = genes_of_trees(np.arange(len(trees)), self.blocks.n_blocks)
@@ -523,6 +536,30 @@ class _Steps:
         )
         self._say(f"Branches: after {gate.questions[0].column}, {gain:+.2%} of rows correct")
         return Branched(gate, tuple(parts), trees) if gain > error else None
+
+    def _within_limits(
+        self, bench: Workbench, rows: ScoredRows, trees: Sequence[ScoredTree]
+    ) -> tuple[ScoredTree, ...]:
+        """Return the trees within the limits on cost and delay; parts are searched without any."""
+        limits = self._evaluator(bench).limits
+        if limits == CostLimits():
+            return tuple(trees)
+        members, shares = bench.blocks.members(), rows.units / rows.units.sum()
+        kept = []
+        for tree in trees:
+            design, outcomes = tree.design, tree.outcomes(rows)
+            subsets, paid = design.subsets(), tree.paid[outcomes.stage]
+            worst = tree.paid
+            if bench.prices is not None and outcomes.by_price is not None:
+                paid = paid + outcomes.by_price
+                worst = worst + bench.prices.worst(np.where(subsets @ members.T, 0, NEVER))
+            waits = bench.data.costs.waits_after_stages(subsets, design.before)
+            mean_wait = np.array([shares @ waits[outcomes.stage]])
+            is_late = limits.beyond_delays(mean_wait, np.array([waits.max()])).any()
+            is_over = shares @ paid > limits.most_spent(1) or worst.max() > limits.most_paid()
+            if not is_late and not is_over:
+                kept.append(tree)
+        return tuple(kept)
 
     def judge(
         self, bench: Workbench, result: SearchResult, branched: Branched | None = None
