@@ -177,7 +177,7 @@ def test_a_missing_value_goes_the_usual_way_and_the_case_says_so():
     row = {**TABLE.iloc[0].to_dict(), "age": None, "pulse": -1.0}
     case = cascade.open().give({"age": None})
     assert case.needs == ("pulse",)
-    assert any("as for most rows" in step for step in case.decision.path)
+    assert any("like most rows" in step for step in case.decision.path)
     assert cascade.decide(pd.DataFrame([row]).astype(float)).stage[0] in (2, 3, 4, 5, 6)
 
 
@@ -250,9 +250,9 @@ def test_figures_of_each_path_are_those_of_its_rows():
     parts = {
         "age ≤ 0.2": decisions.stage == 2,
         "age ≤ 0.2 → pulse ≤ -0.5": decisions.stage == 3,
-        "age ≤ 0.2 → likeliest class is 1": decisions.stage == 4,
+        "age ≤ 0.2 → else likeliest class is 1": decisions.stage == 4,
         "age ≤ 0.2 → otherwise": (decisions.stage == 5) | (decisions.stage == 6),
-        "otherwise": decisions.stage >= 7,
+        "age > 0.2": decisions.stage >= 7,
     }
     assert list(found.by_path) == list(parts)
     for path, here in parts.items():
@@ -365,7 +365,7 @@ def test_a_monitor_counts_the_rows_of_each_path(tmp_path):
     monitor.save(tmp_path / "monitor.json")
     loaded = Monitor.load(tmp_path / "monitor.json", cascade)
     assert loaded.by_path == monitor.by_path
-    assert loaded.to_dict()["by_path"]["otherwise"]["value"] == shares["otherwise"].value
+    assert loaded.to_dict()["by_path"]["age > 0.2"]["value"] == shares["age > 0.2"].value
     assert "path age ≤ 0.2 → otherwise" in repr(monitor)
     assert "age ≤ 0.2 → otherwise" in monitor._repr_html_()
     over = cascade.run([0], lambda names, ids: TABLE.loc[ids, names], budget=0.5)

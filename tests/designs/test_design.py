@@ -24,6 +24,7 @@ from emsco.designs.chromosomes import (
     totals_by_stage,
 )
 from emsco.designs.design import Design
+from emsco.designs.questions import Question
 from emsco.designs.space import DesignSpace, count_designs, default_max_stages
 from emsco.errors import EMSCOError, ParameterError
 
@@ -375,3 +376,8 @@ def test_words_of_subsets_know_no_feature_that_is_left_out(n_features):
     assert np.array_equal(subsets, nested_subsets(designs, 4))
     assert not (subsets & (designs < 0)[:, None, :]).any()
     assert (totals_by_stage(designs, 4, np.ones(n_features)) == subsets.sum(axis=2)).all()
+
+
+def test_words_of_a_cut_have_all_its_digits():
+    assert str(Question("income", at_most=1234567)) == "income ≤ 1234567"
+    assert str(Question("dose", at_most=0.12345678)) == "dose ≤ 0.12345678"

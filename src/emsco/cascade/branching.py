@@ -63,7 +63,7 @@ class BranchReader:
         (part,), (is_lacking,) = self.parts(*one)
         why = self.branch.ways[part]
         if is_lacking:
-            why = f"{why}, as for most rows: the value asked about is missing or unknown"
+            why = f"like most rows ({why}): the value asked about is missing or unknown"
         return self.next_stages[part], why
 
     def _asked(

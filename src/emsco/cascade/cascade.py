@@ -173,6 +173,7 @@ class Cascade:
                 fixed=costs.fixed().after_stages(subsets, before),
                 before=before,
             ),
+            chains=design.chains,
             delays=tuple(waits.tolist()),
             label_costs=self.label_costs,
             before=() if design.is_chain else before,
@@ -315,7 +316,7 @@ class Cascade:
         """Check costs of errors and rejections for these classes; None if neither is given."""
         # A last stage with thresholds may reject, and so may one that was skipped for a missing
         # value.
-        may_reject = bool(self.stages.thresholds[self.stages.leaves].any())
+        may_reject = bool(self.stages.thresholds[list(self.design.leaves)].any())
         may_reject = may_reject or self.encoding.gaps == "skip"
         return ErrorCosts.if_given(
             error_cost, reject_cost, self.classes.tolist(), may_reject=may_reject
@@ -606,7 +607,7 @@ class Cascade:
     def __repr__(self) -> str:
         """Show the features and cost of each stage, and the threshold or those of all stages."""
         nothing = self.design.buys_nothing
-        parts = [self.design.arrows() if nothing else self._stages_in_words(0)]
+        parts = [self.design.arrows() if nothing else self._stages_in_words]
         if not differ(self.thresholds) and not self.design.buys_nothing:
             shared = self.thresholds[0]
             parts.append("answers all" if answers_all(shared) else f"accept at {in_words(shared)}")
@@ -631,19 +632,15 @@ class Cascade:
         title = f"Cascade: {self.design.arrows() if nothing else leaving_in_words(self.thresholds)}"
         return fragment(title, self._boxes(0), *map(note, notes))
 
-    def _stages_in_words(self, first: int) -> str:
-        """Return the stages from `first` on, with arrows, and the parts of a branch in braces."""
-        chain = self.design.chain_from(first)
-        steps = []
-        for j in chain:
-            bought = ", ".join(self.design.buys[j]) or "nothing more"
+    @property
+    def _stages_in_words(self) -> str:
+        """The features, cost and threshold of each stage, with arrows between stages."""
+        stages = []
+        for j, names in enumerate(self.design.buys):
+            bought = ", ".join(names) or "nothing more"
             rule = self.design.threshold_in_words(j)
-            steps.append(f"{bought} [{self._about(j)}{self.stages.costs[j]:g}] {rule}".rstrip())
-        if (branch := self.design.branches.get(chain[-1])) is not None:
-            starts = [start for start, _ in branch.placed(chain.stop)]
-            ways = zip(branch.ways, map(self._stages_in_words, starts), strict=True)
-            steps.append(f"{{{' | '.join(f'{way}: {part}' for way, part in ways)}}}")
-        return " → ".join(steps)
+            stages.append(f"{bought} [{self._about(j)}{self.stages.costs[j]:g}] {rule}".rstrip())
+        return self.design.joined_by_arrows(stages)
 
     def _boxes(self, first: int) -> str:
         """Return the stages from `first` on as boxes, then the parts of a branch below them."""

@@ -59,7 +59,7 @@ class Decisions(Tabular):
         Stage whose features the row lacks, from 1; 0 for a row that is decided. Given by
         ``Cascade.decide(X, partial=True)``.
     paths_to : tuple of str
-        The way to each stage in words, for `path`; empty if the cascade has no branch.
+        The path to each stage in words, for `path`; empty if the cascade has no branch.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Decisions(Tabular):
         """Path of each row in words, as in "1 → age ≤ 50 → 2"; None if the cascade has no branch.
 
         It has the stages that judged the row, and what held at each branch. A row that waits has
-        the way to the stage that it waits for.
+        the path to the stage that it waits for.
         """
         if not self.paths_to:
             return None

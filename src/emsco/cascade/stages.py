@@ -89,6 +89,8 @@ class Stages:
     models : StageModels
     prices : StagePrices
         Features whose price differs from row to row.
+    chains : tuple of range
+        Stages without a branch between them, in order.
     delays : tuple of float
         Time that a row has waited after each stage; empty if no value comes later.
     label_costs : ndarray of shape (n_classes, n_classes) or None
@@ -109,6 +111,7 @@ class Stages:
     encoding: Encoding
     models: StageModels
     prices: StagePrices
+    chains: tuple[range, ...]
     delays: tuple[float, ...] = ()
     label_costs: FloatArray | None = None
     before: tuple[int, ...] = ()
@@ -127,10 +130,11 @@ class Stages:
         """
         n_rows, n_stages = len(rows), len(self)
         coming = np.zeros(n_rows, dtype=np.int64)  # the next stage of each row that goes on
-        runs = self._runs if lacking is None else [(j, j + 1) for j in range(n_stages)]
+        alone = (range(j, j + 1) for j in range(n_stages))
         at: slice | IntArray
         # A stage comes after the one before it, so one pass over all is enough.
-        for first, end in runs:
+        for chain in self.chains if lacking is None else alone:
+            first, end = chain.start, chain.stop
             if first == 0 and lacking is None:  # all rows are here, and need not be copied
                 at, reached = slice(None), rows
             else:
@@ -188,16 +192,6 @@ class Stages:
         return tuple(after)
 
     @cached_property
-    def _runs(self) -> list[tuple[int, int]]:
-        """Stages without a branch between them, from the first up to the end, in order."""
-        runs, first = [], 0
-        for j in range(len(self)):
-            if j in self.branches or self._after[j] != j + 1 or j + 1 == len(self):
-                runs.append((first, j + 1))
-                first = j + 1
-        return runs
-
-    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the stages, as the path of a case has them."""
         return tuple(f"stage {j + 1}" for j in range(len(self)))
@@ -229,12 +223,6 @@ class Stages:
                 steps.append(self.ways_to[j][-1])
             paths.append(PATH_BETWEEN.join(filter(None, steps)))
         return tuple(paths)
-
-    @cached_property
-    def leaves(self) -> list[int]:
-        """Stages after which there is no other."""
-        ends = [j for j, after in enumerate(self._after) if after == len(self)]
-        return [j for j in ends if j not in self.branches]
 
     def cheapest(self, rows: FloatArray, stage: int) -> tuple[IntArray, FloatArray] | None:
         """Label of least expected cost of each row at a stage, and its probability.

@@ -17,7 +17,7 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, StageArray
 from emsco.designs.chromosomes import MOST_STAGES, NEVER, nested_subsets
-from emsco.designs.questions import MOST_QUESTIONS, Question
+from emsco.designs.questions import MOST_QUESTIONS, Question, cut_in_words
 from emsco.designs.thresholds import (
     MinConfidence,
     StageThresholds,
@@ -64,7 +64,7 @@ class Design:
     >>> names = ("age", "scan", "blood")
     >>> parts = Design([-1, 0, -1], names), Design([-1, -1, 0], names)
     >>> Design([0, -1, -1], names, branch=Branch((Question("age", at_most=50),), parts))
-    Design(age → {age ≤ 50: scan | otherwise: blood})
+    Design(age → {age ≤ 50: scan | age > 50: blood})
     """
 
     stages: StageArray
@@ -132,7 +132,7 @@ class Design:
         >>> more = Design([-1, 0], ("age", "scan"), thresholds=(0,))
         >>> nothing = Design.nothing(("age", "scan"), 0)
         >>> Design.branching(first, [Question("age", at_most=50)], [more, nothing])
-        Design(age at 0.9 → {age ≤ 50: scan for all | otherwise: buys nothing, answers everyone})
+        Design(age at 0.9 → {age ≤ 50: scan for all | age > 50: nothing more for all})
         """
         every = [trunk.thresholds, *(part.thresholds for part in parts)]
         thresholds = None
@@ -276,7 +276,7 @@ class Design:
         """
         ways = [""] * self.n_stages
         for stage, branch in self.branches.items():
-            for way, (start, _) in zip(branch.ranges, branch.placed(stage + 1), strict=True):
+            for way, (start, _) in zip(branch.ways, branch.placed(stage + 1), strict=True):
                 ways[start] = way
         return tuple(ways)
 
@@ -368,30 +368,30 @@ class Design:
 
         Many that are left out are counted. Stages with different thresholds show these.
         """
-        differing = self.thresholds is not None and differ(self.thresholds)
-        bought, never = self._bought_in_words(with_thresholds=differing), self.left_out
-        if not never or self.buys_nothing:
+        if self.buys_nothing:
+            return self._nothing_in_words
+        stages = [
+            " ".join(filter(None, (", ".join(names) or "nothing more", self.threshold_in_words(j))))
+            for j, names in enumerate(self.buys)
+        ]
+        bought, never = self.joined_by_arrows(stages), self.left_out
+        if not never:
             return bought
         few = len(never) <= _FEW
         return f"{bought}; never {', '.join(never) if few else f'{len(never)} others'}"
 
-    def _bought_in_words(self, *, with_thresholds: bool) -> str:
-        """Return the features of each stage, with arrows, and the parts of a branch in braces."""
-        if self.buys_nothing:
-            return self._nothing_in_words
-        thresholds = self.thresholds if with_thresholds else None
-        stages = [
-            ", ".join(features) + (f" {at_in_words(thresholds[j])}" if thresholds else "")
-            for j, features in enumerate(self.buys[: self._n_trunk])
-        ]
-        if self.branch is not None:
-            ways = zip(self.branch.ways, self.branch.parts, strict=True)
-            shown = [
-                f"{way}: {part._bought_in_words(with_thresholds=with_thresholds)}"
-                for way, part in ways
+    def joined_by_arrows(self, stages: Sequence[str], first: int = 0) -> str:
+        """Join words about each stage, from `first` on, with the parts of a branch in braces."""
+        chain = self.chain_from(first)
+        steps = [stages[j] for j in chain]
+        if (branch := self.branches.get(chain[-1])) is not None:
+            starts = [start for start, _ in branch.placed(chain.stop)]
+            parts = [
+                f"{way}: {self.joined_by_arrows(stages, start)}"
+                for way, start in zip(branch.ways, starts, strict=True)
             ]
-            stages.append(f"{{{' | '.join(shown)}}}")
-        return " → ".join(stages)
+            steps.append(f"{{{' | '.join(parts)}}}")
+        return " → ".join(steps)
 
     @property
     def _nothing_in_words(self) -> str:
@@ -453,30 +453,27 @@ class Branch:
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """What holds for the rows of each part, in words."""
-        return (*map(str, self.questions), "otherwise")
+        """What holds for the rows of each part, in words.
 
-    @property
-    def ranges(self) -> tuple[str, ...]:
-        """The same in words that no row of another part fits, where questions allow it.
+        Where questions allow it, no row of another part fits these words.
 
         Examples
         --------
         >>> parts = (Design.nothing(("age",), 0),) * 3
-        >>> Branch((Question("age", at_most=18), Question("age", at_most=65)), parts).ranges
+        >>> Branch((Question("age", at_most=18), Question("age", at_most=65)), parts).ways
         ('age ≤ 18', '18 < age ≤ 65', 'age > 65')
-        >>> Branch((Question("age", at_most=18), Question(None, among=("ill",))), parts).ranges
+        >>> Branch((Question("age", at_most=18), Question(None, among=("ill",))), parts).ways
         ('age ≤ 18', 'else likeliest class is ill', 'otherwise')
-        >>> Branch((Question("ward", among=("A",)), Question("ward", among=("B",))), parts).ranges
+        >>> Branch((Question("ward", among=("A",)), Question("ward", among=("B",))), parts).ways
         ('ward is A', 'ward is B', 'otherwise')
         """
         first, *others = self.questions
         limits = [one.at_most for one in self.questions if one.at_most is not None]
         same = all(one.column == first.column for one in others)
         if same and len(limits) == len(self.questions) and limits == sorted(limits):
-            name = first.column or "confidence"
-            between = [f"{a:g} < {name} ≤ {b:g}" for a, b in pairwise(limits)]
-            return (str(first), *between, f"{name} > {limits[-1]:g}")
+            name, cuts = first.column or "confidence", [*map(cut_in_words, limits)]
+            between = [f"{a} < {name} ≤ {b}" for a, b in pairwise(cuts)]
+            return (str(first), *between, f"{name} > {cuts[-1]}")
         if first.is_about_missing and not others:
             return (str(first), f"{first.column} is not missing")
         values = [value for one in self.questions for value in one.among or ()]

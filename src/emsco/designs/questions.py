@@ -84,7 +84,18 @@ class Question:
     def __str__(self) -> str:
         """Return the question as words that hold for rows with the answer yes."""
         if self.at_most is not None:
-            return f"{self.column or 'confidence'} ≤ {self.at_most:g}"
+            return f"{self.column or 'confidence'} ≤ {cut_in_words(self.at_most)}"
         if self.among is None:
             return f"{self.column} is missing"
         return f"{self.column or 'likeliest class'} is {' or '.join(map(str, self.among))}"
+
+
+def cut_in_words(number: float) -> str:
+    """Return a number with all its digits: whoever reads a question must decide as the cascade.
+
+    Examples
+    --------
+    >>> cut_in_words(6.1), cut_in_words(1234567.0)
+    ('6.1', '1234567')
+    """
+    return f"{number:.15g}"

@@ -74,7 +74,7 @@ def test_a_cascade_that_branches_is_described_and_played_with_its_paths(tmp_path
         assert [one["cost"] for one in facts["stages"]] == [1, 2.5, 10, 0, 40, 10, 10, 2.5]
         assert facts["branches"][0] == {
             "after": 1,
-            "ways": [{"when": "age ≤ 0.2", "stage": 2}, {"when": "otherwise", "stage": 7}],
+            "ways": [{"when": "age ≤ 0.2", "stage": 2}, {"when": "age > 0.2", "stage": 7}],
             "if_missing": 2,
         }
         for i in range(20):

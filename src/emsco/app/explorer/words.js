@@ -135,7 +135,7 @@ function arrows(design) {
     return `buys nothing, ${HIDDEN.has(design) ? "rejects" : "answers"} everyone`;
   const own = ownThresholds(design);
   const words = DATA.stages[design].map((stage, j) => {
-    const names = stage.map((f) => DATA.features[f]).join(", ") || "nothing";
+    const names = stage.map((f) => DATA.features[f]).join(", ") || "nothing more";
     if (!own.length) return names;
     return `${names} ${answersAll(own[j]) ? "for all" : `at ${leastOf(own[j])}`}`;
   });

@@ -351,7 +351,7 @@ class CaseService:
             if decision.accepted:
                 why = sample("emsco_cases_labelled_total", label=decision.label)
             else:
-                is_at_end = decision.stage - 1 in self.cascade.stages.leaves
+                is_at_end = decision.stage - 1 in self.cascade.design.leaves
                 kind = "never sure" if is_at_end else "budget"
                 why = sample("emsco_cases_rejected_total", reason=rejected or kind)
             outcome = "accepted" if decision.accepted else "rejected"
