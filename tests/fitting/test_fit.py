@@ -512,7 +512,7 @@ class TestBranches:
 
     def fitted(self, wards, **more):
         settings = {"estimator": "logistic", "generations": 3, "cv": 2, "random_state": 0}
-        return EMSCOClassifier([1, 10, 20], **settings, **more).fit(*wards)
+        return EMSCOClassifier([1, 10, 20], **settings | more).fit(*wards)
 
     def test_limits_hold_for_all_rows_of_a_tree(self, wards):
         limits = {"max_worst_cost": 21, "max_mean_cost": 15}
@@ -523,6 +523,20 @@ class TestBranches:
             paid = front.costs.after_stages(point.design.subsets(), point.design.before)
             assert paid.max() <= 21
             assert point.cost <= 15
+
+    @pytest.mark.parametrize("gaps", ["skip", "impute"])
+    def test_rows_that_lack_the_gate_are_scored_as_they_are_decided(self, wards, gaps):
+        X, y = wards
+        X[np.random.default_rng(1).random(900) < 0.1, 0] = np.nan
+        rows = np.split(np.arange(900), [600])
+        front = self.fitted((X, y), gaps=gaps, cv=[rows], refit="first").front_
+        trees = [i for i, point in enumerate(front) if not point.design.is_chain]
+        assert trees
+        for i in trees:
+            decided = front.cascade(i).evaluate(X[rows[1]], y[rows[1]])
+            assert decided.coverage == pytest.approx(front[i].coverage)
+            assert decided.accuracy == pytest.approx(front[i].accuracy)
+            assert decided.cost == pytest.approx(front[i].cost)
 
     def test_ctrl_c_among_branches_keeps_the_chains(self, wards, monkeypatch):
         def interrupt(*args):

@@ -38,6 +38,8 @@ class TrainingData:
     encoding : Encoding
     prices : ndarray of shape (n_rows, n_priced) or None
         What each row pays for the features whose price differs from row to row.
+    bought : frozenset of str
+        Features that all rows have bought before: no stage is skipped for lack of them.
     units : ndarray of shape (n_rows,) or None
         Weights as whole numbers of a unit.
     per_row : float
@@ -51,6 +53,7 @@ class TrainingData:
     costs: FeatureCosts
     encoding: Encoding
     prices: FloatArray | None = None
+    bought: frozenset[str] = frozenset()
     units: IntArray | None = field(init=False)
     per_row: float = field(init=False)
 
@@ -96,12 +99,20 @@ class TrainingData:
         return replace(self, rows=taken, labels=self.labels[rows], weights=weights, prices=prices)
 
     def once_bought(self, names: Collection[str]) -> TrainingData:
-        """Return the same rows once some features are bought: these cost nothing more."""
+        """Return the same rows once some features are bought: these cost nothing more.
+
+        A later stage is not skipped for a value of theirs that is missing.
+        """
         prices = self.prices
         if prices is not None:
             left = [i for i, one in enumerate(self.costs.prices) if one.feature not in names]
             prices = prices[:, left] if left else None
-        return replace(self, costs=self.costs.once_bought(names), prices=prices)
+        return replace(
+            self,
+            costs=self.costs.once_bought(names),
+            prices=prices,
+            bought=self.bought.union(names),
+        )
 
     def fingerprints(self) -> dict[str, Any]:
         """Return plain values that identify the data."""
@@ -128,8 +139,11 @@ class TrainingData:
         if self.encoding.gaps != "skip":
             return None
         if isinstance(self.rows, RowsElsewhere):
-            return np.concatenate(self.rows.map(self.encoding.missing_by_feature))
-        return self.encoding.missing_by_feature(self.rows)
+            missing = np.concatenate(self.rows.map(self.encoding.missing_by_feature))
+        else:
+            missing = self.encoding.missing_by_feature(self.rows)
+        missing[:, [name in self.bought for name in self.costs.names]] = False
+        return missing
 
 
 def _extremes(rows: Any, weights: FloatArray | None = None) -> FloatArray:
