@@ -327,7 +327,7 @@ def test_simplifying_a_design_of_many_features_ends_when_time_is_over(monkeypatc
     monkeypatch.setattr(economical, "_AT_ONCE", 2)
     monkeypatch.setattr(Deadline, "is_over", lambda *_: next(looks) >= 3)
     X, _ = linear(600, n_features=8)
-    EMSCOClassifier(**LIMITED | {"max_stages": 1}).fit(X, X.sum(axis=1) > 0)
+    EMSCOClassifier(**LIMITED | {"max_stages": 1, "branches": 1}).fit(X, X.sum(axis=1) > 0)
     assert 1 < sum(tried) <= 1 + 2 * 2  # the start, and what comes before the fourth look
 
 

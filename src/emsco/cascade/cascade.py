@@ -688,7 +688,8 @@ class Cascade:
         A data frame needs only the `columns`. Messages call the table `what` and count rows from
         `first_row`.
         """
-        bought = [name for buys in self.design.buys for name in buys]
+        # Parts of a branch may buy the same.
+        bought = list(dict.fromkeys(name for buys in self.design.buys for name in buys))
         return self.encoding.rows_of(bought, X, first_row, what)
 
     def decide_rows(self, rows: FloatArray, prices: FloatArray | None = None) -> Decisions:

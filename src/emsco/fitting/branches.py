@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
+from emsco._base.workers import slices
 from emsco.cascade.branching import BranchReader
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import NEVER, levels_of, stage_counts, stages_of, with_levels
@@ -26,7 +27,7 @@ from emsco.front.point import NamedDesigns
 from emsco.models.stage_models import JoinedModels, StageModels, averaged, parts_of
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scored_rows import RowOutcomes, ScoredPart, ScoredRows, ScoredTree
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import CostLimits, Scores
 from emsco.search.finishing import designs_of_subsets, spread_order
 from emsco.search.settings import SearchRequest
 
@@ -36,6 +37,7 @@ _MOST_COST = 0.25  # of a gate, as a share of the cost of everything
 _WORTH = 2.0  # standard errors that a gate must promise to gain
 _POOL = 1000  # subsets of the search that are tried in a part
 _STEPS = 16  # blocks that are added one by one
+_AT_ONCE = 64  # models that are quick to fit, between looks at the clock
 _FINISHED = 24  # subsets of a part that get models of their own
 _DESIGNS = 80  # of a part that are added up
 _SUMS = 400  # of several parts that are kept
@@ -107,12 +109,14 @@ def _columns_to_ask(bench: Workbench) -> list[tuple[str, BoolArray]]:
     first = np.zeros(blocks.n_blocks, dtype=np.bool_)
     if blocks.first is not None:
         first[blocks.first] = True
+    # Nobody may pay more for a gate than for a whole design.
+    most = min(_MOST_COST * costs.total, bench.limits.most_paid(), bench.limits.most_spent(1))
     asked = []
     for i, name in enumerate(data.costs.names):
         bought = first.copy()
         bought[blocks.of_feature[i]] = True
         cost = float(costs.in_units().of_subsets(bought[None])[0]) / costs.in_units().per_one
-        if cost <= _MOST_COST * costs.total:
+        if cost <= most:
             asked += [(cost, column, bought) for column in data.encoding.needs(name)]
     asked.sort(key=lambda one: one[0])
     return [(column, bought) for _, column, bought in asked[:_MOST_COLUMNS]]
@@ -143,16 +147,27 @@ def parts_of_rows(gate: Gate, data: TrainingData) -> tuple[IntArray, int]:
 def bench_of_part(bench: Workbench, gate: Gate, in_part: BoolArray) -> Workbench:
     """Set up the models of one part: on its rows alone, with the gate bought already.
 
-    Limits are for whole designs, and say nothing about a part.
+    Limits on single rows leave a part what the gate does not take. Limits on means are for whole
+    designs, and say nothing about a part.
     """
     bought = gate.blocks[bench.blocks.of_feature]
     names = [bench.data.costs.names[i] for i in np.flatnonzero(bought)]
-    first = tuple(dict.fromkeys([*bench.constraints.first, *names]))
+    rules, costs = bench.constraints, bench.data.costs
+    worst_cost, worst_delay = rules.max_worst_cost, rules.max_worst_delay
+    if worst_cost is not None:
+        worst_cost = max(0.0, worst_cost - costs.fixed().after_stages(bought[None])[0])
+    if worst_delay is not None:
+        worst_delay = max(0.0, worst_delay - costs.waits_after_stages(bought[None])[0])
     return Workbench(
         data=bench.data.once_bought(names),
         splits=[(train[in_part[train]], scored[in_part[scored]]) for train, scored in bench.splits],
         recipe=bench.recipe,
-        constraints=Constraints(first=first, together=bench.constraints.together),
+        constraints=Constraints(
+            first=tuple(dict.fromkeys([*rules.first, *names])),
+            together=rules.together,
+            max_worst_cost=worst_cost,
+            max_worst_delay=worst_delay,
+        ),
         metric=bench.metric,
         rows=np.flatnonzero(in_part),
     )
@@ -192,17 +207,26 @@ class PartSearch:
         `quick` sends rows through quick models, and `weights` are those of its rows, 0 outside the
         part. `final` has the models that count, and `places` says where its scored rows stand
         among all.
+
+        Raises
+        ------
+        TimeoutError
+            If the time is over before all models are fitted.
         """
         settings, grid = self.request.over(final.blocks), self.grid
         evaluator = final.evaluator(settings.max_stages, grid)
         subsets = self._best_subsets(quick, weights, final)
+        for few in slices(len(subsets), _AT_ONCE if final.recipe.is_linear else final.bank.n_jobs):
+            if self.is_over():
+                raise TimeoutError
+            final.bank.kept(subsets[few])
         space = settings.space(final.blocks.n_blocks, grid)
         picked = grid.complete(np.where(subsets, 0, NEVER).astype(np.int16))
         genes = designs_of_subsets(subsets, evaluator, space, picked)
         genes = self._after_gate(genes, final)
         genes = genes[~evaluator.refused(genes)]
         scores = evaluator.score(genes)
-        kept = np.flatnonzero(front_mask(scores))
+        kept = np.flatnonzero(front_mask(scores) & scores.feasible)
         genes, scores = genes[kept], scores[kept]
         # On the scored rows, a last threshold that all of them reach is the same as none.
         answers = scores.coverage == 1
@@ -237,14 +261,14 @@ class PartSearch:
             return np.array([known[one.tobytes()][1] for one in subsets])
 
         has = self.priced.subsets
-        pool = has if quick.n_features == blocks.n_blocks else _over(self.blocks, blocks, has)
+        pool = _over(self.blocks, blocks, has)
         pool[:, first] = True
         pool = np.unique(pool, axis=0)
         if len(pool) > _POOL:
             pool = pool[np.random.default_rng(len(pool)).permutation(len(pool))[:_POOL]]
         correct_rows(pool)
         n_rows = float(weights.sum())
-        for price in self.priced.prices[:: len(self.priced.prices) // 3].tolist():
+        for price in self.priced.prices[:: max(1, len(self.priced.prices) // 3)].tolist():
             # Step by step, the block that adds most at this price, or takes off least.
             subset = np.zeros(blocks.n_blocks, dtype=np.bool_)
             subset[first] = True
@@ -355,8 +379,12 @@ def grow_trees(
         chosen.append(which)
     if not trunks:
         return ()
-    kept = _thinned(np.concatenate(figures), _TREES, float(rows.weights.sum()))
-    every = np.concatenate(chosen)
+    figure, every, n_rows = np.concatenate(figures), np.concatenate(chosen), rows.weights.sum()
+    # Trees above a limit on the mean cost must not crowd out others.
+    gate_paid = costs.after_stages(gate.blocks[bench.blocks.of_feature][None])
+    at_gate = rows.weights @ rows.costs(trunks[0], first, gate_paid)
+    within = np.flatnonzero(at_gate - figure[:, 2] <= bench.limits.most_spent(n_rows))
+    kept = within[_thinned(figure[within], _TREES, float(n_rows))]
     trees = []
     for at in kept.tolist():
         picked = list(zip(parts, every[at].tolist(), strict=True))
@@ -449,6 +477,34 @@ def _spread(figures: FloatArray, max_kept: int) -> IntArray:
     return np.sort(order)
 
 
+def within_limits(
+    bench: Workbench, rows: ScoredRows, trees: Sequence[ScoredTree]
+) -> tuple[ScoredTree, ...]:
+    """Return the trees that keep the limits on costs and delays."""
+    limits, prices = bench.limits, bench.prices
+    if not trees or limits == CostLimits():
+        return tuple(trees)
+    scores = scores_of_trees(rows, trees, bench.bank.n_rows, by_class=False)
+    assert scores.rejected_exits is not None
+    leaving = scores.exits + scores.rejected_exits
+    mean_delay, worst_delay, worst_cost = np.zeros((3, len(trees)))
+    for i, tree in enumerate(trees):
+        subsets, worst = tree.design.subsets(), tree.paid
+        if prices is not None:
+            # What each stage knows is all that a design of one stage would buy.
+            known = np.where(subsets @ bench.blocks.members().T, 0, NEVER).astype(np.int16)
+            worst = worst + prices.worst(known)
+        waits = bench.data.costs.waits_after_stages(subsets, tree.design.before)
+        mean_delay[i] = waits @ leaving[i, : len(waits)] / scores.n_rows
+        worst_delay[i], worst_cost[i] = waits.max(), worst.max()
+    are_within = (
+        (scores.spent <= limits.most_spent(scores.n_rows))
+        & (worst_cost <= limits.most_paid())
+        & (limits.beyond_delays(mean_delay, worst_delay) == 0)
+    )
+    return tuple(trees[i] for i in np.flatnonzero(are_within).tolist())
+
+
 def scores_of_trees(
     rows: ScoredRows, trees: Sequence[ScoredTree], n_rows: int, by_class: bool
 ) -> Scores:
@@ -489,21 +545,26 @@ def earn_their_place(
     """
     of_chains, of_trees = rows.shares(*chains), rows.shares(*trees)
     n_rows = of_chains.shape[2]
+    weights = np.bincount(rows.rows, rows.weights).astype(np.float32)
     half = np.random.default_rng(n_rows).random(n_rows) < 0.5
     gains = np.zeros(n_rows)
     for here, there in ((half, ~half), (~half, half)):
-        inside = [one[:, :, here].mean(axis=2) for one in (of_chains, of_trees)]
-        coverage = inside[0][0].max()
+        inside = [
+            one[:, :, here] @ weights[here] / weights[here].sum() for one in (of_chains, of_trees)
+        ]
+        # Where some design answers everyone, only such designs are compared.
+        answers_all = inside[0][0].max() > 1 - 1e-6
         for budget in _BUDGETS:
             best = []
             for answered, correct, cost in inside:
-                may = (cost <= budget * total_cost) & (answered >= coverage - 1e-6)
+                may = (cost <= budget * total_cost) & ((answered > 1 - 1e-6) | (not answers_all))
                 best.append(int(np.where(may, correct, -1.0).argmax()) if may.any() else None)
             if best[0] is None or best[1] is None:
                 continue
             chain, tree = of_chains[:, best[0]], of_trees[:, best[1]]
             if inside[1][1][best[1]] > inside[0][1][best[0]]:  # otherwise the chain is chosen
                 gains[there] += (tree[1] - chain[1])[there] / len(_BUDGETS)
+    gains *= weights / weights.mean()
     return float(gains.mean()), float(gains.std() / np.sqrt(n_rows))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from time import perf_counter
@@ -20,7 +20,7 @@ from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.issues import DataIssue, class_shares, data_issues_of, suspects, warnings_of
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
-from emsco.designs.chromosomes import NEVER, genes_of_trees, trees_of
+from emsco.designs.chromosomes import genes_of_trees, trees_of
 from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.thresholds import (
     MinConfidence,
@@ -43,6 +43,7 @@ from emsco.fitting.branches import (
     parts_of_rows,
     priced_subsets,
     scores_of_trees,
+    within_limits,
 )
 from emsco.fitting.sample import RowsToSplit
 from emsco.fitting.settings import FitSettings, seeds_of_fit
@@ -59,8 +60,8 @@ from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
-from emsco.scoring.scored_rows import ScoredRows, ScoredTree
-from emsco.scoring.scores import CostLimits
+from emsco.scoring.scored_rows import ScoredTree
+from emsco.scoring.scores import Scores
 from emsco.search.finishing import (
     Refinement,
     RefinementEnd,
@@ -68,13 +69,13 @@ from emsco.search.finishing import (
     runners_up,
     spread_order,
 )
-from emsco.search.loop import SearchResult, StopReason
+from emsco.search.loop import SearchResult, Stop, StopReason
 from emsco.search.plan import duration
 from emsco.search.settings import SearchSettings
 
 # Shares of a time limit by which steps end: a search before other models, or before none; other
-# models; the simplest design and the first part of expected figures.
-_SEARCHED_FIRST, _SEARCHED, _REFINED, _JUDGED = 0.5, 0.75, 0.75, 0.9
+# models; designs that branch; the simplest design and the first part of expected figures.
+_SEARCHED_FIRST, _SEARCHED, _REFINED, _BRANCHED, _JUDGED = 0.5, 0.75, 0.75, 0.85, 0.9
 _TIME_FOR_ALL = 30.0  # seconds; in less, boosted trees are not tried
 _TRIED = 0.25  # of a time limit, for trying families
 _QUICK = 5.0  # seconds; quicker trials are always made
@@ -198,8 +199,8 @@ def fit_rows(
     bench, result, refinement = steps.refine(bench, recipe, result)
     result = steps.thin(bench, result)
     branched = None
-    if steps.may_branch(of_search):
-        branched = steps.branch(searched, of_search, bench, result)
+    if steps.may_branch(result):
+        branched, result = steps.branch(searched, of_search, bench, result)
     front = steps.judge(bench, result, branched)
     if not settings.is_paper:
         front = front.by_cost()
@@ -470,7 +471,7 @@ class _Steps:
             and settings.search.kind in ("auto", "evolution")
             and not result.stop_reason.is_interrupted
             and not isinstance(self.all_rows.data.rows, RowsElsewhere)
-            and not self.deadline.is_over(_REFINED)
+            and not self.deadline.is_over(_BRANCHED)
         )
 
     def branch(
@@ -479,17 +480,26 @@ class _Steps:
         of_search: SearchResult,
         bench: Workbench,
         result: SearchResult,
-    ) -> Branched | None:
-        """Find designs that branch, with the models of the search and those that count.
+    ) -> tuple[Branched | None, SearchResult]:
+        """Find designs that branch; return them, and the result of the search without those beaten.
 
-        None if no gate promises anything, or none of its trees earns its place. Ctrl-C leaves the
-        front without branches, with a warning.
+        Ctrl-C and the time limit leave the chains, with a warning. After Ctrl-C the search counts
+        as interrupted, so that a run can be resumed.
         """
         try:
-            return self._branch(searched, of_search, bench, result)
+            branched = self._branch(searched, of_search, bench, result)
+            if branched is None:
+                return None, result
+            return self._unbeaten(bench, branched, result)
+        except TimeoutError:
+            what = " left no time to finish branches; the front is kept without them."
+            _warn(EMSCOWarning(Parameter("time_limit"), what))
+            return None, result
         except KeyboardInterrupt:
             _warn(InterruptedWarning("Fit interrupted; the front is kept without branches."))
-            return None
+            generations = result.records[-1].generation if result.records else None
+            reason = StopReason(Stop.INTERRUPTED, generations, note=result.stop_reason.note)
+            return None, replace(result, stop_reason=reason)
 
     def _branch(
         self,
@@ -498,6 +508,10 @@ class _Steps:
         bench: Workbench,
         result: SearchResult,
     ) -> Branched | None:
+        """Find designs that branch, with the models of the search and those that count.
+
+        None if no gate promises anything, or none of its trees earns its place.
+        """
         scored = of_search.designs if of_search.scored is None else of_search.scored
         quick, rows = searched.scored_rows(self.grid), bench.scored_rows(self.grid)
         priced = priced_subsets(searched, quick, scored)
@@ -508,7 +522,13 @@ class _Steps:
         of_searched, _ = parts_of_rows(gate, searched.data)
         of_quick = of_searched[np.concatenate([scored for _, scored in searched.splits])]
         of_scored = of_rows[np.concatenate([scored for _, scored in bench.splits])]
-        search = PartSearch(self.settings.search, self.grid, priced, searched.blocks, self._is_over)
+        search = PartSearch(
+            self.settings.search,
+            self.grid,
+            priced,
+            searched.blocks,
+            lambda: self.deadline.is_over(_BRANCHED),
+        )
         parts = []
         with self._progress("parts searched") as report:
             for k in range(len(gate.questions) + 1):
@@ -523,7 +543,7 @@ class _Steps:
                 if report:
                     report(k + 1, len(gate.questions) + 1)
         trees = grow_trees(bench, rows, self.grid, gate, parts, usual)
-        trees = self._within_limits(bench, rows, trees)
+        trees = within_limits(bench, rows, trees)
         if not trees:
             return None
         genes = genes_of_trees(np.arange(len(trees)), self.blocks.n_blocks)
@@ -537,29 +557,20 @@ class _Steps:
         self._say(f"Branches: after {gate.questions[0].column}, {gain:+.2%} of rows correct")
         return Branched(gate, tuple(parts), trees) if gain > error else None
 
-    def _within_limits(
-        self, bench: Workbench, rows: ScoredRows, trees: Sequence[ScoredTree]
-    ) -> tuple[ScoredTree, ...]:
-        """Return the trees within the limits on cost and delay; parts are searched without any."""
-        limits = self._evaluator(bench).limits
-        if limits == CostLimits():
-            return tuple(trees)
-        members, shares = bench.blocks.members(), rows.units / rows.units.sum()
-        kept = []
-        for tree in trees:
-            design, outcomes = tree.design, tree.outcomes(rows)
-            subsets, paid = design.subsets(), tree.paid[outcomes.stage]
-            worst = tree.paid
-            if bench.prices is not None and outcomes.by_price is not None:
-                paid = paid + outcomes.by_price
-                worst = worst + bench.prices.worst(np.where(subsets @ members.T, 0, NEVER))
-            waits = bench.data.costs.waits_after_stages(subsets, design.before)
-            mean_wait = np.array([shares @ waits[outcomes.stage]])
-            is_late = limits.beyond_delays(mean_wait, np.array([waits.max()])).any()
-            is_over = shares @ paid > limits.most_spent(1) or worst.max() > limits.most_paid()
-            if not is_late and not is_over:
-                kept.append(tree)
-        return tuple(kept)
+    def _unbeaten(
+        self, bench: Workbench, branched: Branched, result: SearchResult
+    ) -> tuple[Branched, SearchResult]:
+        """Keep the trees and chains that none of the others beats."""
+        from moocore import is_nondominated
+
+        scores = result.scores, self._scores_of_trees(bench, branched)
+        figures = [np.column_stack([one.coverage, one.accuracy, -one.cost]) for one in scores]
+        kept = is_nondominated(np.concatenate(figures), maximise=True, keep_weakly=True)
+        chains, trees = np.split(kept, [len(result.designs)])
+        if not chains.any():  # the rest of a fit needs some
+            chains[:] = True
+        of_trees = tuple(branched.trees[i] for i in np.flatnonzero(trees).tolist())
+        return replace(branched, trees=of_trees), result.take(np.flatnonzero(chains))
 
     def judge(
         self, bench: Workbench, result: SearchResult, branched: Branched | None = None
@@ -678,17 +689,20 @@ class _Steps:
 
     def _points_of_trees(self, bench: Workbench, branched: Branched) -> list[ParetoPoint]:
         """Return the points of trees, as they are scored."""
-        scores = scores_of_trees(
-            bench.scored_rows(self.grid),
-            branched.trees,
-            bench.bank.n_rows,
-            by_class=self.settings.metric != "accuracy",
-        )
+        scores = self._scores_of_trees(bench, branched)
         per_row = bench.data.per_row
         return [
             ParetoPoint.from_scores(tree.design, scores, i, per_row=per_row)
             for i, tree in enumerate(branched.trees)
         ]
+
+    def _scores_of_trees(self, bench: Workbench, branched: Branched) -> Scores:
+        return scores_of_trees(
+            bench.scored_rows(self.grid),
+            branched.trees,
+            bench.bank.n_rows,
+            by_class=self.settings.metric != "accuracy",
+        )
 
     def _nothing(self, bench: Workbench, assessor: Assessor) -> list[ParetoPoint]:
         """Judge designs that buy nothing: the commonest class for everyone, or no label.

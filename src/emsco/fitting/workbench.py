@@ -105,6 +105,17 @@ class Workbench:
         """Set up the paper's logistic stages on one split of the rows."""
         return cls(data, [split], StageRecipe(None, None, None, memory_limit, n_jobs, 0))
 
+    @property
+    def limits(self) -> CostLimits:
+        """Limits on the cost and the delay of a design."""
+        rules = self.constraints
+        return CostLimits(
+            rules.max_mean_cost,
+            rules.max_worst_cost,
+            rules.max_mean_delay,
+            rules.max_worst_delay,
+        )
+
     def evaluator(
         self,
         max_stages: int,
@@ -112,7 +123,7 @@ class Workbench:
         journal: Journal | None = None,
     ) -> Evaluator:
         """Make an evaluator for one threshold, one threshold per class, or a grid of them."""
-        rules, grid = self.constraints, min_confidence
+        grid = min_confidence
         if not isinstance(grid, ThresholdGrid):
             grid = ThresholdGrid.single(by_class(grid, self.data.classes))
         return Evaluator(
@@ -121,12 +132,7 @@ class Workbench:
             grid,
             max_stages,
             journal,
-            CostLimits(
-                rules.max_mean_cost,
-                rules.max_worst_cost,
-                rules.max_mean_delay,
-                rules.max_worst_delay,
-            ),
+            self.limits,
             self.data.per_row,
             self.metric,
             self.prices,
