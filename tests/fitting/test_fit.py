@@ -524,6 +524,12 @@ class TestBranches:
             assert paid.max() <= 21
             assert point.cost <= 15
 
+    def test_limits_that_leave_nothing_after_a_gate_leave_chains(self, wards):
+        # The gate costs 6 with its stage, and one more stage costs 5.
+        limits = {"max_worst_cost": 10}
+        front = self.fitted(wards, constraints=limits, evaluation_cost=5).front_
+        assert all(point.design.is_chain for point in front)
+
     @pytest.mark.parametrize("gaps", ["skip", "impute"])
     def test_rows_that_lack_the_gate_are_scored_as_they_are_decided(self, wards, gaps):
         X, y = wards

@@ -301,7 +301,7 @@ class PartSearch:
         first = bench.blocks.first
         assert first is not None
         stages, n_stages = stages_of(genes), stage_counts(genes)
-        levels = levels_of(genes, int(n_stages.max()))
+        levels = levels_of(genes, int(n_stages.max(initial=1)))
         is_gate_alone = ((stages == 0).sum(axis=1) == 1) & (n_stages > 1)
         later = np.where(stages > 0, stages - 1, stages).astype(np.int16)
         merged = with_levels(later[is_gate_alone], np.roll(levels[is_gate_alone], -1, axis=1))

@@ -540,6 +540,8 @@ class _Steps:
                     weights = quick_rows.weights
                 places = np.flatnonzero(of_scored == k)
                 parts.append(search.searched(quick_rows, weights, final, places))
+                if not len(parts[-1].genes):  # the limits leave nothing for what comes after a gate
+                    return None
                 if report:
                     report(k + 1, len(gate.questions) + 1)
         trees = grow_trees(bench, rows, self.grid, gate, parts, usual)
@@ -559,14 +561,16 @@ class _Steps:
 
     def _unbeaten(
         self, bench: Workbench, branched: Branched, result: SearchResult
-    ) -> tuple[Branched, SearchResult]:
-        """Keep the trees and chains that none of the others beats."""
+    ) -> tuple[Branched | None, SearchResult]:
+        """Keep the trees and chains that none of the others beats; None if no tree is left."""
         from moocore import is_nondominated
 
         scores = result.scores, self._scores_of_trees(bench, branched)
         figures = [np.column_stack([one.coverage, one.accuracy, -one.cost]) for one in scores]
         kept = is_nondominated(np.concatenate(figures), maximise=True, keep_weakly=True)
         chains, trees = np.split(kept, [len(result.designs)])
+        if not trees.any():
+            return None, result
         if not chains.any():  # the rest of a fit needs some
             chains[:] = True
         of_trees = tuple(branched.trees[i] for i in np.flatnonzero(trees).tolist())

@@ -276,6 +276,8 @@ def spread_order(scores: Scores, total_cost: float) -> IntArray:
 
     The first stays the first. The root of the cost counts, so that cheap designs are told apart.
     """
+    if not len(scores):
+        return np.zeros(0, dtype=np.int64)
     figures = np.column_stack(
         [scores.coverage, scores.accuracy, np.sqrt(scores.cost / (total_cost or 1.0))]
     )
