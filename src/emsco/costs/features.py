@@ -347,12 +347,12 @@ class FeatureCosts:
             prices=tuple(price for price in self.prices if price.feature not in gone),
         )
 
-    def with_dear(self, columns: Sequence[str]) -> Self:
+    def with_expensive(self, columns: Sequence[str]) -> Self:
         """Return the same costs with further columns, each more expensive than everything so far.
 
         Examples
         --------
-        >>> costs = FeatureCosts.from_mapping({"age": 1, "iron": 3}).with_dear(["id"])
+        >>> costs = FeatureCosts.from_mapping({"age": 1, "iron": 3}).with_expensive(["id"])
         >>> costs.names, costs.costs.tolist()
         (('age', 'iron', 'id'), [1.0, 3.0, 5.0])
         """

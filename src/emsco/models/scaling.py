@@ -122,7 +122,7 @@ class Scaling:
 
     def filled(self, rows: FloatArray) -> FloatArray:
         """Replace missing values by the mean; return rows without any as they are."""
-        if not np.isnan(rows.min(initial=0.0)):  # NaN is less than nothing, so it would be found
+        if not np.isnan(rows.min(initial=0.0)):  # the minimum is NaN if any value is
             return rows
         return np.where(np.isnan(rows), self.mean, rows)
 

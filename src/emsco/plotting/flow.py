@@ -69,6 +69,10 @@ class FlowStage:
         rest = self.reached - self.left
         return rest if rest > _ROUNDING * self.reached else 0
 
+    def marked_way(self, *, may_lack: bool) -> str:
+        """What holds for the rows that come here, with a mark if rows without the value do, too."""
+        return f"{self.way}{LACKING if may_lack and self.is_usual else ''}"
+
     @property
     def accuracy(self) -> float:
         """Share of labels given here that are correct; 0 if there are none."""
@@ -174,6 +178,13 @@ class Flow:
     def after(self, stage: FlowStage) -> tuple[FlowStage, ...]:
         """Return the stages that rows go to from a stage: none, one, or several at a branch."""
         return tuple(one for one in self.stages if one.before == stage.number)
+
+    def chain_from(self, stage: FlowStage) -> list[FlowStage]:
+        """Return the stages from one up to the next branch."""
+        chain = [stage]
+        while len(after := self.after(chain[-1])) == 1:
+            chain += after
+        return chain
 
     def may_reject(self, stage: FlowStage) -> bool:
         """Whether rows that get no label at a stage are rejected: it is the last on its path."""

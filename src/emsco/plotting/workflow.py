@@ -11,7 +11,7 @@ from emsco.costs import Fee, fees_paid
 from emsco.designs.thresholds import answers_all
 from emsco.plotting.canvas import Canvas, draw_canvas, lines_height, text_size, wrap_items
 from emsco.plotting.figures import COLUMN, check_currency, unit_of
-from emsco.plotting.flow import LACKING, LACKING_NOTE, Flow, FlowStage
+from emsco.plotting.flow import LACKING_NOTE, Flow, FlowStage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +107,7 @@ class CascadePicture:
 
     def way(self, stage: FlowStage) -> str:
         """What holds for the rows that come to a stage after a branch."""
-        return f"{stage.way}{LACKING if self.may_lack and stage.is_usual else ''}"
+        return stage.marked_way(may_lack=self.may_lack)
 
     def coming(self, stage: FlowStage) -> list[str]:
         """Rows that come to a stage after a branch; if more follow it, how they fare in the end."""
@@ -331,10 +331,8 @@ class _Piece:
     @classmethod
     def from_stage(cls, flow: Flow, stage: FlowStage) -> _Piece:
         """Collect the stages from this one on."""
-        stages = [stage]
-        while len(after := flow.after(stages[-1])) == 1:
-            stages += after
-        return cls(stages, [cls.from_stage(flow, one) for one in after])
+        stages = flow.chain_from(stage)
+        return cls(stages, [cls.from_stage(flow, one) for one in flow.after(stages[-1])])
 
     @property
     def depth(self) -> int:

@@ -34,7 +34,7 @@ from emsco.front.pictures import may_lack
 from emsco.front.references import Reference, with_rejecting
 from emsco.front.tables import NO_BETTER, delay_cells, no_better
 from emsco.plotting.classes import ClassTable, class_notes, class_tables
-from emsco.plotting.flow import LACKING, LACKING_NOTE, Flow, FlowStage
+from emsco.plotting.flow import LACKING_NOTE, Flow, FlowStage
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts
 
@@ -526,14 +526,13 @@ def _add_chain(drawing: Tree, front: ParetoFront, flows: Mapping[str, Flow]) -> 
 
 
 def _part_drawing(
-    front: ParetoFront, flows: Mapping[str, Flow], stage: FlowStage, title: Text
+    front: ParetoFront, flows: Mapping[str, Flow], first: FlowStage, title: Text
 ) -> Tree:
     """Draw the stages from one up to the next branch below a title, then what follows it."""
     flow = flows["scored"]
     in_rows = {rows: one.in_whole_rows() for rows, one in flows.items()}
-    after: Sequence[FlowStage] = [stage]
-    while len(after) == 1:
-        stage = after[0]
+    chain = flow.chain_from(first)
+    for stage in chain:
         title.append(f"\n{_stage_heading(front, flow, stage)}", "bold")
         title.append(f"\n  {_bought(front, flow, stage)}")
         for rows, one in flows.items():
@@ -545,16 +544,15 @@ def _part_drawing(
             if one.may_reject(leaving):
                 share, n_rows = one.share(leaving.rejected), whole(counts.rejected)
                 title.append(f"\n  {rows:<8} {share:6.1%} of all rejected: {n_rows} {here}")
-        after = flow.after(stage)
     drawing = Tree(title)
-    for part in after:
+    for part in flow.after(chain[-1]):
         shares = [
             f"{rows} {one.share(one.stages[part.number - 1].reached):.1%}"
             for rows, one in flows.items()
         ]
-        also = LACKING if part.is_usual and may_lack(front) else ""
-        way = Text(f"{part.way}{also}: {', '.join(shares)} of all", "italic")
-        drawing.children.append(_part_drawing(front, flows, part, way))
+        way = part.marked_way(may_lack=may_lack(front))
+        heading = Text(f"{way}: {', '.join(shares)} of all", "italic")
+        drawing.children.append(_part_drawing(front, flows, part, heading))
     return drawing
 
 
@@ -587,9 +585,8 @@ def class_drawing(
     """Draw the results of each class as tables that fit `width`, with notes below.
 
     `everything` has the results of buying everything, whose recall gets a column, and `expected`
-    the recall of each class to expect on new rows. If there are too
-    many classes to show, the notes say that `all_in` has them all. A brief drawing leaves out the
-    notes on the commonest class.
+    the recall of each class to expect on new rows. If there are too many classes to show, the notes
+    say that `all_in` has them all. A brief drawing leaves out the notes on the commonest class.
     """
     parts: list[RenderableType] = []
     for one in class_tables(by_class, width - EDGES, intervals, everything, expected):

@@ -29,7 +29,7 @@ from emsco.front.references import Reference
 from emsco.front.rules import PointLimits
 from emsco.plotting.classes import MOST_LABELS, MOST_LINES
 from emsco.plotting.figures import check_currency
-from emsco.plotting.flow import LACKING, LACKING_NOTE, Flow
+from emsco.plotting.flow import LACKING_NOTE, Flow
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts
 
@@ -170,15 +170,11 @@ def _counts(flows: Sequence[Flow]) -> dict[str, Any]:
 
 def _trees(front: ParetoFront, flows: Sequence[Flow]) -> dict[str, Any]:
     """Return what leads to each stage of the designs that branch, by their number."""
-    is_marked = may_lack(front)
     return {
         str(i): {
             "before": [stage.before - 1 for stage in flow.stages],
-            "ways": [
-                f"{stage.way}{LACKING if is_marked and stage.is_usual else ''}"
-                for stage in flow.stages
-            ],
-            "note": LACKING_NOTE if is_marked and front[i].design.usual_stages else "",
+            "ways": [stage.marked_way(may_lack=may_lack(front)) for stage in flow.stages],
+            "note": LACKING_NOTE if may_lack(front) and front[i].design.usual_stages else "",
         }
         for i, flow in enumerate(flows)
         if not flow.is_chain

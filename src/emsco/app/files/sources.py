@@ -335,7 +335,7 @@ class FitFiles:
             if not there or not error.columns:
                 raise
             given = FeatureCosts.from_file(self.costs, there, others)
-            return given.with_dear(error.columns), error
+            return given.with_expensive(error.columns), error
         return FeatureCosts.resolve(given, names), None
 
     def read_more(

@@ -58,8 +58,7 @@ def load(name: str, seed: int = 0) -> Dataset:
     confirmed. "cleveland" has gaps. Class 2 of "thyroid" is healthy.
 
     "synthetic15", "synthetic50", "interactions", "regions", "cube", "cube_nm3" and "cube_nm5" are
-    made from `seed`;
-    "breast_cancer" and "digits" come with scikit-learn.
+    made from `seed`; "breast_cancer" and "digits" come with scikit-learn.
 
     Examples
     --------
