@@ -82,6 +82,7 @@ def priced_subsets(bench: Workbench, rows: ScoredRows, scored: StageArray) -> Pr
         correct=rows.guesses(subsets) == rows.truth,
         weights=rows.weights,
         half=half[rows.rows],
+        n_rows=len(half),
     )
 
 

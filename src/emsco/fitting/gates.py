@@ -42,6 +42,8 @@ class PricedSubsets:
     weights : ndarray of shape (n_scored,)
     half : ndarray of bool, shape (n_scored,)
         Rows of one half; all scores of a row are in the same.
+    n_rows : int
+        Distinct rows; several splits may score the same one.
     """
 
     subsets: BoolArray
@@ -49,6 +51,7 @@ class PricedSubsets:
     correct: BoolArray
     weights: FloatArray
     half: BoolArray
+    n_rows: int
 
     @cached_property
     def prices(self) -> FloatArray:
@@ -184,7 +187,7 @@ def best_gate(
     place = {part: k for k, part in enumerate(parts)}
     gains = [values[[place[tuple(part)] for part in one]].sum() - whole for one in ways]
     # A gain varies about as a difference of two shares does.
-    error = float(np.sqrt(0.5 / len(bins.of_row)))
+    error = float(np.sqrt(0.5 / priced.n_rows))
     best = 0
     for n_parts in sorted({len(one) for one in ways}):
         most = max((i for i, one in enumerate(ways) if len(one) == n_parts), key=gains.__getitem__)
