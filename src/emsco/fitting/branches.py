@@ -282,11 +282,7 @@ class PartSearch:
         subsets = np.array([one for one, _ in known.values()])
         right = np.array([correct for _, correct in known.values()])
         paid = units.of_subsets(subsets) / units.per_one
-        order = np.lexsort((-right, paid))
-        is_step = right[order] > np.maximum.accumulate(np.append(-1.0, right[order][:-1]))
-        steps = order[is_step]
-        figures = np.column_stack([np.zeros(len(steps)), right[steps], -paid[steps]])
-        chosen = steps[_spread(figures, _FINISHED - 2)]
+        chosen = _in_layers(right, paid)[: _FINISHED - 2]
         everything = np.ones((1, blocks.n_blocks), dtype=np.bool_)
         gate = np.zeros((1, blocks.n_blocks), dtype=np.bool_)
         gate[0, first] = True
@@ -312,6 +308,23 @@ class PartSearch:
         every = np.concatenate([genes[~is_gate_alone], merged, nothing])
         distinct: StageArray = np.unique(every, axis=0)
         return distinct
+
+
+def _in_layers(right: FloatArray, paid: FloatArray) -> IntArray:
+    """Order subsets: those that none beats come first, then those beaten by these alone, and so on.
+
+    A subset is beaten by one that gets more rows right and costs no more. Within a layer, each is
+    as different as possible from those before it.
+    """
+    left, layers = np.lexsort((-right, paid)), [np.zeros(0, dtype=np.int64)]
+    while left.size and sum(map(len, layers)) < _FINISHED:
+        best = np.maximum.accumulate(right[left])
+        is_step = np.append(True, best[1:] > best[:-1])
+        steps = left[is_step]
+        figures = np.column_stack([np.zeros(len(steps)), right[steps], -paid[steps]])
+        layers.append(steps[_spread(figures, min(len(steps), _FINISHED))])
+        left = left[~is_step]
+    return np.concatenate(layers)
 
 
 def _over(some: Blocks, other: Blocks, subsets: BoolArray) -> BoolArray:
