@@ -82,9 +82,10 @@ class EMSCOClassifier(TableClassifier):
         as in the paper. Features that must stay together count as one.
     branches : "auto" or int
         Most ways that rows may go after a stage, from 1 to 4. With "auto", up to 4: chains are
-        searched first, and a branch is kept only if it beats them beyond noise on rows that did
-        not choose it. 1: all rows go the same way. "paper", "exact" and fits of rows that stay
-        with workers or on disk search chains alone, and refuse a number above 1.
+        searched first, and a branch is kept only if its designs, chosen on half of the scored
+        rows, beat them on the other half by more than a standard error. 1: all rows go the same
+        way. "paper", "exact" and fits of rows that stay with workers or on disk search chains
+        alone, and refuse a number above 1.
     estimator : {"auto", "logistic", "spline", "boosting"}, classifier or None
         The stage model. "logistic", or None, is L2 logistic regression. "spline" adds curves:
         natural cubic splines of the numeric columns. "boosting" is gradient boosting, which adds

@@ -46,23 +46,14 @@ def design_from_dict(fields: Fields, names: tuple[str, ...], name: str = "stages
     Branches are in the field "branches"; only stages that are called "stages" have any.
     """
     position = {one: i for i, one in enumerate(names)}
-    n_stages, branches = len(fields.items(name)), dict[int, _StoredBranch]()
+    n_stages = len(fields.items(name))
     has_branches = name == "stages" and "branches" in fields.values
     # A chain buys something at every stage; a feature may be bought in several parts of a branch.
     max_stages = MOST_STAGES if has_branches else min(len(names), MOST_STAGES)
     if n_stages > max_stages:
         fields.refuse(name, f"at most {max_stages} stages", f"{n_stages:,}")
     stages = fields.many_fields(name)
-    if has_branches:
-        if (n_branches := len(fields.items("branches"))) > MOST_BRANCHES:
-            fields.refuse("branches", f"at most {MOST_BRANCHES} branches", f"{n_branches:,}")
-        last = -1
-        for one in fields.many_fields("branches"):
-            branch = _StoredBranch.from_dict(one, n_stages)
-            if branch.after <= last:
-                one.refuse("after", f"a stage after {last}, where a branch is", branch.after)
-            last = branch.after
-            branches[last] = branch
+    branches = _stored_branches(fields, n_stages) if has_branches else {}
 
     def build(first: int, end: int, known: frozenset[int]) -> Design:
         """Put the stages from `first` up to `end` together; `known` is bought before them."""
@@ -97,6 +88,20 @@ def design_from_dict(fields: Fields, names: tuple[str, ...], name: str = "stages
         )
 
     return build(0, n_stages, frozenset())
+
+
+def _stored_branches(fields: Fields, n_stages: int) -> dict[int, _StoredBranch]:
+    """Read the branches by the stage that they come after, which must rise."""
+    if (n_branches := len(fields.items("branches"))) > MOST_BRANCHES:
+        fields.refuse("branches", f"at most {MOST_BRANCHES} branches", f"{n_branches:,}")
+    branches, last = dict[int, _StoredBranch](), -1
+    for one in fields.many_fields("branches"):
+        branch = _StoredBranch.from_dict(one, n_stages)
+        if branch.after <= last:
+            one.refuse("after", f"a stage after {last}, where a branch is", branch.after)
+        last = branch.after
+        branches[last] = branch
+    return branches
 
 
 @dataclass(frozen=True, slots=True)

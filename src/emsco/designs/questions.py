@@ -95,7 +95,7 @@ def cut_in_words(number: float) -> str:
 
     Examples
     --------
-    >>> cut_in_words(6.1), cut_in_words(1234567.0)
-    ('6.1', '1234567')
+    >>> cut_in_words(6.1), cut_in_words(1234567.0), cut_in_words(-0.0)
+    ('6.1', '1234567', '0')
     """
-    return f"{number:.15g}"
+    return f"{number + 0.0:.15g}"  # without the sign of zero
