@@ -594,10 +594,6 @@ class _Steps:
             per_row=bench.data.per_row,
             named=self.named,
         )
-        if not any(point.coverage for point in front):
-            threshold = f"={in_words(self.min_confidence)}; lower it."
-            what = "no design accepts any scored row at "
-            _warn(EMSCOWarning(what, Parameter("min_confidence"), threshold))
         trees: tuple[ScoredTree, ...] = ()
         designs = result.designs
         if branched is not None:
@@ -606,6 +602,10 @@ class _Steps:
             designs = np.concatenate([designs, genes])
             points = self._points_of_trees(bench, branched)
             front = replace(front, points=(*front.points, *points))
+        if not any(point.coverage for point in front):
+            threshold = f"={in_words(self.min_confidence)}; lower it."
+            what = "no design accepts any scored row at "
+            _warn(EMSCOWarning(what, Parameter("min_confidence"), threshold))
         # Sums over rows would wait for threads longer than they take.
         with self._progress("designs judged") as report, one_thread():
             try:

@@ -26,6 +26,7 @@ _BINS = 9  # of a number; cuts are between them
 _MOST_CATEGORIES = 8  # that get a bin of their own
 _FEWEST_ROWS, _SMALLEST = 100, 0.08  # rows of a part, and their share
 _NEAR = 0.02  # of the rows, within which a cut may move to a wider gap
+_WIDE = 0.1  # of the range without outliers: a gap where values part by themselves
 _HALVINGS = 40
 
 
@@ -118,7 +119,8 @@ class Bins:
             known = values[~missing, 0]
             if not known.size:
                 return None
-            cuts = np.unique(np.quantile(known, np.arange(1, _BINS) / _BINS))
+            cuts = np.quantile(known, np.arange(1, _BINS) / _BINS)
+            cuts = np.unique(np.append(cuts, _before_wide_gap(known)))
             ends = np.unique([_end(known, cut) for cut in cuts if cut < known.max()])
             if not ends.size:
                 return None
@@ -215,6 +217,18 @@ def _values(priced: PricedSubsets, some: IntArray, bins: Bins, is_in: FloatArray
         best = worth.argmax(axis=0)  # by each half of each part
         value += worth[best[0], 1, at] + worth[best[1], 0, at]
     return value / (float(marks.sum()) * len(priced.prices))
+
+
+def _before_wide_gap(known: FloatArray) -> FloatArray:
+    """The last number before the widest gap, if it is wide; parts beside it may not be small."""
+    ordered = np.sort(known)
+    outside = int(_SMALLEST * len(ordered))
+    inside = ordered[outside : len(ordered) - outside]
+    gaps = np.diff(inside)
+    if not gaps.size or gaps.max() <= _WIDE * np.ptp(inside):
+        return inside[:0]
+    widest = int(np.argmax(gaps))
+    return inside[widest : widest + 1]
 
 
 def _end(known: FloatArray, cut: float) -> float:

@@ -1,0 +1,91 @@
+"""A clinic whose wards need different tests, so that designs that branch pay; and fits of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from emsco import EMSCOClassifier
+from emsco.designs.thresholds import ThresholdGrid
+from emsco.fitting import Workbench, fit
+from emsco.fitting.branches import Branched
+from emsco.scoring.scored_rows import ScoredRows
+
+COSTS = {"ward": 1, "age": 2, "heart test": 8, "lung test": 9, "scan": 12}
+N_ROWS, N_TRAIN = 900, 600
+SPLIT = (np.arange(N_TRAIN), np.arange(N_TRAIN, N_ROWS))
+# Logistic stages, scored on the last rows: what is deployed is what was scored, to the row.
+QUICK = {
+    "estimator": "logistic",
+    "search": "evolution",
+    "generations": 3,
+    "population_size": 30,
+    "cv": [SPLIT],
+    "refit": "first",
+    "random_state": 0,
+}
+
+
+def wards(kind="category", gaps=False, pays=True):
+    """Two wards, each with a test that tells nothing about the other's patients.
+
+    The ward is a category, a number or a truth value. With `gaps`, a tenth of all values is
+    missing. Unless it `pays`, both tests tell something about everyone. A dear scan tells nothing.
+    """
+    rng = np.random.default_rng(0)
+    is_lung, is_ill = rng.random(N_ROWS) < 0.5, rng.random(N_ROWS) < 0.45
+    ward = {
+        "category": np.where(is_lung, "lung", "heart"),
+        "number": (10 * is_lung + rng.normal(size=N_ROWS)).round(1),
+        "truth": is_lung,
+    }[kind]
+    table = pd.DataFrame({"ward": ward, "age": rng.normal(50, 15, N_ROWS).round()})
+    for name, is_here in (("heart test", ~is_lung), ("lung test", is_lung)):
+        told = np.where(is_here | (not pays), is_ill, rng.random(N_ROWS) < 0.45)
+        table[name] = (told + rng.normal(scale=0.4, size=N_ROWS)).round(2)
+    table["scan"] = rng.normal(size=N_ROWS).round(2)
+    if gaps:
+        table = table.mask(rng.random(table.shape) < 0.1)
+    return table, np.where(is_ill, "ill", "well")
+
+
+@dataclass(frozen=True)
+class GrownFit:
+    """A fit, with what it has kept of the designs that branch."""
+
+    clf: EMSCOClassifier
+    branched: Branched | None
+    bench: Workbench
+    grid: ThresholdGrid
+
+    @property
+    def points(self):
+        """The places of the trees on the front."""
+        return [i for i, one in enumerate(self.clf.front_) if not one.design.is_chain]
+
+    @property
+    def rows(self) -> ScoredRows:
+        """The scored rows, which know the trees."""
+        return self.bench.scored_rows(self.grid).with_trees(self.branched.trees)
+
+    def tree_of(self, point):
+        """The scored tree of a point."""
+        return next(one for one in self.branched.trees if one.design == point.design)
+
+
+def grow(X, y, costs=COSTS, weights=None, **settings):
+    """Fit a classifier, and keep what it has found of designs that branch."""
+    kept = {}
+
+    def branch(self, searched, of_search, bench, result, branch=fit._Steps.branch):
+        branched, result = branch(self, searched, of_search, bench, result)
+        kept.update(branched=branched, bench=bench, grid=self.grid)
+        return branched, result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit._Steps, "branch", branch)
+        clf = EMSCOClassifier(costs, **QUICK | settings).fit(X, y, sample_weight=weights)
+    return GrownFit(clf, **kept)
