@@ -202,10 +202,10 @@ def test_a_resumed_search_finds_the_same_trees(tmp_path, monkeypatch):
         if record.generation == 2:
             raise KeyboardInterrupt
 
+    stopped = EMSCOClassifier(COSTS, **QUICK, **ALWAYS, checkpoint=tmp_path / "kept")
     with monkeypatch.context() as patch:
         patch.setattr(SearchProgress, "generation", interrupted)
         with pytest.warns(InterruptedWarning, match="interrupted after 2 generations"):
-            stopped = EMSCOClassifier(COSTS, **QUICK, **ALWAYS, checkpoint=tmp_path / "kept")
             stopped.fit(*wards())
     assert all(point.design.is_chain for point in stopped.front_)
     resumed = grow(*wards(), checkpoint=tmp_path / "kept", **ALWAYS)

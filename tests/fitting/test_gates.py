@@ -103,6 +103,7 @@ def priced(n_rows=1200, pays=True, seed=0):
         correct=correct,
         weights=rng.uniform(0.5, 1.5, size=n_rows),
         half=rng.random(n_rows) < 0.5,
+        n_rows=n_rows,
     )
     return made, third
 
