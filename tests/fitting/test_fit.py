@@ -524,6 +524,10 @@ class TestBranches:
             assert paid.max() <= 21
             assert point.cost <= 15
 
+    def test_one_stage_leaves_none_for_a_branch(self, wards):
+        front = self.fitted(wards, max_stages=1).front_
+        assert {point.design.n_stages for point in front} == {1}
+
     def test_limits_that_leave_nothing_after_a_gate_leave_chains(self, wards):
         # The gate costs 6 with its stage, and one more stage costs 5.
         limits = {"max_worst_cost": 10}

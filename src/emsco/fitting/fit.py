@@ -468,6 +468,7 @@ class _Steps:
         settings = self.settings
         return (
             settings.max_ways > 1
+            and self.search.max_stages > 1  # a gate is a stage before those of its parts
             and settings.search.kind in ("auto", "evolution")
             and not result.stop_reason.is_interrupted
             and not isinstance(self.all_rows.data.rows, RowsElsewhere)
