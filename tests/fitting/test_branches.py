@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
@@ -175,6 +176,13 @@ def test_a_tree_may_have_the_lowest_total():
     assert not clf.design_.is_chain
     X, _ = wards()
     assert_cases_agree(clf.cascade_, X, clf.decide(X))
+
+
+def test_a_front_with_trees_is_not_proven():
+    clf = grown("proven").clf
+    assert not clf.front_.proven
+    words = r"^all [0-9,]+ chains are settled; designs that branch were searched$"
+    assert re.match(words, str(clf.stop_reason_))
 
 
 def test_other_tables_keep_their_chains():

@@ -575,7 +575,11 @@ class _Steps:
         if not chains.any():  # the rest of a fit needs some
             chains[:] = True
         of_trees = tuple(branched.trees[i] for i in np.flatnonzero(trees).tolist())
-        return replace(branched, trees=of_trees), result.take(np.flatnonzero(chains))
+        reason = result.stop_reason
+        if reason.cause is Stop.PROVEN:
+            reason = replace(reason, cause=Stop.CHAINS_SETTLED)
+        result = replace(result.take(np.flatnonzero(chains)), stop_reason=reason)
+        return replace(branched, trees=of_trees), result
 
     def judge(
         self, bench: Workbench, result: SearchResult, branched: Branched | None = None
@@ -591,7 +595,7 @@ class _Steps:
             self.min_confidence,
             n_tied=result.n_tied,
             tied=None if result.ties is None else self.blocks.ties(result.ties),
-            proven=result.proven,
+            proven=result.proven and branched is None,
             per_row=bench.data.per_row,
             named=self.named,
         )

@@ -33,6 +33,7 @@ class Stop(Enum):
     EXHAUSTED = "exhausted"  # every design has been scored
     PROVEN = "proven"
     SETTLED = "settled"  # proven for the models of the search; others came after it
+    CHAINS_SETTLED = "chains settled"  # proven for chains; the front also has designs that branch
     NOTHING_FEASIBLE = "nothing feasible"  # exact search: no design is within the limits
     LONGER_THAN_PLANNED = "longer than planned"  # exact search: evolution takes its place
     TIME_LIMIT = "time limit"
@@ -49,6 +50,7 @@ _SENTENCES = {
     Stop.EXHAUSTED: "all {n_designs:,} designs have been scored",
     Stop.PROVEN: "the front is proven: all {n_settled:,} designs are settled",
     Stop.SETTLED: "all {n_settled:,} designs are settled, with the models of the search",
+    Stop.CHAINS_SETTLED: "all {n_settled:,} chains are settled; designs that branch were searched",
     Stop.NOTHING_FEASIBLE: "all {n_settled:,} designs are settled",
     Stop.LONGER_THAN_PLANNED: "exact search took longer than planned",
     Stop.TIME_LIMIT: "the time limit of {seconds:g} s was reached",
