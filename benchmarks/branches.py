@@ -47,28 +47,51 @@ def split(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return X, X_test, y, y_test, costs
 
 
-def best_within(front: ParetoFront, budget: float, *, chains_only: bool) -> ParetoPoint | None:
-    """Return the point that a budget deploys if everyone is answered, or the best chain."""
-    points = [
-        point
-        for point in front
-        if point.coverage == 1
-        and point.promised[1].cost <= budget
-        and (point.design.is_chain or not chains_only)
-    ]
+def deployed_within(front: ParetoFront, budget: float) -> ParetoPoint | None:
+    """Return the point that a budget deploys if everyone is answered; None if there is none."""
+    points = [point for point in front if point.coverage == 1 and point.promised[1].cost <= budget]
     return max(points, key=lambda point: point.promised[1].accuracy, default=None)
 
 
+def measured(name: str, seed: int, ways: str | int, budgets: list[float] | None) -> list[float]:
+    """Fit, and return accuracy, promised less kept and cost at each budget, then the default's."""
+    X, X_test, y, y_test, costs = split(name, seed)
+    started = time.process_time()
+    clf = EMSCOClassifier(costs, branches=ways, gaps="impute", n_jobs=-1, random_state=seed)
+    clf.fit(X, y)
+    seconds = time.process_time() - started
+    front, total = clf.front_, clf.front_.costs.total
+    line = []
+    for budget in budgets or [share * total for share in SHARES]:
+        point = deployed_within(front, budget)
+        if point is None:
+            line += [np.nan] * 3
+            continue
+        seen = front.cascade(point).evaluate(X_test, y_test)
+        promised = point.promised[1].accuracy
+        line += [100 * seen.accuracy, 100 * (promised - seen.accuracy), seen.cost]
+    seen, everything = clf.evaluate(X_test, y_test), front.everything().evaluate(X_test, y_test)
+    is_tree = not clf.design_.is_chain
+    return [
+        *line,
+        100 * seen.accuracy,
+        100 * seen.cost / total,
+        is_tree,
+        100 * everything.accuracy,
+        seconds,
+    ]
+
+
 def main() -> None:
-    """Accuracy at budgets, everyone answered: designs that branch beside chains of the same fit.
+    """Accuracy at budgets, everyone answered: designs that branch beside chains, on test rows.
 
-    python benchmarks branches [--sets regions,cube_nm3] [--seeds 10] [--first 100] [--ways auto]
+    python benchmarks branches [--sets regions,cube_nm3] [--seeds 10] [--first 100]
 
-    Seeds 0 to 4 made decisions; others judge. A budget is a share of the cost of everything, or a
-    number of features on average, where each costs 1. For each: accuracy on test rows of what the
-    front deploys, of its best chain, promised less kept in points, and the cost kept. Then what the
-    default deploys: accuracy, share of the cost and whether it branches; accuracy of buying
-    everything; processor seconds of the fit, and of the search for branches.
+    Seeds 0 to 4 made decisions; others judge. Each seed is fitted with `branches` "auto" and 1. A
+    budget is a share of the cost of everything, or a number of features on average, where each
+    costs 1. Columns, for each budget: accuracy in %, promised less kept in points, mean cost of a
+    row. Then accuracy and share of the cost of what the default deploys, whether that branches,
+    accuracy of buying everything, and processor seconds of the fit.
     """
     parser = argparse.ArgumentParser(
         description=main.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -76,68 +99,35 @@ def main() -> None:
     parser.add_argument("--sets", default="regions")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=100)
-    parser.add_argument("--ways", default="auto")
+    parser.add_argument("--ways", default="auto,1")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    ways = asked.ways if asked.ways == "auto" else int(asked.ways)
-    spent = timed_branches()
     for name in asked.sets.split(","):
-        results = []
+        is_cube = name.startswith("cube")
+        at = [f"{count}" for count in COUNTS] if is_cube else [f"{one:.0%}" for one in SHARES]
+        print(f"{name:22}" + "".join(f"{one:>9}{'over':>6}{'cost':>7}" for one in at), end="")
+        print(f"{'default':>9}{'cost':>6}{'tree':>6}{'all':>7}{'CPU s':>7}")
+        results: dict[str, list[list[float]]] = {}
         for seed in range(asked.first, asked.first + asked.seeds):
-            X, X_test, y, y_test, costs = split(name, seed)
-            started, before = time.process_time(), spent[0]
-            clf = EMSCOClassifier(
-                costs, branches=ways, gaps="impute", n_jobs=-1, random_state=seed
-            ).fit(X, y)
-            seconds, of_branches = time.process_time() - started, spent[0] - before
-            front, total = clf.front_, clf.front_.costs.total
-            counts = name.startswith("cube")
-            budgets = COUNTS if counts else [share * total for share in SHARES]
-            line = []
-            for budget in budgets:
-                for chains_only in (False, True):
-                    point = best_within(front, budget, chains_only=chains_only)
-                    seen = None if point is None else front.cascade(point).evaluate(X_test, y_test)
-                    if seen is None:
-                        line += [np.nan] * (1 if chains_only else 3)
-                    elif chains_only:
-                        line.append(seen.accuracy)
-                    else:
-                        promised = point.promised[1].accuracy
-                        line += [seen.accuracy, 100 * (promised - seen.accuracy), seen.cost]
-            deployed = clf.evaluate(X_test, y_test)
-            everything = front.everything().evaluate(X_test, y_test).accuracy
-            line += [deployed.accuracy, deployed.cost / total, not clf.design_.is_chain]
-            line += [everything, seconds, of_branches]
-            results.append(line)
-            print_line(f"{name} {seed}", line, budgets, counts=counts)
-        print_line(f"{name} mean", np.nanmean(results, axis=0).tolist(), budgets, counts=counts)
+            for ways in asked.ways.split(","):
+                line = measured(
+                    name,
+                    seed,
+                    ways if ways == "auto" else int(ways),
+                    list(COUNTS) if is_cube else None,
+                )
+                results.setdefault(ways, []).append(line)
+                print_line(f"{name} {seed} {ways}", line)
+        for ways, lines in results.items():
+            print_line(f"{name} mean {ways}", np.nanmean(lines, axis=0).tolist())
 
 
-def print_line(what: str, line: list[float], budgets: list[float], *, counts: bool) -> None:
-    """Print the figures of one fit."""
-    cells = []
-    for k, budget in enumerate(budgets):
-        accuracy, over, cost, chain = line[4 * k : 4 * k + 4]
-        at = f"{budget:g}" if counts else f"{SHARES[k]:.0%}"
-        cells.append(f"{at}: {accuracy:.3f} chain {chain:.3f} ({over:+.1f}; {cost:.3g})")
-    accuracy, cost, branches, everything, seconds, of_branches = line[4 * len(budgets) :]
-    cells.append(f"default {accuracy:.3f} at {cost:.2f}, branches {branches:g}")
-    cells.append(f"everything {everything:.3f}; {seconds:.0f} s, branches {of_branches:.0f} s")
-    print(f"{what:16}" + " | ".join(cells), flush=True)
-
-
-def timed_branches() -> list[float]:
-    """Count the processor seconds that fits search for branches."""
-    from emsco.fitting import fit
-
-    spent, branch = [0.0], fit._Steps.branch
-
-    def timed(*given: object) -> object:
-        started = time.process_time()
-        branched = branch(*given)
-        spent[0] += time.process_time() - started
-        return branched
-
-    fit._Steps.branch = timed
-    return spent
+def print_line(what: str, line: list[float]) -> None:
+    """Print the figures of one fit, or the means of several."""
+    *figures, default, cost, is_tree, everything, seconds = line
+    cells = [
+        f"{figures[k]:9.1f}{figures[k + 1]:+6.1f}{figures[k + 2]:7.3g}"
+        for k in range(0, len(figures), 3)
+    ]
+    cells.append(f"{default:9.1f}{cost:6.1f}{is_tree:6.2f}{everything:7.1f}{seconds:7.0f}")
+    print(f"{what:22}" + "".join(cells), flush=True)
