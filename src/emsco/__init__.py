@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from emsco.cascade.monitor import Alarm, Monitor, MonitoredPromise
     from emsco.costs import FeatureCosts, Fee
     from emsco.designs.constraints import Constraints
-    from emsco.designs.design import Design
+    from emsco.designs.design import Branch, Design
+    from emsco.designs.questions import Question
     from emsco.errors import (
         CheckpointError,
         CostsError,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Alarm",
     "Bought",
+    "Branch",
     "ByClass",
     "Cascade",
     "Case",
@@ -88,6 +90,7 @@ __all__ = [
     "ParetoPoint",
     "Promise",
     "PromiseReport",
+    "Question",
     "Reference",
     "Refinement",
     "RefinementEnd",
@@ -104,6 +107,7 @@ __all__ = [
 _HOMES = {
     "Alarm": "emsco.cascade.monitor",
     "Bought": "emsco.cascade.acquisition",
+    "Branch": "emsco.designs.design",
     "ByClass": "emsco.stats.by_class",
     "Cascade": "emsco.cascade",
     "Case": "emsco.cascade",
@@ -143,6 +147,7 @@ _HOMES = {
     "ParetoPoint": "emsco.front",
     "Promise": "emsco.stats.promises",
     "PromiseReport": "emsco.stats.promises",
+    "Question": "emsco.designs.questions",
     "Reference": "emsco.front.references",
     "Refinement": "emsco.search.finishing",
     "RefinementEnd": "emsco.search.finishing",

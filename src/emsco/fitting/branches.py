@@ -42,6 +42,7 @@ _FINISHED = 24  # subsets of a part that get models of their own
 _DESIGNS = 80  # of a part that are added up
 _SUMS = 400  # of several parts that are kept
 _TREES = 150  # that are judged row by row
+_OTHER_HALVES = 1  # a seed, so that trees are not measured on the halves that chose the gate
 _BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4)  # at which branches must earn their place
 
 
@@ -560,7 +561,7 @@ def earn_their_place(
     of_chains, of_trees = rows.shares(*chains), rows.shares(*trees)
     n_rows = of_chains.shape[2]
     weights = np.bincount(rows.rows, rows.weights).astype(np.float32)
-    half = np.random.default_rng(n_rows).random(n_rows) < 0.5
+    half = np.random.default_rng(_OTHER_HALVES).random(n_rows) < 0.5
     gains = np.zeros(n_rows)
     for here, there in ((half, ~half), (~half, half)):
         inside = [

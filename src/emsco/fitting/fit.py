@@ -524,7 +524,8 @@ class _Steps:
         of_quick = of_searched[np.concatenate([scored for _, scored in searched.splits])]
         of_scored = of_rows[np.concatenate([scored for _, scored in bench.splits])]
         search = PartSearch(
-            self.settings.search,
+            # The gate is the first stage of every path.
+            replace(self.settings.search, max_stages=self.search.max_stages - 1),
             self.grid,
             priced,
             searched.blocks,

@@ -137,8 +137,8 @@ class Bins:
 
     @property
     def n_bins(self) -> int:
-        """Number of bins."""
-        return int(self.of_row.max()) + 1
+        """Number of bins; rows that are not among these may be in the last ones."""
+        return max(int(self.of_row.max()) + 1, len(self.names))
 
     def ways(self, max_ways: int) -> Iterator[list[list[int]]]:
         """Iterate over the ways to put the bins into parts, each a list of bins."""
@@ -151,9 +151,7 @@ class Bins:
             return
         for n_apart in range(1, min(max_ways, self.n_bins)):
             for apart in combinations(range(len(self.names)), n_apart):
-                rest = [one for one in every if one not in apart]
-                if rest:
-                    yield [*([one] for one in apart), rest]
+                yield [*([one] for one in apart), [one for one in every if one not in apart]]
 
     def questions(self, column: str, parts: Sequence[Sequence[int]]) -> tuple[Question, ...]:
         """Return the questions that lead to these parts; the last one is for all others."""
