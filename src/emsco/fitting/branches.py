@@ -43,7 +43,7 @@ _DESIGNS = 80  # of a part that are added up
 _SUMS = 400  # of several parts that are kept
 _TREES = 150  # that are judged row by row
 _OTHER_HALVES = 1  # a seed, so that trees are not measured on the halves that chose the gate
-_BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4)  # at which branches must earn their place
+_BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)  # at which branches must earn their place
 
 
 @dataclass(frozen=True, slots=True, eq=False)

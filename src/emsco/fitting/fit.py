@@ -84,6 +84,7 @@ _REFINING, _MOST_REFINED = 60.0, 256  # core-seconds and subsets, after a search
 _JUDGED_ROWS = 10**8  # rows times designs that are judged row by row
 _PER_JUDGED_ROW = 5e-6  # seconds for each of them, expected figures included
 _FEWEST_JUDGED = 10  # designs, even if time is short
+_MOST_BRANCHED = 200_000  # rows; with more, the outcomes of all parts would fill the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,6 +473,7 @@ class _Steps:
             and settings.search.kind in ("auto", "evolution")
             and not result.stop_reason.is_interrupted
             and not isinstance(self.all_rows.data.rows, RowsElsewhere)
+            and len(self.all_rows.data.labels) <= _MOST_BRANCHED
             and not self.deadline.is_over(_BRANCHED)
         )
 

@@ -250,7 +250,7 @@ def round_between(low: float, high: float) -> float:
     >>> round_between(6.083, 6.127), round_between(0.97, 1.4), round_between(3.0, 4.0)
     (6.1, 1.0, 3.0)
     """
-    if low.is_integer() and high - low >= 1:
+    if low.is_integer() and high.is_integer():  # a column of whole numbers
         return low
     middle = (low + high) / 2
     for digits in range(-int(np.ceil(np.log10(max(abs(low), abs(high), 1e-300)))), 17):
