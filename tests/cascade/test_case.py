@@ -528,3 +528,11 @@ def test_values_unlike_the_training_rows_are_taken_with_a_warning():
     assert case.warnings == said
     assert known.resume(case.to_json()).warnings == said
     assert known.open().give({"age": None, "ward": "A"}).warnings == ()
+
+
+@pytest.mark.parametrize("gaps", ["impute", "skip"])
+def test_an_imputed_value_that_no_training_row_lacked_is_a_warning(gaps):
+    case = make_rich_cascade(gaps=gaps).open().give({"age": None, "ward": None})
+    # Training rows lacked ages; a stage without its values is skipped, not guessed.
+    said = ("ward is missing; in training it never was.",)
+    assert case.warnings == (said if gaps == "impute" else ())

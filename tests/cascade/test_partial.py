@@ -210,6 +210,21 @@ def test_warnings_name_the_values_that_cases_warn_of(gaps):
     assert "age outside -1 to 1; ward not seen in training" in set(decisions.warnings)
 
 
+def test_imputed_values_that_no_training_row_lacked_are_warned_of():
+    cascade, table = known_cascade("impute"), make_rich_rows(40)
+    table.loc[::3, "ward"] = None
+    table.loc[::2, "sodium"] = np.nan
+    decisions = cascade.decide(table, partial=True)
+    for case, said in zip(
+        as_cases_go(cascade, table, table.isna() & False), decisions.warnings, strict=True
+    ):
+        lacking = [words.split(" ")[0] for words in case.warnings if "is missing" in words]
+        named = [words.split(" ")[0] for words in said.split("; ") if " missing" in words]
+        assert sorted(named) == sorted(lacking)
+    assert "ward missing, never so in training" in set(decisions.warnings)
+    assert not any("age missing" in said for said in decisions.warnings)  # some were in training
+
+
 def test_warnings_are_of_values_that_count_so_far():
     cascade = known_cascade()
     row = {"age": [9.0], "ward": ["A"], "sodium": [9.0], "potassium": [0.0]}

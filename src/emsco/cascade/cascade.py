@@ -779,12 +779,12 @@ class Cascade:
         reached = np.where(waiting, waits_for, last)
         unlike = encoding.unlike(rows, columns)
         for i in np.flatnonzero(unlike.any(axis=0)):
-            unlike[:, i] &= bought[:, i] & known[reached, i]
-        warnings = [encoding.code_of[column].short_warning for column in columns]
+            place = i % len(columns)  # a column is marked for its values, and for missing ones
+            unlike[:, i] &= bought[:, place] & known[reached, place]
         return replace(
             self._decisions(followed, paid),
             needs=_joined_marked(needs, columns, NEEDS_BETWEEN),
-            warnings=_joined_marked(unlike, warnings, WARNINGS_BETWEEN),
+            warnings=_joined_marked(unlike, encoding.unlike_in_words(columns), WARNINGS_BETWEEN),
             waits_for=waits_for + 1,
         )
 

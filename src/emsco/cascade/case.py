@@ -139,8 +139,9 @@ class Case:
     def warnings(self) -> tuple[str, ...]:
         """A sentence for each value given so far that is unlike those of the training rows.
 
-        It is a number outside their range, or an unknown category. The case takes both: a model
-        extrapolates the number, and reads the category as none that it knows.
+        It is a number outside their range, an unknown category, or a missing value that is imputed
+        although no training row lacked it. The case takes all of them: a model extrapolates the
+        number, reads the category as none that it knows, and takes the missing value as the mean.
         """
         return self._stages.encoding.warnings(self._given)
 

@@ -16,7 +16,7 @@ from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts, RowPrice
 from emsco.data.columns import ColumnCode
-from emsco.data.rows import LARGEST, TableColumns, check_finite, column_names, is_frame
+from emsco.data.rows import LARGEST, TableColumns, check_finite, column_names, is_frame, is_missing
 from emsco.errors import DataError, Hint, Remedy
 
 GAPS = ("refuse", "impute", "skip")
@@ -259,19 +259,40 @@ class Encoding:
 
     def warnings(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         """Say which values of a row, by column, are unlike those of the training rows."""
-        warnings = (self.code_of[name].warning(value) for name, value in values.items())
-        return tuple(filter(None, warnings))
+        warnings = []
+        for name, value in values.items():
+            code = self.code_of[name]
+            if self._was_never_missing(code) and is_missing(value):
+                warnings.append(f"{name} is missing; in training it never was.")
+            elif warning := code.warning(value):
+                warnings.append(warning)
+        return tuple(warnings)
+
+    def _was_never_missing(self, code: ColumnCode) -> bool:
+        """Tell whether missing values of a column are imputed, and no training row had one."""
+        return self.gaps == "impute" and not code.marks_missing
+
+    def unlike_in_words(self, columns: Sequence[str]) -> list[str]:
+        """Return the short warning of each column of `unlike`."""
+        codes = [self.code_of[column] for column in columns]
+        in_words = [code.short_warning for code in codes]
+        return in_words + [f"{code.name} missing, never so in training" for code in codes]
 
     def unlike(self, rows: FloatArray, columns: Sequence[str]) -> BoolArray:
-        """Mark the values of encoded rows that `warnings` would name, (n_rows, n_columns)."""
+        """Mark the values of encoded rows that `warnings` would name, (n_rows, 2 * n_columns).
+
+        The first half marks values that are there, the second half those that are missing.
+        """
         limits = np.full((2, self.n_inputs), np.inf)
         limits[0] = -np.inf
         for code, start in zip(self.codes, self.starts, strict=False):
             limits[:, start] = code.limits
         outside = (rows < limits[0]) | (rows > limits[1])
-        marks = np.zeros((len(rows), len(columns)), dtype=np.bool_, order="F")
+        marks = np.zeros((len(rows), 2 * len(columns)), dtype=np.bool_, order="F")
         for i, column in enumerate(columns):
             code, inputs = self.code_of[column], self.inputs_of(column)
+            if self._was_never_missing(code):
+                marks[:, len(columns) + i] = np.isnan(rows[:, inputs.start])
             if code.kind == "category":
                 of_values = slice(inputs.start, inputs.start + code.n_values)
                 marks[:, i] = (rows[:, of_values] == 0).all(axis=1)

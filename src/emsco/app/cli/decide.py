@@ -61,7 +61,8 @@ def decide(
     these cells in and decide the file again. Columns that the file lacks are not bought yet.
 
     Column warnings names values that are unlike the training rows: numbers outside their range,
-    and categories they do not have. Such rows are decided, but nobody has tested how well.
+    categories they do not have, and with --gaps impute, missing values in columns that were never
+    missing. Such rows are decided, but nobody has tested how well.
 
     The file may be larger than memory: it is read, decided and written in chunks. The label of a
     rejected or undecided row is empty. A CSV file is read like those of the run, unless options

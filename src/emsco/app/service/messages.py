@@ -130,7 +130,8 @@ class Decision(TypedDict):
         list[str],
         Field(
             description="Values given so far that are unlike the training rows: numbers outside "
-            "their range, unknown categories. The case takes them all the same.",
+            "their range, unknown categories, imputed values of columns that were never missing. "
+            "The case takes them all the same.",
             examples=[["age is 630; in training it was 29 to 77."]],
         ),
     ]
