@@ -485,6 +485,26 @@ def test_columns_that_are_left_out_or_no_features_may_have_costs_or_none(typed, 
 
 
 @warns_of_columns
+def test_missing_values_are_refused_before_the_cost_of_a_column_that_is_left_out(
+    typed, odd, tmp_path
+):
+    costs, lines = tmp_path / "costs.csv", odd.read_text().splitlines()
+    costs.write_text("feature,cost\nage,2\npulse,3\n")
+    code, age, _, *rest = lines[4].split(",")
+    lines[4] = ",".join([code, age, "", *rest])  # no pulse
+    odd.write_text("\n".join(lines))
+    result = typed(
+        "fit", odd, "--target", "sick", "--costs", costs, *QUICK, "--out", tmp_path / "r"
+    )
+    assert result.code == 1
+    assert "left out: 'code' (looks like an id)" in result.err
+    assert "got one in column 'pulse', line 5; emsco fit --gaps impute" in " ".join(
+        result.err.split()
+    )
+    assert "a cost for every feature" not in result.err
+
+
+@warns_of_columns
 def test_a_column_is_kept_if_it_is_named(typed, odd, tmp_path):
     run, words = tmp_path / "run", ("--target", "sick", "--drop", "code", *QUICK)
     result = typed("fit", odd, *words, "--keep", "months", "--keep", "bill", "--out", run)

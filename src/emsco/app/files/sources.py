@@ -274,7 +274,7 @@ class FitFiles:
             left_out: tuple[DataIssue, ...] = ()
             if self.keep is not None:
                 check_named(names, self.keep, str(path))
-                left_out = _odd_columns(table, y, weights, costs, gaps, self.keep)
+                left_out = _odd_columns(table, y, weights, costs, self.keep)
             odd = [one.subject for one in left_out]
             check_left_out(lacking, odd)
             if left_out:
@@ -442,13 +442,13 @@ def _odd_columns(
     y: AnyArray,
     weights: FloatArray | None,
     costs: FeatureCosts,
-    gaps: str,
     keep: Collection[str],
 ) -> tuple[DataIssue, ...]:
     """Return the columns to leave out; none if nothing that costs anything would be left.
 
     Ids of more texts than a fit takes are found first: the other columns can be encoded only
-    without them. Rows that cannot be encoded have no odd columns; whoever encodes them says why.
+    without them. Missing values hide no odd column: whoever encodes the others refuses them. Rows
+    that cannot be encoded have no odd columns; whoever encodes them says why.
     """
     odd = []
     for name in costs.table:
@@ -462,7 +462,7 @@ def _odd_columns(
     ids = [one.subject for one in odd]
     try:
         rest = costs.without(ids)
-        data = TrainingData.from_table(table.drop_columns(ids), y, weights, rest, gaps)
+        data = TrainingData.from_table(table.drop_columns(ids), y, weights, rest, "impute")
         odd += to_leave_out(data_issues_of(data), keep)
         costs.without([one.subject for one in odd])  # refuses to cost nothing
     except (CostsError, DataError):
