@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from support.handmade import make_front
 
+from emsco._base.objectives import Estimate, Expected
 from emsco.front.offers import rejection_offers
 from emsco.stats.by_class import ByClass
 
@@ -46,8 +47,25 @@ def test_rejecting_is_offered_by_what_it_brings_and_loses(front):
     assert (tenth.min_coverage, tenth.point) == (0.9, front[1])
     assert (fifth.min_coverage, fifth.point) == (0.8, front[2])
     assert str(fifth) == (
-        "reject the least sure 20%: 87.5% of the labels correct instead of 77.0%, for 3 a row "
-        "instead of 3, finds 40% of 'bad' instead of 50%"
+        "reject the least sure 20% with another design: 87.5% of the labels correct instead of "
+        "77.0%, for 3 a row instead of 3, finds 40% of 'bad' instead of 50%"
+    )
+
+
+def test_an_offer_has_the_figures_that_a_fit_shows(front):
+    """Costs as scored; accuracy and recall as expected, on both sides."""
+
+    def expecting(point, accuracy, recall):
+        figures = (point.coverage, accuracy, 9.0)
+        recalls = tuple(Estimate(share, share, share) for share in (0.9, recall))
+        estimates = [Estimate(value, value, value) for value in figures]
+        return replace(point, expected=Expected(*estimates, recalls))
+
+    points = (expecting(front[0], 0.75, 0.48), expecting(front[2], 0.86, 0.38))
+    (offer,) = rejection_offers(replace(front, points=points), points[0])
+    assert str(offer) == (
+        "reject the least sure 20% with another design: 86.0% of the labels correct instead of "
+        "75.0%, for 3 a row instead of 3, finds 38% of 'bad' instead of 48%"
     )
 
 

@@ -30,21 +30,29 @@ class RejectionOffer:
     deployed: ParetoPoint
 
     def __str__(self) -> str:
-        """Say what the design brings, without the command that deploys it."""
+        """Say what the design brings, without the command that deploys it.
+
+        Costs are as scored, like those of a front; accuracy and recall are to expect if known.
+        """
         before, after = self.deployed.promised[1], self.point.promised[1]
         said = (
-            f"reject the least sure {1 - self.min_coverage:.0%}: {after.accuracy:.1%} of the "
-            f"labels correct instead of {before.accuracy:.1%}, for {after.cost:.4g} a row instead "
-            f"of {before.cost:.4g}"
+            f"reject the least sure {1 - self.min_coverage:.0%} with another design: "
+            f"{after.accuracy:.1%} of the labels correct instead of {before.accuracy:.1%}, for "
+            f"{self.point.cost:.4g} a row instead of {self.deployed.cost:.4g}"
         )
         by_class, of_deployed = self.point.by_class, self.deployed.by_class
         if by_class is None or of_deployed is None:
             return said
         # The rarest class is what a gain in accuracy may be bought with.
         rarest = int(by_class.rows.argmin())
+        share, before_share = by_class.recall[rarest], of_deployed.recall[rarest]
+        expected, of_deployed_expected = self.point.expected, self.deployed.expected
+        if expected and expected.recall and of_deployed_expected and of_deployed_expected.recall:
+            share = expected.recall[rarest].value
+            before_share = of_deployed_expected.recall[rarest].value
         return (
-            f"{said}, finds {by_class.recall[rarest]:.0%} of {by_class.labels[rarest]!r} instead "
-            f"of {of_deployed.recall[rarest]:.0%}"
+            f"{said}, finds {share:.0%} of {by_class.labels[rarest]!r} instead of "
+            f"{before_share:.0%}"
         )
 
 
