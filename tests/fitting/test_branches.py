@@ -185,9 +185,19 @@ def test_a_front_with_trees_is_not_proven():
     assert re.match(words, str(clf.stop_reason_))
 
 
-def test_other_tables_keep_their_chains():
-    found = grow(*wards(pays=False), **ALWAYS)
+def test_a_fit_says_what_a_branch_gains(capsys):
+    EMSCOClassifier(COSTS, **QUICK, **ALWAYS, verbose=1).fit(*wards())
+    words = r"Branches: asking about ward first labels \d+\.\d more of 100 rows correctly at the "
+    assert re.search(words, capsys.readouterr().err)
+
+
+def test_other_tables_keep_their_chains(capsys):
+    found = grow(*wards(pays=False), **ALWAYS, verbose=1)
     assert found.branched is None
+    said = re.findall("Branches: .*", capsys.readouterr().err)
+    assert all(
+        re.search(r"asking about \S+ first was tried and does not pay", line) for line in said
+    )
     chains = grow_chains(*wards(pays=False), **ALWAYS)
     assert found.clf.front_.points == chains.front_.points
 

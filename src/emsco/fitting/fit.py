@@ -560,8 +560,12 @@ class _Steps:
             (genes, [tree.paid for tree in trees]),
             bench.data.costs.total,
         )
-        self._say(f"Branches: after {gate.questions[0].column}, {gain:+.2%} of rows correct")
-        return Branched(gate, tuple(parts), trees) if gain > error else None
+        asked = f"Branches: asking about {gate.questions[0].column} first"
+        if gain <= error:
+            self._say(f"{asked} was tried and does not pay")
+            return None
+        self._say(f"{asked} labels {100 * gain:.1f} more of 100 rows correctly at the same cost")
+        return Branched(gate, tuple(parts), trees)
 
     def _unbeaten(
         self, bench: Workbench, branched: Branched, result: SearchResult
