@@ -179,7 +179,17 @@ class TestDeciding:
         case = cascade.open().give({"age": 1.0, "ward": "A"})
         case.give({"sodium": None, "potassium": 1.0})
         assert not case.decision.accepted
-        assert case.decision.reason == "never sure"
+        assert case.decision.reason == "never sure; values are missing at other stages"
+
+    def test_a_row_that_skips_every_stage_is_rejected_for_its_missing_values(self):
+        cascade, values = make_rich_cascade(gaps="skip"), make_rich_rows(3)
+        values.loc[0, ["age", "sodium"]] = np.nan
+        case = cascade.open()
+        while case.needs:
+            case.give(values.loc[0, list(case.needs)].to_dict())
+        assert case.decision.reason == "values are missing at every stage"
+        decisions = cascade.run([0], lambda names, ids: values.loc[ids, names])
+        assert decisions.reasons.tolist() == ["values are missing at every stage"]
 
     @pytest.mark.parametrize(
         ("thresholds", "reason"),

@@ -396,7 +396,8 @@ class Batch:
         now.winner[rows], now.confidence[rows] = cheapest or (winner, confidence)
         now.stage[rows] = stage + 1
         now.accepted[rows[sure]] = True
-        now.reject(on[now.coming[on] == len(stages)], stages.why_rejected)
+        ends = on[now.coming[on] == len(stages)]
+        now.reject(ends, stages.why_rejected(self._rows[ends], stage))
 
     def _check_next(self, now: _Progress) -> _Progress:
         """Judge rows whose next stage buys nothing; reject rows that it would take past the budget.
@@ -466,7 +467,7 @@ class _Progress:
         stage = self.stage_now
         return np.flatnonzero(self.coming == stage) if stage < self.n_stages else np.arange(0)
 
-    def reject(self, rows: IntArray, reason: str) -> None:
-        """Decide rows without a label."""
+    def reject(self, rows: IntArray, reason: str | AnyArray) -> None:
+        """Decide rows without a label; the reason may differ from row to row."""
         self.reasons[rows] = reason
         self.coming[rows] = self.n_stages

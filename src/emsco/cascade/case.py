@@ -288,7 +288,7 @@ class Case:
         It is rejected before a stage that would exceed the budget.
         """
         if self._next == len(self._stages):
-            self._reason = self._stages.why_rejected
+            self._reason = self._stages.why_rejected(np.array([self._row]), self._last)[0]
         elif not self._stages.columns[self._next]:
             self._judge()
         # Before the stage is bought: a budget is never exceeded.

@@ -302,10 +302,19 @@ class Stages:
             sure = all(row[i] == row[i] for i in self.inputs[stage])  # False for NaN
         return sure, winner, confidence
 
-    @property
-    def why_rejected(self) -> str:
-        """Why a row is rejected that no stage has labelled, in words."""
-        return "never sure" if any(self.buys) else "nothing is bought: everyone is rejected"
+    def why_rejected(self, rows: FloatArray, last: int) -> AnyArray:
+        """Why no stage has labelled encoded rows whose path ends after stage `last`, in words."""
+        why = "never sure" if any(self.buys) else "nothing is bought: everyone is rejected"
+        reasons = np.full(len(rows), why, dtype=object)
+        skips = self._skips(rows)
+        if skips is not None:
+            path = [last]
+            while path[-1] > 0:
+                path.append(self.before[path[-1]] if self.before else path[-1] - 1)
+            skipped = skips[:, path]
+            reasons[skipped.any(axis=1)] = "never sure; values are missing at other stages"
+            reasons[skipped.all(axis=1)] = "values are missing at every stage"
+        return reasons
 
     @cached_property
     def why_labelled(self) -> AnyArray:
