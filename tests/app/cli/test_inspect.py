@@ -116,7 +116,10 @@ def test_a_costs_file_to_fill_in_is_written_once(typed, messy, tmp_path):
     costs = tmp_path / "costs.csv"
     words = ("inspect", messy, "--target", "sick", "--no-forecast", "--write-costs", costs)
     told = " ".join(typed(*words, "--drop", "id").out.split())
-    assert "without 'visit', 'score', 'sick_code', 'ward': set the costs, then emsco fit" in told
+    assert (
+        ", without 'sick_code', left out by emsco fit, without 'visit', 'score', 'ward', not "
+        "usable as is: set the costs, then emsco fit"
+    ) in told
     assert "--drop visit --drop score --drop sick_code --drop ward --costs" in told
     lines = costs.read_text().splitlines()
     assert lines == ["feature,cost,group,fee,fee_cost", "age,1,,,", "iron,1,,,", "city,1,,,"]
@@ -126,6 +129,18 @@ def test_a_costs_file_to_fill_in_is_written_once(typed, messy, tmp_path):
     run = tmp_path / "run"
     fit = ("fit", messy, "--target", "sick", "--costs", costs, *FIXED, *TOLD, *QUICK)
     assert typed(*fit, "--drop", "visit", "--out", run).code == 0
+
+
+def test_a_costs_file_has_no_column_that_a_fit_leaves_out(typed, tmp_path):
+    rng, path, costs = np.random.default_rng(0), tmp_path / "rows.csv", tmp_path / "costs.csv"
+    sick = rng.integers(0, 2, 160)
+    lines = [f"{a:.2f},{a:.2f},{b}" for a, b in zip(rng.normal(size=160) + sick, sick, strict=True)]
+    path.write_text("\n".join(["iron,iron_again,sick", *lines]))
+    words = ("--target", "sick", "--no-forecast", "--write-costs", costs)
+    told = " ".join(typed("inspect", path, *words).out.split())
+    assert "emsco fit leaves out 'iron_again'; " in told
+    assert "without 'iron_again', left out by emsco fit: set the costs" in told
+    assert costs.read_text().splitlines()[1:] == ["iron,1,,,"]
 
 
 def test_a_forecast_says_what_a_fit_would_do(messy):

@@ -82,7 +82,12 @@ def inspect(
     if write_costs is not None:
         without, drops = "", ""
         if inspection.to_drop and inspection.to_buy:
-            without = f", without {some(inspection.to_drop)}"
+            left_out = [name for name in inspection.to_drop if name in inspection.left_out]
+            unusable = [name for name in inspection.to_drop if name not in inspection.left_out]
+            if left_out:
+                without = f", without {some(left_out)}, left out by emsco fit"
+            if unusable:
+                without += f", without {some(unusable)}, not usable as is"
             drops = f"{repeated('--drop', inspection.to_drop)} "
         echo(
             f"Written to {write_costs}{without}: set the costs, then emsco fit … "

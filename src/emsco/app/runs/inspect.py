@@ -224,8 +224,8 @@ class Inspection:
 
     @property
     def to_drop(self) -> tuple[str, ...]:
-        """Columns that a fit would refuse, and leaks, ids, dates and constants."""
-        odd = suspects(self.data_issues)
+        """Columns that a fit would refuse or leave out, and dates and constants."""
+        odd = suspects(self.data_issues) | {*self.left_out}
         return tuple(one.name for one in self.columns if one.refusal or one.name in odd)
 
     @property
