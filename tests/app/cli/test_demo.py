@@ -21,6 +21,7 @@ def test_demo_shows_the_front_the_cascade_and_the_savings(demo_text):
         assert words in demo_text
     assert re.search(r"spends \d+% less than buying everything", demo_text)
     assert "▶" in demo_text
+    assert "The demo asks for a confidence of 95% for every label, so" in demo_text
 
 
 def test_demo_as_json_is_what_the_demo_shows(demo_text):
