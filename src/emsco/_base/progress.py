@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from emsco._base.text import visible
+from emsco._base.text import counted, visible
 
 QUIET = 30.0  # seconds without a line before a log gets the next one
 
@@ -82,7 +82,7 @@ class RowProgress:
     def __init__(self) -> None:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        text = TextColumn("{task.completed:,.0f} rows decided")
+        text = TextColumn("{task.description} decided")
         console = SafeConsole(stderr=True)
         self._bar = Progress(SpinnerColumn(), text, TimeElapsedColumn(), console=console)
         self._task = self._bar.add_task("", total=None)
@@ -98,7 +98,7 @@ class RowProgress:
 
     def rows(self, n_rows: int) -> None:
         """Show the number of rows decided so far."""
-        self._bar.update(self._task, completed=n_rows)
+        self._bar.update(self._task, completed=n_rows, description=counted(n_rows, "row"))
         if n_rows:
             self._bar.start()
 

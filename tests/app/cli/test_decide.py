@@ -97,6 +97,8 @@ def test_decide_says_what_to_buy_next_and_what_is_unlike_the_training_rows(typed
     assert [one["needs"] for one in decided] == ["", first, ""]
     assert decided[2]["warnings"].startswith(f"{first} outside ")
     assert (decided[1]["label"], decided[1]["confidence"], decided[1]["cost"]) == ("", "", "0")
+    new.write_text("\n".join([*lines[:2], ""]))
+    assert "1 row decided" in typed("decide", run, new, "--out", out).err
     new.write_text(f"{first}\n1\n")
     result = typed("decide", run, new, "--out", out, "--json")
     counts = json.loads(result.out)
