@@ -42,6 +42,7 @@ _FINISHED = 24  # subsets of a part that get models of their own
 _DESIGNS = 80  # of a part that are added up
 _SUMS = 400  # of several parts that are kept
 _TREES = 150  # that are judged row by row
+_RUNNERS_UP = 200  # trees that might as well have been chosen
 _OTHER_HALVES = 1  # a seed, so that trees are not measured on the halves that chose the gate
 _BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)  # at which branches must earn their place
 
@@ -349,11 +350,14 @@ class Branched:
     gate : Gate
     parts : tuple of SearchedPart
     trees : tuple of ScoredTree
+    runners_up : tuple of ScoredTree
+        Others that might as well have been chosen, for expected figures.
     """
 
     gate: Gate
     parts: tuple[SearchedPart, ...]
     trees: tuple[ScoredTree, ...]
+    runners_up: tuple[ScoredTree, ...]
 
 
 def grow_trees(
@@ -363,10 +367,11 @@ def grow_trees(
     gate: Gate,
     parts: Sequence[SearchedPart],
     usual: int,
-) -> tuple[ScoredTree, ...]:
+) -> tuple[tuple[ScoredTree, ...], tuple[ScoredTree, ...]]:
     """Add up the fronts of the parts; return the most different trees that no other one beats.
 
-    `rows` are all scored rows, by the models of all rows, which judge the gate alone.
+    Also returns some of those that might as well have been chosen. `rows` are all scored rows, by
+    the models of all rows, which judge the gate alone.
     """
     named = NamedDesigns(bench.data.costs.names, grid, bench.data.classes)
     costs = bench.data.costs.fixed()
@@ -393,15 +398,17 @@ def grow_trees(
         figures.append(figure + at_gate)
         chosen.append(which)
     if not trunks:
-        return ()
+        return (), ()
     figure, every, n_rows = np.concatenate(figures), np.concatenate(chosen), rows.weights.sum()
     # Trees above a limit on the mean cost must not crowd out others.
     gate_paid = costs.after_stages(gate.blocks[bench.blocks.of_feature][None])
     at_gate = rows.weights @ rows.costs(trunks[0], first, gate_paid)
     within = np.flatnonzero(at_gate - figure[:, 2] <= bench.limits.most_spent(n_rows))
     kept = within[_thinned(figure[within], _TREES, float(n_rows))]
-    trees = []
-    for at in kept.tolist():
+    others = np.setdiff1d(within, kept)
+    others = np.random.default_rng(len(others)).permutation(others)[:_RUNNERS_UP]
+
+    def tree_at(at: int) -> ScoredTree:
         picked = list(zip(parts, every[at].tolist(), strict=True))
         design = Design.branching(
             named(bench.blocks.designs(trunks[at])),
@@ -409,16 +416,15 @@ def grow_trees(
             [part.designs[i] for part, i in picked],
             usual,
         )
-        trees.append(
-            ScoredTree(
-                design=design,
-                trunk=trunks[at],
-                parts=tuple(part.scored for part in parts),
-                genes=tuple(part.genes[i] for part, i in picked),
-                paid=costs.after_stages(design.subsets(), design.before),
-            )
+        return ScoredTree(
+            design=design,
+            trunk=trunks[at],
+            parts=tuple(part.scored for part in parts),
+            genes=tuple(part.genes[i] for part, i in picked),
+            paid=costs.after_stages(design.subsets(), design.before),
         )
-    return tuple(trees)
+
+    return tuple(map(tree_at, kept.tolist())), tuple(map(tree_at, others.tolist()))
 
 
 def _sums_of(

@@ -548,7 +548,7 @@ class _Steps:
                     return None
                 if report:
                     report(k + 1, len(gate.questions) + 1)
-        trees = grow_trees(bench, rows, self.grid, gate, parts, usual)
+        trees, beside = grow_trees(bench, rows, self.grid, gate, parts, usual)
         trees = within_limits(bench, rows, trees)
         if not trees:
             return None
@@ -565,7 +565,7 @@ class _Steps:
             self._say(f"{asked} was tried and does not pay")
             return None
         self._say(f"{asked} labels {100 * gain:.1f} more of 100 rows correctly at the same cost")
-        return Branched(gate, tuple(parts), trees)
+        return Branched(gate, tuple(parts), trees, beside)
 
     def _unbeaten(
         self, bench: Workbench, branched: Branched, result: SearchResult
@@ -607,10 +607,11 @@ class _Steps:
             named=self.named,
         )
         trees: tuple[ScoredTree, ...] = ()
-        designs = result.designs
+        designs, other_trees = result.designs, result.designs[:0]
         if branched is not None:
-            trees = branched.trees
+            trees = (*branched.trees, *branched.runners_up)
             genes = genes_of_trees(np.arange(len(trees)), self.blocks.n_blocks)
+            genes, other_trees = np.split(genes, [len(branched.trees)])
             designs = np.concatenate([designs, genes])
             points = self._points_of_trees(bench, branched)
             front = replace(front, points=(*front.points, *points))
@@ -647,6 +648,7 @@ class _Steps:
                 return front
             try:
                 prefer = None if self.settings.is_paper else self.settings.prefer
+                others = np.concatenate([others[:1], other_trees, others[1:]])
                 front = correction.corrected(
                     front, designs, others, prefer, report, self._is_over, tolerated
                 )
