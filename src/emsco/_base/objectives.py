@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from emsco._base.documents import Fields, is_finite_number
+from emsco._base.text import rounded
 
 LEVEL = 0.95
 NORMAL = 1.96  # standard errors that a 95 % interval reaches to each side
@@ -102,7 +103,8 @@ class Estimate(NamedTuple):
 
     def __str__(self) -> str:
         """Show the value, then the interval."""
-        return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
+        value, low, high = (rounded(figure, digits=3) for figure in self)
+        return f"{value} ({low} to {high})"
 
 
 @dataclass(frozen=True, slots=True)

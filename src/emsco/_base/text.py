@@ -87,6 +87,17 @@ def whole(number: float) -> str:
     return f"{number:,.0f}" if number >= 1 or number == 0 else f"{number:.1g}"
 
 
+def rounded(number: float, digits: int = 4) -> str:
+    """Return a number with so many digits, or all of a large one, but never as a power of ten.
+
+    Examples
+    --------
+    >>> rounded(981.14), rounded(12345.6), rounded(1031.2, digits=3), rounded(0.92104, digits=3)
+    ('981.1', '12346', '1031', '0.921')
+    """
+    return f"{number:.0f}" if abs(number) >= 10**digits else f"{number:.{digits}g}"
+
+
 def add_up(parts: Sequence[float]) -> list[float]:
     """Return parts as whole numbers that add up to their sum, as rounded; as they are below 1.
 
@@ -241,4 +252,4 @@ def objective_lines(scored: Sequence[_Scored]) -> list[tuple[str, str, str]]:
 def in_short(scored: _Scored, accuracy: str = "accuracy") -> str:
     """Return the three objectives on one line; `accuracy` names the second."""
     shares = f"coverage {scored.coverage:.1%}, {accuracy} {scored.accuracy:.1%}"
-    return f"{shares}, cost {scored.cost:.4g}"
+    return f"{shares}, cost {rounded(scored.cost)}"

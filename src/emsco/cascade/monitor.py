@@ -255,9 +255,8 @@ class MonitoredPromise:
         """Show the promise, the figure with its interval, and the verdict."""
         if self.figure is None:
             return f"{self.promise}: no rows yet"
-        low, high = self.interval
-        seen = f"{self.figure:.3g} ({low:.3g} to {high:.3g}) of {counted(self.n_rows, 'row')}"
-        return f"{self.promise}: {seen}, {self.verdict}"
+        seen = Estimate(self.figure, *self.interval)
+        return f"{self.promise}: {seen} of {counted(self.n_rows, 'row')}, {self.verdict}"
 
     def track(self, looks: Sequence[tuple[int, tuple[int, ...]]]) -> PromiseTrack:
         """Return the figure and interval at each look that had rows for the promise.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from emsco._base.text import rounded
 from emsco.errors import NoSuchDesign
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
@@ -38,7 +39,7 @@ class RejectionOffer:
         said = (
             f"reject the least sure {1 - self.min_coverage:.0%} with another design: "
             f"{after.accuracy:.1%} of the labels correct instead of {before.accuracy:.1%}, for "
-            f"{self.point.cost:.4g} a row instead of {self.deployed.cost:.4g}"
+            f"{rounded(self.point.cost)} a row instead of {rounded(self.deployed.cost)}"
         )
         by_class, of_deployed = self.point.by_class, self.deployed.by_class
         if by_class is None or of_deployed is None:

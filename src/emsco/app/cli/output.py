@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from emsco._base.text import listed, visible
+from emsco._base.text import listed, rounded, visible
 from emsco.app.cli.words import warning_in_words
 
 if TYPE_CHECKING:
@@ -148,7 +148,9 @@ def print_deployed(run: Run) -> None:
 
     why = preference_in_words(run.about["settings"]["prefer"], run.point)
     total, cost = run.front.costs.total, run.point.cost
-    spends = f"It costs {cost:.4g} a row, {than_everything(1 - cost / total if total else 0.0)}."
+    spends = (
+        f"It costs {rounded(cost)} a row, {than_everything(1 - cost / total if total else 0.0)}."
+    )
     expected = run.point.expected
     accuracy = metric_name(run.front.metric)
     expects = f"On new rows, expect {accuracy} {expected.accuracy.in_percent}." if expected else ""
@@ -211,7 +213,7 @@ def _cheaper(run: Run) -> str:
     number, given_up = run.front.position(best), _given_up(deployed, best)
     gives = f", and gives up {', '.join(given_up)}" if given_up else ""
     return (
-        f"Design {number} costs {best.cost:.4g}, {1 - best.cost / deployed.cost:.0%} less{gives}: "
+        f"Design {number} costs {rounded(best.cost)}, {1 - best.cost / deployed.cost:.0%} less{gives}: "
         f"emsco choose {run.folder} {number} deploys it."
     )
 

@@ -21,6 +21,7 @@ from emsco._base.text import (
     in_short,
     listed,
     objective_lines,
+    rounded,
     shorten,
     some,
     visible,
@@ -416,11 +417,11 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     n_rows = max(counts.n_rows, 1)
     saved = 1 - counts.cost / counts.cost_of_everything if counts.cost_of_everything else 0.0
     title = f"{counted(counts.n_rows, 'row')}: {counts.n_accepted / n_rows:.1%} with a label"
-    caption = f"Mean cost {counts.cost / n_rows:.4g}, {than_everything(saved)}."
+    caption = f"Mean cost {rounded(counts.cost / n_rows)}, {than_everything(saved)}."
     if counts.n_waiting:
         title += f", {counts.n_rejected / n_rows:.1%} rejected"
         title += f", {counts.n_waiting / n_rows:.1%} waiting"
-        caption = f"Mean cost so far {counts.cost / n_rows:.4g}."
+        caption = f"Mean cost so far {rounded(counts.cost / n_rows)}."
     table = plain_table(title=title, caption=caption, padding=(0, 1))
     for heading in ("left at", "rows", "share", "cost per row"):
         table.add_column(heading, justify="left" if heading == "left at" else "right")
