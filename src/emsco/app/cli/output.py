@@ -213,8 +213,8 @@ def _cheaper(run: Run) -> str:
     number, given_up = run.front.position(best), _given_up(deployed, best)
     gives = f", and gives up {', '.join(given_up)}" if given_up else ""
     return (
-        f"Design {number} costs {rounded(best.cost)}, {1 - best.cost / deployed.cost:.0%} less{gives}: "
-        f"emsco choose {run.folder} {number} deploys it."
+        f"Design {number} costs {rounded(best.cost)}, {1 - best.cost / deployed.cost:.0%} less"
+        f"{gives}: emsco choose {run.folder} {number} deploys it."
     )
 
 
