@@ -117,8 +117,8 @@ def test_a_costs_file_to_fill_in_is_written_once(typed, messy, tmp_path):
     words = ("inspect", messy, "--target", "sick", "--no-forecast", "--write-costs", costs)
     told = " ".join(typed(*words, "--drop", "id").out.split())
     assert (
-        ", without 'sick_code', left out by emsco fit, without 'visit', 'score', 'ward', not "
-        "usable as is: set the costs, then emsco fit"
+        ", without 'sick_code' (left out by emsco fit) and 'visit', 'score', 'ward' (not "
+        "usable as is): set the costs, then emsco fit"
     ) in told
     assert "--drop visit --drop score --drop sick_code --drop ward --costs" in told
     lines = costs.read_text().splitlines()
@@ -139,7 +139,7 @@ def test_a_costs_file_has_no_column_that_a_fit_leaves_out(typed, tmp_path):
     words = ("--target", "sick", "--no-forecast", "--write-costs", costs)
     told = " ".join(typed("inspect", path, *words).out.split())
     assert "emsco fit leaves out 'iron_again'; " in told
-    assert "without 'iron_again', left out by emsco fit: set the costs" in told
+    assert "without 'iron_again' (left out by emsco fit): set the costs" in told
     assert costs.read_text().splitlines()[1:] == ["iron,1,,,"]
 
 

@@ -84,10 +84,9 @@ def inspect(
         if inspection.to_drop and inspection.to_buy:
             left_out = [name for name in inspection.to_drop if name in inspection.left_out]
             unusable = [name for name in inspection.to_drop if name not in inspection.left_out]
-            if left_out:
-                without = f", without {some(left_out)}, left out by emsco fit"
-            if unusable:
-                without += f", without {some(unusable)}, not usable as is"
+            named = ((left_out, "left out by emsco fit"), (unusable, "not usable as is"))
+            reasons = [f"{some(names)} ({why})" for names, why in named if names]
+            without = f", without {' and '.join(reasons)}"
             drops = f"{repeated('--drop', inspection.to_drop)} "
         echo(
             f"Written to {write_costs}{without}: set the costs, then emsco fit … "
