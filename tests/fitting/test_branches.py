@@ -12,7 +12,7 @@ from support.wards import COSTS, N_ROWS, QUICK, SPLIT, grow, wards
 
 from emsco import EMSCOClassifier, FeatureCosts
 from emsco.errors import EMSCOWarning, InterruptedWarning
-from emsco.fitting import fit
+from emsco.fitting import branches, fit
 from emsco.fitting.fit import Deadline
 from emsco.search.progress import SearchProgress
 
@@ -236,7 +236,7 @@ def test_ctrl_c_among_branches_loses_no_chain(step, monkeypatch):
     def stop(*_given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fit, step, stop)
+    monkeypatch.setattr(branches, step, stop)
     with pytest.warns(InterruptedWarning, match="kept without branches") as said:
         clf = EMSCOClassifier(COSTS, **QUICK, **ALWAYS).fit(*wards())
     assert said[0].filename == __file__

@@ -9,26 +9,34 @@ parts score, and the front of all trees is the sum of the fronts of the parts, t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, Report, StageArray
 from emsco._base.workers import slices
 from emsco.cascade.branching import BranchReader
 from emsco.data.training import TrainingData
-from emsco.designs.chromosomes import NEVER, levels_of, stage_counts, stages_of, with_levels
+from emsco.designs.chromosomes import (
+    NEVER,
+    genes_of_trees,
+    levels_of,
+    stage_counts,
+    stages_of,
+    with_levels,
+)
 from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.design import Branch, Design
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting.gates import Bins, Gate, PricedSubsets, best_gate
 from emsco.fitting.workbench import Workbench
-from emsco.front.point import NamedDesigns
+from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.models.stage_models import JoinedModels, StageModels, averaged, parts_of
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scored_rows import RowOutcomes, ScoredPart, ScoredRows, ScoredTree
 from emsco.scoring.scores import CostLimits, Scores
 from emsco.search.finishing import designs_of_subsets, spread_order
+from emsco.search.loop import SearchResult, Stop
 from emsco.search.settings import SearchRequest
 
 _MOST_SUBSETS = 2000  # that gates are tried with
@@ -347,17 +355,159 @@ class Branched:
 
     Attributes
     ----------
-    gate : Gate
+    bench : Workbench
+        The models of all rows, which judge the gate alone.
     parts : tuple of SearchedPart
     trees : tuple of ScoredTree
+    scores : Scores
+        Of the trees.
     runners_up : tuple of ScoredTree
         Others that might as well have been chosen, for expected figures.
     """
 
-    gate: Gate
+    bench: Workbench
     parts: tuple[SearchedPart, ...]
     trees: tuple[ScoredTree, ...]
+    scores: Scores
     runners_up: tuple[ScoredTree, ...]
+
+    def unbeaten(self, result: SearchResult) -> tuple[Branched | None, SearchResult]:
+        """Keep the trees, and the chains of a search, that none of the others beats.
+
+        The first one is None if no tree is left.
+        """
+        from moocore import is_nondominated
+
+        figures = [
+            np.column_stack([one.coverage, one.accuracy, -one.cost])
+            for one in (result.scores, self.scores)
+        ]
+        kept = is_nondominated(np.concatenate(figures), maximise=True, keep_weakly=True)
+        chains, trees = np.split(kept, [len(result.designs)])
+        if not trees.any():
+            return None, result
+        if not chains.any():  # the rest of a fit needs some
+            chains[:] = True
+        reason = result.stop_reason
+        if reason.cause is Stop.PROVEN:
+            reason = replace(reason, cause=Stop.CHAINS_SETTLED)
+        left = replace(
+            self,
+            trees=tuple(self.trees[i] for i in np.flatnonzero(trees).tolist()),
+            scores=self.scores[np.flatnonzero(trees)],
+        )
+        return left, replace(result.take(np.flatnonzero(chains)), stop_reason=reason)
+
+    def points(self) -> list[ParetoPoint]:
+        """Return the points of the trees, as they are scored."""
+        per_row = self.bench.data.per_row
+        return [
+            ParetoPoint.from_scores(tree.design, self.scores, i, per_row=per_row)
+            for i, tree in enumerate(self.trees)
+        ]
+
+    def models(self, designs: Sequence[Design], refit: str) -> list[StageModels]:
+        """Fit the stage models of trees: of all rows before the branch, of each part after it."""
+        trunks = [one.subsets()[: len(one.path(min(one.branches)))] for one in designs]
+        pieces = [self.bench.models_of(trunks, refit)]
+        for k, part in enumerate(self.parts):
+            known = [
+                one.branch.parts[k].subsets() | trunk[-1]
+                for one, trunk in zip(designs, trunks, strict=True)
+                if one.branch is not None
+            ]
+            pieces.append(part.bench.models_of(known, refit))
+        models = []
+        for of_tree in zip(*pieces, strict=True):
+            of_splits = zip(*map(parts_of, of_tree), strict=True)
+            banks = tuple(range(len(of_tree)))
+            models.append(averaged([JoinedModels(of_split, banks) for of_split in of_splits]))
+        return models
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BranchSearch:
+    """Looks for designs that branch, once chains are found.
+
+    Attributes
+    ----------
+    request : SearchRequest
+        For the stages after a gate.
+    grid : ThresholdGrid
+    max_ways : int
+        Most parts of a branch.
+    is_over : callable
+        Tells when the time is over.
+    say : callable
+        Takes a sentence about what was tried.
+    """
+
+    request: SearchRequest
+    grid: ThresholdGrid
+    max_ways: int
+    is_over: Callable[[], bool]
+    say: Callable[[str], None]
+
+    def branched(
+        self,
+        searched: Workbench,
+        scored: StageArray,
+        bench: Workbench,
+        chains: StageArray,
+        report: Report | None,
+    ) -> Branched | None:
+        """Find trees; None if no gate promises anything, or none of its trees earns its place.
+
+        `searched` has the models of the search and `scored` its designs; `bench` has the models
+        that count, and `chains` are the best designs by these.
+
+        Raises
+        ------
+        TimeoutError
+            If the time is over before all parts are searched.
+        """
+        quick, rows = searched.scored_rows(self.grid), bench.scored_rows(self.grid)
+        priced = priced_subsets(searched, quick, scored)
+        gate = find_gate(searched, priced, self.max_ways)
+        if gate is None:
+            return None
+        of_rows, usual = parts_of_rows(gate, bench.data)
+        of_searched, _ = parts_of_rows(gate, searched.data)
+        of_quick = of_searched[np.concatenate([scored for _, scored in searched.splits])]
+        of_scored = of_rows[np.concatenate([scored for _, scored in bench.splits])]
+        search = PartSearch(self.request, self.grid, priced, searched.blocks, self.is_over)
+        parts = []
+        for k in range(len(gate.questions) + 1):
+            final = bench_of_part(bench, gate, of_rows == k)
+            # Models that are quick to fit are fitted on the rows of the part.
+            quick_rows, weights = quick, quick.weights * (of_quick == k)
+            if bench.recipe.is_linear:
+                quick_rows = final.scored_rows(self.grid)
+                weights = quick_rows.weights
+            part = search.searched(quick_rows, weights, final, np.flatnonzero(of_scored == k))
+            if not len(part.genes):  # the limits leave nothing for what comes after a gate
+                return None
+            parts.append(part)
+            if report:
+                report(k + 1, len(gate.questions) + 1)
+        trees, beside = grow_trees(bench, rows, self.grid, gate, parts, usual)
+        trees = within_limits(bench, rows, trees)
+        if not trees:
+            return None
+        genes = genes_of_trees(np.arange(len(trees)), bench.blocks.n_blocks)
+        costs_after = bench.evaluator(int(stage_counts(chains).max()), self.grid).costs_after
+        gain, error = earn_their_place(
+            rows.with_trees(trees),
+            (chains, list(costs_after(chains))),
+            (genes, [tree.paid for tree in trees]),
+            bench.data.costs.total,
+        )
+        asked = f"Branches: asking about {gate.questions[0].column} first"
+        if gain <= error:
+            self.say(f"{asked} was tried and does not pay")
+            return None
+        self.say(f"{asked} labels {100 * gain:.1f} more of 100 rows correctly at the same cost")
+        return Branched(bench, tuple(parts), trees, scores_of_trees(bench, rows, trees), beside)
 
 
 def grow_trees(
@@ -505,7 +655,7 @@ def within_limits(
     limits, prices = bench.limits, bench.prices
     if not trees or limits == CostLimits():
         return tuple(trees)
-    scores = scores_of_trees(rows, trees, bench.bank.n_rows, by_class=False)
+    scores = scores_of_trees(bench, rows, trees)
     assert scores.rejected_exits is not None
     leaving = scores.exits + scores.rejected_exits
     mean_delay, worst_delay, worst_cost = np.zeros((3, len(trees)))
@@ -526,9 +676,7 @@ def within_limits(
     return tuple(trees[i] for i in np.flatnonzero(are_within).tolist())
 
 
-def scores_of_trees(
-    rows: ScoredRows, trees: Sequence[ScoredTree], n_rows: int, by_class: bool
-) -> Scores:
+def scores_of_trees(bench: Workbench, rows: ScoredRows, trees: Sequence[ScoredTree]) -> Scores:
     """Score trees by what they do with each scored row."""
     max_stages = max(tree.design.n_stages for tree in trees)
     exits = np.zeros((3, len(trees), max_stages), dtype=np.int64)
@@ -544,11 +692,11 @@ def scores_of_trees(
         cost = tree.paid[outcomes.stage]
         spent[i] = rows.units @ (cost if outcomes.by_price is None else cost + outcomes.by_price)
     return Scores(
-        n_rows,
+        bench.bank.n_rows,
         exits[0],
         exits[1],
         spent,
-        by_class=classes if by_class else None,
+        by_class=None if bench.metric == "accuracy" else classes,
         rejected_exits=exits[2],
     )
 
@@ -587,24 +735,3 @@ def earn_their_place(
                 gains[there] += (tree[1] - chain[1])[there] / len(_BUDGETS)
     gains *= weights / weights.mean()
     return float(gains.mean()), float(gains.std() / np.sqrt(n_rows))
-
-
-def models_of_trees(
-    bench: Workbench, branched: Branched, designs: Sequence[Design], refit: str
-) -> list[StageModels]:
-    """Fit the stage models of trees: of all rows before the branch, of each part after it."""
-    trunks = [one.subsets()[: len(one.path(min(one.branches)))] for one in designs]
-    pieces = [bench.models_of(trunks, refit)]
-    for k, part in enumerate(branched.parts):
-        known = [
-            one.branch.parts[k].subsets() | trunk[-1]
-            for one, trunk in zip(designs, trunks, strict=True)
-            if one.branch is not None
-        ]
-        pieces.append(part.bench.models_of(known, refit))
-    models = []
-    for of_tree in zip(*pieces, strict=True):
-        of_splits = zip(*map(parts_of, of_tree), strict=True)
-        banks = tuple(range(len(of_tree)))
-        models.append(averaged([JoinedModels(of_split, banks) for of_split in of_splits]))
-    return models

@@ -32,19 +32,7 @@ from emsco.designs.thresholds import (
     in_words,
 )
 from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
-from emsco.fitting.branches import (
-    Branched,
-    PartSearch,
-    bench_of_part,
-    earn_their_place,
-    find_gate,
-    grow_trees,
-    models_of_trees,
-    parts_of_rows,
-    priced_subsets,
-    scores_of_trees,
-    within_limits,
-)
+from emsco.fitting.branches import Branched, BranchSearch
 from emsco.fitting.sample import RowsToSplit
 from emsco.fitting.settings import FitSettings, seeds_of_fit
 from emsco.fitting.workbench import Workbench
@@ -61,7 +49,6 @@ from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
 from emsco.scoring.scored_rows import ScoredTree
-from emsco.scoring.scores import Scores
 from emsco.search.finishing import (
     Refinement,
     RefinementEnd,
@@ -489,11 +476,19 @@ class _Steps:
         Ctrl-C and the time limit leave the chains, with a warning. After Ctrl-C the search counts
         as interrupted, so that a run can be resumed.
         """
+        scored = of_search.designs if of_search.scored is None else of_search.scored
+        search = BranchSearch(
+            # The gate is the first stage of every path.
+            request=replace(self.settings.search, max_stages=self.search.max_stages - 1),
+            grid=self.grid,
+            max_ways=self.settings.max_ways,
+            is_over=lambda: self.deadline.is_over(_BRANCHED),
+            say=self._say,
+        )
         try:
-            branched = self._branch(searched, of_search, bench, result)
-            if branched is None:
-                return None, result
-            return self._unbeaten(bench, branched, result)
+            with self._progress("parts searched") as report:
+                branched = search.branched(searched, scored, bench, result.designs, report)
+            return (None, result) if branched is None else branched.unbeaten(result)
         except TimeoutError:
             what = " left no time to finish branches; the front is kept without them."
             _warn(EMSCOWarning(Parameter("time_limit"), what))
@@ -503,90 +498,6 @@ class _Steps:
             generations = result.records[-1].generation if result.records else None
             reason = StopReason(Stop.INTERRUPTED, generations, note=result.stop_reason.note)
             return None, replace(result, stop_reason=reason)
-
-    def _branch(
-        self,
-        searched: Workbench,
-        of_search: SearchResult,
-        bench: Workbench,
-        result: SearchResult,
-    ) -> Branched | None:
-        """Find designs that branch, with the models of the search and those that count.
-
-        None if no gate promises anything, or none of its trees earns its place.
-        """
-        scored = of_search.designs if of_search.scored is None else of_search.scored
-        quick, rows = searched.scored_rows(self.grid), bench.scored_rows(self.grid)
-        priced = priced_subsets(searched, quick, scored)
-        gate = find_gate(searched, priced, self.settings.max_ways)
-        if gate is None:
-            return None
-        of_rows, usual = parts_of_rows(gate, bench.data)
-        of_searched, _ = parts_of_rows(gate, searched.data)
-        of_quick = of_searched[np.concatenate([scored for _, scored in searched.splits])]
-        of_scored = of_rows[np.concatenate([scored for _, scored in bench.splits])]
-        search = PartSearch(
-            # The gate is the first stage of every path.
-            replace(self.settings.search, max_stages=self.search.max_stages - 1),
-            self.grid,
-            priced,
-            searched.blocks,
-            lambda: self.deadline.is_over(_BRANCHED),
-        )
-        parts = []
-        with self._progress("parts searched") as report:
-            for k in range(len(gate.questions) + 1):
-                final = bench_of_part(bench, gate, of_rows == k)
-                # Models that are quick to fit are fitted on the rows of the part.
-                quick_rows, weights = quick, quick.weights * (of_quick == k)
-                if bench.recipe.is_linear:
-                    quick_rows = final.scored_rows(self.grid)
-                    weights = quick_rows.weights
-                places = np.flatnonzero(of_scored == k)
-                parts.append(search.searched(quick_rows, weights, final, places))
-                if not len(parts[-1].genes):  # the limits leave nothing for what comes after a gate
-                    return None
-                if report:
-                    report(k + 1, len(gate.questions) + 1)
-        trees, beside = grow_trees(bench, rows, self.grid, gate, parts, usual)
-        trees = within_limits(bench, rows, trees)
-        if not trees:
-            return None
-        genes = genes_of_trees(np.arange(len(trees)), self.blocks.n_blocks)
-        evaluator = self._evaluator(bench)
-        gain, error = earn_their_place(
-            rows.with_trees(trees),
-            (result.designs, list(evaluator.costs_after(result.designs))),
-            (genes, [tree.paid for tree in trees]),
-            bench.data.costs.total,
-        )
-        asked = f"Branches: asking about {gate.questions[0].column} first"
-        if gain <= error:
-            self._say(f"{asked} was tried and does not pay")
-            return None
-        self._say(f"{asked} labels {100 * gain:.1f} more of 100 rows correctly at the same cost")
-        return Branched(gate, tuple(parts), trees, beside)
-
-    def _unbeaten(
-        self, bench: Workbench, branched: Branched, result: SearchResult
-    ) -> tuple[Branched | None, SearchResult]:
-        """Keep the trees and chains that none of the others beats; None if no tree is left."""
-        from moocore import is_nondominated
-
-        scores = result.scores, self._scores_of_trees(bench, branched)
-        figures = [np.column_stack([one.coverage, one.accuracy, -one.cost]) for one in scores]
-        kept = is_nondominated(np.concatenate(figures), maximise=True, keep_weakly=True)
-        chains, trees = np.split(kept, [len(result.designs)])
-        if not trees.any():
-            return None, result
-        if not chains.any():  # the rest of a fit needs some
-            chains[:] = True
-        of_trees = tuple(branched.trees[i] for i in np.flatnonzero(trees).tolist())
-        reason = result.stop_reason
-        if reason.cause is Stop.PROVEN:
-            reason = replace(reason, cause=Stop.CHAINS_SETTLED)
-        result = replace(result.take(np.flatnonzero(chains)), stop_reason=reason)
-        return replace(branched, trees=of_trees), result
 
     def judge(
         self, bench: Workbench, result: SearchResult, branched: Branched | None = None
@@ -613,8 +524,7 @@ class _Steps:
             genes = genes_of_trees(np.arange(len(trees)), self.blocks.n_blocks)
             genes, other_trees = np.split(genes, [len(branched.trees)])
             designs = np.concatenate([designs, genes])
-            points = self._points_of_trees(bench, branched)
-            front = replace(front, points=(*front.points, *points))
+            front = replace(front, points=(*front.points, *branched.points()))
         if not any(point.coverage for point in front):
             threshold = f"={in_words(self.min_confidence)}; lower it."
             what = "no design accepts any scored row at "
@@ -705,23 +615,6 @@ class _Steps:
         references = assessor.references(commonest)
         return replace(front, points=tuple(points), references=references), designs, tolerated
 
-    def _points_of_trees(self, bench: Workbench, branched: Branched) -> list[ParetoPoint]:
-        """Return the points of trees, as they are scored."""
-        scores = self._scores_of_trees(bench, branched)
-        per_row = bench.data.per_row
-        return [
-            ParetoPoint.from_scores(tree.design, scores, i, per_row=per_row)
-            for i, tree in enumerate(branched.trees)
-        ]
-
-    def _scores_of_trees(self, bench: Workbench, branched: Branched) -> Scores:
-        return scores_of_trees(
-            bench.scored_rows(self.grid),
-            branched.trees,
-            bench.bank.n_rows,
-            by_class=self.settings.metric != "accuracy",
-        )
-
     def _nothing(self, bench: Workbench, assessor: Assessor) -> list[ParetoPoint]:
         """Judge designs that buy nothing: the commonest class for everyone, or no label.
 
@@ -793,7 +686,7 @@ class _Steps:
             if branched is not None and trees:
                 designs = [front[i].design for i in trees]
                 of_points = list(models.of_points)
-                of_trees = models_of_trees(bench, branched, designs, refit)
+                of_trees = branched.models(designs, refit)
                 for i, of_tree in zip(trees, of_trees, strict=True):
                     of_points[i] = of_tree
                 models = replace(models, of_points=tuple(of_points))
