@@ -529,8 +529,11 @@ def grow_trees(
     stages = np.where(gate.blocks, 0, NEVER).astype(np.int16)[None]
     trunks, figures, chosen = [], [], []
     seen: set[bytes] = set()
-    for level in grid.early:
-        trunk = with_levels(stages, np.array([[level]]))[0]
+    every_level = np.repeat(stages, len(grid.early), axis=0)
+    every_level = with_levels(every_level, np.array(grid.early)[:, None])
+    # What the models of the splits disagree about cannot be promised.
+    refused = bench.evaluator(1, grid).refused(every_level)
+    for trunk in every_level[~refused]:
         first = next(rows.outcomes(trunk[None]))
         answered = first.given < rows.n_classes
         # Levels that answer the same rows make the same trees.
