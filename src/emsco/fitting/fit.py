@@ -33,6 +33,7 @@ from emsco.designs.thresholds import (
 )
 from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
 from emsco.fitting.branches import Branched, BranchSearch
+from emsco.fitting.gates import FEWEST_ROWS
 from emsco.fitting.sample import RowsToSplit
 from emsco.fitting.settings import FitSettings, seeds_of_fit
 from emsco.fitting.workbench import Workbench
@@ -460,7 +461,7 @@ class _Steps:
             and settings.search.kind in ("auto", "evolution")
             and not result.stop_reason.is_interrupted
             and not isinstance(self.all_rows.data.rows, RowsElsewhere)
-            and len(self.all_rows.data.labels) <= _MOST_BRANCHED
+            and 2 * FEWEST_ROWS <= len(self.all_rows.data.labels) <= _MOST_BRANCHED
             and not self.deadline.is_over(_BRANCHED)
         )
 

@@ -24,7 +24,7 @@ from emsco.designs.questions import Question
 _BUDGETS = (0.03, 0.06, 0.1, 0.2, 0.3, 0.45)  # shares of the cost of everything
 _BINS = 9  # of a number; cuts are between them
 _MOST_CATEGORIES = 8  # that get a bin of their own
-_FEWEST_ROWS, _SMALLEST = 100, 0.08  # rows of a part, and their share
+FEWEST_ROWS, _SMALLEST = 100, 0.08  # rows of a part, and their share
 _NEAR = 0.02  # of the rows, within which a cut may move to a wider gap
 _WIDE = 0.1  # of the range without outliers: a gap where values part by themselves
 _HALVINGS = 40
@@ -171,7 +171,7 @@ def best_gate(
     """
     has = np.flatnonzero((priced.subsets | ~blocks).all(axis=1))
     n_rows = np.bincount(bins.of_row[bins.of_row >= 0], minlength=bins.n_bins)
-    fewest = max(_FEWEST_ROWS, _SMALLEST * len(bins.of_row))
+    fewest = max(FEWEST_ROWS, _SMALLEST * len(bins.of_row))
     ways = [
         ways for ways in bins.ways(max_ways) if min(n_rows[part].sum() for part in ways) >= fewest
     ]
