@@ -547,12 +547,3 @@ class TestBranches:
             assert decided.coverage == pytest.approx(front[i].coverage)
             assert decided.accuracy == pytest.approx(front[i].accuracy)
             assert decided.cost == pytest.approx(front[i].cost)
-
-    def test_ctrl_c_among_branches_keeps_the_chains(self, wards, monkeypatch):
-        def interrupt(*args):
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr("emsco.fitting.fit.find_gate", interrupt)
-        with pytest.warns(InterruptedWarning, match="kept without branches"):
-            front = self.fitted(wards).front_
-        assert all(point.design.is_chain for point in front)
