@@ -35,7 +35,7 @@ from emsco.models.stage_models import JoinedModels, StageModels, averaged, parts
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scored_rows import RowOutcomes, ScoredPart, ScoredRows, ScoredTree
 from emsco.scoring.scores import CostLimits, Scores
-from emsco.search.finishing import designs_of_subsets, spread_order
+from emsco.search.finishing import designs_of_subsets, order_by_distance, spread_order
 from emsco.search.loop import SearchResult, Stop
 from emsco.search.settings import SearchRequest
 
@@ -99,13 +99,12 @@ def priced_subsets(bench: Workbench, rows: ScoredRows, scored: StageArray) -> Pr
 def find_gate(bench: Workbench, priced: PricedSubsets, max_ways: int) -> Gate | None:
     """Return the gate that gains most; None if none gains anything beyond noise."""
     data = bench.data
-    every = np.concatenate([scored for _, scored in bench.splits])
+    rows = data.rows[np.concatenate([scored for _, scored in bench.splits])]
     gates = []
     for column, bought in _columns_to_ask(bench):
         inputs = data.encoding.inputs_of(column)
         code = data.encoding.code_of[column]
-        values = data.rows[every][:, inputs.start : inputs.start + code.n_values]
-        bins = Bins.from_column(code, values)
+        bins = Bins.from_column(code, rows[:, inputs.start : inputs.start + code.n_values])
         if bins is not None and bins.n_bins > 1:
             gate = best_gate(priced, column, bought, bins, max_ways)
             gates += [] if gate is None else [gate]
@@ -122,11 +121,11 @@ def _columns_to_ask(bench: Workbench) -> list[tuple[str, BoolArray]]:
         first[blocks.first] = True
     # Nobody may pay more for a gate than for a whole design.
     most = min(_MOST_COST * costs.total, bench.limits.most_paid(), bench.limits.most_spent(1))
-    asked = []
+    asked, units = [], costs.in_units()
     for i, name in enumerate(data.costs.names):
         bought = first.copy()
         bought[blocks.of_feature[i]] = True
-        cost = float(costs.in_units().of_subsets(bought[None])[0]) / costs.in_units().per_one
+        cost = float(units.of_subsets(bought[None])[0]) / units.per_one
         if cost <= most:
             asked += [(cost, column, bought) for column in data.encoding.needs(name)]
     asked.sort(key=lambda one: one[0])
@@ -639,16 +638,9 @@ def _spread(figures: FloatArray, max_kept: int) -> IntArray:
     """Return the places of figures that are as different as possible from each other."""
     if len(figures) <= max_kept:
         return np.arange(len(figures))
-    scaled = figures.copy()
-    scaled[:, 2] = -np.sqrt(np.maximum(-figures[:, 2], 0.0))  # cheap ones are told apart
-    scaled = (scaled - scaled.min(axis=0)) / np.maximum(np.ptp(scaled, axis=0), 1e-12)
-    order = np.empty(max_kept, dtype=np.int64)
-    nearest = np.full(len(scaled), np.inf)
-    for i in range(max_kept):
-        order[i] = nearest.argmax() if i else scaled[:, 1].argmax()
-        nearest = np.minimum(nearest, np.linalg.norm(scaled - scaled[order[i]], axis=1))
-        nearest[order[i]] = -1.0
-    return np.sort(order)
+    roots = np.sqrt(np.maximum(-figures[:, 2], 0.0))  # cheap ones are told apart
+    spread = np.column_stack([figures[:, :2], -roots])
+    return np.sort(order_by_distance(spread, int(figures[:, 1].argmax()), max_kept))
 
 
 def within_limits(

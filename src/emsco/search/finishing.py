@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.text import counted
-from emsco._base.typing import BoolArray, IntArray, Report, StageArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, Report, StageArray
 from emsco._base.workers import slices
 from emsco.designs.chromosomes import (
     NEVER,
@@ -278,15 +278,22 @@ def spread_order(scores: Scores, total_cost: float) -> IntArray:
     """
     if not len(scores):
         return np.zeros(0, dtype=np.int64)
-    figures = np.column_stack(
-        [scores.coverage, scores.accuracy, np.sqrt(scores.cost / (total_cost or 1.0))]
-    )
+    root = np.sqrt(scores.cost / (total_cost or 1.0))
+    return order_by_distance(np.column_stack([scores.coverage, scores.accuracy, root]))
+
+
+def order_by_distance(figures: FloatArray, first: int = 0, max_kept: int | None = None) -> IntArray:
+    """Order lines of figures so that each is as far as possible from those before it.
+
+    The line `first` leads, and at most `max_kept` are ordered.
+    """
     # Each figure from 0 to 1, so that no unit weighs more than another.
     figures = (figures - figures.min(axis=0)) / np.maximum(np.ptp(figures, axis=0), 1e-12)
-    order = np.zeros(len(figures), dtype=np.int64)
+    n_ordered = len(figures) if max_kept is None else min(max_kept, len(figures))
+    order = np.zeros(n_ordered, dtype=np.int64)
     nearest = np.full(len(figures), np.inf)  # distance to those ordered; -1 for these themselves
-    for i in range(len(order)):
-        order[i] = nearest.argmax()
+    for i in range(n_ordered):
+        order[i] = nearest.argmax() if i else first
         distances = np.linalg.norm(figures - figures[order[i]], axis=1)
         nearest = np.minimum(nearest, distances)
         nearest[order[i]] = -1.0
