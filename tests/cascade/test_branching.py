@@ -26,6 +26,14 @@ ROWS = make_rows(400, seed=3)
 TABLE = pd.DataFrame(ROWS, columns=NAMES)
 
 
+def gone_through(cascade, row):
+    """A case of a row that may lack values, as far as it goes."""
+    case = cascade.open()
+    while case.needs and all(row[name] == row[name] for name in case.needs):
+        case.give({name: row[name] for name in case.needs})
+    return case
+
+
 def followed_one_by_one(cascade, rows):
     """Last stage, guess, confidence and acceptance of each row, by the tree itself in Python."""
     results = []
@@ -72,9 +80,7 @@ def test_a_case_buys_what_its_path_needs_and_says_which_path_it_took():
     cascade = make_protocol()
     decisions = cascade.decide(TABLE)
     for i, row in enumerate(TABLE.to_dict("records")[:100]):
-        case = cascade.open()
-        while case.needs:
-            case.give({name: row[name] for name in case.needs})
+        case = gone_through(cascade, row)
         one = case.decision
         assert (one.stage, one.accepted) == (decisions.stage[i], decisions.accepted[i])
         assert one.cost == decisions.cost[i]
@@ -93,9 +99,7 @@ def test_decisions_have_the_path_of_each_row_in_words():
     decisions = cascade.decide(TABLE)
     bought = cascade.run(range(len(TABLE)), lambda names, ids: TABLE.loc[ids, names])
     for i, row in enumerate(TABLE.to_dict("records")[:100]):
-        case = cascade.open()
-        while case.needs:
-            case.give({name: row[name] for name in case.needs})
+        case = gone_through(cascade, row)
         assert decisions.path[i] == bought.path[i] == path_of(case)
     assert "1 → age ≤ 0.2 → 2 → pulse ≤ -0.5 → 3" in decisions.path
     assert decisions.to_frame()["path"].tolist() == decisions.path.tolist()
@@ -108,9 +112,7 @@ def test_a_row_that_waits_has_the_path_to_the_stage_it_waits_for():
     some = TABLE.where(np.random.default_rng(0).random(TABLE.shape) < 0.6)
     decisions = cascade.decide(some, partial=True)
     for i, row in enumerate(some.to_dict("records")):
-        case = cascade.open()
-        while case.needs and all(row[name] == row[name] for name in case.needs):
-            case.give({name: row[name] for name in case.needs})
+        case = gone_through(cascade, row)
         assert decisions.path[i] == path_of(case)
     assert ((decisions.waits_for > 0) == decisions.waiting).all()
     over = cascade.run([0], lambda names, ids: TABLE.loc[ids, names], budget=0.5)
@@ -161,9 +163,7 @@ def test_rows_filled_in_part_go_as_far_as_they_can_on_their_own_path():
     some = TABLE.where(np.random.default_rng(0).random(TABLE.shape) < 0.6)
     decisions = cascade.decide(some, partial=True)
     for i, row in enumerate(some.to_dict("records")):
-        case = cascade.open()
-        while case.needs and all(row[name] == row[name] for name in case.needs):
-            case.give({name: row[name] for name in case.needs})
+        case = gone_through(cascade, row)
         lacking = [name for name in case.needs if row[name] != row[name]]
         assert decisions.needs[i] == ";".join(lacking)
         assert decisions.stage[i] == case.decision.stage
@@ -209,9 +209,7 @@ def test_the_label_of_least_cost_does_not_change_the_path():
     assert (some.stage == other.stage).all()
     assert (some.guesses != other.guesses).any()
     for i, row in enumerate(TABLE.to_dict("records")[:30]):
-        case = careful.open()
-        while case.needs:
-            case.give({name: row[name] for name in case.needs})
+        case = gone_through(careful, row)
         assert case.decision.confidence == pytest.approx(other.confidence[i])
 
 
