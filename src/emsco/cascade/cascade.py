@@ -757,9 +757,8 @@ class Cascade:
             [[name in names for name in columns] for names in self.stages.columns],
             dtype=np.bool_,  # also if nothing is bought
         )
-        known = buys.copy()
-        for j, before in enumerate(self.design.before):
-            known[j] |= known[before] if before >= 0 else False
+        feature_of = dict(zip(encoding.columns, encoding.feature_of, strict=True))
+        known = self.design.subsets()[:, [feature_of[name] for name in columns]]
         if bought.all():
             followed = self._follow(rows)
         else:
