@@ -7,45 +7,18 @@ import pytest
 from support.tree_makers import (
     plain_logits,
     random_rows,
-    random_shape,
     random_subsets,
     random_trees,
 )
 
 from emsco._kernels.bits import lowest_bit
-from emsco._kernels.trees import BLOCK, MOST_LEAVES, code_rows, find_leaves, trace_trees
-
-
-def plain_spans(n_left, n_leaves, first=0):
-    """First leaf and end of each node in pre-order."""
-    if n_leaves == 1:
-        return []
-    left = plain_spans(n_left[1:], n_left[0], first)
-    right = plain_spans(n_left[1 + len(left) :], n_leaves - n_left[0], first + n_left[0])
-    return [(first, first + n_leaves), *left, *right]
+from emsco._kernels.trees import BLOCK, MOST_LEAVES, code_rows, trace_trees
 
 
 @pytest.mark.parametrize("word", [1, 2, 12, 0x80000000, 0xFFFFFFFF, 0])
 def test_the_lowest_bit_is_counted_from_0(word):
     zeros = f"{word:032b}"[::-1]
     assert lowest_bit(word) == (zeros.index("1") if word else 32)
-
-
-@pytest.mark.parametrize("n_leaves", [1, 2, 3, 16, MOST_LEAVES])
-def test_leaves_of_nodes_equal_the_plain_ones(n_leaves):
-    for seed in range(20):
-        n_left = random_shape(n_leaves, np.random.default_rng(seed))
-        first, end = np.empty((2, len(n_left)), dtype=np.uint8)
-        sizes = np.array([n_leaves], dtype=np.uint8)
-        assert find_leaves(sizes, np.array(n_left, dtype=np.uint8), first, end)
-        assert list(zip(first, end, strict=True)) == plain_spans(n_left, n_leaves)
-
-
-@pytest.mark.parametrize("n_left", [[0, 1], [3, 1], [2, 2], [255, 1]])
-def test_counts_that_make_no_tree_are_found(n_left):
-    first, end = np.empty((2, 2), dtype=np.uint8)
-    sizes = np.array([3], dtype=np.uint8)
-    assert not find_leaves(sizes, np.array(n_left, dtype=np.uint8), first, end)
 
 
 def test_nodes_in_any_order_are_put_in_pre_order():

@@ -75,40 +75,6 @@ def trace_trees(
 
 
 @kernel()
-def find_leaves(
-    n_leaves: LabelArray,
-    n_left: LabelArray,
-    first: LabelArray,
-    end: LabelArray,
-) -> bool:
-    """Find the first leaf under each node, and the end; false if the counts make no trees.
-
-    Nodes are in pre-order; a node has the leaves `first` to `first + n_left - 1` on its left.
-    """
-    begins = np.empty(MOST_LEAVES + 1, dtype=np.int64)
-    ends = np.empty(MOST_LEAVES + 1, dtype=np.int64)
-    i = 0
-    for t in range(len(n_leaves)):
-        begins[0], ends[0] = 0, n_leaves[t]
-        depth = 1 if n_leaves[t] > 1 else 0
-        while depth > 0:
-            depth -= 1
-            low, high = begins[depth], ends[depth]
-            middle = low + n_left[i]
-            if not low < middle < high:
-                return False
-            first[i], end[i] = low, high
-            if high - middle > 1:
-                begins[depth], ends[depth] = middle, high
-                depth += 1
-            if middle - low > 1:
-                begins[depth], ends[depth] = low, middle
-                depth += 1
-            i += 1
-    return True
-
-
-@kernel()
 def code_rows(
     rows: FloatArray,
     reads: BoolArray,

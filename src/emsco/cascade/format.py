@@ -676,7 +676,9 @@ class TreesPart(ModelPart):
         if number >= len(self.models):
             return False
         # Trees need not split on every input that they may read.
-        return bool(np.isin(np.flatnonzero(self.models[number][0].reads), inputs).all())
+        others = self.models[number][0].reads.copy()
+        others[inputs] = False
+        return not others.any()
 
     def stage_models(self, numbers: Sequence[int]) -> BoostedModels:
         """Put together the models with these numbers, one per stage."""

@@ -11,11 +11,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.tree_makers import plain_probabilities, random_rows, random_subsets, random_trees
+from support.tree_makers import (
+    plain_probabilities,
+    random_rows,
+    random_shape,
+    random_subsets,
+    random_trees,
+)
 
 from emsco._base.documents import Fields, pack_array
+from emsco._kernels.trees import MOST_LEAVES
 from emsco.errors import FileError
-from emsco.models.boosting.trees import TreeEnsemble
+from emsco.models.boosting.trees import TreeEnsemble, leaves_below
 
 N_INPUTS = 6
 
@@ -211,3 +218,27 @@ class TestFiles:
         )
         expected = trees.probabilities(np.zeros((1, N_INPUTS)))[0, 1]
         assert float.fromhex(process.stdout) == expected
+
+
+def plain_spans(n_left, n_leaves, first=0):
+    """First leaf and end of each node in pre-order."""
+    if n_leaves == 1:
+        return []
+    left = plain_spans(n_left[1:], n_left[0], first)
+    right = plain_spans(n_left[1 + len(left) :], n_leaves - n_left[0], first + n_left[0])
+    return [(first, first + n_leaves), *left, *right]
+
+
+@pytest.mark.parametrize("n_leaves", [1, 2, 3, 16, MOST_LEAVES])
+def test_leaves_of_nodes_equal_the_plain_ones(n_leaves):
+    shapes = [random_shape(n_leaves, np.random.default_rng(seed)) for seed in range(20)]
+    sizes, n_left = np.full(20, n_leaves, dtype=np.uint8), np.concatenate(shapes).astype(np.uint8)
+    first, end = leaves_below(sizes, n_left)
+    plain = [span for shape in shapes for span in plain_spans(shape, n_leaves)]
+    assert list(zip(first, end, strict=True)) == plain
+
+
+@pytest.mark.parametrize("n_left", [[0, 1], [3, 1], [2, 2], [255, 1]])
+def test_counts_that_make_no_tree_are_found(n_left):
+    sizes = np.array([3], dtype=np.uint8)
+    assert leaves_below(sizes, np.array(n_left, dtype=np.uint8)) is None
