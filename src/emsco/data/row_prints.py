@@ -116,10 +116,10 @@ class RowPrints:
         share = min(1.0, (self.largest + 1) / 2**64)
         if len(self.known) < _UNIQUE * self.n_rows * share:
             return repeats[:0]
-        from scipy import stats
+        from scipy.special import pdtrc
 
         by_chance = max(1.0, self.n_twins / share * (len(rows) / self.n_rows) ** 2)
-        return repeats if stats.poisson.sf(len(repeats) - 1, by_chance) < _CHANCE else repeats[:0]
+        return repeats if pdtrc(len(repeats) - 1, by_chance) < _CHANCE else repeats[:0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""
@@ -186,12 +186,13 @@ class Lookup:
             return np.arange(self._n_rows)
         if not alike.size or self._is_long:
             return alike
-        from scipy import stats  # only here, since deciding does without SciPy
+        # Only here, since deciding does without SciPy; `scipy.stats` takes a second to import.
+        from scipy.special import betainc
 
         n_known = max(1.0, searched.n_rows * (searched.largest + 1) / 2**64)
         ratio = 2 * self._n_within / n_known  # of new rows like a seen one, to pairs of twins
-        n_alike = len(alike) + searched.n_twins
-        by_chance = float(stats.binom.sf(len(alike) - 1, n_alike, ratio / (1 + ratio)))
+        # So many or more of all that are alike, by the binomial distribution.
+        by_chance = float(betainc(len(alike), searched.n_twins + 1, ratio / (1 + ratio)))
         return alike if by_chance < _CHANCE else alike[:0]
 
 

@@ -103,9 +103,9 @@ def normal_interval(mean: float, deviation: float, n_rows: float, level: float =
     """
     if n_rows <= 1:
         return Interval(0.0, math.inf)
-    from scipy import stats
+    from scipy.special import stdtrit
 
-    error = deviation / math.sqrt(n_rows - 1) * float(stats.t.ppf((1 + level) / 2, n_rows - 1))
+    error = deviation / math.sqrt(n_rows - 1) * float(stdtrit(n_rows - 1, (1 + level) / 2))
     return Interval(max(0.0, mean - error), mean + error)
 
 
@@ -162,10 +162,10 @@ def effective_rows(
         spread = float(((part - ratio * whole) ** 2).sum()) * n_groups / (n_groups - 1)
         measured = max(1.0, n_rows * spread / float(whole.sum()) ** 2 / variance)
     effect = (all_alike + varied * measured) / (1 + varied)
-    from scipy import stats
+    from scipy.special import stdtrit
 
     # A spread that is known from few groups only is less certain.
-    rows, groups = stats.t.ppf((1 + LEVEL) / 2, [max(n_rows, n_groups) - 1, n_groups - 1])
+    rows, groups = stdtrit([max(n_rows, n_groups) - 1, n_groups - 1], (1 + LEVEL) / 2)
     return float(n_rows / effect) * float((rows / groups) ** 2)
 
 
