@@ -73,6 +73,15 @@ class EMSCOClassifier(TableClassifier):
         ``{"max_cost": 300, "min_recall": {"ill": 0.9}}``, or the costs of an error and of a
         rejection, ``{"error_cost": 500, "reject_cost": 40}``, or both. With costs of errors, the
         design with the lowest expected total within the limits is deployed.
+    error_cost : float, mapping or array-like, optional
+        Cost of a wrong label in the unit of the feature costs: one number, a number for each true
+        label, or a matrix with a line per true label and a column per label given. Then the search
+        is for the lowest mean total of features, errors and rejections: errors count by what they
+        cost, stages answer with the label of least expected cost and go on where an error would
+        cost too much, and the design with the lowest expected total is deployed.
+    reject_cost : float or mapping, optional
+        Cost of a rejection, or one for each true label, beside `error_cost`. None: nobody is
+        rejected.
     metric : {"accuracy", "balanced_accuracy"}
         The objective "accuracy". "accuracy" is the share of labels that are correct.
         "balanced_accuracy" is its mean over the classes; a class without a labelled row counts as
@@ -224,6 +233,8 @@ class EMSCOClassifier(TableClassifier):
         always_answer: bool = False,
         reject_below: MinConfidence | None = None,
         prefer: str | dict[str, Any] = "economical",
+        error_cost: Any = None,
+        reject_cost: Any = None,
         metric: str = "accuracy",
         max_stages: int | None = 4,
         branches: int | str = "auto",
@@ -257,6 +268,8 @@ class EMSCOClassifier(TableClassifier):
         self.always_answer = always_answer
         self.reject_below = reject_below
         self.prefer = prefer
+        self.error_cost = error_cost
+        self.reject_cost = reject_cost
         self.metric = metric
         self.max_stages = max_stages
         self.branches = branches
@@ -348,7 +361,8 @@ class EMSCOClassifier(TableClassifier):
         self.history_, self.stop_reason_ = fitted.history, fitted.stop_reason
         self.data_issues_, self.n_splits_ = fitted.data_issues, fitted.n_splits
         self.model_choice_, self.refinement_ = fitted.model_choice, fitted.refinement
-        return self._deploy(self.prefer, stacklevel=3)
+        self._prefer = settings.prefer
+        return self._deploy(settings.prefer, stacklevel=3)
 
     def choose(
         self,
@@ -385,7 +399,7 @@ class EMSCOClassifier(TableClassifier):
         wanted = limits if which is None else which
         label_costs = None
         if cheapest_label:
-            costs = given_error_costs(wanted) or given_error_costs(self.prefer)
+            costs = given_error_costs(wanted) or given_error_costs(self._prefer)
             if not costs:
                 raise refused("cheapest_label", "be False where errors have no cost", value=True)
             label_costs = costs.get("error_cost")
@@ -468,7 +482,7 @@ class EMSCOClassifier(TableClassifier):
             Promises and settings of `ParetoFront.certify`.
         """
         check_is_fitted(self, "front_")
-        rule = rule_to_certify(self.prefer)
+        rule = rule_to_certify(self._prefer)
         settings = {"prefer": rule, "deployed": self.point_, **settings}
         return self.front_.certify(self._check_new_rows(X), y, **settings)
 
@@ -497,8 +511,10 @@ class EMSCOClassifier(TableClassifier):
             point = self.front_.find(which)
         self.front_ = replace(self.front_, deployed=self.front_.position(point))
         self.point_, self.design_ = point, point.design
-        self._error_costs = given_error_costs(which) or given_error_costs(self.prefer)
-        self.cascade_ = self.front_.cascade(point).with_error_costs(label_costs)
+        self._error_costs = given_error_costs(which) or given_error_costs(self._prefer)
+        self.cascade_ = self.front_.cascade(point)
+        if cheapest_label or self.front_.money is None:
+            self.cascade_ = self.cascade_.with_error_costs(label_costs)
         doubts = doubts_about(
             self.front_,
             point,

@@ -14,7 +14,7 @@ from emsco._base.text import rounded
 LEVEL = 0.95
 NORMAL = 1.96  # standard errors that a 95 % interval reaches to each side
 METRICS = ("accuracy", "balanced_accuracy")  # what the objective "accuracy" can be
-_NAMES = ("coverage", "accuracy", "cost")
+_NAMES, _TOTAL = ("coverage", "accuracy", "cost"), "total"
 _LARGEST = 1e150  # cost whose square is still a number
 _ROUNDING = 1e-9  # methods add up the same costs in different orders
 
@@ -120,12 +120,15 @@ class Expected:
         Each with `value`, `low` and `high`; accuracy is that of the front's metric.
     recall : tuple of Estimate
         Share of each class that gets its label; empty in files of earlier versions.
+    total : Estimate or None
+        Mean cost of a row with its errors and rejections, if the search was for the lowest.
     """
 
     coverage: Estimate
     accuracy: Estimate
     cost: Estimate
     recall: tuple[Estimate, ...] = ()
+    total: Estimate | None = None
 
     @property
     def figures(self) -> Objectives:
@@ -152,8 +155,13 @@ class Expected:
 
     def to_lists(self) -> dict[str, list[Any]]:
         """Return plain values: value, low and high of each figure, and of each class's recall."""
-        single = {name: list(getattr(self, name)) for name in _NAMES}
+        single = {name: list(getattr(self, name)) for name in self._single}
         return {**single, "recall": [list(one) for one in self.recall]}
+
+    @property
+    def _single(self) -> tuple[str, ...]:
+        """Names of the figures that are one estimate each."""
+        return _NAMES if self.total is None else (*_NAMES, _TOTAL)
 
     @classmethod
     def from_dict(cls, fields: Fields, n_classes: int) -> Self:
@@ -163,13 +171,15 @@ class Expected:
         recall = fields.items("recall") if "recall" in fields.values else []
         if len(recall) not in (0, n_classes):
             fields.refuse("recall", f"three numbers for each of {n_classes} classes", recall)
-        return cls(
-            coverage, accuracy, cost, tuple(_estimate(fields, "recall", one) for one in recall)
-        )
+        total = None
+        if _TOTAL in fields.values:
+            total = _estimate(fields, _TOTAL, fields.items(_TOTAL))
+        recalls = tuple(_estimate(fields, "recall", one) for one in recall)
+        return cls(coverage, accuracy, cost, recalls, total)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with their names, for a reader."""
-        single = {name: getattr(self, name)._asdict() for name in _NAMES}
+        single = {name: getattr(self, name)._asdict() for name in self._single}
         return {**single, "recall": [one._asdict() for one in self.recall]}
 
 
@@ -181,7 +191,7 @@ def _estimate(fields: Fields, name: str, numbers: Any) -> Estimate:
     value, low, high = map(float, numbers)
     if not 0 <= low <= value <= high:
         fields.refuse(name, "a value between its limits", numbers)
-    if high > (limit := _LARGEST if name == "cost" else 1):
+    if high > (limit := _LARGEST if name in ("cost", _TOTAL) else 1):
         fields.refuse(name, f"at most {limit:g}", numbers)
     return Estimate(value, low, high)
 

@@ -83,6 +83,9 @@ class Cascade:
     label_costs : ndarray of shape (n_classes, n_classes) or None
         Cost of each label for a row of each class, if rows get the label of least expected cost
         instead of the likeliest; see `with_error_costs`.
+    stakes : ndarray of shape (n_classes,) or None
+        What an error about each class costs, if the models were fitted on rows weighted by it.
+        Thresholds are for probabilities of such rows; those that users see are for plain ones.
 
     Examples
     --------
@@ -103,6 +106,7 @@ class Cascade:
     encoding: Encoding
     models: StageModels
     label_costs: FloatArray | None = None
+    stakes: FloatArray | None = None
 
     def __post_init__(self) -> None:
         """Copy and lock the classes; check that thresholds and costs of labels are for them."""
@@ -176,6 +180,7 @@ class Cascade:
             chains=design.chains,
             delays=tuple(waits.tolist()),
             label_costs=self.label_costs,
+            stakes=self.stakes,
             before=() if design.is_chain else before,
             branches=branches,
         )
@@ -561,6 +566,8 @@ class Cascade:
         body = {**shared.to_dict(), **shared.design_to_dict(self.design, self.models)}
         if self.label_costs is not None:
             body["label_costs"] = self.label_costs.tolist()
+        if self.stakes is not None:
+            body["stakes"] = self.stakes.tolist()
         write_document(path, "cascade", formats.FORMAT, body)
 
     @classmethod
@@ -589,6 +596,11 @@ class Cascade:
                 label_costs = check_label_costs(fields.items("label_costs"), shared.classes)
             except ParameterError as error:
                 fields.refuse("label_costs", "costs that can be used", str(error))
+        stakes = None
+        if "stakes" in fields.values:
+            stakes = fields.numbers("stakes", len(shared.classes), 0)
+            if not stakes.all():
+                fields.refuse("stakes", "above 0 for every class", stakes.tolist())
         return cls(
             design=design,
             costs=shared.costs,
@@ -597,6 +609,7 @@ class Cascade:
             encoding=shared.encoding,
             models=models,
             label_costs=label_costs,
+            stakes=stakes,
         )
 
     @property

@@ -95,6 +95,8 @@ class Stages:
         Time that a row has waited after each stage; empty if no value comes later.
     label_costs : ndarray of shape (n_classes, n_classes) or None
         Cost of each label for a row of each class, if labels are those of least expected cost.
+    stakes : ndarray of shape (n_classes,) or None
+        Weight of a row of each class in the fit of the models, if they were weighted.
     before : tuple of int
         The stage before each stage, -1 for the first; empty for a chain.
     branches : mapping
@@ -114,6 +116,7 @@ class Stages:
     chains: tuple[range, ...]
     delays: tuple[float, ...] = ()
     label_costs: FloatArray | None = None
+    stakes: FloatArray | None = None
     before: tuple[int, ...] = ()
     branches: Mapping[int, BranchReader] = field(default_factory=dict)
 
@@ -267,8 +270,16 @@ class Stages:
         return stage, winner, confidence
 
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
-        """Class probabilities of encoded rows at one stage, shape (n_rows, n_classes)."""
-        return self.models.probabilities(self.models.filled(rows), stage)
+        """Class probabilities of encoded rows at one stage, shape (n_rows, n_classes).
+
+        They are those of plain rows, also if the models were fitted on weighted ones.
+        """
+        probabilities = self.models.probabilities(self.models.filled(rows), stage)
+        if self.stakes is None:
+            return probabilities
+        plain = probabilities / self.stakes
+        shares: FloatArray = plain / plain.sum(axis=1, keepdims=True)
+        return shares
 
     def opinions(self, rows: FloatArray) -> tuple[FloatArray, IntArray, BoolArray]:
         """What every stage of its path says of every row, as if no stage before were sure.
@@ -371,6 +382,7 @@ class Stages:
             self.thresholds,
             *self.models.arrays,
             *(() if self.label_costs is None else (self.label_costs,)),
+            *(() if self.stakes is None else (self.stakes,)),
         )
 
 

@@ -92,6 +92,17 @@ class TrainingData:
         shares: FloatArray = totals / totals.sum()
         return shares
 
+    def staked(self, stakes: FloatArray | None) -> TrainingData:
+        """Return the same rows, each weighted by what an error about its class costs.
+
+        The mean of `stakes`, one for each class, counts as 1. Then a share of rows is a share of
+        what all errors together would cost, and the likeliest label is the one that costs least.
+        """
+        if stakes is None:
+            return self
+        weights = (stakes / (self.class_shares @ stakes))[self.labels]
+        return replace(self, weights=weights if self.weights is None else weights * self.weights)
+
     def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:
         """Return some of the rows, with weights of their own."""
         prices = None if self.prices is None else self.prices[rows]

@@ -64,6 +64,30 @@ def _with_doubt(shares: FloatArray, doubt: float) -> FloatArray:
     return thresholds
 
 
+def _with_expected_cost(stakes: FloatArray, share: float) -> FloatArray:
+    """Return the threshold of each label at which an error is expected to cost the same.
+
+    Probabilities are those of rows weighted by `stakes`, what an error about each class costs. The
+    cost is a share of that of an error by someone who knows nothing. For a label of probability q,
+    an error costs (1 - q) / (q / own + (1 - q) / others), where the stake of the others is their
+    harmonic mean; with two classes that is exact.
+
+    Examples
+    --------
+    >>> _with_expected_cost(np.array([500.0, 20.0]), 0.5).round(3).tolist()
+    [0.964, 0.671]
+    >>> _with_expected_cost(np.ones(2), 0.5).tolist()
+    [0.75, 0.75]
+    """
+    rates = 1 / stakes
+    cost = share * (len(stakes) - 1) / rates.sum()
+    others = (rates.sum() - rates) / (len(stakes) - 1)
+    # What is left once the others' share of the cost is taken off; 0: the label is always given.
+    left = np.maximum(0.0, 1 - cost * others)
+    thresholds: FloatArray = np.clip(left / (left + cost * rates), None, _HIGHEST).round(3)
+    return thresholds
+
+
 def check_min_confidence(min_confidence: Any, classes: AnyArray) -> MinConfidence:
     """Check one threshold above chance for all classes, or one above 0 for each label."""
     if not isinstance(min_confidence, Mapping):
@@ -309,6 +333,7 @@ class ThresholdGrid:
         n_rows: int,
         last: FloatArray | None = None,
         metric: str = "accuracy",
+        stakes: FloatArray | None = None,
     ) -> Self:
         """Return the grid that "auto" searches on `n_rows` scored rows.
 
@@ -321,6 +346,9 @@ class ThresholdGrid:
 
         Without a threshold `last` of its own, the last stage may label everyone, have any of these,
         or reject only those it is least sure of.
+
+        With `stakes`, what an error about each class costs, a level halves the cost of an error
+        that is to be expected, the same for all labels; see `_with_expected_cost`.
         """
         share = shares / shares.sum()
         equal = np.full(len(share), 1 / len(share))
@@ -330,6 +358,8 @@ class ThresholdGrid:
         # How often the share of the commonest class halves the doubt of a guess; at most 6 times.
         guess, sure = 1 - 1 / len(share), 1 - float(share.max())
         commonest = float(np.log2(guess / max(sure, guess * 0.5 ** max(_ON_FEW_ROWS))))
+        if stakes is not None:
+            return cls._priced(stakes, halvings, last)
         if metric != "accuracy":
             kinds = [(share, halvings)]
         else:
@@ -349,6 +379,19 @@ class ThresholdGrid:
         others = (level for level in range(len(every) + 1) if level != len(distinct))
         every.insert(len(distinct), np.zeros(len(share)))
         return cls(np.stack(every), early, (len(distinct), *others))
+
+    @classmethod
+    def _priced(
+        cls, stakes: FloatArray, halvings: tuple[float, ...], last: FloatArray | None
+    ) -> Self:
+        """Return the grid of levels that halve the expected cost of an error."""
+        levels = [_with_expected_cost(stakes, 0.5**one) for one in halvings]
+        early = tuple(range(len(levels)))
+        if last is not None:
+            return cls(np.stack([*levels, last]), early, (len(levels),))
+        # The first level of the last stage answers everyone.
+        every = [*levels, np.zeros(len(stakes))]
+        return cls(np.stack(every), early, (len(levels), *early))
 
     @property
     def n_levels(self) -> int:

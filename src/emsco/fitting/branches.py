@@ -180,6 +180,7 @@ def bench_of_part(bench: Workbench, gate: Gate, in_part: BoolArray) -> Workbench
         ),
         metric=bench.metric,
         rows=np.flatnonzero(in_part),
+        stakes=bench.stakes,
     )
 
 
@@ -673,27 +674,9 @@ def within_limits(
 
 def scores_of_trees(bench: Workbench, rows: ScoredRows, trees: Sequence[ScoredTree]) -> Scores:
     """Score trees by what they do with each scored row."""
-    max_stages = max(tree.design.n_stages for tree in trees)
-    exits = np.zeros((3, len(trees), max_stages), dtype=np.int64)
-    spent = np.zeros(len(trees))
-    classes = np.zeros((len(trees), 2, rows.n_classes), dtype=np.int64)
-    for i, tree in enumerate(trees):
-        outcomes = tree.outcomes(rows)
-        accepted, correct = outcomes.given < rows.n_classes, outcomes.given == rows.truth
-        for k, which in enumerate((accepted, correct, ~accepted)):
-            exits[k, i] = np.bincount(outcomes.stage, rows.units * which, max_stages)
-        for k, which in enumerate((accepted, correct)):
-            classes[i, k] = np.bincount(rows.truth, rows.units * which, rows.n_classes)
-        cost = tree.paid[outcomes.stage]
-        spent[i] = rows.units @ (cost if outcomes.by_price is None else cost + outcomes.by_price)
-    return Scores(
-        bench.bank.n_rows,
-        exits[0],
-        exits[1],
-        spent,
-        by_class=None if bench.metric == "accuracy" else classes,
-        rejected_exits=exits[2],
-    )
+    genes = genes_of_trees(np.arange(len(trees)), bench.blocks.n_blocks)
+    paid = [tree.paid for tree in trees]
+    return rows.with_trees(trees).scores(genes, paid, by_class=bench.metric != "accuracy")
 
 
 def earn_their_place(

@@ -13,7 +13,7 @@ import numpy as np
 from emsco._base.arrays import distinct_rows
 from emsco._base.digests import fingerprint
 from emsco._base.progress import JobProgress, print_note
-from emsco._base.typing import IntArray, Report, StageArray
+from emsco._base.typing import FloatArray, IntArray, Report, StageArray
 from emsco._base.warn import warn_once
 from emsco._base.workers import one_thread
 from emsco.data.elsewhere import RowsElsewhere
@@ -43,6 +43,7 @@ from emsco.front.averaging import allow_for_averaging
 from emsco.front.economical import TOLERATED, Simplifier, economical_of, undominated
 from emsco.front.expected import OptimismCorrection
 from emsco.front.history import Generation, history_of
+from emsco.front.money import unbeaten_by_money
 from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.models.backends import CPU
 from emsco.models.choice import ModelChoice, trial_seconds
@@ -213,7 +214,8 @@ def _thresholds(
     classes, shares = data.classes, settings.recipe.class_shares(data)
     last = None if settings.reject_below is None else by_class(settings.reject_below, classes)
     if settings.min_confidence is None and not settings.is_paper:
-        grid = ThresholdGrid.searched(shares, n_scored, last, settings.metric)
+        stakes = None if settings.money is None else settings.money.stakes
+        grid = ThresholdGrid.searched(shares, n_scored, last, settings.metric, stakes)
         # Buying everything at once is like a last stage, so it has the first of its thresholds.
         return by_label(grid.thresholds[grid.last[0]], classes), grid
     confidence = settings.min_confidence
@@ -266,6 +268,11 @@ class _Steps:
         return self.rows is not self.all_rows
 
     @property
+    def stakes(self) -> FloatArray | None:
+        """What an error about each class costs, if the search is for the lowest total."""
+        return None if self.settings.money is None else self.settings.money.stakes
+
+    @property
     def named(self) -> NamedDesigns:
         """Turns chromosomes into designs over named features."""
         data = self.all_rows.data
@@ -276,7 +283,18 @@ class _Steps:
         if recipe.estimator == AUTO:
             recipe = recipe.of_family(FAMILIES[0])
         recipe = recipe.for_search(self.settings.search_with, self.blocks.n_blocks)
-        return Workbench(self.rows.data, splits, recipe, self.constraints, self.settings.metric)
+        return self._workbench(self.rows.data, splits, recipe)
+
+    def _workbench(self, data: TrainingData, splits: list[Split], recipe: StageRecipe) -> Workbench:
+        settings = self.settings
+        return Workbench(
+            data,
+            splits,
+            recipe,
+            self.constraints,
+            settings.metric,
+            stakes=self.stakes,
+        )
 
     def _evaluator(self, bench: Workbench) -> Evaluator:
         return bench.evaluator(self.search.max_stages, self.grid)
@@ -296,6 +314,7 @@ class _Steps:
             "cv": fingerprint(*(part for split in bench.splits for part in split)),
             "search": settings.search.kind,
             "metric": settings.metric,
+            **({} if settings.money is None else {"error_cost": settings.money.costs.tolist()}),
             **settings.recipe.to_dict(),
             "search_with": settings.search_with,
             **self.grid.to_dict(data.classes),
@@ -350,7 +369,8 @@ class _Steps:
                 )
             )
         with self._progress("families tried") as report:
-            recipe, choice = recipe.chosen(data, splits, report, families)
+            staked = data.staked(self.stakes)
+            recipe, choice = recipe.chosen(staked, splits, report, families)
         self._say(f"Stage models: {choice.family}")
         return recipe, choice
 
@@ -391,9 +411,7 @@ class _Steps:
             splits = self.all_rows.splits(repeat=recipe.is_linear)
         if recipe.estimator == bench.recipe.estimator == "spline":
             recipe = bench.recipe  # knots and penalty are as good from a sample
-        refined = Workbench(
-            self.all_rows.data, splits, recipe, self.constraints, self.settings.metric
-        )
+        refined = self._workbench(self.all_rows.data, splits, recipe)
         evaluator = self._evaluator(refined)
         n_subsets = self.settings.effort.max_subsets
         if self.is_screened:  # more of them, if fits are quick
@@ -489,7 +507,9 @@ class _Steps:
         try:
             with self._progress("parts searched") as report:
                 branched = search.branched(searched, scored, bench, result.designs, report)
-            return (None, result) if branched is None else branched.unbeaten(result)
+            if branched is None or self.stakes is not None:  # by money, points are compared later
+                return branched, result
+            return branched.unbeaten(result)
         except TimeoutError:
             what = " left no time to finish branches; the front is kept without them."
             _warn(EMSCOWarning(Parameter("time_limit"), what))
@@ -507,9 +527,15 @@ class _Steps:
 
         Ctrl-C leaves the front as it is, with a warning.
         """
+        scores = result.scores
+        if self.stakes is not None:  # the search has weighted rows; now each counts as it is
+            paid = self._evaluator(bench).costs_after(result.designs)
+            rows = bench.scored_rows(self.grid)
+            scores = rows.scores(result.designs, list(paid), by_class=False)
+            scores = replace(scores, rejected_exits=None)  # of chains: after the last stage
         front = ParetoFront.from_scores(
             self.blocks.designs(result.designs),
-            result.scores,
+            scores,
             bench.data.costs,
             self.min_confidence,
             n_tied=result.n_tied,
@@ -518,6 +544,7 @@ class _Steps:
             per_row=bench.data.per_row,
             named=self.named,
         )
+        front = replace(front, money=self.settings.money)
         trees: tuple[ScoredTree, ...] = ()
         designs, other_trees = result.designs, result.designs[:0]
         if branched is not None:
@@ -536,7 +563,10 @@ class _Steps:
                 rows = bench.scored_rows(self.grid).with_trees(trees)
                 evaluator = self._evaluator(bench)
                 data = bench.data
-                assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
+                is_staked = self.stakes is not None
+                assessor = Assessor(
+                    rows, evaluator, self.blocks, data.costs, data.classes, is_staked
+                )
                 correction = self._correction(bench, assessor)
                 # Luck is in the choice, so designs count that might as well have been chosen.
                 beside = runners_up(
@@ -591,6 +621,9 @@ class _Steps:
         """
         data, tolerated = bench.data, TOLERATED
         points = assessor.assessed(front.points, designs, report)
+        if front.money is not None:
+            kept = unbeaten_by_money(points, front.money)
+            points, designs = [points[i] for i in kept.tolist()], designs[kept]
         if self._is_economical:
             tolerated = correction.tolerance(points, designs, others, self._is_over)
             simplifier = Simplifier(
@@ -624,7 +657,7 @@ class _Steps:
         """
         settings, data = self.settings, bench.data
         may_leave_out = self.search.allow_exclusion and not settings.constraints.first
-        shares = data.class_shares
+        shares = data.staked(self.stakes).class_shares
         commonest = int(shares.argmax())
         if settings.is_paper or not may_leave_out or shares[commonest] == 1:
             return []
@@ -650,6 +683,7 @@ class _Steps:
             bench.data.costs.total,
             groups,
             self.settings.effort.max_bags,
+            self.settings.money,
         )
 
     def _undominated(

@@ -41,6 +41,7 @@ from emsco.scoring.journal import stored_seed
 from emsco.search.finishing import MAX_STARTS, MAX_TRIED, MOST_SUBSETS
 from emsco.search.plan import check_provable
 from emsco.search.settings import SearchRequest
+from emsco.stats.error_costs import ErrorCosts
 
 REFITS = ("average", "all", "first")
 
@@ -55,6 +56,17 @@ PAPER: Mapping[str, Any] = MappingProxyType(
         "refit": "first",
         "estimator": None,
         "allow_exclusion": False,
+    }
+)
+
+# Parameters that have no say where the cost of errors decides, and their defaults.
+_WITHOUT_MONEY: Mapping[str, Any] = MappingProxyType(
+    {
+        "min_confidence": AUTO,
+        "reject_below": None,
+        "metric": "accuracy",
+        "class_weight": None,
+        "calibration": None,
     }
 )
 
@@ -101,6 +113,8 @@ class FitSettings:
     reject_below : float, dict or None
         What the last stage needs, 0 if it always answers; None: it is like the others.
     prefer : str or dict
+    money : ErrorCosts or None
+        What errors and rejections cost, if the search is for the lowest total.
     recipe : StageRecipe
         The stage models, with "auto" yet to be chosen.
     search_with : str or None
@@ -126,6 +140,7 @@ class FitSettings:
     min_confidence: MinConfidence | None
     reject_below: MinConfidence | None
     prefer: Preference
+    money: ErrorCosts | None
     recipe: StageRecipe
     search_with: str | None
     refit: str
@@ -164,6 +179,9 @@ class FitSettings:
                     )
             given = {**given, "estimator": FAMILIES[0]}
         check_jobs(given["n_jobs"])
+        money = _check_money(given, data.classes)
+        if money is not None:
+            given = {**given, **_by_money(given)}
         search = SearchRequest.from_parameters(
             given["search"],
             max_stages=given["max_stages"],
@@ -212,6 +230,7 @@ class FitSettings:
             min_confidence=min_confidence,
             reject_below=_check_last(given, search.kind, data.classes),
             prefer=given["prefer"],
+            money=money,
             recipe=StageRecipe.from_parameters(
                 given["estimator"],
                 given["calibration"],
@@ -255,6 +274,40 @@ def _check_branches(branches: Any, kind: str, data: TrainingData) -> int:
         rule = f'be "{AUTO}" or 1 where rows stay with workers or on disk'
         raise refused("branches", rule, branches, hint="fit a sample in memory for more")
     return max_ways
+
+
+def _check_money(given: Mapping[str, Any], classes: AnyArray) -> ErrorCosts | None:
+    """Check what errors and rejections cost; None if the fit is not about that."""
+    money = ErrorCosts.if_given(
+        given["error_cost"], given["reject_cost"], classes.tolist(), may_reject=False
+    )
+    if money is None:
+        return None
+    for name, usual in _WITHOUT_MONEY.items():
+        if given[name] is not usual and given[name] != usual:
+            rule = ("be left out where ", Parameter("error_cost"), " is given: it decides instead")
+            raise refused(name, rule, given[name])
+    kind = given["search"] if isinstance(given["search"], str) else "paper"
+    if kind in ("paper", "exact"):
+        what = " is given: the lowest total is searched for, not proven"
+        rule = ('be "auto" or "evolution" where ', Parameter("error_cost"), what)
+        raise refused("search", rule, given["search"])
+    if given["always_answer"] is True and given["reject_cost"] is not None:
+        rule = ("be left out where ", Parameter("always_answer"), " is given")
+        raise refused("reject_cost", rule, given["reject_cost"])
+    if given["gaps"] == "skip" and given["reject_cost"] is None:
+        what = ' is "skip": a stage without a value is skipped, and a row may be rejected'
+        raise refused("reject_cost", ("be given where ", Parameter("gaps"), what), None)
+    return money
+
+
+def _by_money(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters that costs of errors imply: the lowest total, and nobody rejected for nothing."""
+    costs = {name: given[name] for name in ("error_cost", "reject_cost") if given[name] is not None}
+    prefer = given["prefer"]
+    if isinstance(prefer, Mapping) or prefer == "economical":
+        prefer = {**costs, **(prefer if isinstance(prefer, Mapping) else {})}
+    return {"prefer": prefer, "always_answer": given["reject_cost"] is None}
 
 
 def _check_delay_limits(

@@ -15,7 +15,7 @@ from numpy.random import Generator
 
 from emsco._base.checks import check_choice
 from emsco._base.objectives import METRICS
-from emsco._base.typing import BoolArray, IntArray, Report
+from emsco._base.typing import BoolArray, FloatArray, IntArray, Report
 from emsco.cascade import FrontModels
 from emsco.costs import Fees
 from emsco.costs.prices import ScoredPrices
@@ -54,6 +54,8 @@ class Workbench:
         The objective "accuracy" of every evaluator.
     rows : ndarray or None
         Numbers of the rows that the bench is for, such as those of a part; None: all.
+    stakes : ndarray of shape (n_classes,) or None
+        What an error about each class costs, if models and the bank's counts weigh rows by it.
     blocks : Blocks
         Groups of features that a search moves together.
     bank : SubsetBank
@@ -67,6 +69,7 @@ class Workbench:
     constraints: Constraints = field(default_factory=Constraints)
     metric: str = "accuracy"
     rows: IntArray | None = None
+    stakes: FloatArray | None = None
     blocks: Blocks = field(init=False)
     bank: SubsetBank = field(init=False)
     prices: ScoredPrices | None = field(init=False)
@@ -75,16 +78,17 @@ class Workbench:
         """Open the bank."""
         by_class = check_choice("metric", self.metric, METRICS) != "accuracy"
         # Splines need knots before the bank opens, as they are its inputs.
-        object.__setattr__(self, "recipe", self.recipe.prepared(self.data, self.splits))
+        staked = self.data.staked(self.stakes)
+        object.__setattr__(self, "recipe", self.recipe.prepared(staked, self.splits))
         blocks = Blocks.from_constraints(self.constraints, self.data.costs.names)
-        bank = self.recipe.open_bank(self.data, self.splits, blocks.members(), by_class)
+        bank = self.recipe.open_bank(staked, self.splits, blocks.members(), by_class)
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "bank", bank)
         object.__setattr__(self, "prices", None)
         if self.data.prices is not None:
             # Split after split, as the bits of the bank lie.
             scored = np.concatenate([rows for _, rows in self.splits])
-            units, costs = self.data.units, self.data.costs
+            units, costs = staked.units, self.data.costs
             # What all rows share; features with prices by row cost nothing here.
             fixed = blocks.costs(costs.fixed())
             prices = ScoredPrices.from_rows(
@@ -224,7 +228,8 @@ class Workbench:
         subsets = [one.design.subsets() for one, has in zip(front, has_models, strict=True) if has]
         everything = np.ones((1, len(self.data.costs.names)), dtype=np.bool_)
         *fitted, of_everything = self.models_of([*subsets, everything], refit, report)
-        prior, in_order = PriorModels(self.data.class_shares), iter(fitted)
+        prior = PriorModels(self.data.staked(self.stakes).class_shares)
+        in_order = iter(fitted)
         of_points = [next(in_order) if has else prior for has in has_models]
         return FrontModels(self.data.classes, encoding, tuple(of_points), of_everything)
 
@@ -235,7 +240,8 @@ class Workbench:
         bank = self.bank
         if refit == "all":
             rows = np.arange(len(self.data.rows)) if self.rows is None else self.rows
-            bank = self.recipe.open_bank(self.data, [(rows, rows[:0])])
+            staked = self.data.staked(self.stakes)
+            bank = self.recipe.open_bank(staked, [(rows, rows[:0])])
         reads = [one[:, self.data.encoding.input_feature] for one in subsets]
         return list(self.recipe.stage_models(bank, reads, refit == "average", report))
 

@@ -63,6 +63,8 @@ class Assessor:
     costs : FeatureCosts
         Of the features.
     classes : ndarray of shape (n_classes,)
+    is_staked : bool
+        Whether the models were fitted on rows weighted by what errors cost.
     """
 
     rows: ScoredRows
@@ -70,6 +72,7 @@ class Assessor:
     blocks: Blocks
     costs: FeatureCosts
     classes: AnyArray
+    is_staked: bool = False
 
     @property
     def labels(self) -> list[object]:
@@ -168,7 +171,7 @@ class Assessor:
         ]
         exits, correct_exits = (np.array([[one.sum()]]) for one in counts)
         scores = Scores(
-            self.evaluator.bank.n_rows,
+            int(rows.units.sum()),
             exits,
             correct_exits,
             spent=np.zeros(1),
@@ -206,7 +209,8 @@ class Assessor:
         confidence = np.minimum(1.0, sure / np.where(rows > 0, rows, 1.0))
         return replace(
             point,
-            exit_confidence=tuple(confidence.tolist()),
+            # Confidence about weighted rows says nothing about shares of plain ones.
+            exit_confidence=None if self.is_staked else tuple(confidence.tolist()),
             by_class=ByClass.from_labels(
                 self.labels, self.rows.truth, outcomes.given, self.rows.own_weights
             ),

@@ -121,17 +121,22 @@ class BagFigures:
     bags : Bags
     is_balanced : bool
         Whether accuracy is the mean over the classes.
+    money : ErrorCosts or None
+        What errors and rejections cost, if designs are to have the lowest total.
     coverage, accuracy, cost : ndarray
+    total : ndarray or None
     """
 
     bags: Bags
     is_balanced: bool = False
+    money: ErrorCosts | None = None
     _parts: list[tuple[SingleArray, SingleArray, SingleArray]] = field(default_factory=list)
     _answered: SingleArray = field(init=False)
     _correct: SingleArray = field(init=False)
     coverage: SingleArray = field(init=False)
     accuracy: SingleArray = field(init=False)
     cost: SingleArray = field(init=False)
+    total: SingleArray | None = field(init=False, default=None)
 
     def add(self, answered: SingleArray, correct: SingleArray, spent: SingleArray) -> None:
         """Add some designs, by what they do with each row in the order of the bags.
@@ -153,12 +158,17 @@ class BagFigures:
         self.cost = spent / total
         self.coverage = self._answered.sum(axis=0) / total
         self.accuracy = self._accuracy(self._correct, self._answered)
+        if self.money is not None:
+            rows = self.bags.rows_by_class()[..., None]
+            lost = _losses(self.money, self._answered, self._correct, rows)
+            self.total = self.cost + lost.sum(axis=0).astype(np.float32) / total
 
     def luck(self, chosen: IntArray) -> FloatArray:
         """Return what luck adds to the figures of the design chosen in each bag.
 
-        These are coverage, accuracy, cost, then the recall of each class. Counts are added up over
-        bags before they are divided: a few rows outside may all be rejected.
+        These are coverage, accuracy, cost, the recall of each class, then the total if there is
+        one. Counts are added up over bags before they are divided: a few rows outside may all be
+        rejected.
         """
         at = np.arange(self.bags.n_bags), chosen
         # The design chosen in each bag, inside and outside it, by class.
@@ -172,13 +182,21 @@ class BagFigures:
             self.cost[(slice(None), *at)].mean(axis=1),
             *(correct / np.where(rows > 0, rows, 1)),
         ]
+        if self.total is not None:
+            figures.append(self.total[(slice(None), *at)].mean(axis=1))
         return np.array([float(inside - outside) for inside, outside in figures])
 
     def best_beside(self, design: int) -> IntArray:
-        """Choose the most accurate in each bag of those that cost no more and cover no less."""
+        """Choose the most accurate in each bag of those that cost no more and cover no less.
+
+        Where errors have a cost, it is the one with the lowest total.
+        """
         coverage, accuracy, cost = self.coverage[0], self.accuracy[0], self.cost[0]
         # Sums in single precision may differ in the last digits.
         may_be = (cost <= cost[:, [design]] + _TIE) & (coverage >= coverage[:, [design]] - _TIE)
+        if self.total is not None:
+            cheapest: IntArray = np.where(may_be, self.total[0], np.inf).argmin(axis=1)
+            return cheapest
         chosen: IntArray = np.where(may_be, accuracy, -1.0).argmax(axis=1)
         return chosen
 
@@ -388,6 +406,22 @@ class ChoiceRules:
         return beyond
 
 
+def _losses(
+    money: ErrorCosts, answered: SingleArray, correct: SingleArray, rows: SingleArray
+) -> FloatArray:
+    """What wrong labels and rejections cost the rows of each class, which is the first axis.
+
+    A wrong label of a class costs the mean over all that would be wrong.
+    """
+    shape = (-1, *(1,) * (answered.ndim - 1))
+    right, wrong, rejected = (
+        costs.reshape(shape)
+        for costs in (np.diagonal(money.of_labels), money.mean_wrong, money.costs[:, -1])
+    )
+    lost: FloatArray = right * correct + wrong * (answered - correct) + rejected * (rows - answered)
+    return lost
+
+
 def sizes_of(designs: StageArray, trees: Sequence[ScoredTree] = ()) -> IntArray:
     """Rank designs by simplicity: by their stages, then by the features they buy.
 
@@ -428,6 +462,8 @@ class OptimismCorrection:
     groups : ndarray of shape (n_distinct_rows,) or None
         Group of each distinct scored row, from 0, if rows of a group come together.
     max_bags : int
+    money : ErrorCosts or None
+        What errors and rejections cost, if the search was for the lowest total.
     """
 
     rows: ScoredRows
@@ -435,6 +471,7 @@ class OptimismCorrection:
     total_cost: float
     groups: IntArray | None = None
     max_bags: int = MAX_BAGS
+    money: ErrorCosts | None = None
 
     def tolerance(
         self,
@@ -516,7 +553,7 @@ class OptimismCorrection:
             points = list(front.points)
             for i, chosen in choices.items():
                 luck = figures.luck(chosen)
-                expected = _expected(points[i], luck, errors[i], self._n_rows)
+                expected = _expected(points[i], luck, errors[i], self._n_rows, self.money)
                 points[i] = replace(points[i], expected=expected)
             return replace(front, points=tuple(points))
 
@@ -558,7 +595,8 @@ class OptimismCorrection:
 
         When the time is over, designs beyond the points are left out.
         """
-        figures, errors = BagFigures(self._bags, self.evaluator.metric != "accuracy"), []
+        is_balanced = self.evaluator.metric != "accuracy"
+        figures, errors = BagFigures(self._bags, is_balanced, self.money), []
         # Where each row's unit stands in the order of the bags.
         places, weights = np.argsort(self._bags.order)[self._unit], self._weights[self._bags.order]
         at_once = int(np.clip(_CELLS / len(self.rows.truth), 1, _AT_ONCE))
@@ -652,7 +690,14 @@ class OptimismCorrection:
                 self._error(n_correct * members, n_answered * members) for members in of_class
             ]
             accuracy = float(np.linalg.norm(shares)) / n_classes
-        return np.array([coverage, accuracy, cost, *recall])
+        if self.money is None:
+            return np.array([coverage, accuracy, cost, *recall])
+        members = np.array(of_class)
+        lost = _losses(
+            self.money, answered[i] * members, correct[i] * members, members.astype(np.float32)
+        )
+        total = _FOLDS * self._error((spent[i] + lost.sum(axis=0)) * weights, weights)
+        return np.array([coverage, accuracy, cost, *recall, total])
 
     def _error(self, part: FloatArray, whole: FloatArray) -> float:
         """Standard error of a ratio of two sums over units, in the order of the bags."""
@@ -680,7 +725,14 @@ class OptimismCorrection:
             accuracy,
             Estimate(0.0, 0.0, 0.0),
             tuple(Estimate(share, share, share) for share in recall),
+            self._total_of_nothing(point),
         )
+
+    def _total_of_nothing(self, point: ParetoPoint) -> Estimate | None:
+        if self.money is None or point.by_class is None:
+            return None
+        total = self.money.total_of_nothing(point.by_class)
+        return _amount(total.value, total.standard_error or 0.0)
 
 
 def _ratio_error(part: FloatArray, whole: FloatArray, groups: IntArray | None) -> float:
@@ -702,20 +754,37 @@ def _errors_of(versus: Comparison) -> FloatArray:
     return np.array([versus.accuracy.error, *(one.error for one in versus.recall)])
 
 
-def _expected(point: ParetoPoint, luck: FloatArray, errors: FloatArray, n_rows: int) -> Expected:
+def _expected(
+    point: ParetoPoint,
+    luck: FloatArray,
+    errors: FloatArray,
+    n_rows: int,
+    money: ErrorCosts | None = None,
+) -> Expected:
     """Take the luck off the scored figures of a point, and put an interval around each."""
     figures = np.array([point.coverage, point.accuracy, point.cost])
     max_luck = np.array([errors[0], np.inf, errors[2]])  # a cost that never varies is no luck
     coverage, accuracy, cost = (figures - np.clip(luck[:3], -max_luck, max_luck)).tolist()
     counted = _counted(point.coverage, float(errors[0]), n_rows)
     labelled = _counted(point.accuracy, float(errors[1]), point.coverage * n_rows)
-    cost, half = max(0.0, cost), NORMAL * float(errors[2])
+    total = None
+    if money is not None and point.by_class is not None:
+        scored = point.cost + money.mean(point.by_class)
+        total = _amount(scored - float(luck[-1]), float(errors[-1]))
+        luck, errors = luck[:-1], errors[:-1]
     return Expected(
         share_estimate(coverage, counted),
         share_estimate(accuracy, labelled / _FOLDS**2),
-        Estimate(cost, max(0.0, cost - half), cost + half),
+        _amount(cost, float(errors[2])),
         _expected_recall(point.by_class, luck[3:], errors[3:], n_rows),
+        total,
     )
+
+
+def _amount(value: float, error: float) -> Estimate:
+    """Put an interval around an amount of at least 0."""
+    value, half = max(0.0, value), NORMAL * error
+    return Estimate(value, max(0.0, value - half), value + half)
 
 
 def _expected_recall(

@@ -92,6 +92,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         The same on the test rows.
     searched : RowPrints or None
         Fingerprints of the rows of the search, by which `certify` refuses them.
+    money : ErrorCosts or None
+        What errors and rejections cost, if the search was for the lowest total.
     deployed : int or None
         Position of the point that is deployed, which tables mark; None if nobody knows.
 
@@ -118,10 +120,14 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     seen_references: tuple[Reference, ...] = ()
     searched: RowPrints | None = None
     by_fitness: bool = field(default=False, kw_only=True)
+    money: ErrorCosts | None = field(default=None, kw_only=True)
     deployed: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Tell the points how long a row has waited after each of their stages."""
+        """Tell the points what errors cost, and how long a row has waited after each stage."""
+        if any(point.money is not self.money for point in self.points):
+            points = [replace(point, money=self.money) for point in self.points]
+            object.__setattr__(self, "points", tuple(points))
         if self.costs.has_delays:
             points = []
             for point in self.points:
@@ -356,8 +362,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             Longest time that a row waits for its features, on average and at worst.
         error_cost, reject_cost : float, mapping or array-like, optional
             Costs of an error and of a rejection in the unit of the feature costs, as for
-            `ParetoPoint.total`. They choose instead of a rule. Without a `reject_cost`, nobody is
-            rejected for nothing.
+            `ParetoPoint.total`; by default those of the fit. They choose instead of a rule. Without
+            a `reject_cost`, nobody is rejected for nothing.
         cheapest_label : bool
             Whether the cascade will give labels of least expected cost, as for
             `ParetoPoint.total`.
@@ -372,6 +378,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         )
         within = limits.required(self.points, may_reject=reject_cost is not None)
         costs = self.error_costs(error_cost, reject_cost)
+        if rule is None and costs is None:
+            costs = self.money  # a front that was searched for the lowest total is chosen by it
         rule = check_rule(rule, has_error_costs=costs is not None)
         if costs is not None:
             points = [self[i] for i in within]
@@ -471,7 +479,14 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
 
     def _deployable(self, models: FrontModels, design: Design, fitted: StageModels) -> Cascade:
         return Cascade(
-            design, self.costs, models.classes, self.min_confidence, models.encoding, fitted
+            design=design,
+            costs=self.costs,
+            classes=models.classes,
+            min_confidence=self.min_confidence,
+            encoding=models.encoding,
+            models=fitted,
+            label_costs=None if self.money is None else self.money.of_labels,
+            stakes=None if self.money is None else self.money.stakes,
         )
 
     def flow(self, point: ParetoPoint | int) -> Flow:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from operator import mul
 from typing import Any, Self
 
@@ -77,6 +77,8 @@ class ParetoPoint(Objectives):
     rejected_exits : tuple of int or float
         Rows that each stage leaves without a label, if the design branches. Empty for a chain:
         there these are the rows without a label after the last stage.
+    money : ErrorCosts or None
+        What errors and rejections cost, if its front was searched for the lowest total.
     """
 
     design: Design
@@ -94,6 +96,7 @@ class ParetoPoint(Objectives):
     expected: Expected | None = None
     stage_delays: tuple[float, ...] = ()
     rejected_exits: tuple[float, ...] = ()
+    money: ErrorCosts | None = field(default=None, compare=False)
 
     @classmethod
     def from_scores(
@@ -365,11 +368,26 @@ class ParetoPoint(Objectives):
             cheapest = costs.relabelled(by_class)
         if self.design.buys_nothing and cheapest is not None:
             return costs.total_of_nothing(cheapest, basis)
+        if self.money is not None and by_class is not None and costs.equals(self.money):
+            return self._searched_total(costs, by_class)
         total = costs.total(figures, by_class, expected, basis=basis, promised=True)
         if by_class is None or cheapest is None or not cheapest_label:
             return total
         saved = costs.mean(by_class) - costs.mean(cheapest)
         return replace(total, errors=max(0.0, total.errors - saved))
+
+    def _searched_total(self, costs: ErrorCosts, by_class: ByClass) -> Total:
+        """Return the total that the search was for: as expected, or else as scored."""
+        *_, rejected = costs.mean_costs(by_class)
+        features, rejections = self.cost, (1 - self.coverage) * rejected
+        total, basis, error = features + costs.mean(by_class), "scored", None
+        if self.expected is not None and self.expected.total is not None:
+            features = self.expected.cost.value
+            rejections = (1 - self.expected.coverage.value) * rejected
+            total, basis = self.expected.total.value, "expected"
+            error = self.expected.total.error
+        errors = max(0.0, total - features - rejections)
+        return Total(features, errors, rejections, error, basis)
 
     def scores_to_dict(self) -> dict[str, Any]:
         """Return all fields except the design as plain values, for a file."""

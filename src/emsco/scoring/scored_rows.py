@@ -35,6 +35,7 @@ from emsco.designs.chromosomes import (
 from emsco.designs.design import Design
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import SubsetBank
+from emsco.scoring.scores import Scores
 
 _WORTH_THREADS = 5000  # scored rows; with fewer, handing designs to threads takes longer
 _AT_ONCE = 64  # subsets, or designs, if rows are few
@@ -244,6 +245,32 @@ class ScoredRows:
         """Likeliest class of each scored row by the model of each subset, however unsure."""
         answers = self._bank.answers(subsets, *self._inputs)
         return _joined([winner for winner, _ in answers])
+
+    def scores(self, designs: StageArray, paid: Sequence[FloatArray], *, by_class: bool) -> Scores:
+        """Score designs by what they do with each row, each by its own weight.
+
+        `paid` is as for `shares`. With `by_class`, rows of each class are counted too, for balanced
+        accuracy.
+        """
+        max_stages = max(map(len, paid))
+        exits = np.zeros((3, len(designs), max_stages), dtype=np.int64)
+        classes = np.zeros((len(designs), 2, self.n_classes), dtype=np.int64)
+        spent = np.zeros(len(designs))
+        for i, outcomes in enumerate(self.outcomes(designs)):
+            accepted, correct = outcomes.given < self.n_classes, outcomes.given == self.truth
+            for k, which in enumerate((accepted, correct, ~accepted)):
+                exits[k, i] = np.bincount(outcomes.stage, self.units * which, max_stages)
+            for k, which in enumerate((accepted, correct)):
+                classes[i, k] = np.bincount(self.truth, self.units * which, self.n_classes)
+            spent[i] = self.units @ self.costs(designs[i], outcomes, paid[i])
+        return Scores(
+            int(self.units.sum()),
+            exits[0],
+            exits[1],
+            spent,
+            by_class=classes if by_class else None,
+            rejected_exits=exits[2],
+        )
 
     def shares(
         self,

@@ -20,6 +20,7 @@ from emsco.stats.by_class import ByClass
 
 _ERROR, _REJECT = "error_cost", "reject_cost"
 _EITHER = (False, True)  # stand for the classes where nobody has counted them
+_LEAST_STAKE = 1e-3  # of an error about a class, as a share of the largest
 _STEADY = 10.0  # errors, and rejections, of the usual mix of classes and labels
 
 
@@ -204,6 +205,30 @@ class ErrorCosts:
         if np.diagonal(self.of_labels).any() or any(len(one) > 1 for one in errors):
             return None
         return tuple(one.pop() for one in errors)
+
+    @property
+    def stakes(self) -> FloatArray:
+        """Mean cost of a wrong label for each class, beyond that of the correct one.
+
+        At least a thousandth of the largest, so that no class is forgotten; 1 for all if errors
+        cost nothing.
+        """
+        stakes = self.mean_wrong - np.diagonal(self.of_labels)
+        if not stakes.any():
+            return np.ones(len(stakes))
+        floored: FloatArray = np.maximum(stakes, _LEAST_STAKE * stakes.max())
+        return floored
+
+    @property
+    def mean_wrong(self) -> FloatArray:
+        """Mean cost of a wrong label for each class, over all labels that would be wrong."""
+        wrong = ~np.eye(len(self.labels), dtype=np.bool_)
+        means: FloatArray = np.where(wrong, self.of_labels, 0.0).sum(axis=1) / wrong.sum(axis=1)
+        return means
+
+    def equals(self, other: ErrorCosts) -> bool:
+        """Whether both have the same costs for the same classes."""
+        return self.labels == other.labels and np.array_equal(self.costs, other.costs)
 
     def mean_costs(
         self, by_class: ByClass | None = None, *, promised: bool = False
