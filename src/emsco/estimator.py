@@ -512,6 +512,8 @@ class EMSCOClassifier(TableClassifier):
         self.front_ = replace(self.front_, deployed=self.front_.position(point))
         self.point_, self.design_ = point, point.design
         self._error_costs = given_error_costs(which) or given_error_costs(self._prefer)
+        if not self._error_costs and self.front_.money is not None:  # a rule has chosen
+            self._error_costs = given_error_costs(self.get_params(deep=False))
         self.cascade_ = self.front_.cascade(point)
         if cheapest_label or self.front_.money is None:
             self.cascade_ = self.cascade_.with_error_costs(label_costs)

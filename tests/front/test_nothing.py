@@ -1,6 +1,7 @@
 """Buying nothing is a design: one label for everyone, or none, at no cost."""
 
 import asyncio
+import re
 import warnings
 from dataclasses import replace
 
@@ -296,7 +297,25 @@ def test_who_deploys_it_is_told_why(clf, answers):
     costs = clf.front_.error_costs(9, 0.4)
     (doubt,) = doubts_about(clf.front_, clf.front_[-1], "design 7", costs=costs)
     assert str(doubt).startswith("design 7 buys nothing and rejects everyone, because no design")
-    assert str(doubt).endswith("a row, beside 0.4.")
+    assert "a row, beside 0.4. At about " in str(doubt)
+
+
+def test_who_deploys_it_is_told_the_price_at_which_features_would_pay(front):
+    costs = front.error_costs(0.5, 9)
+    (doubt,) = doubts_about(front, front[0], costs=costs)
+    words = r"At about (\S+) times these costs of errors and rejections, design (\d+) would pay\."
+    times, number = re.search(words, str(doubt)).groups()
+    buying = [one for one in front if not one.design.buys_nothing]
+    for factor, pays in ((0.9 * float(times), False), (1.1 * float(times), True)):
+        at = front.error_costs(0.5 * factor, 9 * factor)
+        lowest = min(one.total_with(at).value for one in buying)
+        assert (lowest < front[0].total_with(at).value) == pays
+        assert (front[int(number)].total_with(at).value < front[0].total_with(at).value) == pays
+    # Where nobody has cheaper errors, no price helps.
+    wrong = (replace(one, correct_exits=(0,) * one.n_stages, expected=None) for one in front[1:-1])
+    useless = replace(front, points=(front[0], *wrong))
+    (doubt,) = doubts_about(useless, useless[0], costs=costs)
+    assert str(doubt).endswith("would not change that: none of them has cheaper errors.")
 
 
 def test_it_can_be_certified_and_comes_last(front, answers):

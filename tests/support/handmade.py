@@ -29,6 +29,7 @@ from emsco.models.stage_models import (
 from emsco.scoring.scores import Scores
 from emsco.stats.by_class import ByClass
 from emsco.stats.differences import Comparison, Difference, RowFigures
+from emsco.stats.error_costs import ErrorCosts
 
 NAMES = ("age", "pulse", "scan", "biopsy")
 STAGES = (0, 0, 1, 2)  # age, pulse → scan → biopsy
@@ -267,6 +268,22 @@ def with_expected(front, luck=0.05, reach=0.04):
         for point in front
     )
     return replace(front, points=points)
+
+
+def with_money(front, error_cost, reject_cost=8.0):
+    """The same front, as if searched for the lowest total: expected totals are 1 above the scored.
+
+    Confidence is that of weighted rows, so nobody knows it.
+    """
+    money = ErrorCosts.from_parameters(error_cost, reject_cost, front.labels)
+    points = []
+    for point in front:
+        total = point.cost + money.mean(point.by_class) + 1
+        expected = point.expected and replace(
+            point.expected, total=Estimate(total, total - 2, total + 2)
+        )
+        points.append(replace(point, exit_confidence=None, expected=expected))
+    return replace(front, points=tuple(points), money=money)
 
 
 def make_balanced_front():

@@ -136,9 +136,10 @@ class Expected:
         return Objectives(self.coverage.value, self.accuracy.value, self.cost.value)
 
     def __str__(self) -> str:
-        """Put all three into words."""
+        """Put all three into words, and the total if there is one."""
         shares = (f"{name} {getattr(self, name).in_percent}" for name in _NAMES[:2])
-        return f"{', '.join(shares)}, cost {self.cost}"
+        total = "" if self.total is None else f", total {self.total}"
+        return f"{', '.join(shares)}, cost {self.cost}{total}"
 
     def balanced(self, total_cost: float) -> tuple[float, float]:
         """Return the balanced score and its standard error; `total_cost` is that of everything."""

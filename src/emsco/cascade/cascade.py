@@ -130,6 +130,8 @@ class Cascade:
     @property
     def single_threshold(self) -> float | None:
         """The threshold above 0 that all stages and classes share; None if there is none."""
+        if self.stakes is not None and len(set(self.stakes.tolist())) > 1:
+            return None  # thresholds are for probabilities of weighted rows
         # A threshold of 0 answers all, and is no threshold to report.
         first, *others = np.unique(self.stages.thresholds).tolist()
         return None if others or not first else float(first)
@@ -366,7 +368,8 @@ class Cascade:
         """Compare the confidence of each stage with its accuracy, on the rows that reach it.
 
         Returns one `Reliability` per stage. A stage counts every row that reaches it, whether or
-        not the row leaves there, and its likeliest class, also `with_error_costs`.
+        not the row leaves there, and its likeliest class, also `with_error_costs` and if the fit
+        had costs of errors.
         """
         rows = self.rows(X)
         truth = check_truth(y, self.classes, len(rows))
@@ -375,10 +378,13 @@ class Cascade:
         for j in range(self.n_stages):
             reaching = np.flatnonzero(coming == j)
             left, winner, confidence = self.stages.judge(rows[reaching], j, j + 1)
+            said, sure = winner, confidence
+            if self.stakes is not None:
+                said, sure = self.stages.likeliest(rows[reaching], j)
             records.append(
                 reliability_of(
-                    confidence,
-                    self.classes[winner] == truth[reaching],
+                    sure,
+                    self.classes[said] == truth[reaching],
                     None if weights is None else weights[reaching],
                     n_bins,
                     lowest=1 / len(self.classes),

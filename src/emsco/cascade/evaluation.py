@@ -620,7 +620,9 @@ class Evaluation(Objectives):
         lines, at = [f"{self.title}:"], self.intervals
         figures = [*self.figure_lines(percent=False), *self.recall_lines(percent=False)]
         for name, value, promised, verdict in figures:
-            against = f"; {self.promise.basis} {promised}: {verdict}" if self.promise else ""
+            against = ""
+            if self.promise and promised:
+                against = f"; {self.promise.basis} {promised}: {verdict}"
             lines.append(f"  {name:<9} {value}{against}")
         if self.worst_delay:
             lines.append(f"  delay     {self.delays_in_words}")

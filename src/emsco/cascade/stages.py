@@ -281,12 +281,18 @@ class Stages:
         shares: FloatArray = plain / plain.sum(axis=1, keepdims=True)
         return shares
 
+    def likeliest(self, rows: FloatArray, stage: int) -> tuple[IntArray, FloatArray]:
+        """Most likely class of encoded rows at one stage and its probability, of plain rows."""
+        probabilities = self.probabilities(rows, stage)
+        winner: IntArray = probabilities.argmax(axis=1)
+        return winner, probabilities[np.arange(len(rows)), winner]
+
     def opinions(self, rows: FloatArray) -> tuple[FloatArray, IntArray, BoolArray]:
         """What every stage of its path says of every row, as if no stage before were sure.
 
         Returns the confidence, the most likely class, and whether the stage is on the path of the
         row, all of shape (n_stages, n_rows). The confidence is 0 at a stage that the row skips, and
-        off its path.
+        off its path. Both are those of plain rows, as `probabilities` are.
         """
         skips = self._skips(rows) if self.encoding.gaps == "skip" else None
         filled = rows if self.encoding.gaps == "refuse" else self.models.filled(rows)
@@ -299,6 +305,8 @@ class Stages:
             on_path[j] = coming == j
             here = np.flatnonzero(on_path[j])
             coming[here] = self.go_on(j, rows[here], winner[j, here], confidence[j, here])
+            if self.stakes is not None:
+                winner[j], confidence[j] = self.likeliest(rows, j)
         # A confidence of 0 reaches no threshold above 0: such a stage accepts nobody.
         confidence[~on_path] = 0.0
         if skips is not None:

@@ -1,4 +1,4 @@
-"""Files of costs: CSV, JSON, or a line of numbers."""
+"""Files of costs: those of features (CSV, JSON, or a line of numbers) and those of errors (CSV)."""
 
 from __future__ import annotations
 
@@ -73,6 +73,54 @@ def parse_costs(text: str, is_json: bool, columns: Collection[str] = ()) -> Pars
     if len(records) > 1:
         raise ValueError(f"it begins with {brief(first)}")
     return Parsed([_number(part, first) for part in first.replace(",", " ").split()])
+
+
+def parse_error_costs_file(text: str) -> dict[str, Any] | list[list[float]]:
+    r"""Return what a CSV file says about the costs of errors.
+
+    It is a matrix: either numbers alone, in the order of the classes, or with labels given as the
+    heading and true labels as the first column. There the cell of a correct label may be empty. Two
+    columns with a heading have a number for each label.
+
+    Examples
+    --------
+    >>> parse_error_costs_file("0,500\n20,0")
+    [[0.0, 500.0], [20.0, 0.0]]
+    >>> parse_error_costs_file("true,ill,well\nill,,500\nwell,20,")
+    {'ill': {'well': 500.0}, 'well': {'ill': 20.0}}
+    >>> parse_error_costs_file("label,cost\nill,500\nwell,20")
+    {'ill': 500.0, 'well': 20.0}
+    """
+    separator = separator_of(text)
+    read = csv.reader(StringIO(text, newline=""), delimiter=separator)
+    lines = [[cell.strip() for cell in record] for record in read if "".join(record).strip()]
+    if not lines:
+        raise ValueError("it is empty")
+    if separator != ",":
+        lines = [[_with_point(cell) for cell in line] for line in lines]
+    if all(map(_is_number, lines[0])):
+        return [[_number(cell, ",".join(line)) for cell in line] for line in lines]
+    heading = lines[0][1:]
+    costs: dict[str, Any] = {}
+    for line in lines[1:]:
+        label, cells, said = line[0], line[1:], ",".join(line)
+        if len(cells) != len(heading):
+            raise ValueError(f"it has the line {brief(said)}, which is not as long as its first")
+        if label in costs:
+            raise ValueError(f"it has label {label!r} twice")
+        if len(heading) == 1:
+            costs[label] = _number(cells[0], said)
+            continue
+        costs[label] = {
+            given: _number(cell, said)
+            for given, cell in zip(heading, cells, strict=True)
+            if cell or given != label
+        }
+    if not costs:
+        raise ValueError("it has no label")
+    if twice := [name for name in heading if heading.count(name) > 1]:
+        raise ValueError(f"it has a column {twice[0]!r} twice")
+    return costs
 
 
 class _Table:
@@ -186,6 +234,14 @@ def _add_once(
 def _with_point(cell: str) -> str:
     """Return a number with a decimal point instead of a comma; any other cell unchanged."""
     return cell.replace(",", ".") if _COMMA_NUMBER.fullmatch(cell.strip()) else cell
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(text: str, line: str, what: str = "cost") -> float:

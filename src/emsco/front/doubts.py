@@ -32,7 +32,7 @@ def doubts_about(
 
     It may buy nothing, it may label next to no row, its labels may be no better than the
     commonest class, it may find less than half of a class, and stages may be surer than they are
-    right.
+    right. If the search was for the lowest total, only the first is a reason.
 
     Parameters
     ----------
@@ -52,6 +52,8 @@ def doubts_about(
         return ()
     if point.design.buys_nothing:
         return (_nothing(front, point, by_class, name, costs, cheapest_label=cheapest_label),)
+    if front.money is not None:
+        return ()  # what errors cost decides, not how many labels are given or correct
     if point.coverage < _NEXT_TO_NONE:
         if not any(one.coverage for one in front.points):
             return ()  # the search has said so already
@@ -122,7 +124,8 @@ def _nothing(
         if total <= lowest_total:
             return DeploymentWarning(
                 f"{said}, because no design that buys features costs less in all: at least "
-                f"{lowest_total:.4g} a row, beside {total:.4g}."
+                f"{lowest_total:.4g} a row, beside {total:.4g}. "
+                f"{_when_it_pays(front, costs, cheapest_label=cheapest_label)}"
             )
     if not any(one.is_informative for one in buying):
         return DeploymentWarning(
@@ -130,6 +133,27 @@ def _nothing(
             "Add rows or features, or try another model."
         )
     return DeploymentWarning(f"{said}. Designs that buy features tell the classes apart.")
+
+
+def _when_it_pays(front: ParetoFront, costs: ErrorCosts, *, cheapest_label: bool) -> str:
+    """Say at how many times the costs of errors and rejections a design that buys would pay.
+
+    At f times these costs, a row costs its features and f times what errors and rejections cost.
+    """
+    totals = [one.total_with(costs, cheapest_label=cheapest_label) for one in front.points]
+    losses = [one.errors + one.rejections for one in totals]
+    places = range(len(totals))
+    least = min(losses[i] for i in places if front[i].design.buys_nothing)
+    pays = [
+        (totals[i].features / (least - losses[i]), i)
+        for i in places
+        if not front[i].design.buys_nothing and losses[i] < least
+    ]
+    if not pays:
+        return "Higher costs of errors would not change that: none of them has cheaper errors."
+    times, number = min(pays)
+    what = "errors and rejections" if costs.costs[:, -1].any() else "errors"
+    return f"At about {times:.2g} times these costs of {what}, design {number} would pay."
 
 
 def _uninformative(

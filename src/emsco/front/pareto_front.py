@@ -750,6 +750,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         A column per feature holds the stage that buys it, from 1; 0 means never. A column per class
         holds its recall on the scored rows; `thresholds` is there if designs have their own. If
         designs branch, `design` has them as text, and the stage is the first that buys a feature.
+        If the search was for the lowest total, `error cost` has what errors and rejections cost on
+        average, and `total` that and the cost of features.
         """
         return front_columns(self)
 

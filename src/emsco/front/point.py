@@ -155,12 +155,13 @@ class ParetoPoint(Objectives):
         ] = {}  # what row-by-row assessment added to the point, if anything
         if figures.get("by_class") is not None:
             versus = figures.fields("versus_everything")
-            confidence = figures.numbers("exit_confidence", design.n_stages, 0, 1)
             assessment = {
                 "versus_everything": Comparison.from_dict(versus, len(labels)),
-                "exit_confidence": tuple(confidence.tolist()),
                 "by_class": ByClass.from_dict(figures, "by_class", labels),
             }
+            if figures.get("exit_confidence") is not None:  # there is none about weighted rows
+                confidence = figures.numbers("exit_confidence", design.n_stages, 0, 1)
+                assessment["exit_confidence"] = tuple(confidence.tolist())
             if figures.values.get("expected") is not None:
                 assessment["expected"] = Expected.from_dict(figures.fields("expected"), len(labels))
         return cls(
@@ -295,12 +296,26 @@ class ParetoPoint(Objectives):
         accuracy = sum(self.correct_exits) / labelled if labelled else 0.0
         return "scored", Objectives(self.coverage, accuracy, self.cost)
 
+    def is_about_labels(self, label_costs: FloatArray | None) -> bool:
+        """Whether its figures are those of the labels that a cascade gives.
+
+        `label_costs` are those of the cascade, if it gives labels of least expected cost. Figures
+        are of likeliest labels; where errors had a cost in the fit, of rows weighted by it.
+        """
+        if label_costs is None:
+            return True
+        return (
+            self.money is not None
+            and np.array_equal(label_costs, self.money.of_labels)
+            and self.money.labels_follow_stakes
+        )
+
     def compared_with(self, seen: Evaluation, label_costs: FloatArray | None = None) -> Evaluation:
         """Add what the point promised to an evaluation on new rows, and to its total if any.
 
-        `label_costs` are those of the cascade, if it gives labels of least expected cost. Then
-        there is no promise about their accuracy, since the figures of a point are those of
-        likeliest labels. The total is promised for the same costs alone.
+        `label_costs` are those of the cascade, if it gives labels of least expected cost. Unless
+        the point `is_about_labels` of this kind, there is no promise about their accuracy, and the
+        total is promised for the same costs alone.
         """
         basis, figures = self.promised
         ranges: dict[str, Interval] = {}
@@ -311,14 +326,14 @@ class ParetoPoint(Objectives):
                 ranges[name] = Interval(estimate.low, estimate.high)
             recall = self.expected.recall
         report = seen.against(figures, basis, ranges, recall)
-        cheapest_label = label_costs is not None
+        cheapest_label = not self.is_about_labels(label_costs)
         if cheapest_label:
             report = replace(report, accuracy=None, recall=())
         compared = replace(seen, promise=report)
         if seen.total is None:
             return compared
         costs = seen.total.costs
-        if label_costs is not None and not np.array_equal(label_costs, costs.of_labels):
+        if cheapest_label and not np.array_equal(np.asarray(label_costs), costs.of_labels):
             return compared
         return compared.with_total(costs, self.total_with(costs, cheapest_label=cheapest_label))
 
@@ -447,10 +462,13 @@ class ParetoPoint(Objectives):
         }
 
     def __repr__(self) -> str:
-        """Show the objectives, then the design."""
+        """Show the objectives and the total if the search was for it, then the design."""
+        money, total = self.money, ""
+        if money is not None:
+            total = f", total={self.total_with(money).value:.4g}"
         return (
             f"ParetoPoint(coverage={self.coverage:.3f}, {self.metric}={self.accuracy:.3f}, "
-            f"cost={self.cost:.6g}, {self.design!r})"
+            f"cost={self.cost:.6g}{total}, {self.design!r})"
         )
 
 

@@ -42,21 +42,26 @@ def front_text(front: ParetoFront) -> str:
     has_expected = all(points[i].expected for i in shortlist)
     expect = "  expected" if has_expected else ""
     delay = "      delay" if front.costs.has_delays else ""
-    lines.append(f"  #  coverage {heading:>9}{expect}       cost{delay}  design")
+    total = "      total" if front.money is not None else ""
+    lines.append(f"  #  coverage {heading:>9}{expect}       cost{delay}{total}  design")
     shown = _spread(shortlist, _TEXT_LINES, front.deployed)
     for i in shown:
         mark = " " if points[i].is_informative else NO_BETTER
         mark = "▶" if i == front.deployed else mark
-        design = shorten(points[i].design.arrows(), 60 - len(expect) - len(delay))
-        waits = f"  {points[i].mean_delay:9.4g}" if delay else ""
-        lines.append(f"{i:>3}{mark} {_figures(points[i], has_expected)}{waits}  {design}")
+        room = 60 - len(expect) - len(delay) - len(total)
+        design = shorten(points[i].design.arrows(), room)
+        more = f"  {points[i].mean_delay:9.4g}" if delay else ""
+        if front.money is not None:
+            more += f"  {points[i].total_with(front.money).value:9.4g}"
+        lines.append(f"{i:>3}{mark} {_figures(points[i], has_expected)}{more}  {design}")
     if len(points) > len(shown):
         lines.append(f"     … and {len(points) - len(shown):,} more; to_pandas() has all")
-    lines += [
-        f"     {_figures(one.scored_by(front.metric), has_expected)}"
-        f"{f'  {one.delay(front.costs):9.4g}' if delay else ''}  {shorten(one.title, 50)}"
-        for one in front.references
-    ]
+    for one in front.references:
+        more = f"  {one.delay(front.costs):9.4g}" if delay else ""
+        if front.money is not None:
+            more += f"  {one.total_with(front.money).value:9.4g}"
+        figures = _figures(one.scored_by(front.metric), has_expected)
+        lines.append(f"     {figures}{more}  {shorten(one.title, 50)}")
     if not all(points[i].is_informative for i in shown):
         lines.append(no_better(front.references))
     return "\n".join(lines)
@@ -79,8 +84,9 @@ def _figures(figures: Objectives, has_expected: bool) -> str:
 def front_columns(front: ParetoFront) -> Columns:
     """Collect one row per point: scored and seen figures, and the stage that buys each feature.
 
-    If a design has thresholds of its own, a column has them as text, as in "0.9 → 0.75". If one
-    branches, a column has the designs as text, and the stage is the first that buys the feature.
+    If the search was for the lowest total, columns have what errors and rejections cost, and the
+    total. If a design has thresholds of its own, a column has them as text, as in "0.9 → 0.75". If
+    one branches, a column has the designs as text, and the stage is the first that buys a feature.
     """
     points, seen = front.points, front.seen
     has_delays = front.costs.has_delays
@@ -93,9 +99,15 @@ def front_columns(front: ParetoFront) -> Columns:
     if has_delays:
         columns["mean delay"] = [point.mean_delay for point in points]
         columns["worst delay"] = [point.worst_delay for point in points]
+    money = front.money
+    if money is not None:
+        losses = [0.0 if one.by_class is None else money.mean(one.by_class) for one in points]
+        columns["error cost"] = losses
+        columns["total"] = [point.cost + lost for point, lost in zip(points, losses, strict=True)]
     expected = [point.expected for point in points if point.expected is not None]
     if len(expected) == len(points):
-        for name in _OBJECTIVES:
+        has_total = all(one.total is not None for one in expected)
+        for name in (*_OBJECTIVES, "total") if has_total else _OBJECTIVES:
             estimates = [getattr(one, name) for one in expected]
             columns[f"expected {name}"] = [one.value for one in estimates]
             columns[f"expected {name} low"] = [one.low for one in estimates]
@@ -103,6 +115,8 @@ def front_columns(front: ParetoFront) -> Columns:
     if seen is not None:
         for name in _OBJECTIVES:
             columns[f"seen {name}"] = [getattr(one, name) for one in seen]
+        if money is not None:
+            columns["seen total"] = [one.cost + money.mean(one.by_class) for one in seen]
         if has_delays:
             columns["seen mean delay"] = [one.mean_delay for one in seen]
     by_class = [point.by_class for point in points if point.by_class is not None]
@@ -166,6 +180,10 @@ def _html_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequenc
     columns |= zip(("coverage", metric, "cost"), zip(*scored, strict=True), strict=True)
     if front.costs.has_delays:
         columns["mean delay"] = delay_cells(front, shown, front.references)
+    if front.money is not None:
+        totals = [point.total_with(front.money).value for point in points]
+        totals += [one.total_with(front.money).value for one in references]
+        columns["total"] = aligned(totals)
     expected = [str(point.expected.accuracy) for point in points if point.expected]
     if len(expected) == len(points):
         columns[f"expected {metric}"] = expected + blanks

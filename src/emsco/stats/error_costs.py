@@ -226,6 +226,17 @@ class ErrorCosts:
         means: FloatArray = np.where(wrong, self.of_labels, 0.0).sum(axis=1) / wrong.sum(axis=1)
         return means
 
+    @property
+    def labels_follow_stakes(self) -> bool:
+        """Whether the likeliest label of rows weighted by `stakes` is the one that costs least.
+
+        So it is if an error costs the same beyond the correct label, whichever label is given, and
+        no class has more than its own stake.
+        """
+        beyond = self.of_labels - np.diagonal(self.of_labels)[:, None]
+        wrong = ~np.eye(len(self.labels), dtype=np.bool_)
+        return bool(np.isclose(beyond, self.stakes[:, None])[wrong].all())
+
     def equals(self, other: ErrorCosts) -> bool:
         """Whether both have the same costs for the same classes."""
         return self.labels == other.labels and np.array_equal(self.costs, other.costs)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ from support.commands import refuses
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
+from emsco.app.cli.output import print_deployed
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
@@ -160,21 +162,63 @@ def test_a_rule_chooses_within_limits(fit, tmp_path):
     assert run.point.cost <= 30
 
 
-def test_a_fit_that_is_told_costs_of_errors_shows_totals_from_then_on(fit, typed, tmp_path):
-    result = fit("--error-cost", "0=100,1=900", "--reject-cost", 40)
-    said, words = " ".join(result.out.split()), "100 for an error about 0, 900 about 1 and 40 for"
-    assert f"the lowest expected total with {words} a rejection." in said
+@pytest.fixture(scope="module")
+def priced(data, tmp_path_factory):
+    """A run that was searched for the lowest total."""
+    folder = tmp_path_factory.mktemp("priced")
+    files = FitFiles("sick", data / "data.csv", costs=data / "costs.csv")
+    costs = {"error_cost": {"0": {"1": 100.0}, "1": {"0": 900.0}}, "reject_cost": 40.0}
+    settings = {"estimator": "logistic", "max_stages": 2, "cv": 0.33, "generations": 3}
+    return fit_files(files, folder / "run", **costs, **settings)
+
+
+def test_a_run_that_was_fitted_for_money_shows_totals(typed, priced, data, tmp_path):
+    words = "100 for an error about 0, 900 about 1 and 40 for a rejection"
+    money, folder = priced.front.money, shutil.copytree(priced.folder, tmp_path / "run")
+    assert money.costs.tolist() == [[0, 100, 40], [900, 0, 40]]
+    opened = Run.open(folder)
+    assert opened.error_costs().equals(money)
+    assert opened.point == opened.front.select()
+    table = " ".join(typed("front", folder).out.split())
+    assert "accuracy cost errors total" in " ".join(table.split())
+    assert f"total: features, errors and rejections of a row, with {words};" in table
+    assert "likeliest" not in table
+    text = " ".join(typed("show", folder).out.split())
+    assert f"; with {words}." in text
+    assert "likeliest" not in text
+    plain = json.loads(typed("show", folder, "--json").out)
+    assert plain["total"]["value"] == opened.point.total_with(money).value
+    new = json.loads(typed("evaluate", folder, data / "data.csv", "--json").out)["new"]
+    assert new["total"]["promised"] == opened.point.total_with(money).to_dict()
+    assert new["promise"]["accuracy"]["seen"] == new["accuracy"]
+    # Other costs may choose another design; forgetting them leaves those of the search.
+    typed("choose", folder, "--error-cost", 5, "--reject-cost", 5)
+    assert Run.open(folder).given_error_costs == {"error_cost": 5.0, "reject_cost": 5.0}
+    typed("choose", folder, "--no-error-cost")
+    assert Run.open(folder).error_costs().equals(money)
+
+
+def test_a_fit_says_what_a_row_costs_in_all(priced, capsys):
+    print_deployed(priced)
+    said = " ".join(capsys.readouterr().out.split())
+    words = "100 for an error about 0, 900 about 1 and 40 for a rejection"
+    assert f"the lowest expected total with {words}." in said
     assert "With its errors and rejections, a row costs " in said
     assert "in all; without a cascade at best " in said
-    run = Run.open(tmp_path / "run")
-    assert run.given_error_costs == {"error_cost": {"0": 100.0, "1": 900.0}, "reject_cost": 40.0}
-    assert run.point == run.front.select(error_cost={0: 100, 1: 900}, reject_cost=40)
-    assert words in " ".join(typed("show", tmp_path / "run").out.split())
+
+
+def test_costs_of_errors_that_cannot_be_end_a_fit_with_a_sentence(fit, typed, tmp_path):
     refuses(
         typed("fit", "x.csv", "--target", "y", "--out", tmp_path / "o", "--error-cost", "a=b"),
-        "--error-cost must be a number, label=number pairs, as in ill=500, or true:given=number, "
-        "got 'a=b'.",
+        "--error-cost must be a number, label=number pairs, as in ill=500, true:given=number, "
+        "or a CSV file, got 'a=b'.",
     )
+    refuses(
+        fit("--error-cost", 500),
+        "--min-confidence must be left out where --error-cost is given: it decides instead, "
+        "got 0.8.",
+    )
+    assert not (tmp_path / "run").exists()
 
 
 def test_fit_takes_files_of_ones_own_and_tests_on_the_last(typed, data, rows, tmp_path):

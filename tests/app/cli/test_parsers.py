@@ -1,5 +1,7 @@
 """Texts of options as people type them."""
 
+import re
+
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -116,6 +118,47 @@ def test_a_feature_has_one_delay():
 )
 def test_costs_of_errors_are_read(texts, costs):
     assert parse_error_costs("error_cost", texts, by_label=True) == costs
+
+
+@pytest.mark.parametrize(
+    ("text", "costs"),
+    [
+        ("0,5\n2,0\n", [[0, 5], [2, 0]]),
+        ("true;ill;well\nill;;5,5\n\nwell;2;\n", {"ill": {"well": 5.5}, "well": {"ill": 2.0}}),
+        (",0,1\n0,0,5\n1,2,0\n", {"0": {"0": 0.0, "1": 5.0}, "1": {"0": 2.0, "1": 0.0}}),
+        ("label,cost\nill,5\nwell,2\n", {"ill": 5.0, "well": 2.0}),
+    ],
+)
+def test_costs_of_errors_are_read_from_a_file(tmp_path, text, costs):
+    (tmp_path / "errors.csv").write_text(text)
+    given = [str(tmp_path / "errors.csv")]
+    assert parse_error_costs("error_cost", given, by_label=True) == costs
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it is empty"),
+        ("true,ill\n", "it has no label"),
+        ("0,5\n2,much\n", "it has 'much' as a cost in the line '2,much'"),
+        ("true,ill,well\nill,0\n", "it has the line 'ill,0', which is not as long as its first"),
+        ("true,ill,well\nill,0,5\nill,0,5\n", "it has label 'ill' twice"),
+        ("true,ill,ill\nill,0,5\n", "it has a column 'ill' twice"),
+        ("true,ill,well\nill,0,\n", "it has '' as a cost in the line 'ill,0,'"),
+    ],
+)
+def test_files_that_are_no_costs_of_errors_are_refused(tmp_path, text, why):
+    path = tmp_path / "errors.csv"
+    path.write_text(text)
+    words = "error_cost must be a CSV file of numbers, a line for each true label, got "
+    with pytest.raises(ParameterError, match=re.escape(f"{words}{path}: {why}.")):
+        parse_error_costs("error_cost", [str(path)])
+
+
+def test_a_file_of_costs_that_is_not_there_is_refused():
+    words = r"^reject_cost must be a file that can be read, got no\.csv \(No such file"
+    with pytest.raises(ParameterError, match=words):
+        parse_error_costs("reject_cost", ["no.csv"])
 
 
 @pytest.mark.parametrize("texts", [["x"], ["5", "a=1"], ["5", "6"], ["a=1", "7"], ["a:b"], [""]])

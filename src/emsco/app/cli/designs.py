@@ -115,7 +115,8 @@ def show(
     number = opened.chosen if point is None else opened.front.position(point)
     costs = opened.error_costs(error_costs_given(error_cost, reject_cost))
     if as_json:
-        cheapest_label = number == opened.chosen and opened.gives_cheapest_labels(costs)
+        other = None if number == opened.chosen else number
+        cheapest_label = opened.gives_cheapest_labels(costs, other)
         print_json(
             {
                 "run": str(run),

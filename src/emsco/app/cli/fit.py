@@ -260,7 +260,7 @@ class DesignRules:
 class Deployment(ChoiceOptions):
     """Options for the design to deploy and the rows to fit it on."""
 
-    PANEL: ClassVar[str] = "Design to deploy: by a rule, within limits, or by its total"
+    PANEL: ClassVar[str] = "What errors cost, and the design to deploy: by a rule or within limits"
 
     prefer: Annotated[
         str | None,
@@ -286,12 +286,15 @@ class Deployment(ChoiceOptions):
         --------
         >>> Deployment(max_cost=300.0).settings()["prefer"]
         {'max_cost': 300.0}
+        >>> Deployment(error_cost=["500"]).settings()["error_cost"]
+        500.0
         """
-        limits = self.choice()
+        limits = self.limits()
         # With limits, the rule is one of them: it chooses among the designs within.
         if limits and self.prefer is not None:
             limits["rule"] = self.prefer
-        return {"prefer": limits or self.prefer or "economical", "refit": self.refit}
+        prefer = limits or self.prefer or "economical"
+        return {"prefer": prefer, "refit": self.refit, **self.error_costs()}
 
 
 def fit(
@@ -318,9 +321,15 @@ def fit(
     runs, it also holds a checkpoint. If the search is killed, the same command with --resume
     continues it.
 
+    With --error-cost, the search is for the lowest mean total of features, errors and rejections,
+    and the design with the lowest expected total is deployed. Without --reject-cost, nobody is
+    rejected.
+
     For example:
 
         emsco fit heart.csv --target disease --costs costs.csv --out heart-run
+
+        emsco fit heart.csv --target disease --costs costs.csv --error-cost 500 --out heart-run
 
         emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
     """

@@ -73,8 +73,8 @@ ErrorCost = Annotated[
     typer.Option(
         metavar="COST",
         help="Cost of a wrong label, in the unit of the feature costs: a number; one for each true "
-        "label, as in ill=500; or one for a true label and the label given, as in ill:well=500. "
-        "Repeatable.",
+        "label, as in ill=500; or one for a true label and the label given, as in ill:well=500; "
+        "repeatable. Or a CSV file with such a matrix: true labels down, labels given across.",
     ),
 ]
 RejectCost = Annotated[

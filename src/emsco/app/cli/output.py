@@ -63,7 +63,7 @@ def print_design(
     if point.expected is not None:
         out.print(f"Expected on new rows: {point.expected}.", highlight=False)
     costs = run.error_costs() if costs is None else costs
-    cheapest_label = number == run.chosen and run.gives_cheapest_labels(costs)
+    cheapest_label = run.gives_cheapest_labels(costs, None if number == run.chosen else number)
     if costs is not None:
         total = point.total_with(costs, cheapest_label=cheapest_label)
         said = f"{total.basis.capitalize()} total of a row: {total}; with {costs}."
@@ -89,7 +89,7 @@ def print_design(
         out.print(reference_table(front, number, costs, cheapest_label=cheapest_label))
     if averages := _averages(run):
         out.print(averages, highlight=False)
-    if number == run.chosen and run.cascade.label_costs is not None:
+    if number == run.chosen and not point.is_about_labels(run.cascade.label_costs):
         figures = "other figures than totals" if cheapest_label else "the figures"
         said = f"Rows get the label of least expected cost; {figures} are those of likeliest ones."
         out.print(said, highlight=False)
@@ -146,7 +146,7 @@ def print_deployed(run: Run) -> None:
     from emsco.front.references import everything_of
     from emsco.front.rules import preference_in_words
 
-    why = preference_in_words(run.about["settings"]["prefer"], run.point)
+    why = preference_in_words(run.preference, run.point)
     total, cost = run.front.costs.total, run.point.cost
     spends = (
         f"It costs {rounded(cost)} a row, {than_everything(1 - cost / total if total else 0.0)}."
@@ -247,10 +247,12 @@ def _total(run: Run) -> str:
     sentence = f"With its errors and rejections, a row costs {total.in_words} in all"
     if not references:
         return f"{sentence}."
-    best = min(references, key=lambda one: one.total_with(costs).value)
-    return (
-        f"{sentence}; without a cascade at best {best.total_with(costs).in_words} ({best.title})."
-    )
+    without = [(one.total_with(costs), one.title) for one in references]
+    # One label for all may be another than the commonest, if that costs less.
+    nothing = [one for one in run.front if one.design.buys_nothing]
+    without += [(one.total_with(costs), one.design.arrows()) for one in nothing]
+    lowest, title = min(without, key=lambda one: one[0].value)
+    return f"{sentence}; without a cascade at best {lowest.in_words} ({title})."
 
 
 def _averages(run: Run) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from emsco._base.checks import refused
@@ -176,7 +177,7 @@ def parse_error_costs(name: str, texts: Sequence[str] | None, *, by_label: bool 
     """Parse what errors or rejections cost, from an option that may be given several times.
 
     A number is for all, ``ill=500`` for a true label and, with `by_label`, ``ill:well=500`` for a
-    true label and the label given.
+    true label and the label given. The name of a CSV file stands for what it says.
 
     Examples
     --------
@@ -189,8 +190,11 @@ def parse_error_costs(name: str, texts: Sequence[str] | None, *, by_label: bool 
     """
     if not texts:
         return None
+    if len(texts) == 1 and _may_be_file(texts[0]):
+        return _from_file(name, texts[0])
     pairs = "label=number pairs, as in ill=500"
-    rule = f"be a number, {pairs}, or true:given=number" if by_label else f"be a number or {pairs}"
+    others = "true:given=number, or a CSV file" if by_label else "or a CSV file"
+    rule = f"be a number, {pairs}, {others}"
     parts = [part for text in texts for part in text.split(",")]
     if len(parts) == 1 and "=" not in parts[0]:
         return parse_by_class(name, parts[0], rule)
@@ -208,6 +212,28 @@ def parse_error_costs(name: str, texts: Sequence[str] | None, *, by_label: bool 
             raise refused(name, "be given once for a label", texts, got=f"{part!r} again")
         line[said or label] = cost
     return costs
+
+
+def _may_be_file(text: str) -> bool:
+    """Whether a text is the name of a file rather than costs."""
+    path = Path(text)
+    return path.is_file() or path.suffix.lower() in (".csv", ".tsv", ".txt")
+
+
+def _from_file(name: str, path: str) -> Any:
+    """Read what errors or rejections cost from a CSV file."""
+    import csv
+
+    from emsco.costs.files import parse_error_costs_file
+
+    try:
+        return parse_error_costs_file(Path(path).read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        got = f"{path} ({error.strerror or error})"
+        raise refused(name, "be a file that can be read", path, got=got) from None
+    except (csv.Error, ValueError) as error:  # also bad UTF-8
+        rule = "be a CSV file of numbers, a line for each true label"
+        raise refused(name, rule, path, got=f"{path}: {error}") from None
 
 
 def parse_class_weight(text: str | None) -> str | dict[str, float] | None:

@@ -49,7 +49,7 @@ _TIES = 6
 _MOST_COUNTED = 5  # columns that rows of a file wait for, or are warned of
 _DELAY = "delay"
 _EXPECTED = "expect"
-_TOTAL, _TOTAL_ROOM = "total", 9
+_ERRORS, _TOTAL, _TOTAL_ROOM = "errors", "total", 9
 _FIGURES = ("coverage", "accuracy", "cost")
 _SEEN = ("seen cov.", "seen acc.", "seen cost")
 _LEAST_COST = 6
@@ -190,6 +190,7 @@ def front_table(
     room -= sum(len(heading) + 2 for heading in seen_columns)
     room -= len(_DELAY) + 2 if _DELAY in columns else 0
     room -= _TOTAL_ROOM if costs is not None else 0
+    room -= _TOTAL_ROOM if front.money is not None else 0
     # A column with holes would make people ask what is missing.
     if room >= _LEAST_ROOM and all(point.expected is not None for point in front):
         expected = [front[i].expected for i in shown]
@@ -198,7 +199,7 @@ def front_table(
         room -= len(_EXPECTED) + 2
     if costs is not None:
         points = [front[i] for i in shown]
-        columns[_TOTAL] = _totals(points, references, costs, cheapest_label=cheapest_label)
+        columns |= _totals(front, points, references, costs, cheapest_label=cheapest_label)
     if room >= _TIES:
         columns["ties"] = [str(front[i].n_tied) for i in shown] + no_references
     room -= _TIES
@@ -258,7 +259,8 @@ def reference_table(
     references = with_rejecting(front.references, costs)
     columns = _scored_columns(front, [number], references)
     if costs is not None:
-        columns[_TOTAL] = _totals([front[number]], references, costs, cheapest_label=cheapest_label)
+        point = front[number]
+        columns |= _totals(front, [point], references, costs, cheapest_label=cheapest_label)
     columns |= _seen_columns(front, [number], costs)
     return _named_lines("", number, references, columns)
 
@@ -334,15 +336,21 @@ def _seen_columns(
 
 
 def _totals(
+    front: ParetoFront,
     points: Sequence[ParetoPoint],
     references: Sequence[Reference],
     costs: ErrorCosts,
     *,
     cheapest_label: bool,
-) -> list[str]:
+) -> dict[str, Sequence[str]]:
+    """Columns of totals and, if the search was for these, of what errors and rejections cost."""
     priced: list[ParetoPoint | Reference] = [*points, *references]
-    totals = [one.total_with(costs, cheapest_label=cheapest_label).value for one in priced]
-    return list(aligned(totals))
+    totals = [one.total_with(costs, cheapest_label=cheapest_label) for one in priced]
+    columns: dict[str, Sequence[str]] = {}
+    if front.money is not None:
+        columns[_ERRORS] = aligned([one.errors + one.rejections for one in totals])
+    columns[_TOTAL] = aligned([one.value for one in totals])
+    return columns
 
 
 def _titles(references: Sequence[Reference]) -> list[Text]:
@@ -381,7 +389,9 @@ def _explained(
             f"total: features, errors and rejections of a row, with {costs}; as expected on new "
             "rows where designs have expected figures, and as scored without a cascade."
         )
-        if cheapest_label:
+        if _ERRORS in columns:
+            total += " errors: what errors and rejections are of it."
+        if cheapest_label and front.money is None:
             total += " Rows get the label of least expected cost; other columns are of likeliest."
         lines += wrap(total, _CAPTION)
     if best is not None and is_limited:

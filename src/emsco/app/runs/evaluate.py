@@ -170,7 +170,7 @@ def evaluate_run(
         run.front[number].compared_with(new.with_total(costs), cascade.label_costs),
         # References of chunks are joined kind by kind.
         tuple(map(Reference.joined, zip(*references, strict=True))),
-        cheapest_label=point is None and run.gives_cheapest_labels(costs),
+        cheapest_label=run.gives_cheapest_labels(costs, point),
     )
 
 

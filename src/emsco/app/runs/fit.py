@@ -38,6 +38,7 @@ from emsco.front.history import history_columns
 from emsco.front.rules import plain_preference
 from emsco.scoring.journal import remove_empty_checkpoint
 from emsco.search.settings import PaperSearch
+from emsco.stats.error_costs import plain_costs
 
 _OUT = Parameter("out")
 _LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
@@ -232,6 +233,8 @@ def _about(
         if isinstance(given := settings[name], dict):
             settings[name] = {str(label): number for label, number in given.items()}
     settings["prefer"] = plain_preference(settings["prefer"])
+    for name in ("error_cost", "reject_cost"):
+        settings[name] = plain_costs(settings[name])
     if isinstance(search := settings["search"], PaperSearch):
         # Flat, as on the command line.
         settings |= {"search": "paper", **search.get_params()}

@@ -23,7 +23,7 @@ from emsco.errors import FileError, Hint, Parameter, ParameterError, Remedy
 from emsco.front import Certificate, ParetoFront, ParetoPoint
 from emsco.front.doubts import doubts_about
 from emsco.front.references import with_rejecting
-from emsco.front.rules import check_preference, given_error_costs, plain_preference
+from emsco.front.rules import Preference, check_preference, given_error_costs, plain_preference
 from emsco.plotting.convergence import Convergence
 from emsco.stats.error_costs import ErrorCosts
 
@@ -233,17 +233,36 @@ class Run:
 
     @property
     def given_error_costs(self) -> dict[str, Any]:
-        """Costs of an error and of a rejection that the run was fitted or chosen with, if any."""
-        fitted_with = self.about["settings"].get("prefer")
-        return given_error_costs(self.about.get("error_costs", fitted_with))
+        """Costs of an error and of a rejection that the run was chosen or fitted with, if any.
+
+        A run may forget those of a choice, but not those that its search was for.
+        """
+        chosen_with, settings = self.about.get("error_costs"), self.about["settings"]
+        if searched_with := given_error_costs(settings):
+            return given_error_costs(chosen_with) or searched_with
+        return given_error_costs(settings.get("prefer") if chosen_with is None else chosen_with)
+
+    @property
+    def preference(self) -> Preference:
+        """The rule, the limits or the costs of errors by which the fit deployed a design."""
+        prefer: Preference = self.about["settings"]["prefer"]
+        costs = given_error_costs(self.about["settings"])
+        if costs and isinstance(prefer, dict):
+            return {**costs, **prefer}
+        return costs if costs and prefer == "economical" else prefer
 
     def error_costs(self, given: Mapping[str, Any] | None = None) -> ErrorCosts | None:
         """Check costs of errors and rejections, by default those of the run; None without any."""
         return self.front.error_costs(**{"error_cost": None, **(given or self.given_error_costs)})
 
-    def gives_cheapest_labels(self, costs: ErrorCosts | None) -> bool:
-        """Whether the deployed cascade gives the labels of least expected cost by these costs."""
+    def gives_cheapest_labels(self, costs: ErrorCosts | None, number: int | None = None) -> bool:
+        """Whether the deployed cascade gives the labels of least expected cost by these costs.
+
+        With a number, it is about the cascade that the front has for that design.
+        """
         given = self.cascade.label_costs
+        if number is not None:
+            given = None if self.front.money is None else self.front.money.of_labels
         return given is not None and costs is not None and np.array_equal(given, costs.of_labels)
 
     def figures(
