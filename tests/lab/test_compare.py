@@ -202,6 +202,19 @@ def test_errors_about_each_class_may_have_a_price(data, made_rivals):
     assert (plain["error_cost"], plain["reject_cost"]) == ({"0": 900, "1": 5}, 3)
 
 
+def test_methods_are_ranked_by_the_lowest_total_if_errors_have_a_price(data, made_rivals):
+    prices = {"error_cost": {0: 90, 1: 20}, "reject_cost": 9}
+    comparison = compare_methods(data, "own", ("cstc", "astc"), 2, TINY, n_jobs=1, **prices)
+    assert list(comparison.lowest_totals) == ["cstc"]
+    offers = [answers.offers for answers in comparison.answers["cstc"].values()]
+    assert {len(some) for some in offers} == {len(QUESTIONS) + 1}
+    assert len(comparison.standings) == len(QUESTIONS)  # the last is of its own
+    totals = [some[-1].seen.money(comparison.error_costs) for some in offers]
+    (plain,) = ComparisonReport(comparison).to_dict()["totals"]
+    assert plain["by_split"] == pytest.approx(totals)
+    assert not compare_methods(data, "own", ("cstc",), 1, TINY, n_jobs=1).lowest_totals
+
+
 @pytest.fixture
 def first_columns(monkeypatch):
     monkeypatch.setattr(rivals, "FirstColumns", FirstColumns, raising=False)

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 from support.comparisons import NOISE, made_answers, made_comparison, over_splits, two_methods
 
+from emsco._base.objectives import Objectives
 from emsco.app.cli.studies import accuracy_table, seconds_line
 from emsco.lab.compare import MOST, TASKS
 from emsco.lab.compare_figure import draw_comparison
 from emsco.lab.compare_report import ComparisonReport, broken_limits
-from emsco.lab.trials import Answers
+from emsco.lab.trials import ANYTHING, LOWEST_TOTAL, Answers, Offer, Seen
 from emsco.stats.error_costs import ErrorCosts
 
 
@@ -236,6 +237,40 @@ def test_one_split_has_no_tests():
 def test_without_emsco_no_column_has_its_lead():
     answers = {"cstc": over_splits(0.8), "astc": over_splits(0.7)}
     assert "ead of EMSCO" not in ComparisonReport(made_comparison(answers)).to_markdown()
+
+
+def with_totals(by_split, wrong, promised):
+    """The same answers, and one of the lowest total whose share of wrong labels is `wrong`."""
+    offers = {}
+    for split, answers in by_split.items():
+        seen = Seen(1.0, 1 - wrong - NOISE[split] / 10, 2.0)
+        promise = Objectives(1.0, 0.9, 2.0)
+        lowest = Offer(ANYTHING, "made up", promise, seen, LOWEST_TOTAL, promised)
+        offers[split] = replace(answers, offers=(*answers.offers, lowest))
+    return offers
+
+
+@pytest.mark.parametrize("n_splits", [10, 1])
+def test_methods_are_ranked_by_their_totals_if_errors_have_a_price(n_splits):
+    wrong = {"cstc": 0.2, "emsco": 0.1, "astc": 0.1001}
+    answers = {
+        method: with_totals(over_splits(0.8, NOISE[:n_splits]), share, promised=2.9)
+        for method, share in wrong.items()
+    }
+    comparison = made_comparison(answers)
+    report = ComparisonReport(comparison)
+    assert list(comparison.lowest_totals) == ["emsco", "astc", "cstc"]
+    ranked, *others = report.summary()
+    costs = "10 for an error and 0 for a rejection"
+    totals = "EMSCO 3, ASTC 3.001, CSTC 4" if n_splits > 1 else "EMSCO 2.999, ASTC 3, CSTC 3.999"
+    assert ranked == f"By the mean total of a row, with {costs}: {totals}."
+    told = ["One split cannot tell methods apart."]
+    told = ["EMSCO is below CSTC beyond chance."] if n_splits > 1 else told
+    assert others == [*told, f"EMSCO promised a total of 2.9 and kept {totals[6:].split(',')[0]}."]
+    lines = report.to_markdown().split("## Lowest mean total of a row")[1].splitlines()
+    names = [line.split(" | ")[0] for line in lines if line.startswith("| ")]
+    assert names[2:5] == ["| **EMSCO**", "| ASTC", "| CSTC"]
+    assert [one["method"] for one in report.to_dict()["totals"]] == ["emsco", "astc", "cstc"]
 
 
 def test_money_says_what_errors_and_rejections_cost(level):

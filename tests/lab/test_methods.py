@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from support.comparisons import FirstColumns, small_set
 
 from emsco.errors import ParameterError
 from emsco.lab.methods import answer_with_emsco, answer_with_rival, check_methods, new_rival
-from emsco.lab.trials import BUDGETS, QUESTIONS, CostedRows, LabelledRows, Question
+from emsco.lab.trials import (
+    BUDGETS,
+    LOWEST_TOTAL,
+    QUESTIONS,
+    CostedRows,
+    LabelledRows,
+    Prices,
+    Question,
+)
+from emsco.stats.error_costs import ErrorCosts
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +73,51 @@ def test_emsco_answers_from_its_fronts(trial):
     assert [offer.question for offer in offers] == questions
     assert (offers[0].seen.coverage, offers[1].seen.coverage) == (1.0, 1.0)
     assert all(offer.promised.coverage >= offer.question.coverage - 1e-9 for offer in offers)
+
+
+PRICES = Prices(np.array([0, 1]), np.array([[0, 180.0, 30], [60.0, 0, 30]]), may_reject=True)
+
+
+def test_where_errors_have_a_price_a_rival_offers_its_lowest_total_too(trial, offers):
+    *usual, lowest = answer_with_rival(FirstColumns(trial.costs), trial, QUESTIONS, 5, PRICES)
+    assert usual == offers
+    assert lowest.rule == LOWEST_TOTAL
+    assert lowest.setting
+    assert lowest.promised.cost < lowest.promised_total < 30
+    assert 0 < lowest.promised.coverage < 1
+    rival = FirstColumns(trial.costs, n_used=int(lowest.setting.split()[-1]))
+    chances = rival.fit(trial.fitted.X, trial.fitted.y).predict_proba(trial.test.X)
+    expected = chances @ PRICES.lines  # of each label, and of a rejection
+    said = expected.argmin(axis=1)
+    assert lowest.seen.coverage == pytest.approx((said < 2).mean())
+    costs = ErrorCosts((0, 1), PRICES.lines)
+    paid = PRICES.lines[trial.test.y, said].mean() + lowest.seen.cost
+    assert lowest.seen.money(costs) == pytest.approx(paid)
+    # Without a price of rejections, everyone gets a label.
+    prices = replace(PRICES, may_reject=False)
+    *_, lowest = answer_with_rival(FirstColumns(trial.costs), trial, QUESTIONS, 5, prices)
+    assert (lowest.promised.coverage, lowest.seen.coverage) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("lines", "coverage"), [([[0, 3, 9], [1, 0, 9]], 1), ([[0, 60, 0.1], [20, 0, 0.1]], 0)]
+)
+def test_a_method_may_buy_nothing_where_errors_or_rejections_are_cheap(trial, lines, coverage):
+    prices = replace(PRICES, lines=np.array(lines, dtype=float))
+    *_, lowest = answer_with_rival(FirstColumns(trial.costs), trial, QUESTIONS, 5, prices)
+    assert (lowest.setting, lowest.seen.cost, lowest.seen.coverage) == ("", 0, coverage)
+    shares = np.bincount(trial.fitted.y) / len(trial.fitted.y)
+    assert lowest.promised_total == pytest.approx((shares @ prices.lines).min())
+
+
+def test_emsco_searches_for_the_lowest_total(trial):
+    quick = {"generations": 2, "population_size": 20, "estimator": "logistic", "cv": 0.33}
+    prices = replace(PRICES, may_reject=False)
+    (usual, lowest), _ = answer_with_emsco(trial, [Question(1.0, 1.0)], prices, **quick)
+    assert (usual.rule, lowest.rule) == ("", LOWEST_TOTAL)
+    assert (lowest.seen.coverage, lowest.promised.coverage) == (1, 1)
+    assert lowest.promised_total > lowest.promised.cost
+    assert lowest.seen.wrong[0] <= usual.seen.wrong[0]  # these cost three times as much
 
 
 def test_a_rival_is_made_with_its_parameters():

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
         compare_methods,
     )
     from emsco.lab.compare_figure import draw_comparison
-    from emsco.lab.compare_report import ComparisonReport, broken_limits, quick_words
+    from emsco.lab.compare_report import (
+        ComparisonReport,
+        broken_limits,
+        quick_words,
+        total_lines,
+    )
     from emsco.lab.methods import EMSCO, METHODS, check_methods, label_of
     from emsco.lab.parts import Parts, divided, split_parts
     from emsco.lab.standings import Standing
@@ -50,6 +55,7 @@ __all__ = [
     "quick_words",
     "split_parts",
     "sweep_thresholds",
+    "total_lines",
 ]
 
 _HOMES = {
@@ -79,6 +85,7 @@ _HOMES = {
     "quick_words": "emsco.lab.compare_report",
     "split_parts": "emsco.lab.parts",
     "sweep_thresholds": "emsco.lab.sweep",
+    "total_lines": "emsco.lab.compare_report",
 }
 
 

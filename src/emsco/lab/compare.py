@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from time import process_time
 from typing import Any
@@ -27,13 +27,22 @@ from emsco.lab.methods import (
 )
 from emsco.lab.parts import LARGEST_STUDY_SEED, SPLITS_PER_SEED, EncodedParts, Parts
 from emsco.lab.standings import DIGITS, SHARED, Duel, Standing, corrected_p_values, ranks_of
-from emsco.lab.trials import BUDGETS, QUESTIONS, Answers, CostedRows, Question, Seen
+from emsco.lab.trials import (
+    BUDGETS,
+    LOWEST_TOTAL,
+    QUESTIONS,
+    Answers,
+    CostedRows,
+    Prices,
+    Question,
+    Seen,
+)
 from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.tests import standard_error
 
 SPLITS = 3
 TESTED = tuple(budget for budget in BUDGETS if budget < 1)  # buying everything is only shown
-VOLUME = "volume"  # the key of hypervolumes, beside those of tasks
+VOLUME, TOTAL = "volume", "total"  # keys of hypervolumes and totals, beside those of tasks
 _MIN_ROWS, _MIN_FITTED = 10, 5  # rows of a class: in all, or to fit on if test rows are given
 
 
@@ -83,6 +92,22 @@ class TrialJob:
     def title(self) -> str:
         """Data, split and method."""
         return f"{self.data} split {self.split} {label_of(self.method)}"
+
+
+@dataclass(frozen=True, slots=True)
+class PricedTrialJob(TrialJob):
+    """The same where errors have a price: the method also offers the lowest total.
+
+    Attributes
+    ----------
+    lines : tuple of tuple of float
+        As `ErrorCosts.costs`, for the classes of the data in their order.
+    may_reject : bool
+        Whether rejections have a price; without one, every row gets a label.
+    """
+
+    lines: tuple[tuple[float, ...], ...]
+    may_reject: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +315,7 @@ class MethodComparison:
         standings: dict[tuple[str, Question], Standing] = {}
         for method in self.methods:
             offers = [
-                {one.question: one for one in self.answers[method][split].offers}
+                {one.question: one for one in self.answers[method][split].by_rule("")}
                 for split in self.splits
             ]
             for question in offers[0]:
@@ -305,6 +330,25 @@ class MethodComparison:
         return self.standings[method, Question(coverage, budget)]
 
     @cached_property
+    def lowest_totals(self) -> dict[str, Standing]:
+        """The standing of every method by the lowest total, the lowest first.
+
+        Empty unless errors have a price.
+        """
+        standings = {}
+        for method in self.methods:
+            offers = {
+                split: self.answers[method][split].by_rule(LOWEST_TOTAL) for split in self.splits
+            }
+            if all(offers.values()):
+                standings[method] = Standing(offers, self.total_cost)
+        totals = {one: round(self._totals(standings[one]).mean(), DIGITS) for one in standings}
+        return {method: standings[method] for method in sorted(totals, key=totals.__getitem__)}
+
+    def _totals(self, standing: Standing) -> FloatArray:
+        return standing.money(self.error_costs)
+
+    @cached_property
     def volumes(self) -> dict[str, FloatArray]:
         """Hypervolume of each method's offers on the test rows of every split.
 
@@ -316,7 +360,7 @@ class MethodComparison:
         for method in self.methods:
             by_split = []
             for split in self.splits:
-                seen = [one.seen for one in self.answers[method][split].offers]
+                seen = [one.seen for one in self.answers[method][split].by_rule("")]
                 points = [[s.coverage, s.accuracy, 1 - s.cost / self.total_cost] for s in seen]
                 # Several stages may cost more than everything in one: nothing is saved then.
                 inside = np.maximum(0.0, np.array(points))
@@ -328,6 +372,7 @@ class MethodComparison:
     def duels(self) -> dict[str, list[Duel]]:
         """Duels of EMSCO with every rival, by the key of a task; "volume" is of hypervolumes.
 
+        If errors have a price, "total" is of totals: a gain is what a row costs less with EMSCO.
         All duels of a task are corrected together.
         """
         if not self.methods:
@@ -347,17 +392,32 @@ class MethodComparison:
         volumes: dict[tuple[str, float | None], FloatArray] = {
             (rival, None): self.volumes[EMSCO] - self.volumes[rival] for rival in rivals
         }
-        return {**duels, VOLUME: self._tested(volumes)}
+        duels[VOLUME] = self._tested(volumes)
+        lowest = self.lowest_totals
+        if EMSCO in lowest:
+            mine = self._totals(lowest[EMSCO])
+            totals: dict[tuple[str, float | None], FloatArray] = {
+                (rival, None): self._totals(one) - mine
+                for rival, one in lowest.items()
+                if rival != EMSCO
+            }
+            duels[TOTAL] = self._tested(totals, unit=float(self.error_costs.costs.max()))
+        return duels
 
-    def _tested(self, gains: Mapping[tuple[str, float | None], FloatArray]) -> list[Duel]:
-        """Duels from the gains of EMSCO on every split, by rival and budget."""
+    def _tested(
+        self, gains: Mapping[tuple[str, float | None], FloatArray], unit: float = 1.0
+    ) -> list[Duel]:
+        """Duels from the gains of EMSCO on every split, by rival and budget.
+
+        A single row can change a gain by about `unit` divided by the number of test rows.
+        """
         if not gains:
             return []
         # Rounded, so that gains that are equal on paper are equal here.
         table = np.column_stack(list(gains.values())).round(DIGITS)
         # An accuracy is a whole number of test rows, so equal gains on a few splits may be chance.
         (p_values,) = corrected_p_values(
-            [table], min_deviation=1 / (np.sqrt(12) * self.n_effective)
+            [table], min_deviation=unit / (np.sqrt(12) * self.n_effective)
         )
         return [
             Duel(
@@ -453,10 +513,12 @@ def compare_methods(
         How thoroughly methods are tuned.
     seed : int
     error_cost : float or mapping, optional
-        Cost of an error, for results in money, or one for each true label; by default the cost of
-        everything.
+        Cost of an error, or one for each true label. Then every method also offers the lowest mean
+        total of a row that it finds, with labels of least expected cost, and methods are ranked by
+        it. By default errors cost as much as everything where results are shown in money.
     reject_cost : float or mapping, optional
-        Cost of a rejection there, or one for each true label; by default 0.
+        Cost of a rejection, or one for each true label. If only errors have a price, no row is
+        rejected where the lowest total counts.
     folder : path, optional
         Keeps results; those that it already has are not computed again.
     n_jobs : int or None
@@ -496,6 +558,10 @@ def compare_methods(
         for split in numbers
         for method in methods
     ]
+    if error_cost is not None or reject_cost is not None:
+        lines = tuple(map(tuple, prices.costs.tolist()))
+        may_reject = reject_cost is not None
+        jobs = [PricedTrialJob(**asdict(job), lines=lines, may_reject=may_reject) for job in jobs]
 
     def brief_report(done: int, total: int, title: str) -> None:
         if report:  # all titles begin with the name of the data
@@ -535,14 +601,16 @@ def try_job(job: TrialJob, data: CostedRows) -> dict[str, Any]:
     If it refuses the data or fails in an unforeseen way, that is its result, and others go on.
     """
     started = process_time()
-    note = ""
+    note, prices = "", None
+    if isinstance(job, PricedTrialJob):
+        prices = Prices(np.unique(data.rows.y), np.array(job.lines), job.may_reject)
     try:
         trial = data.trial(job.split, job.seed)
         if job.method == EMSCO:
-            offers, note = answer_with_emsco(trial, QUESTIONS, generations=job.generations)
+            offers, note = answer_with_emsco(trial, QUESTIONS, prices, generations=job.generations)
         else:
             rival = new_rival(job.method, trial.costs, random_state=trial.seed, gaps="impute")
-            offers = answer_with_rival(rival, trial, QUESTIONS, job.most)
+            offers = answer_with_rival(rival, trial, QUESTIONS, job.most, prices)
     except EMSCOError as obstacle:
         offers, note = [], str(obstacle)
     except Exception as error:

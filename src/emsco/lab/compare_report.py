@@ -7,7 +7,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from emsco._base.text import counted
-from emsco.lab.compare import EVERYONE, MOST, TASKS, TESTED, VOLUME, MethodComparison, Task
+from emsco.lab.compare import (
+    EVERYONE,
+    MOST,
+    TASKS,
+    TESTED,
+    TOTAL,
+    VOLUME,
+    MethodComparison,
+    Task,
+)
 from emsco.lab.methods import EMSCO, label_of
 from emsco.lab.standings import AHEAD, BEHIND, Duel, Standing, margin_of, mean_ranks
 from emsco.lab.trials import BUDGETS
@@ -52,6 +61,8 @@ class ComparisonReport:
             return ["No method could run.", *missing]
         if len(comparison.methods) == 1:
             return [*_alone(comparison), *missing]
+        if comparison.lowest_totals:
+            return [*_by_total(comparison), *missing]
         leads = [_winners(comparison, task) for task in TASKS]
         return [*leads, _advice(comparison), _kept(comparison), *missing]
 
@@ -90,6 +101,10 @@ class ComparisonReport:
             "error_cost": _plain_price(costs, costs.by_true_class or ()),
             "reject_cost": _plain_price(costs, costs.costs[:, -1].tolist()),
             "commonest": comparison.commonest_accuracy,
+            "totals": [
+                {"method": method, **self._plain_total(standing)}
+                for method, standing in comparison.lowest_totals.items()
+            ],
             "methods": methods,
             "left_out": comparison.left_out,
             "duels": {
@@ -108,6 +123,19 @@ class ComparisonReport:
             },
             "summary": self.summary(),
             "of": dict(comparison.of),
+        }
+
+    def _plain_total(self, standing: Standing) -> dict[str, Any]:
+        """The mean total of a row that a method had, and what it promised."""
+        total = standing.money(self.comparison.error_costs)
+        return {
+            "total": float(total.mean()),
+            "margin": margin_of(total),
+            "by_split": total.tolist(),
+            "promised_total": float(standing.promised_total.mean()),
+            "cost": standing.mean.cost * self.comparison.total_cost,
+            "coverage": standing.mean.coverage,
+            "accuracy": standing.mean.accuracy,
         }
 
     def _plain_standing(self, standing: Standing) -> dict[str, Any]:
@@ -143,11 +171,30 @@ class ComparisonReport:
             *filter(None, [quick_words(comparison)]),
             "\n".join(f"- {sentence}" for sentence in self.summary()),
         ]
+        if comparison.lowest_totals:
+            parts += [f"{'#' * (level + 1)} Lowest mean total of a row", *self._by_total()]
         if comparison.methods:
             for task in TASKS:
                 parts += [f"{'#' * (level + 1)} {task.title}", *self._task(task)]
             parts += [f"{'#' * (level + 1)} All offers together", self._others()]
         return "\n\n".join(parts)
+
+    def _by_total(self) -> list[str]:
+        """Table of the lowest total that each method found, the lowest first."""
+        comparison, spread = self.comparison, ""
+        if len(comparison.splits) >= MARGIN_SPLITS:
+            spread = " ± 95 % margin"
+        leads = {}
+        if TOTAL in comparison.duels and len(comparison.splits) > 1:
+            duels = comparison.duels[TOTAL]
+            leads = {one.rival: f"{one.gain:.4g} ({one.verdict})" for one in duels}
+        heads, *lines = total_lines(comparison)
+        table = [[_named(line[0]), *line[1:], leads.get(line[0], "")] for line in lines]
+        return [
+            f"Features, errors and rejections{spread}, with {comparison.error_costs}; labels and "
+            "rejections are those of least expected cost.",
+            markdown_table(["method", *heads[1:], "lead of EMSCO (verdict)"], table),
+        ]
 
     def _task(self, task: Task) -> list[str]:
         """Tables of one task: accuracy, duels, and what else was kept."""
@@ -228,6 +275,31 @@ class ComparisonReport:
                 del columns["lead of EMSCO"]
             lines.append(columns)
         return markdown_table(list(lines[0]), [list(columns.values()) for columns in lines])
+
+
+def total_lines(comparison: MethodComparison) -> list[tuple[str, ...]]:
+    """Headings, then a line for each method, the lowest total first.
+
+    A line has the method, its mean total, the total that it promised, the cost of features,
+    coverage and accuracy.
+    """
+    lines: list[tuple[str, ...]] = [
+        ("method", "total", "promised", "features", "labelled", "correct")
+    ]
+    for method, one in comparison.lowest_totals.items():
+        total = one.money(comparison.error_costs)
+        spread = f" ± {margin_of(total):.2g}" if len(one.splits) >= MARGIN_SPLITS else ""
+        lines.append(
+            (
+                method,
+                f"{total.mean():.4g}{spread}",
+                f"{one.promised_total.mean():.4g}",
+                f"{one.mean.cost * comparison.total_cost:.4g}",
+                f"{one.mean.coverage:.1%}",
+                f"{one.mean.accuracy:.1%}",
+            )
+        )
+    return lines
 
 
 def markdown_table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -318,6 +390,27 @@ def _winners(comparison: MethodComparison, task: Task) -> str:
         where = shares if parts else f"a mean cost of at most {shares} of everything"
         parts.append(f"{'all methods' if everyone else names} {verb} at {where}")
     return f"{_CASES[task]}, {'; '.join(parts)}."
+
+
+def _by_total(comparison: MethodComparison) -> list[str]:
+    """Rank methods by the mean total of a row, and say which differences are beyond chance."""
+    lowest, costs = comparison.lowest_totals, comparison.error_costs
+    totals = {method: one.money(costs).mean() for method, one in lowest.items()}
+    ranked = [f"{label_of(method)} {total:.4g}" for method, total in totals.items()]
+    lines = [f"By the mean total of a row, with {costs}: {', '.join(ranked)}."]
+    duels = comparison.duels.get(TOTAL, [])
+    if len(comparison.splits) == 1:
+        lines.append("One split cannot tell methods apart.")
+    elif duels:
+        for verdict, words in ((AHEAD, "is below"), (BEHIND, "is above")):
+            rivals = [label_of(duel.rival) for duel in duels if duel.verdict == verdict]
+            if rivals:
+                lines.append(f"EMSCO {words} {and_words(rivals)} beyond chance.")
+        if all(duel.verdict not in (AHEAD, BEHIND) for duel in duels):
+            lines.append("No difference from EMSCO is beyond chance.")
+    best = next(iter(lowest))
+    promised = f"{lowest[best].promised_total.mean():.4g}"
+    return [*lines, f"{label_of(best)} promised a total of {promised} and kept {totals[best]:.4g}."]
 
 
 def _advice(comparison: MethodComparison) -> str:

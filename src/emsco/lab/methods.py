@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -23,13 +23,22 @@ from threadpoolctl import threadpool_limits
 from emsco._base.checks import refused
 from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco.cascade import Decisions
+from emsco.cascade import Cascade, Decisions
 from emsco.costs import FeatureCosts
 from emsco.errors import DataError, EMSCOWarning
 from emsco.estimator import EMSCOClassifier
 from emsco.lab import rivals
 from emsco.lab.rivals import CostedClassifier
-from emsco.lab.trials import LabelledRows, Offer, Question, Seen, TrialRows
+from emsco.lab.trials import (
+    ANYTHING,
+    LOWEST_TOTAL,
+    LabelledRows,
+    Offer,
+    Prices,
+    Question,
+    Seen,
+    TrialRows,
+)
 
 EMSCO = "emsco"
 RIVALS = {  # the class in `emsco.lab.rivals`, and the label in tables and pictures
@@ -132,6 +141,9 @@ class _Candidate:
     setting, differs : dict
         Parameters to fit with, and those of the stage of the fit.
     correct, confidence, cost : ndarray of shape (n_rows,)
+    accepted, right, loss : ndarray of shape (n_rows,)
+        Whether a row gets a label, and the correct one, if labels and rejections are those of least
+        expected cost, and what that costs; 0 everywhere if errors have no price.
     """
 
     setting: dict[str, Any]
@@ -139,12 +151,31 @@ class _Candidate:
     correct: BoolArray
     confidence: FloatArray
     cost: FloatArray
+    accepted: BoolArray
+    right: BoolArray
+    loss: FloatArray
+
+
+class _Tested(NamedTuple):
+    """A fitted rival on the test rows."""
+
+    decisions: Decisions
+    probabilities: FloatArray
+    classes: AnyArray
 
 
 def answer_with_rival(
-    rival: CostedClassifier, trial: TrialRows, questions: Sequence[Question], max_settings: int
+    rival: CostedClassifier,
+    trial: TrialRows,
+    questions: Sequence[Question],
+    max_settings: int,
+    prices: Prices | None = None,
 ) -> list[Offer]:
-    """Tune a rival on folds, and test what it offers; at most `max_settings` settings are tried."""
+    """Tune a rival on folds, and test what it offers; at most `max_settings` settings are tried.
+
+    With prices of errors, the last offer is the setting of the lowest total, with labels and
+    rejections of least expected cost.
+    """
     grid = rival.comparison_grid(trial.costs, len(trial.fitted.y))
     if grid == [{}]:  # no knob: thresholds are its settings
         chance = 1 / len(np.unique(trial.fitted.y))
@@ -158,7 +189,7 @@ def answer_with_rival(
         menu = [
             one
             for setting in spread(grid, max_settings)
-            for one in _out_of_fold(rival, setting, rows, folds)
+            for one in _out_of_fold(rival, setting, rows, folds, prices)
         ]
         counts = rows.counts / rows.counts.sum()
         rejecting = {
@@ -166,7 +197,18 @@ def answer_with_rival(
             for coverage in dict.fromkeys(question.coverage for question in questions)
         }
         # Many questions choose the same setting: it is fitted once, and tested at all its stages.
-        tested: dict[str, dict[str, tuple[Decisions, FloatArray]]] = {}
+        fitted: dict[str, dict[str, _Tested]] = {}
+
+        def tested(one: _Candidate) -> _Tested:
+            if repr(one.setting) not in fitted:
+                fitted[repr(one.setting)] = {
+                    repr(differs): _Tested(
+                        stage.decide(test.X), stage.predict_proba(test.X), stage.classes_
+                    )
+                    for differs, stage in _fit(rival, one.setting, rows).staged()
+                }
+            return fitted[repr(one.setting)][repr(one.differs)]
+
         offers = []
         for question in questions:
             promised = [figures for figures, _ in rejecting[question.coverage]]
@@ -175,32 +217,81 @@ def answer_with_rival(
             if best is None:
                 offers.append(_commonest(trial, question))
                 continue
-            setting, differs = menu[best].setting, menu[best].differs
-            if repr(setting) not in tested:
-                tested[repr(setting)] = {
-                    repr(stage_differs): (
-                        stage.decide(test.X),
-                        _chances(stage.predict_proba(test.X), stage.classes_, test.y),
-                    )
-                    for stage_differs, stage in _fit(rival, setting, rows).staged()
-                }
-            decisions, chances = tested[repr(setting)][repr(differs)]
+            decisions, probabilities, classes = tested(menu[best])
             threshold = rejecting[question.coverage][best][1]
             seen = Seen.from_rows(
                 np.asarray(decisions.guesses == test.y),
                 decisions.confidence >= threshold,
                 decisions.cost,
-                chances,
+                _chances(probabilities, classes, test.y),
                 test.weights,
                 trial.members,
             )
-            words = setting_words({**setting, **differs})
+            words = setting_words({**menu[best].setting, **menu[best].differs})
             offers.append(Offer(question, words, promised[best], seen))
+        if prices is not None:
+            totals = [float(counts @ (one.cost + one.loss)) for one in menu]
+            nothing = _nothing(trial, prices)
+            lowest = min(range(len(menu)), key=totals.__getitem__)
+            if nothing.promised_total is not None and nothing.promised_total <= totals[lowest]:
+                return [*offers, nothing]
+            offers.append(
+                _lowest_total(trial, prices, menu[lowest], totals[lowest], tested(menu[lowest]))
+            )
     return offers
 
 
+def _lowest_total(
+    trial: TrialRows, prices: Prices, one: _Candidate, total: float, tested: _Tested
+) -> Offer:
+    """Offer a setting of a rival, with labels and rejections of least expected cost."""
+    test = trial.test
+    given, accepted = prices.cheapest(tested.probabilities, tested.classes)
+    seen = Seen.from_rows(
+        prices.right(given, accepted, test.y),
+        accepted,
+        tested.decisions.cost,
+        _chances(tested.probabilities, tested.classes, test.y),
+        test.weights,
+        trial.members,
+    )
+    counts = trial.fitted.counts / trial.fitted.counts.sum()
+    labelled = 1.0 if one.accepted.all() else float(counts @ one.accepted)  # sums round
+    correct = float(counts @ one.right) / (labelled or 1.0)
+    promised = Objectives(min(1.0, labelled), min(1.0, correct), float(counts @ one.cost))
+    words = setting_words({**one.setting, **one.differs})
+    return Offer(ANYTHING, words, promised, seen, LOWEST_TOTAL, total)
+
+
+def _nothing(trial: TrialRows, prices: Prices) -> Offer:
+    """Offer the label, or the rejection, that costs least for everyone, for nothing."""
+    rows, test = trial.fitted, trial.test
+    classes, labels = np.unique(rows.y, return_inverse=True)
+    shares = np.bincount(labels, rows.counts) / rows.counts.sum()
+    everyone = np.broadcast_to(shares, (len(test.y), len(shares)))
+    given, accepted = prices.cheapest(everyone, classes)
+    seen = Seen.from_rows(
+        prices.right(given, accepted, test.y),
+        accepted,
+        np.zeros(len(test.y)),
+        _chances(everyone, classes, test.y),
+        test.weights,
+        trial.members,
+    )
+    on_fitted = np.full(len(rows.y), given[0]), np.full(len(rows.y), accepted[0])
+    counts = rows.counts / rows.counts.sum()
+    total = float(counts @ prices.losses(*on_fitted, rows.y))
+    correct = min(1.0, float(counts @ prices.right(*on_fitted, rows.y)))
+    promised = Objectives(float(accepted[0]), correct, 0.0)
+    return Offer(ANYTHING, "", promised, seen, LOWEST_TOTAL, total)
+
+
 def _out_of_fold(
-    rival: CostedClassifier, setting: dict[str, Any], rows: LabelledRows, folds: Sequence[Fold]
+    rival: CostedClassifier,
+    setting: dict[str, Any],
+    rows: LabelledRows,
+    folds: Sequence[Fold],
+    prices: Prices | None,
 ) -> list[_Candidate]:
     """Decide every row by a rival that was fitted without it, at each stage of its fits."""
     n_rows = len(rows.y)
@@ -216,9 +307,18 @@ def _out_of_fold(
                     correct=np.zeros(n_rows, np.bool_),
                     confidence=np.zeros(n_rows),
                     cost=np.zeros(n_rows),
+                    accepted=np.zeros(n_rows, np.bool_),
+                    right=np.zeros(n_rows, np.bool_),
+                    loss=np.zeros(n_rows),
                 ),
             )
             decisions = stage.decide(rows.take(rest).X)
+            if prices is not None:
+                probabilities = stage.predict_proba(rows.take(rest).X)
+                given, accepted = prices.cheapest(probabilities, stage.classes_)
+                candidate.accepted[rest] = accepted
+                candidate.right[rest] = prices.right(given, accepted, rows.y[rest])
+                candidate.loss[rest] = prices.losses(given, accepted, rows.y[rest])
             candidate.correct[rest] = decisions.guesses == rows.y[rest]
             candidate.confidence[rest] = decisions.confidence
             candidate.cost[rest] = decisions.cost
@@ -297,14 +397,19 @@ def _commonest(trial: TrialRows, question: Question) -> Offer:
 
 
 def answer_with_emsco(
-    trial: TrialRows, questions: Sequence[Question], **settings: Any
+    trial: TrialRows,
+    questions: Sequence[Question],
+    prices: Prices | None = None,
+    **settings: Any,
 ) -> tuple[list[Offer], str]:
     """Fit EMSCO, and test what its fronts offer; also words about its stage models.
 
     One search looks for designs that answer everyone, and another, if a question allows it, for
     designs that may reject rows.
-    Of both fronts, each question takes the design that the rule "accurate" prefers.
+    Of both fronts, each question takes the design that the rule "accurate" prefers. With prices of
+    errors, a third search looks for the lowest total, and what it deploys is the last offer.
     """
+    priced = [] if prices is None else [_priced_offer(trial, prices, **settings)]
     everyone = _fitted(trial, always_answer=True, **settings)
     fits, choice = [everyone], everyone.model_choice_
     if any(question.coverage < 1 for question in questions):
@@ -326,21 +431,41 @@ def answer_with_emsco(
             offers.append(_commonest(trial, question))
             continue
         front, place = menu[best]
-        cascade, rows = front.cascade(place), trial.test
-        decisions = cascade.decide(rows.X)
-        seen = Seen.from_rows(
-            np.asarray(decisions.guesses == rows.y),
-            decisions.accepted,
-            decisions.cost,
-            _chances(cascade.predict_proba(rows.X), cascade.classes, rows.y),
-            rows.weights,
-            trial.members,
-        )
+        seen = _seen(front.cascade(place), trial)
         # Users are told to expect the accuracy corrected for selection.
         _, expected = points[best].promised
         promised = replace(points[best].objectives, accuracy=expected.accuracy)
         offers.append(Offer(question, str(front[place].design), promised, seen))
-    return offers, "" if choice is None else str(choice)
+    return [*offers, *priced], "" if choice is None else str(choice)
+
+
+def _priced_offer(trial: TrialRows, prices: Prices, **settings: Any) -> Offer:
+    """Search for the lowest total, and offer what is deployed."""
+    rejections = dict(zip(prices.classes.tolist(), prices.lines[:, -1].tolist(), strict=True))
+    fit = _fitted(
+        trial,
+        error_cost=prices.lines[:, :-1],
+        reject_cost=rejections if prices.may_reject else None,
+        **settings,
+    )
+    point, money, seen = fit.point_, fit.front_.money, _seen(fit.cascade_, trial)
+    _, promised = point.promised
+    total = None if money is None else point.total_with(money).value
+    return Offer(ANYTHING, str(point.design), promised, seen, LOWEST_TOTAL, total)
+
+
+def _seen(cascade: Cascade, trial: TrialRows) -> Seen:
+    """Test a cascade."""
+    rows = trial.test
+    decisions = cascade.decide(rows.X)
+    return Seen.from_rows(
+        np.asarray(decisions.guesses == rows.y),
+        decisions.accepted,
+        decisions.cost,
+        _chances(cascade.predict_proba(rows.X), cascade.classes, rows.y),
+        rows.weights,
+        trial.members,
+    )
 
 
 def _fitted(trial: TrialRows, **settings: Any) -> EMSCOClassifier:

@@ -86,6 +86,14 @@ class Standing:
             [np.mean([offer.seen.log_loss for offer in one]) for one in self.offers.values()]
         )
 
+    @property
+    def promised_total(self) -> FloatArray:
+        """Mean total of a row that offers of the lowest total promised, by split."""
+        return np.array(
+            [np.mean([offer.promised_total for offer in one]) for one in self.offers.values()],
+            dtype=np.float64,
+        )
+
     def money(self, costs: ErrorCosts) -> FloatArray:
         """Mean total of a test row, by split, if errors and rejections cost so much."""
         return np.array(

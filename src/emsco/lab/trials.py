@@ -13,6 +13,7 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives, objectives_from_dict
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
+from emsco.data.labels import positions_of
 from emsco.lab.parts import divided, split_seed
 from emsco.stats.error_costs import ErrorCosts
 
@@ -119,6 +120,51 @@ class Question:
 
 QUESTIONS = tuple(Question(coverage, budget) for coverage in COVERAGES for budget in BUDGETS)
 ANYTHING = Question(0.0, 1.0)  # limits that leave the choice to a rule
+LOWEST_TOTAL = "lowest total"  # the rule of an offer where errors have a price
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prices:
+    """What errors and rejections cost in a trial.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    lines : ndarray of shape (n_classes, n_classes + 1)
+        As `ErrorCosts.costs`.
+    may_reject : bool
+        Whether rejections have a price; without one, every row gets a label.
+    """
+
+    classes: AnyArray
+    lines: FloatArray
+    may_reject: bool
+
+    def cheapest(self, probabilities: FloatArray, classes: AnyArray) -> tuple[IntArray, BoolArray]:
+        """Return the label of least expected cost of each row, and whether it is given.
+
+        A row gets no label if a rejection is expected to cost less. Labels are positions in all
+        classes, of which a method may know some.
+        """
+        shares = np.zeros((len(probabilities), len(self.classes)))
+        shares[:, positions_of(classes, self.classes)] = probabilities
+        expected = shares @ self.lines
+        given: IntArray = expected[:, :-1].argmin(axis=1)
+        accepted = np.ones(len(given), dtype=np.bool_)
+        if self.may_reject:
+            accepted = expected[:, :-1].min(axis=1) <= expected[:, -1]
+        return given, accepted
+
+    def right(self, given: IntArray, accepted: BoolArray, y: AnyArray) -> BoolArray:
+        """Whether rows get the correct label."""
+        correct: BoolArray = accepted & (given == positions_of(y, self.classes))
+        return correct
+
+    def losses(self, given: IntArray, accepted: BoolArray, y: AnyArray) -> FloatArray:
+        """What the labels and rejections of rows cost, by their true classes."""
+        said = np.where(accepted, given, len(self.classes))
+        lost: FloatArray = self.lines[positions_of(y, self.classes), said]
+        return lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +269,8 @@ class Offer:
         On the test rows.
     rule : str
         Rule that chose, such as "balanced"; "" for the most accurate design within the limits.
+    promised_total : float or None
+        Mean total of a row on the rows that chose, if the rule is the lowest total.
     """
 
     question: Question
@@ -230,17 +278,20 @@ class Offer:
     promised: Objectives
     seen: Seen
     rule: str = ""
+    promised_total: float | None = None
 
     @classmethod
     def from_dict(cls, fields: Fields) -> Offer:
-        """Read the values that `dataclasses.asdict` wrote; older files have no rule."""
+        """Read the values that `dataclasses.asdict` wrote; older files lack some."""
         limits = fields.fields("question")
+        has_total = fields.values.get("promised_total") is not None
         return cls(
             Question(limits.number("coverage", 0, 1), limits.number("budget", 0)),
             fields.text("setting"),
             objectives_from_dict(fields.fields("promised")),
             Seen.from_dict(fields.fields("seen")),
             fields.text("rule") if "rule" in fields.values else "",
+            fields.number("promised_total", 0) if has_total else None,
         )
 
 
@@ -272,10 +323,13 @@ class Answers:
 
     @classmethod
     def from_dict(cls, fields: Fields, questions: Sequence[Question] | None = QUESTIONS) -> Answers:
-        """Read the values that `to_dict` wrote; if there are offers, they answer `questions`."""
+        """Read the values that `to_dict` wrote.
+
+        If there are offers that no rule has chosen, they answer `questions`.
+        """
         listed = fields.many_fields("offers") if fields.items("offers") else []
         offers = tuple(Offer.from_dict(one) for one in listed)
-        asked = [offer.question for offer in offers]
+        asked = [offer.question for offer in offers if offer.rule != LOWEST_TOTAL]
         if offers and questions is not None and asked != list(questions):
             rule = f"one for each of {len(questions)} questions, in their order, or none"
             fields.refuse("offers", rule, f"{len(offers)} others")

@@ -143,5 +143,6 @@ def test_ctrl_c_before_the_first_result_is_exit_code_130(compare, monkeypatch):
 
 def test_compare_shows_totals_if_errors_have_a_cost(compare):
     result = compare(*TWO, "--error-cost", 50, "--reject-cost", 4)
-    assert "mean total of a row" in result.stdout
+    assert "Lowest mean total of a row" in result.stdout
+    assert "- By the mean total of a row, with 50 for an error and 4" in result.stdout
     assert "50 for an error and 4 for a rejection" in " ".join(result.stdout.split())

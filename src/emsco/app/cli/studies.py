@@ -59,9 +59,9 @@ class Methods:
         list[str] | None,
         typer.Option(
             metavar="COST",
-            help="Cost of an error, for results in money: a number, or one for each true label, as "
-            "in ill=500; repeatable. By default the cost of everything; a rejection then costs "
-            "nothing.",
+            help="Cost of an error: a number, or one for each true label, as in ill=500; "
+            "repeatable. Or a CSV file with the columns label and cost. Methods are then ranked by "
+            "the mean total of features, errors and rejections.",
         ),
     ] = None
     reject_cost: RejectCost = None
@@ -95,6 +95,10 @@ def compare(
     fitted and chosen on three quarters of the rows, and tested on the rest, three times over. A few
     sentences say who wins where, and which method to use.
 
+    With --error-cost, every method also looks for the lowest mean total of features, errors and
+    rejections, with labels of least expected cost, and methods are ranked by it. Without
+    --reject-cost, it answers every row.
+
     Results are saved as they come: if interrupted, the same command continues, and with more splits
     or methods it adds to what is there. A folder with results of other data or settings is
     refused.
@@ -102,6 +106,8 @@ def compare(
     For example:
 
         emsco compare heart.csv --target disease --costs costs.csv
+
+        emsco compare heart.csv --target disease --costs costs.csv --error-cost 500
     """
     from emsco.app.runs.studies import compare_files
     from emsco.lab import TASKS, ComparisonReport, broken_limits, draw_comparison
@@ -125,14 +131,14 @@ def compare(
         end(out, "comparison", complete=comparison.complete)
         return
     shown = console()
-    has_error_costs = bool(methods.error_cost or methods.reject_cost)
+    if comparison.lowest_totals:
+        shown.print(totals_table(comparison))
+        shown.print()
     if comparison.methods:
         for task in TASKS:
             shown.print(accuracy_table(comparison, task))
             for line in broken_limits(comparison, task):
                 shown.print(line, highlight=False, markup=False)
-            if has_error_costs:
-                shown.print(totals_table(comparison, task))
             shown.print()
         shown.print(seconds_line(comparison), highlight=False)
     for line in result.summary():
@@ -159,19 +165,25 @@ def accuracy_table(comparison: MethodComparison, task: Task) -> Table:
     return _filled(table, comparison, task, kept)
 
 
-def totals_table(comparison: MethodComparison, task: Task) -> Table:
-    """Return a table of the mean total of a row that each method had at each budget."""
+def totals_table(comparison: MethodComparison) -> Table:
+    """Return a table of the lowest mean total of a row that each method found, lowest first."""
     from emsco.app.cli.terminal import plain_table
+    from emsco.lab import EMSCO, label_of, quick_words, total_lines
 
+    n_splits, n_test = len(comparison.splits), comparison.n_rows[1]
+    title = "Lowest mean total of a row"
     table = plain_table(
-        title=f"{task.title}: mean total of a row",
-        caption=f"Features, {comparison.error_costs}.",
+        title="\n".join(filter(None, [title, quick_words(comparison)])),
+        caption=f"Features, {comparison.error_costs}.\nOn {counted(n_splits, 'split')} with "
+        f"{counted(n_test, 'test row')}. Labels of least expected cost.",
     )
-
-    def total(one: Standing) -> str:
-        return f"{one.money(comparison.error_costs).mean():.4g}"
-
-    return _filled(table, comparison, task, total)
+    heads, *lines = total_lines(comparison)
+    table.add_column("")
+    for heading in heads[1:]:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for method, *cells in lines:
+        table.add_row(label_of(method), *cells, style="bold" if method == EMSCO else "")
+    return table
 
 
 def _filled(
