@@ -16,7 +16,7 @@ from emsco.lab.datasets import load
 
 SHARES = (0.05, 0.1, 0.2, 0.4)  # of the cost of everything
 COUNTS = (3, 5, 7, 10, 14, 18)  # features on average, where each costs 1
-DRAWN = ("regions", "interactions", "cube", "cube_nm3", "cube_nm5")
+DRAWN = ("regions", "interactions", "families", "cube", "cube_nm3", "cube_nm5")
 FRESH, FRESH_SEED = 10, 10**6  # draws of test rows, and where their seeds begin
 LARGEST = 4000  # rows of a table to split; more are drawn from
 
@@ -53,12 +53,14 @@ def deployed_within(front: ParetoFront, budget: float) -> ParetoPoint | None:
     return max(points, key=lambda point: point.promised[1].accuracy, default=None)
 
 
-def measured(name: str, seed: int, ways: str | int, budgets: list[float] | None) -> list[float]:
+def measured(
+    name: str, seed: int, ways: str | int, budgets: list[float] | None, **settings: object
+) -> list[float]:
     """Fit, and return accuracy, promised less kept and cost at each budget, then the default's."""
     X, X_test, y, y_test, costs = split(name, seed)
     started = time.process_time()
-    clf = EMSCOClassifier(costs, branches=ways, gaps="impute", n_jobs=-1, random_state=seed)
-    clf.fit(X, y)
+    settings = {"gaps": "impute", "n_jobs": -1, "random_state": seed, **settings}
+    clf = EMSCOClassifier(costs, branches=ways, **settings).fit(X, y)
     seconds = time.process_time() - started
     front, total = clf.front_, clf.front_.costs.total
     line = []
@@ -91,7 +93,8 @@ def main() -> None:
     budget is a share of the cost of everything, or a number of features on average, where each
     costs 1. Columns, for each budget: accuracy in %, promised less kept in points, mean cost of a
     row. Then accuracy and share of the cost of what the default deploys, whether that branches,
-    accuracy of buying everything, and processor seconds of the fit.
+    accuracy of buying everything, and processor seconds of the fit. `--estimator` and
+    `--generations` are those of the fit.
     """
     parser = argparse.ArgumentParser(
         description=main.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -100,7 +103,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=100)
     parser.add_argument("--ways", default="auto,1")
+    parser.add_argument("--estimator", default="auto")
+    parser.add_argument("--generations", type=int)
     asked = parser.parse_args()
+    settings = {"estimator": asked.estimator}
+    if asked.generations is not None:
+        settings["generations"] = asked.generations
     warnings.simplefilter("ignore")
     for name in asked.sets.split(","):
         is_cube = name.startswith("cube")
@@ -115,6 +123,7 @@ def main() -> None:
                     seed,
                     ways if ways == "auto" else int(ways),
                     list(COUNTS) if is_cube else None,
+                    **settings,
                 )
                 results.setdefault(ways, []).append(line)
                 print_line(f"{name} {seed} {ways}", line)

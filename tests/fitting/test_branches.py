@@ -8,12 +8,14 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from support.wards import COSTS, N_ROWS, QUICK, SPLIT, grow, wards
+from support.wards import COSTS, KIN_COSTS, N_ROWS, QUICK, SPLIT, grow, kin, wards
 
-from emsco import EMSCOClassifier, FeatureCosts
+from emsco import Cascade, EMSCOClassifier, FeatureCosts
+from emsco.designs.questions import Question
 from emsco.errors import EMSCOWarning, InterruptedWarning
 from emsco.fitting import branches, fit
 from emsco.fitting.fit import Deadline
+from emsco.fitting.gates import Gate
 from emsco.search.progress import SearchProgress
 
 RNG = np.random.default_rng(1)
@@ -44,11 +46,14 @@ VARIANTS = {
     "delays": {**DELAYS, **ALWAYS},
     "proven": {"search": "auto", "max_stages": 2, **ALWAYS},
     "calibrated": {"calibration": "sigmoid", **ALWAYS},
+    "likeliest class": {"costs": KIN_COSTS, **ALWAYS},
 }
 
 
 def rows_of(variant):
     settings = VARIANTS[variant]
+    if variant == "likeliest class":
+        return kin()
     X, y = wards(settings.get("kind", "category"), gaps="gaps" in settings)
     if variant == "price of the gate":
         return X.assign(price=PRICES / 10), y
@@ -176,6 +181,39 @@ def test_a_tree_may_have_the_lowest_total():
     assert not clf.design_.is_chain
     X, _ = wards()
     assert_cases_agree(clf.cascade_, X, clf.decide(X))
+
+
+def test_the_likeliest_class_says_what_to_buy_next(tmp_path):
+    found, (X, _) = grown("likeliest class"), kin()
+    (branch,) = found.clf.front_[found.points[-1]].design.branches.values()
+    families = [{label.split()[1] for label in one.among} for one in branch.questions]
+    assert families in ([{"plant"}], [{"animal"}])
+    assert branch.questions[0].column is None
+    # Files, pictures and cases know such questions.
+    found.clf.front_.plot_cascade(found.points[-1])
+    cascade = found.clf.front_.cascade(found.points[-1])
+    cascade.save(tmp_path / "kin.emsco")
+    loaded = Cascade.load(tmp_path / "kin.emsco")
+    assert loaded.design == cascade.design
+    decided = loaded.decide(X)
+    assert np.array_equal(decided.labels, cascade.decide(X).labels)
+    assert_cases_agree(loaded, X, decided)
+    assert any("likeliest class is" in path for path in decided.path)
+
+
+@pytest.mark.parametrize("cv", [3, [SPLIT]], ids=["all scored", "some never scored"])
+def test_parts_have_the_rows_that_models_of_other_rows_send_there(cv):
+    X, y = kin()
+    found = grow(X, y, costs=KIN_COSTS, cv=cv, generations=1, **ALWAYS)
+    bench, rows = found.bench, found.bench.scored_rows(found.grid)
+    plants = Question(None, among=("common plant", "rare plant"))
+    gate = Gate(np.array([True, True, False, False]), (plants,), gain=0.0, error=0.0)
+    parts = branches.parts_of_rows(gate, bench, rows)
+    guesses = bench.data.classes[rows.guesses(gate.blocks[None])[0]]
+    assert np.array_equal(parts.of_scored == 0, np.isin(guesses, plants.among))
+    scored = np.concatenate([scored for _, scored in bench.splits])
+    assert np.array_equal(parts.of_row[scored], parts.of_scored)  # each is scored once
+    assert ((parts.of_row == 0) == np.isin(y, plants.among)).mean() > 0.9
 
 
 def test_a_front_with_trees_is_not_proven():

@@ -126,6 +126,27 @@ class TestBestGate:
         cuts = [question.at_most for question in gate.questions]
         assert cuts == pytest.approx([0.95, 1.95], abs=0.06)
 
+    def test_finds_planted_groups_of_classes(self):
+        made, third = priced()
+        guesses = 3 * np.random.default_rng(1).integers(0, 3, size=len(third)) + third
+        gate = best_gate(made, None, GATE, Bins(guesses, None, tuple("abcdefghi")), 4)
+        groups = {one.among for one in gate.questions}
+        assert len(groups & {tuple("adg"), tuple("beh"), tuple("cfi")}) == 2
+        assert gate.gain > 5 * gate.error
+
+    def test_classes_that_mean_nothing_promise_nothing(self):
+        made, third = priced(pays=False)
+        guesses = np.random.default_rng(1).integers(0, 9, size=len(third))
+        assert best_gate(made, None, GATE, Bins(guesses, None, tuple("abcdefghi")), 4) is None
+
+    def test_what_a_chain_does_by_leaving_early_needs_no_branch(self):
+        made, third = priced(pays=False)
+        made.correct[0] |= third == 0  # the gate knows one class
+        made.correct[1] |= third > 0  # and one subset all others
+        bins = Bins(third, None, ("a", "b", "c"))
+        assert best_gate(made, "ward", GATE, bins, 4).gain > 2 * made.n_rows**-0.5
+        assert best_gate(made, None, GATE, bins, 4) is None
+
     def test_takes_as_many_parts_as_it_may(self):
         made, third = priced()
         gate = best_gate(made, "ward", GATE, Bins(third, None, ("a", "b", "c")), 2)
@@ -171,7 +192,6 @@ def test_values_of_parts_are_sums_over_their_rows():
     made, third = priced(n_rows=300)
     bins = Bins(np.where(np.arange(300) < 20, -1, third), None, ("a", "b", "c"))
     parts = [[0], [1, 2], [0, 1, 2]]
-    is_in = np.array([[k in part for part in parts] for k in range(3)], dtype=float)
     some = np.array([0, 1, 3])
-    values = gates._values(made, some, bins, is_in)
+    values = gates.PartValues(made, some, bins).of(parts)
     assert values == pytest.approx(plain_values(made, some, bins, parts), rel=1e-4)

@@ -52,6 +52,26 @@ def wards(kind="category", gaps=False, pays=True):
     return table, np.where(is_ill, "ill", "well")
 
 
+KIN_COSTS = {"size": 1, "weight": 1, "plant test": 8, "animal test": 9}
+
+
+def kin():
+    """Two families of two classes each, told by the sum of two cheap signs alone.
+
+    Each family has a test that tells its two classes apart, and nothing about the other's.
+    """
+    rng = np.random.default_rng(0)
+    is_animal, is_rare = rng.random(N_ROWS) < 0.5, rng.random(N_ROWS) < 0.45
+    size = rng.normal(scale=9, size=N_ROWS)
+    weight = np.where(is_animal, 3, -3) - size + rng.normal(size=N_ROWS)
+    table = pd.DataFrame({"size": size.round(2), "weight": weight.round(2)})
+    for name, is_here in (("plant test", ~is_animal), ("animal test", is_animal)):
+        told = np.where(is_here, is_rare, rng.random(N_ROWS) < 0.45)
+        table[name] = (told + rng.normal(scale=0.25, size=N_ROWS)).round(2)
+    families = np.where(is_animal, "animal", "plant").astype(object)
+    return table, np.where(is_rare, "rare ", "common ") + families
+
+
 @dataclass(frozen=True)
 class GrownFit:
     """A fit, with what it has kept of the designs that branch."""

@@ -16,7 +16,6 @@ import numpy as np
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Report, StageArray
 from emsco._base.workers import slices
 from emsco.cascade.branching import BranchReader
-from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import (
     NEVER,
     genes_of_trees,
@@ -28,7 +27,7 @@ from emsco.designs.chromosomes import (
 from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.design import Branch, Design
 from emsco.designs.thresholds import ThresholdGrid
-from emsco.fitting.gates import Bins, Gate, PricedSubsets, best_gate
+from emsco.fitting.gates import WORTH, Bins, Gate, PricedSubsets, best_gate
 from emsco.fitting.workbench import Workbench
 from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.models.stage_models import JoinedModels, StageModels, averaged, parts_of
@@ -40,9 +39,8 @@ from emsco.search.loop import SearchResult, Stop
 from emsco.search.settings import SearchRequest
 
 _MOST_SUBSETS = 2000  # that gates are tried with
-_MOST_COLUMNS = 40  # that are tried as gates
+_MOST_COLUMNS, _MOST_PANELS = 40, 20  # that are tried as gates
 _MOST_COST = 0.25  # of a gate, as a share of the cost of everything
-_WORTH = 2.0  # standard errors that a gate must promise to gain
 _POOL = 1000  # subsets of the search that are tried in a part
 _STEPS = 16  # blocks that are added one by one
 _AT_ONCE = 64  # models that are quick to fit, between looks at the clock
@@ -96,20 +94,43 @@ def priced_subsets(bench: Workbench, rows: ScoredRows, scored: StageArray) -> Pr
     )
 
 
-def find_gate(bench: Workbench, priced: PricedSubsets, max_ways: int) -> Gate | None:
+def find_gate(
+    bench: Workbench, rows: ScoredRows, priced: PricedSubsets, max_ways: int
+) -> Gate | None:
     """Return the gate that gains most; None if none gains anything beyond noise."""
     data = bench.data
-    rows = data.rows[np.concatenate([scored for _, scored in bench.splits])]
+    inputs_of_rows = data.rows[np.concatenate([scored for _, scored in bench.splits])]
     gates = []
     for column, bought in _columns_to_ask(bench):
         inputs = data.encoding.inputs_of(column)
         code = data.encoding.code_of[column]
-        bins = Bins.from_column(code, rows[:, inputs.start : inputs.start + code.n_values])
+        values = inputs_of_rows[:, inputs.start : inputs.start + code.n_values]
+        bins = Bins.from_column(code, values)
         if bins is not None and bins.n_bins > 1:
-            gate = best_gate(priced, column, bought, bins, max_ways)
-            gates += [] if gate is None else [gate]
-    best = max(gates, key=lambda one: one.gain, default=None)
-    return best if best is not None and best.gain > _WORTH * best.error else None
+            gates.append(best_gate(priced, column, bought, bins, max_ways))
+    panels, names = _panels_to_ask(bench, priced), tuple(data.classes.tolist())
+    for panel, guesses in zip(panels, rows.guesses(panels), strict=True):
+        bins = Bins(guesses.astype(np.int64), None, names)
+        gates.append(best_gate(priced, None, panel, bins, max_ways))
+    found = [gate for gate in gates if gate is not None]
+    best = max(found, key=lambda one: one.gain, default=None)
+    return best if best is not None and best.gain > WORTH * best.error else None
+
+
+def _most_paid_for_gate(bench: Workbench) -> float:
+    """What a gate may cost; nobody may pay more for it than for a whole design."""
+    limits, total = bench.limits, bench.blocks.costs(bench.data.costs).total
+    return min(_MOST_COST * total, limits.most_paid(), limits.most_spent(1))
+
+
+def _panels_to_ask(bench: Workbench, priced: PricedSubsets) -> BoolArray:
+    """Cheap subsets whose likeliest class may be asked about: the most accurate for their cost."""
+    total = bench.blocks.costs(bench.data.costs).total
+    cheap = np.flatnonzero(priced.costs * total <= _most_paid_for_gate(bench))
+    right = priced.correct[cheap] @ priced.weights
+    best = _in_layers(right, priced.costs[cheap], _MOST_PANELS)[:_MOST_PANELS]
+    panels: BoolArray = priced.subsets[cheap[best]]
+    return panels
 
 
 def _columns_to_ask(bench: Workbench) -> list[tuple[str, BoolArray]]:
@@ -119,9 +140,7 @@ def _columns_to_ask(bench: Workbench) -> list[tuple[str, BoolArray]]:
     first = np.zeros(blocks.n_blocks, dtype=np.bool_)
     if blocks.first is not None:
         first[blocks.first] = True
-    # Nobody may pay more for a gate than for a whole design.
-    most = min(_MOST_COST * costs.total, bench.limits.most_paid(), bench.limits.most_spent(1))
-    asked, units = [], costs.in_units()
+    asked, units, most = [], costs.in_units(), _most_paid_for_gate(bench)
     for i, name in enumerate(data.costs.names):
         bought = first.copy()
         bought[blocks.of_feature[i]] = True
@@ -142,19 +161,63 @@ def _subsets_of(designs: StageArray) -> BoolArray:
     return subsets[subsets.any(axis=1)]
 
 
-def parts_of_rows(gate: Gate, data: TrainingData) -> tuple[IntArray, int]:
-    """Return the part of each row, and the usual part, where rows go that lack the value."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsOfParts:
+    """Where a gate sends rows.
+
+    Attributes
+    ----------
+    of_row : ndarray of int, shape (n_rows,)
+        Part of each row, for the models that are fitted on the rows of a part.
+    of_scored : ndarray of int, shape (n_scored,)
+        Part of each scored row, split after split.
+    usual : int
+        Where rows go that lack the value.
+    """
+
+    of_row: IntArray
+    of_scored: IntArray
+    usual: int
+
+
+def parts_of_rows(gate: Gate, bench: Workbench, rows: ScoredRows) -> RowsOfParts:
+    """Ask all rows the questions of a gate, and all scored rows in each split."""
+    data, every = bench.data, np.concatenate([scored for _, scored in bench.splits])
     nothing = Design.nothing(data.encoding.features, 0)
     branch = Branch(gate.questions, (nothing,) * (len(gate.questions) + 1))
-    reader = BranchReader(branch, (), data.encoding, ())
-    nobody = np.zeros(len(data.labels), dtype=np.int64)
-    part, lacking = reader.parts(np.asarray(data.rows), nobody, nobody.astype(np.float64))
+    reader = BranchReader(branch, (), data.encoding, data.classes.tolist())
+    of_row, of_scored = np.zeros(len(data.labels), dtype=np.int64), np.zeros_like(every)
+    if gate.questions[0].column is None:
+        of_scored = rows.guesses(gate.blocks[None])[0].astype(np.int64)
+        of_row = _usual_guesses(gate, bench, of_scored)
+    unsure = np.zeros(len(of_row))
+    part, lacking = reader.parts(np.asarray(data.rows), of_row, unsure)
     usual = int(np.bincount(part[~lacking], minlength=len(branch.parts)).argmax())
     part[lacking] = usual
-    return part, usual
+    part_of_scored, _ = reader.parts(np.asarray(data.rows[every]), of_scored, unsure[every])
+    part_of_scored[lacking[every]] = usual
+    return RowsOfParts(part, part_of_scored, usual)
 
 
-def bench_of_part(bench: Workbench, gate: Gate, in_part: BoolArray) -> Workbench:
+def _usual_guesses(gate: Gate, bench: Workbench, guesses: IntArray) -> IntArray:
+    """Likeliest class of each row by the gate, by most models that were not fitted on the row.
+
+    A model is too often right about rows that it was fitted on, so that they would tell the models
+    of a part little about the rows that go there by mistake. A row that no split scores has no
+    other guess.
+    """
+    data, every = bench.data, np.concatenate([scored for _, scored in bench.splits])
+    votes = np.zeros((len(data.labels), len(data.classes)))
+    np.add.at(votes, (every, guesses), 1.0)
+    never = np.flatnonzero(votes.sum(axis=1) == 0)
+    if never.size:
+        (models,) = bench.models_of([gate.blocks[bench.blocks.of_feature][None]], "first")
+        votes[never] = models.probabilities(models.filled(np.asarray(data.rows[never])), 0)
+    usual: IntArray = votes.argmax(axis=1)
+    return usual
+
+
+def bench_of_part(bench: Workbench, gate: Gate, parts: RowsOfParts, part: int) -> Workbench:
     """Set up the models of one part: on its rows alone, with the gate bought already.
 
     Limits on single rows leave a part what the gate does not take. Limits on means are for whole
@@ -168,9 +231,15 @@ def bench_of_part(bench: Workbench, gate: Gate, in_part: BoolArray) -> Workbench
         worst_cost = max(0.0, worst_cost - costs.fixed().after_stages(bought[None])[0])
     if worst_delay is not None:
         worst_delay = max(0.0, worst_delay - costs.waits_after_stages(bought[None])[0])
+    in_part = parts.of_row == part
+    ends = np.cumsum([len(scored) for _, scored in bench.splits])
+    are_scored = np.split(parts.of_scored == part, ends[:-1])
     return Workbench(
         data=bench.data.once_bought(names),
-        splits=[(train[in_part[train]], scored[in_part[scored]]) for train, scored in bench.splits],
+        splits=[
+            (train[in_part[train]], scored[is_scored])
+            for (train, scored), is_scored in zip(bench.splits, are_scored, strict=True)
+        ],
         recipe=bench.recipe,
         constraints=Constraints(
             first=tuple(dict.fromkeys([*rules.first, *names])),
@@ -292,7 +361,7 @@ class PartSearch:
         subsets = np.array([one for one, _ in known.values()])
         right = np.array([correct for _, correct in known.values()])
         paid = units.of_subsets(subsets) / units.per_one
-        chosen = _in_layers(right, paid)[: _FINISHED - 2]
+        chosen = _in_layers(right, paid, _FINISHED)[: _FINISHED - 2]
         everything = np.ones((1, blocks.n_blocks), dtype=np.bool_)
         gate = np.zeros((1, blocks.n_blocks), dtype=np.bool_)
         gate[0, first] = True
@@ -320,19 +389,19 @@ class PartSearch:
         return distinct
 
 
-def _in_layers(right: FloatArray, paid: FloatArray) -> IntArray:
+def _in_layers(right: FloatArray, paid: FloatArray, n_wanted: int) -> IntArray:
     """Order subsets: those that none beats come first, then those beaten by these alone, and so on.
 
     A subset is beaten by one that gets more rows right and costs no more. Within a layer, each is
     as different as possible from those before it.
     """
     left, layers = np.lexsort((-right, paid)), [np.zeros(0, dtype=np.int64)]
-    while left.size and sum(map(len, layers)) < _FINISHED:
+    while left.size and sum(map(len, layers)) < n_wanted:
         best = np.maximum.accumulate(right[left])
         is_step = np.append(True, best[1:] > best[:-1])
         steps = left[is_step]
         figures = np.column_stack([np.zeros(len(steps)), right[steps], -paid[steps]])
-        layers.append(steps[_spread(figures, min(len(steps), _FINISHED))])
+        layers.append(steps[_spread(figures, min(len(steps), n_wanted))])
         left = left[~is_step]
     return np.concatenate(layers)
 
@@ -468,29 +537,28 @@ class BranchSearch:
         """
         quick, rows = searched.scored_rows(self.grid), bench.scored_rows(self.grid)
         priced = priced_subsets(searched, quick, scored)
-        gate = find_gate(searched, priced, self.max_ways)
+        gate = find_gate(searched, quick, priced, self.max_ways)
         if gate is None:
             return None
-        of_rows, usual = parts_of_rows(gate, bench.data)
-        of_searched, _ = parts_of_rows(gate, searched.data)
-        of_quick = of_searched[np.concatenate([scored for _, scored in searched.splits])]
-        of_scored = of_rows[np.concatenate([scored for _, scored in bench.splits])]
+        of_parts = parts_of_rows(gate, bench, rows)
+        of_quick = parts_of_rows(gate, searched, quick).of_scored
         search = PartSearch(self.request, self.grid, priced, searched.blocks, self.is_over)
         parts = []
         for k in range(len(gate.questions) + 1):
-            final = bench_of_part(bench, gate, of_rows == k)
+            final = bench_of_part(bench, gate, of_parts, k)
             # Models that are quick to fit are fitted on the rows of the part.
             quick_rows, weights = quick, quick.weights * (of_quick == k)
             if bench.recipe.is_linear:
                 quick_rows = final.scored_rows(self.grid)
                 weights = quick_rows.weights
-            part = search.searched(quick_rows, weights, final, np.flatnonzero(of_scored == k))
+            places = np.flatnonzero(of_parts.of_scored == k)
+            part = search.searched(quick_rows, weights, final, places)
             if not len(part.genes):  # the limits leave nothing for what comes after a gate
                 return None
             parts.append(part)
             if report:
                 report(k + 1, len(gate.questions) + 1)
-        trees, beside = grow_trees(bench, rows, self.grid, gate, parts, usual)
+        trees, beside = grow_trees(bench, rows, self.grid, gate, parts, of_parts.usual)
         trees = within_limits(bench, rows, trees)
         if not trees:
             return None
@@ -502,7 +570,7 @@ class BranchSearch:
             (genes, [tree.paid for tree in trees]),
             bench.data.costs.total,
         )
-        asked = f"Branches: asking about {gate.questions[0].column} first"
+        asked = f"Branches: asking about {gate.questions[0].column or 'the likeliest class'} first"
         if gain <= error:
             self.say(f"{asked} was tried and does not pay")
             return None

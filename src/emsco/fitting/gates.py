@@ -1,5 +1,7 @@
 """Find gates: questions about cheap features after which rows should buy different things.
 
+A question is about a column, or about the likeliest class by the model of a cheap panel.
+
 Buying a gate alone often predicts nothing, so its own gain says little. What counts is what its
 parts gain: in each part, some other subset of features may be the best buy. A search has fitted
 models for thousands of subsets already, and their answers can be counted in any part of the rows.
@@ -10,7 +12,7 @@ and measured on the other, since the best of many is lucky.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -28,6 +30,7 @@ FEWEST_ROWS, _SMALLEST = 100, 0.08  # rows of a part, and their share
 _NEAR = 0.02  # of the rows, within which a cut may move to a wider gap
 _WIDE = 0.1  # of the range without outliers: a gap where values part by themselves
 _HALVINGS = 40
+WORTH = 2.0  # standard errors that a gate must promise to gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,7 @@ class PricedSubsets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gate:
-    """Questions about a column that is bought first.
+    """Questions about a column that is bought first, or about the likeliest class given a panel.
 
     Attributes
     ----------
@@ -153,7 +156,7 @@ class Bins:
             for apart in combinations(range(len(self.names)), n_apart):
                 yield [*([one] for one in apart), [one for one in every if one not in apart]]
 
-    def questions(self, column: str, parts: Sequence[Sequence[int]]) -> tuple[Question, ...]:
+    def questions(self, column: str | None, parts: Sequence[Sequence[int]]) -> tuple[Question, ...]:
         """Return the questions that lead to these parts; the last one is for all others."""
         if self.ends is not None:
             return tuple(Question(column, at_most=self.ends[max(part)]) for part in parts[:-1])
@@ -163,58 +166,116 @@ class Bins:
 
 
 def best_gate(
-    priced: PricedSubsets, column: str, blocks: BoolArray, bins: Bins, max_ways: int
+    priced: PricedSubsets, column: str | None, blocks: BoolArray, bins: Bins, max_ways: int
 ) -> Gate | None:
     """Return the best questions about a column; None if some part is always too small.
 
-    `blocks` are what must be bought to ask. More parts must gain more, beyond a standard error.
+    Without a column, bins are the likeliest classes by the model of `blocks`. `blocks` are what
+    must be bought to ask. More parts must gain more, beyond a standard error. Questions about the
+    likeliest class must gain more than a chain that is sure of some classes early.
     """
     has = np.flatnonzero((priced.subsets | ~blocks).all(axis=1))
+    if not has.size or not priced.prices.size:
+        return None
     n_rows = np.bincount(bins.of_row[bins.of_row >= 0], minlength=bins.n_bins)
     fewest = max(FEWEST_ROWS, _SMALLEST * len(bins.of_row))
+    values = PartValues(priced, has, bins)
+    every = bins.ways(max_ways) if column is not None else _merged(values, n_rows, fewest)
     ways = [
-        ways for ways in bins.ways(max_ways) if min(n_rows[part].sum() for part in ways) >= fewest
+        one
+        for one in every
+        if len(one) <= max_ways and min(n_rows[list(part)].sum() for part in one) >= fewest
     ]
-    if not has.size or not ways or not priced.prices.size:
+    if not ways:
         return None
-    parts = sorted({tuple(part) for one in ways for part in one})
-    is_in = np.zeros((bins.n_bins, len(parts) + 1))
-    is_in[:, -1] = 1  # the last one is all rows
-    for k, part in enumerate(parts):
-        is_in[list(part), k] = 1
-    values = _values(priced, has, bins, is_in)
-    whole = _values(priced, np.arange(len(priced.costs)), bins, is_in[:, -1:])[0]
-    place = {part: k for k, part in enumerate(parts)}
-    gains = [values[[place[tuple(part)] for part in one]].sum() - whole for one in ways]
+    values.of([part for one in ways for part in one])  # all at once
+    (whole,) = PartValues(priced, np.arange(len(priced.costs)), bins).of([range(bins.n_bins)])
+    gains = [float(values.of(one).sum() - whole) for one in ways]
     # A gain varies about as a difference of two shares does.
     error = float(np.sqrt(0.5 / priced.n_rows))
-    best = 0
+    best = None
     for n_parts in sorted({len(one) for one in ways}):
         most = max((i for i, one in enumerate(ways) if len(one) == n_parts), key=gains.__getitem__)
-        if n_parts == len(ways[0]) or gains[most] > gains[best] + error / 2:
+        if best is None or gains[most] > gains[best] + error / 2:
             best = most
-    return Gate(blocks, bins.questions(column, ways[best]), float(gains[best]), error)
+    assert best is not None
+    if column is None:
+        panel = int(np.flatnonzero((priced.subsets[has] == blocks).all(axis=1))[0])
+        if gains[best] + whole <= values.of_chain(panel) + WORTH * error:
+            return None
+    return Gate(blocks, bins.questions(column, ways[best]), gains[best], error)
 
 
-def _values(priced: PricedSubsets, some: IntArray, bins: Bins, is_in: FloatArray) -> FloatArray:
-    """Return what some subsets are worth in each part of the bins, as a share of all rows.
+class PartValues:
+    """What subsets are worth in parts of the bins, as a share of all rows.
 
-    The best subset of a part on one half of the rows is measured on the other. `is_in` has shape
-    (n_bins, n_parts).
+    The best subset of a part on one half of the rows is measured on the other. `some` are the
+    places of the subsets that may be chosen.
     """
-    known, n_bins = bins.of_row >= 0, bins.n_bins
-    marks = np.zeros((len(known), 2 * n_bins), dtype=np.float32)
-    cell = bins.of_row + n_bins * priced.half
-    marks[np.flatnonzero(known), cell[known]] = priced.weights[known]
-    rows = marks.sum(axis=0).reshape(2, n_bins) @ is_in  # weight of each half of each part
-    right = (priced.correct[some].astype(np.float32) @ marks).reshape(-1, 2, n_bins) @ is_in
-    value = np.zeros(is_in.shape[1])
-    at = np.arange(is_in.shape[1])
-    for price in priced.prices.tolist():
-        worth = right - price * priced.costs[some][:, None, None] * rows
-        best = worth.argmax(axis=0)  # by each half of each part
-        value += worth[best[0], 1, at] + worth[best[1], 0, at]
-    return value / (float(marks.sum()) * len(priced.prices))
+
+    def __init__(self, priced: PricedSubsets, some: IntArray, bins: Bins) -> None:
+        known, n_bins = bins.of_row >= 0, bins.n_bins
+        marks = np.zeros((len(known), 2 * n_bins), dtype=np.float32)
+        cell = bins.of_row + n_bins * priced.half
+        marks[np.flatnonzero(known), cell[known]] = priced.weights[known]
+        # Weight of the rows in each half of each bin, and of those that each subset gets right.
+        self._rows = marks.sum(axis=0).reshape(2, n_bins)
+        self._right = (priced.correct[some].astype(np.float32) @ marks).reshape(-1, 2, n_bins)
+        self._costs, self._prices = priced.costs[some][:, None, None], priced.prices
+        self._known: dict[tuple[int, ...], float] = {}
+
+    def of(self, parts: Iterable[Sequence[int]]) -> FloatArray:
+        """Return the value of each part, a sequence of bins."""
+        keys = [tuple(part) for part in parts]
+        new = [key for key in dict.fromkeys(keys) if key not in self._known]
+        if new:
+            self._known.update(zip(new, self._values(new).tolist(), strict=True))
+        return np.array([self._known[key] for key in keys])
+
+    def of_chain(self, panel: int) -> float:
+        """Return the value of all rows, if each bin has a panel alone or one more subset for all.
+
+        A chain whose first stage is sure of some classes does so, without any branch.
+        """
+        value, every = 0.0, np.arange(self._rows.shape[1])
+        for price in self._prices.tolist():
+            worth = self._right - price * self._costs * self._rows
+            for here, there in ((0, 1), (1, 0)):
+                goes_on = worth[:, here] > worth[panel, here]
+                both = np.where(goes_on, worth[:, here], worth[panel, here])
+                best = int(both.sum(axis=1).argmax())
+                value += worth[np.where(goes_on[best], best, panel), there, every].sum()
+        return value / (float(self._rows.sum()) * len(self._prices))
+
+    def _values(self, parts: Sequence[tuple[int, ...]]) -> FloatArray:
+        is_in = np.zeros((self._rows.shape[1], len(parts)))
+        for k, part in enumerate(parts):
+            is_in[list(part), k] = 1
+        rows, right = self._rows @ is_in, self._right @ is_in
+        value, at = np.zeros(len(parts)), np.arange(len(parts))
+        for price in self._prices.tolist():
+            worth = right - price * self._costs * rows
+            best = worth.argmax(axis=0)  # by each half of each part
+            value += worth[best[0], 1, at] + worth[best[1], 0, at]
+        return value / (float(self._rows.sum()) * len(self._prices))
+
+
+def _merged(values: PartValues, n_rows: IntArray, fewest: float) -> Iterator[list[list[int]]]:
+    """Merge bins in pairs, the pair first that loses least, and iterate over the parts made.
+
+    While some part is too small, the smallest one is merged. The largest part comes last.
+    """
+    parts = [[one] for one in np.flatnonzero(n_rows).tolist()]
+    while len(parts) > 1:
+        parts.sort(key=lambda part: int(n_rows[part].sum()))
+        yield parts
+        pairs = list(combinations(parts, 2))
+        if n_rows[parts[0]].sum() < fewest:
+            pairs = pairs[: len(parts) - 1]
+        together = [sorted(one + other) for one, other in pairs]
+        apart = [values.of(pair).sum() for pair in pairs]
+        best = int(np.argmax(values.of(together) - apart))
+        parts = [part for part in parts if part not in pairs[best]] + [together[best]]
 
 
 def _before_wide_gap(known: FloatArray) -> FloatArray:

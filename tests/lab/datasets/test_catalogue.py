@@ -282,7 +282,7 @@ def test_the_cache_keeps_to_the_freedesktop_standard(monkeypatch, variable, endi
 
 
 @pytest.mark.parametrize(
-    "name", ["synthetic50", "breast_cancer", "digits", "interactions", "regions"]
+    "name", ["synthetic50", "breast_cancer", "digits", "interactions", "regions", "families"]
 )
 def test_every_data_set_has_a_source_and_a_licence(name):
     data = load(name)

@@ -57,8 +57,8 @@ def load(name: str, seed: int = 0) -> Dataset:
     "cleveland", are quoted from memory of Turney's appendix; the full cost of each test is
     confirmed. "cleveland" has gaps. Class 2 of "thyroid" is healthy.
 
-    "synthetic15", "synthetic50", "interactions", "regions", "cube", "cube_nm3" and "cube_nm5" are
-    made from `seed`; "breast_cancer" and "digits" come with scikit-learn.
+    "synthetic15", "synthetic50", "interactions", "regions", "families", "cube", "cube_nm3" and
+    "cube_nm5" are made from `seed`; "breast_cancer" and "digits" come with scikit-learn.
 
     Examples
     --------

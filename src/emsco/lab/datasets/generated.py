@@ -168,6 +168,33 @@ def _cube(name: str, seed: int) -> Dataset:
     )
 
 
+def _families(name: str, seed: int) -> Dataset:
+    """Draw 3,000 rows × 12 features of 12 classes in four families, each with tests of its own.
+
+    Four cheap signs tell the family, with noise, and nothing about the class within it. A coarse
+    test and a fine one of each family tell its three classes apart; in the other families they
+    mean nothing.
+    """
+    rng = np.random.default_rng(seed)
+    y, rows = rng.integers(0, 12, 3000), np.arange(3000)
+    signs = rng.normal(size=(3000, 4))
+    signs[rows, y // 3] += 2.5
+    member = rng.integers(0, 3, size=(3000, 4))  # of each family; only that of the own one counts
+    member[rows, y // 3] = y % 3
+    coarse, fine = (2 * member + scale * rng.normal(size=(3000, 4)) for scale in (1.2, 0.6))
+    names = [f"{kind}_{family}" for kind in ("sign", "coarse", "fine") for family in "abcd"]
+    return Dataset(
+        name,
+        np.column_stack([signs, coarse, fine]),
+        y.astype(np.uint8),
+        FeatureCosts.from_mapping(dict(zip(names, np.repeat([1, 4, 12], 4), strict=True))),
+        None,
+        "declared",
+        source=f"drawn by a formula in emsco.lab.datasets.generated, seed {seed}",
+        licence="public domain",
+    )
+
+
 def _labelled(
     name: str, X: FloatArray, costs: dict[str, int], rng: np.random.Generator, seed: int
 ) -> Dataset:
@@ -208,6 +235,7 @@ GENERATED: dict[str, Callable[[str, int], Dataset]] = {
     "synthetic50": _made,
     "interactions": _interactions,
     "regions": _regions,
+    "families": _families,
     "cube": _cube,
     "cube_nm3": _cube,
     "cube_nm5": _cube,
