@@ -177,3 +177,26 @@ def test_stakes_are_what_errors_cost_beyond_correct_labels():
     costs = ErrorCosts.from_parameters([[1, 3, 5], [0, 0, 0], [2, 2, 2]], 0, (0, 1, 2))
     assert costs.stakes.tolist() == [3, 0.003, 0.003]
     assert ErrorCosts.from_parameters(0, 0, (0, 1)).stakes.tolist() == [1, 1]
+
+
+def test_designs_that_branch_are_judged_by_money_too():
+    rng = np.random.default_rng(0)
+    n_rows = 900
+    ward = rng.integers(0, 2, n_rows)
+    ill = rng.random(n_rows) < 0.3
+    blood = np.where(ward == 0, ill, 0.5) + rng.normal(0, 0.2, n_rows)
+    scan = np.where(ward == 1, ill, 0.5) + rng.normal(0, 0.2, n_rows)
+    table = pd.DataFrame({"ward": ward, "blood": blood, "scan": scan})
+    labels = np.where(ill, "ill", "well")
+    clf = EMSCOClassifier(
+        {"ward": 0.1, "blood": 5, "scan": 5},
+        error_cost=ERRORS,
+        estimator="logistic",
+        generations=5,
+        random_state=0,
+    ).fit(table[:600], labels[:600])
+    assert not clf.design_.is_chain
+    seen = clf.evaluate(table[600:], labels[600:])
+    assert abs(clf.point_.total(ERRORS).value - seen.total.seen.value) < 4
+    # Everyone buys one of the two tests, and hardly anyone both.
+    assert seen.cost < 6

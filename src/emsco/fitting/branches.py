@@ -320,7 +320,9 @@ class PartSearch:
         named = NamedDesigns(final.data.costs.names, grid, final.data.classes)
         is_gate = final.blocks.of_feature == final.blocks.first
         designs = tuple(_without(named(one), is_gate) for one in final.blocks.designs(genes))
-        return SearchedPart(final, genes, designs, ScoredPart(final.scored_rows(grid), places))
+        return SearchedPart(
+            final, genes, designs, ScoredPart(final.scored_rows(grid, staked=True), places)
+        )
 
     def _best_subsets(self, quick: ScoredRows, weights: FloatArray, final: Workbench) -> BoolArray:
         """Return subsets that are worth models of their own, from cheap to everything."""
@@ -535,7 +537,8 @@ class BranchSearch:
         TimeoutError
             If the time is over before all parts are searched.
         """
-        quick, rows = searched.scored_rows(self.grid), bench.scored_rows(self.grid)
+        quick = searched.scored_rows(self.grid, staked=True)
+        rows = bench.scored_rows(self.grid, staked=True)
         priced = priced_subsets(searched, quick, scored)
         gate = find_gate(searched, quick, priced, self.max_ways)
         if gate is None:
@@ -549,7 +552,7 @@ class BranchSearch:
             # Models that are quick to fit are fitted on the rows of the part.
             quick_rows, weights = quick, quick.weights * (of_quick == k)
             if bench.recipe.is_linear:
-                quick_rows = final.scored_rows(self.grid)
+                quick_rows = final.scored_rows(self.grid, staked=True)
                 weights = quick_rows.weights
             places = np.flatnonzero(of_parts.of_scored == k)
             part = search.searched(quick_rows, weights, final, places)
@@ -559,7 +562,8 @@ class BranchSearch:
             if report:
                 report(k + 1, len(gate.questions) + 1)
         trees, beside = grow_trees(bench, rows, self.grid, gate, parts, of_parts.usual)
-        trees = within_limits(bench, rows, trees)
+        own = rows if bench.stakes is None else bench.scored_rows(self.grid)
+        trees = within_limits(bench, own, trees)
         if not trees:
             return None
         genes = genes_of_trees(np.arange(len(trees)), bench.blocks.n_blocks)
@@ -574,8 +578,9 @@ class BranchSearch:
         if gain <= error:
             self.say(f"{asked} was tried and does not pay")
             return None
-        self.say(f"{asked} labels {100 * gain:.1f} more of 100 rows correctly at the same cost")
-        return Branched(bench, tuple(parts), trees, scores_of_trees(bench, rows, trees), beside)
+        what = "labels" if bench.stakes is None else "by what errors cost, labels"
+        self.say(f"{asked} {what} {100 * gain:.1f} more of 100 rows correctly at the same cost")
+        return Branched(bench, tuple(parts), trees, scores_of_trees(bench, own, trees), beside)
 
 
 def grow_trees(

@@ -142,11 +142,14 @@ class Workbench:
             self.prices,
         )
 
-    def scored_rows(self, grid: ThresholdGrid) -> ScoredRows:
-        """Send the scored rows one by one through designs with these thresholds."""
+    def scored_rows(self, grid: ThresholdGrid, *, staked: bool = False) -> ScoredRows:
+        """Send the scored rows one by one through designs with these thresholds.
+
+        If they are `staked`, they have the weights of the bank, and otherwise their own.
+        """
         return ScoredRows(
             self.bank,
-            self.data,
+            self.data.staked(self.stakes) if staked else self.data,
             self.splits,
             grid,
             self.blocks.members(),
