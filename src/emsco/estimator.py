@@ -479,11 +479,12 @@ class EMSCOClassifier(TableClassifier):
         X, y : array-like
             Labelled rows that had no part in `fit`.
         **settings
-            Promises and settings of `ParetoFront.certify`.
+            Promises and settings of `ParetoFront.certify`. For `max_total`, costs of errors and
+            rejections are by default those that the point was chosen by.
         """
         check_is_fitted(self, "front_")
         rule = rule_to_certify(self._prefer)
-        settings = {"prefer": rule, "deployed": self.point_, **settings}
+        settings = {"prefer": rule, "deployed": self.point_, **self._error_costs, **settings}
         return self.front_.certify(self._check_new_rows(X), y, **settings)
 
     def predict(self, X: ArrayLike) -> AnyArray:

@@ -389,8 +389,14 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "words"),
         [
-            ({}, "one of min_accuracy, min_coverage, min_recall, max_cost must be given, got "),
-            ({"min_recall": {}}, "one of min_accuracy, min_coverage, min_recall, max_cost must "),
+            (
+                {},
+                "one of min_accuracy, min_coverage, min_recall, max_cost, max_total must be giv",
+            ),
+            (
+                {"min_recall": {}},
+                "one of min_accuracy, min_coverage, min_recall, max_cost, max_total ",
+            ),
             ({"min_accuracy": 0.0}, "min_accuracy must be a number in (0, 1], got 0.0."),
             ({"min_accuracy": 95}, "min_accuracy must be a number in (0, 1], got 95; did you "),
             ({"min_coverage": -0.1}, "min_coverage must be a number in (0, 1], got -0.1."),

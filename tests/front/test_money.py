@@ -9,7 +9,9 @@ import pytest
 from support.documents import saved
 from support.handmade import make_assessed_front, make_cascade, make_rows, with_expected, with_money
 
-from emsco import ErrorCosts
+from emsco import Certificate, ErrorCosts, Monitor, ParameterError, Promise
+from emsco.front.certificate.plan import counted_of
+from emsco.stats.promises import limits_of, promises_of
 from emsco.stats.reliability import reliability_of
 
 ROWS, TRUTH = make_rows(300), np.arange(300) % 2
@@ -120,3 +122,107 @@ def test_reliability_and_risk_are_about_plain_probabilities():
         assert coverage == pytest.approx((sure >= threshold).mean())
     assert cascade.single_threshold is None
     assert replace(cascade, stakes=np.array([3.0, 3.0])).single_threshold == 0.8
+
+
+# Certificates and monitors of totals
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    rows = make_rows(400, seed=3)
+    return rows, np.arange(400) % 2
+
+
+def test_a_total_is_certified_with_the_costs_of_the_fit(front, fresh, tmp_path):
+    rows, truth = fresh
+    seen = front.cascade(1).evaluate(rows, truth, error_cost=COSTS, reject_cost=8).total.value
+    certificate = front.certify(rows, truth, max_total=seen * 1.2, order=1)
+    (check,) = certificate.tests[0].checks
+    assert check.promise == Promise("total", seen * 1.2, costs=front.money)
+    assert check.seen == pytest.approx(seen)
+    assert 0 < check.p_value <= 0.05
+    words = "20 for an error about 0, 100 about 1 and 8 for a rejection"
+    assert f"a row costs at most {seen * 1.2:g} in all on average, with {words}" in repr(
+        certificate
+    )
+    certificate.save(tmp_path / "certificate.json")
+    loaded = Certificate.load(tmp_path / "certificate.json")
+    assert loaded.promises == certificate.promises
+    assert repr(loaded) == repr(certificate)
+    worst = float(front.cascade(1).stage_costs.max()) + 100
+    (sure,) = front.certify(rows, truth, max_total=worst, order=1).tests[0].checks
+    assert sure.is_certain
+    assert not front.certify(rows, truth, max_total=seen * 0.9, order=1).certified
+
+
+def test_of_certified_designs_the_lowest_total_is_the_best(front, fresh):
+    certificate = front.certify(*fresh, max_total=150.0)
+    totals = [point.total_with(front.money).value for point in certificate.certified]
+    assert len(totals) == 2
+    assert totals == sorted(totals)
+
+
+def test_other_costs_may_be_certified_and_without_any_there_is_no_total(front, fresh):
+    rows, truth = fresh
+    plain = make_assessed_front()
+    with pytest.raises(ParameterError, match="error_cost must be given beside max_total, got None"):
+        plain.certify(rows, truth, max_total=30)
+    with pytest.raises(ParameterError, match=r"max_total must be a number in \[0, inf\), got -1"):
+        front.certify(rows, truth, max_total=-1)
+    costs = {"error_cost": 7, "reject_cost": 1}
+    (check,) = plain.certify(rows, truth, max_total=90, order=0, **costs).tests[0].checks
+    assert check.seen == pytest.approx(plain.cascade(0).evaluate(rows, truth, **costs).total.value)
+
+
+def test_a_plan_begins_with_the_expected_total(front):
+    total = front[1].expected.total.value
+    promise = Promise("total", total + 5, costs=front.money)
+    counted = counted_of(front, front[1], promise)
+    mean = np.dot(counted.costs, counted.n_paying) / sum(counted.n_paying)
+    assert mean == pytest.approx(total - 1)  # the scored one
+    near, far = (
+        front.plan_certificate(max_total=total + more, order=1).designs[0].rows[0]
+        for more in (5, 20)
+    )
+    assert near > far
+    hopeless = front.plan_certificate(max_total=total, order=1).designs[0]
+    assert "cannot be certified: the expected mean total" in hopeless.why_not
+
+
+def test_a_monitor_follows_a_promised_total(front, fresh, tmp_path):
+    rows, truth = fresh
+    cascade = front.cascade(1)
+    decisions = cascade.decide(rows)
+    costs = {"error_cost": COSTS, "reject_cost": 8}
+    seen = cascade.evaluate(rows, truth, **costs).total.value
+    monitor = Monitor(cascade, max_total=1.3 * seen, **costs).update(decisions)
+    assert monitor.promises[0].n_rows == 0  # labels come later
+    some = [*truth[:300], *[None] * 100]
+    monitor = monitor.update(decisions, some, late=True)
+    assert (monitor.n_rows, monitor.promises[0].n_rows, monitor.alarm) == (400, 300, False)
+    given = decisions.given(cascade.classes)[:300]
+    spent = decisions.cost[:300] + front.money.costs[truth[:300], given]
+    assert monitor.promises[0].figure == pytest.approx(spent.mean())
+    monitor.save(tmp_path / "monitor.json")
+    loaded = Monitor.load(tmp_path / "monitor.json", cascade)
+    assert repr(loaded) == repr(monitor)
+    assert loaded.limits["max_total"] == 1.3 * seen
+    broken = Monitor(cascade, max_total=0.6 * seen, **costs).update(decisions, truth)
+    assert broken.alarm
+    with pytest.raises(ParameterError, match="error_cost must be given beside max_total"):
+        Monitor(cascade, max_total=9)
+
+
+def test_a_monitor_takes_a_total_from_a_certificate(front, fresh):
+    certificate = front.certify(*fresh, max_total=150.0, order=1)
+    monitor = Monitor.from_certificate(certificate, front.cascade(1))
+    assert [one.promise for one in monitor.promises] == list(certificate.promises)
+
+
+def test_promises_of_totals_come_back_as_users_write_them(front):
+    promise = Promise("total", 30.0, costs=front.money)
+    limits = limits_of([promise])
+    costs = ErrorCosts.from_parameters(limits["error_cost"], limits["reject_cost"], (0, 1))
+    assert promises_of((0, 1), limits, costs) == (promise,)
+    assert str(promise) == "mean total at most 30"
+    assert hash(promise) == hash(Promise("total", 30.0, costs=costs))

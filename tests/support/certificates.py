@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from emsco.front.certificate.test import RowResults, check_promises
+from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.promises import Promise
 
 LABELS = ("well", "ill")
@@ -21,6 +22,15 @@ KINDS = {
     "coverage": [Promise("coverage", COVERAGE)],
     "recall": [Promise("recall", COVERAGE * ACCURACY, "ill")],
     "cost": [Promise("cost", float(COSTS @ PAYING))],
+    "total": [
+        Promise(
+            "total",
+            float(COSTS @ PAYING)
+            + COVERAGE * (1 - ACCURACY) * (ILL * 50 + (1 - ILL) * 20)
+            + (1 - COVERAGE) * 5,
+            costs=ErrorCosts.from_parameters({"well": 20, "ill": 50}, 5, LABELS),
+        )
+    ],
 }
 
 

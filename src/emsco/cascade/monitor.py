@@ -142,10 +142,13 @@ class MonitoredPromise:
 
     @classmethod
     def begin(cls, promise: Promise, delta: float, costs: Sequence[float] = (0.0, 1.0)) -> Self:
-        """Watch a promise from now on; `costs` is what a row can cost, in ascending order."""
-        # Betting needs values from 0 to 1: costs are shares of the highest.
-        scale = (costs[-1] or 1.0) if promise.is_ceiling else 1.0
-        values = tuple(cost / scale for cost in costs) if promise.is_ceiling else (0.0, 1.0)
+        """Watch a promise from now on; `costs` is what features of a row can cost."""
+        scale, values = 1.0, (0.0, 1.0)
+        if promise.is_ceiling:
+            # Betting needs values from 0 to 1: amounts are shares of the highest.
+            amounts = promise.amounts(costs)
+            scale = float(amounts[-1]) or 1.0
+            values = tuple((amounts / scale).tolist())
         nothing = (0,) * len(values)
         return cls(promise, delta, values, scale, nothing, (Start(0, 0, nothing),))
 
@@ -411,7 +414,7 @@ class MonitorState:
     def begin(
         cls, promises: Sequence[Promise], delta: float, costs: Sequence[float], n_paths: int = 0
     ) -> Self:
-        """Watch promises from now on; `costs` is what a row can cost, in ascending order."""
+        """Watch promises from now on; `costs` is what features of a row can cost."""
         # Since `delta` is divided, an alarm names the promise that is broken. An average of the
         # evidence against all promises would be enough a little sooner, but names none.
         share = delta / len(promises)
@@ -534,9 +537,14 @@ class Monitor:
         Promised share of rows that get a label.
     max_cost : float, optional
         Promised mean cost of a row.
+    max_total : float, optional
+        Promised mean total of a row: features, errors and rejections. Rows with a known label
+        count.
     min_recall : dict, optional
         Promised share of a class that gets the correct label, as in ``{"ill": 0.9}``. Rejected
         rows count as not found.
+    error_cost, reject_cost : float, mapping or array-like, optional
+        Costs of an error and of a rejection, for `max_total`; as for `Cascade.evaluate`.
     delta : float
         Chance of a false alarm, for all promises and all looks together.
     state : MonitorState, optional
@@ -562,14 +570,18 @@ class Monitor:
     min_accuracy: float | Mapping[Any, float] | None = None
     min_coverage: float | None = None
     max_cost: float | None = None
+    max_total: float | None = None
     min_recall: Mapping[Any, float] | None = None
+    error_cost: Any = None
+    reject_cost: Any = None
     delta: float = 0.05
     state: MonitorState = field(default=None)  # type: ignore[assignment] # set in __post_init__
 
     def __post_init__(self) -> None:
         """Check the promises, and start with no rows unless a state is given."""
-        self.cascade.costs.check_bounded(self.max_cost)
-        promises = promises_of(self.cascade.classes.tolist(), self.limits)
+        self.cascade.costs.check_bounded(self.max_cost, self.max_total)
+        error_costs = self.cascade.error_costs(self.error_cost, self.reject_cost)
+        promises = promises_of(self.cascade.classes.tolist(), self.limits, error_costs)
         delta = check_number("delta", self.delta, 0, 1, "()")
         if self.state is None:
             costs, n_paths = self.exit_costs.tolist(), len(self._paths)
@@ -590,8 +602,9 @@ class Monitor:
 
     @property
     def limits(self) -> dict[str, Any]:
-        """The promises by parameter, as they were given."""
-        given = {name: getattr(self, name) for name in LIMITS}
+        """The promises by parameter, as they were given, with the costs of errors for a total."""
+        names = LIMITS if self.max_total is None else (*LIMITS, "error_cost", "reject_cost")
+        given = {name: getattr(self, name) for name in names}
         return {name: limit for name, limit in given.items() if limit is not None}
 
     @cached_property
@@ -696,8 +709,11 @@ class Monitor:
             if late and not one.promise.needs_labels:
                 counts.append(np.zeros(len(one.values), dtype=np.int64))
             elif one.promise.is_ceiling:
-                # Costs are one of a few; the nearest undoes rounding.
-                nearest = np.abs(decisions.cost[:, None] - self.exit_costs).argmin(axis=1)
+                members, _ = one.promise.rows(labels, truth, given)
+                spent = one.promise.spent(decisions.cost[members], truth[members], given[members])
+                # Amounts are one of a few; the nearest undoes rounding.
+                amounts = one.promise.amounts(self.exit_costs.tolist())
+                nearest = np.abs(spent[:, None] - amounts).argmin(axis=1)
                 counts.append(np.bincount(nearest, minlength=len(one.values)))
             else:
                 members, kept = one.promise.rows(labels, truth, given)

@@ -399,11 +399,12 @@ class FeatureCosts:
         """Return the costs that are the same for all rows: 0 where prices differ."""
         return self.with_usual(np.zeros(len(self.prices))) if self.prices else self
 
-    def check_bounded(self, max_cost: Any) -> None:
-        """Refuse a promise about the mean cost where a row may cost any amount."""
-        if self.prices and max_cost is not None:
-            rule = "be left out where prices differ from row to row, since a row may cost anything"
-            raise refused("max_cost", rule, max_cost)
+    def check_bounded(self, max_cost: Any, max_total: Any = None) -> None:
+        """Refuse a promise about the mean cost or total where a row may cost any amount."""
+        for name, limit in (("max_cost", max_cost), ("max_total", max_total)):
+            if self.prices and limit is not None:
+                rule = "be left out where prices differ from row to row: a row may cost anything"
+                raise refused(name, rule, limit)
 
     @property
     def price_columns(self) -> tuple[str, ...]:

@@ -190,6 +190,8 @@ class Encoding:
         A data frame needs only the columns of these features, and other columns are not read; the
         inputs of other features are 0. An array has all columns. Parameters are those of `rows`.
         """
+        if not features and is_frame(table):  # whoever buys nothing reads no column
+            return np.zeros((len(table), self.n_inputs))
         by_name = any(isinstance(name, str) for name in column_names(table))
         # Columns of an array are known by their order, so all of them must be there.
         if not by_name or len(features) == len(self.features):

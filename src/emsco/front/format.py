@@ -19,7 +19,6 @@ from emsco.cascade.format import Shared, StoredModels, design_from_dicts, stages
 from emsco.costs import FeatureCosts
 from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
-from emsco.errors import ParameterError
 from emsco.front.point import ParetoPoint
 from emsco.front.references import KINDS, KINDS_ANSWERING, Reference
 from emsco.models.stage_models import StageModels
@@ -107,25 +106,14 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         "proven": fields.flag("proven"),
         # Files of before it was kept have no such field.
         "by_fitness": "by_fitness" in fields.values and fields.flag("by_fitness"),
-        "money": _read_money(fields, labels),
+        "money": ErrorCosts.from_fields(fields, "error_costs", labels)
+        if "error_costs" in fields.values
+        else None,
         "models": models,
         "seen": tuple(evaluations) or None,
         "searched": RowPrints.from_dict(fields.fields("searched")) if has_searched else None,
         **_references(fields, labels, shared.costs),
     }
-
-
-def _read_money(fields: Fields, labels: Sequence[object]) -> ErrorCosts | None:
-    """Read what errors and rejections cost, if the front was searched for that."""
-    if "error_costs" not in fields.values:
-        return None
-    lines = fields.items("error_costs")
-    try:
-        errors = [line[:-1] for line in lines]
-        rejections = dict(zip(labels, (line[-1] for line in lines), strict=True))
-        return ErrorCosts.from_parameters(errors, rejections, labels)
-    except (ParameterError, TypeError, IndexError, ValueError) as error:
-        fields.refuse("error_costs", "costs that can be used", str(error))
 
 
 def _references(

@@ -610,7 +610,10 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         min_accuracy: Any = None,
         min_coverage: float | None = None,
         max_cost: float | None = None,
+        max_total: float | None = None,
         min_recall: Any = None,
+        error_cost: Any = None,
+        reject_cost: Any = None,
         delta: float = 0.05,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -636,8 +639,12 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             Lowest share of rows that get a label.
         max_cost : float, optional
             Highest mean cost of a row.
+        max_total : float, optional
+            Highest mean total of a row: features, errors and rejections.
         min_recall : dict, optional
             Lowest share of a class that must get its label, as in ``{"ill": 0.9}``.
+        error_cost, reject_cost : float, mapping or array-like, optional
+            Costs of an error and of a rejection for `max_total`; by default those of the fit.
         delta : float
             Highest chance that any design is certified although it breaks a promise.
         groups : array-like of shape (n_rows,), optional
@@ -652,7 +659,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             The design in use. It is tested first if it is likely to pass on so many rows;
             otherwise a warning says so. If it passes, it is the first of the certified ones.
         prefer : str
-            Rule by which the best of the certified designs is `deployed`, as in `prefer`.
+            Rule by which the best of the certified designs is `deployed`, as in `prefer`. If the
+            search was for the lowest total, that is the rule.
         random_state : int
             Seed that draws rows from groups, and the order of bets on costs.
 
@@ -665,7 +673,10 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             min_accuracy=min_accuracy,
             min_coverage=min_coverage,
             max_cost=max_cost,
+            max_total=max_total,
             min_recall=min_recall,
+            error_cost=error_cost,
+            reject_cost=reject_cost,
         )
         rows = FreshRows.from_table(
             self,
@@ -686,7 +697,10 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         min_accuracy: Any = None,
         min_coverage: float | None = None,
         max_cost: float | None = None,
+        max_total: float | None = None,
         min_recall: Any = None,
+        error_cost: Any = None,
+        reject_cost: Any = None,
         delta: float = 0.05,
         chances: Sequence[float] = (0.8, 0.9),
         order: Any = None,
@@ -701,7 +715,10 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             min_accuracy=min_accuracy,
             min_coverage=min_coverage,
             max_cost=max_cost,
+            max_total=max_total,
             min_recall=min_recall,
+            error_cost=error_cost,
+            reject_cost=reject_cost,
         )
         return plan_certificate(
             self, promises, delta=delta, chances=chances, order=order, deployed=deployed
@@ -710,8 +727,9 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     def promises(self, **limits: Any) -> tuple[Promise, ...]:
         """Check what is to be certified, such as `min_accuracy`, and return each `Promise`."""
         # A cost without an upper end cannot be certified: one row could outweigh any mean.
-        self.costs.check_bounded(limits.get("max_cost"))
-        return promises_of(self.labels or (), limits, to_prove=True)
+        self.costs.check_bounded(limits.get("max_cost"), limits.get("max_total"))
+        costs = self.error_costs(limits.get("error_cost"), limits.get("reject_cost")) or self.money
+        return promises_of(self.labels or (), limits, costs, to_prove=True)
 
     def save(self, path: PathLike) -> None:
         """Write the front and its models to a JSON file; a failure leaves no partial file."""

@@ -11,11 +11,12 @@ import numpy as np
 
 from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_number, is_number, refused
+from emsco._base.documents import Fields
 from emsco._base.objectives import NORMAL, Expected, Interval, Objectives
 from emsco._base.text import did_you_mean, some
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.data.labels import of_labels
-from emsco.errors import Parameter
+from emsco.errors import Parameter, ParameterError
 from emsco.stats.by_class import ByClass
 
 _ERROR, _REJECT = "error_cost", "reject_cost"
@@ -182,6 +183,17 @@ class ErrorCosts:
             return None
         return cls.from_parameters(error_cost, reject_cost, labels, may_reject=may_reject)
 
+    @classmethod
+    def from_fields(cls, fields: Fields, name: str, labels: Sequence[object]) -> Self:
+        """Read `costs` from a file, under a name, and check them."""
+        lines = fields.items(name)
+        try:
+            errors = [line[:-1] for line in lines]
+            rejections = dict(zip(labels, (line[-1] for line in lines), strict=True))
+            return cls.from_parameters(errors, rejections, labels)
+        except (ParameterError, TypeError, IndexError, ValueError) as error:
+            fields.refuse(name, "costs that can be used", str(error))
+
     @property
     def of_labels(self) -> FloatArray:
         """Cost of each label for a row of each class, (n_classes, n_classes)."""
@@ -240,6 +252,14 @@ class ErrorCosts:
     def equals(self, other: ErrorCosts) -> bool:
         """Whether both have the same costs for the same classes."""
         return self.labels == other.labels and np.array_equal(self.costs, other.costs)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is the same; see `equals`."""
+        return self.equals(other) if isinstance(other, ErrorCosts) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Equal ones have equal numbers."""
+        return hash((self.labels, self.costs.tobytes()))
 
     def mean_costs(
         self, by_class: ByClass | None = None, *, promised: bool = False

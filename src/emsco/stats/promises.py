@@ -14,13 +14,13 @@ from emsco._base.checks import check_number, refused
 from emsco._base.documents import Fields
 from emsco._base.objectives import Interval, Objectives
 from emsco._base.text import some
-from emsco._base.typing import BoolArray, IntArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.data.labels import of_labels
 from emsco.errors import Parameter, ParameterError
 from emsco.stats.error_costs import ErrorCosts, Total
 
-_KINDS = ("accuracy", "coverage", "recall", "cost")
-LIMITS = ("min_accuracy", "min_coverage", "min_recall", "max_cost")
+_KINDS = ("accuracy", "coverage", "recall", "cost", "total")
+LIMITS = ("min_accuracy", "min_coverage", "min_recall", "max_cost", "max_total")
 _NO_PROOF = ", since no number of rows can show that a share is 1"
 _ROUNDING = 1e-9
 # Width of an interval above which rows are too few to tell; of a cost, as a share of the promise.
@@ -44,17 +44,20 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One promise about new rows: a lowest share, or a highest mean cost.
+    """One promise about new rows: a lowest share, a highest mean cost or a highest mean total.
 
     Attributes
     ----------
-    kind : {"accuracy", "coverage", "recall", "cost"}
+    kind : {"accuracy", "coverage", "recall", "cost", "total"}
         "accuracy" is the share of given labels that are correct, "recall" the share of a class
-        that gets its label, and "coverage" the share of rows that get any label.
+        that gets its label, and "coverage" the share of rows that get any label. A "total" is the
+        cost of a row with its errors and rejections.
     limit : float
-        Lowest share, or highest mean cost of a row.
+        Lowest share, or highest mean cost or total of a row.
     label : object
         The class that an accuracy or a recall is about; None for all labels.
+    costs : ErrorCosts or None
+        What errors and rejections cost, for a total.
 
     Examples
     --------
@@ -67,11 +70,12 @@ class Promise:
     kind: str
     limit: float
     label: object = None
+    costs: ErrorCosts | None = None
 
     @property
     def name(self) -> str:
         """Name of the figure, such as "accuracy of 'ill'"."""
-        what = "mean cost" if self.is_ceiling else self.kind
+        what = f"mean {self.kind}" if self.is_ceiling else self.kind
         return what if self.label is None else f"{what} of {self.label!r}"
 
     @property
@@ -87,16 +91,18 @@ class Promise:
     @property
     def is_ceiling(self) -> bool:
         """Whether larger figures break the promise."""
-        return self.kind == "cost"
+        return self.kind in ("cost", "total")
 
     @property
     def needs_labels(self) -> bool:
         """Whether only rows with a known label count."""
-        return self.kind in ("accuracy", "recall")
+        return self.kind in ("accuracy", "recall", "total")
 
     @property
     def sentence(self) -> str:
         """The promise in full, such as "at least 80 % of the rows get a label"."""
+        if self.costs is not None:
+            return f"a row costs at most {self.limit:g} in all on average, with {self.costs}"
         if self.is_ceiling:
             return f"a row costs at most {self.limit:g} on average"
         rows = {
@@ -132,6 +138,8 @@ class Promise:
         everyone, answered = np.ones(len(given), dtype=np.bool_), given < len(labels)
         if not self.needs_labels:
             return everyone, answered
+        if self.kind == "total":
+            return truth >= 0, answered
         # Position -1 is no class, and stands for all labels.
         place = -1 if self.label is None else labels.index(self.label)
         if self.kind == "recall":
@@ -140,22 +148,42 @@ class Promise:
         # Rows whose truth is not known cannot be counted as correct or wrong.
         return called & (truth >= 0), given == truth
 
+    def amounts(self, costs: Sequence[float]) -> FloatArray:
+        """What a row can add to a mean cost or total, ascending, if features cost one of these."""
+        if self.costs is None:
+            return np.unique(costs)
+        return np.unique(np.add.outer(costs, np.unique(self.costs.costs)))
+
+    def spent(self, cost: FloatArray, truth: IntArray, given: IntArray) -> FloatArray:
+        """What rows cost, for a total with their errors and rejections.
+
+        Classes are as for `rows`; the true ones must be known for a total.
+        """
+        return cost if self.costs is None else cost + self.costs.costs[truth, given]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        return {"kind": self.kind, "limit": self.limit, "label": self.label}
+        plain: dict[str, Any] = {"kind": self.kind, "limit": self.limit, "label": self.label}
+        if self.costs is not None:
+            plain["error_costs"] = self.costs.costs.tolist()
+        return plain
 
     def __str__(self) -> str:
         return f"{self.name} at {'most' if self.is_ceiling else 'least'} {self.limit:g}"
 
 
 def promises_of(
-    labels: Sequence[object], limits: Mapping[str, Any], *, to_prove: bool = False
+    labels: Sequence[object],
+    limits: Mapping[str, Any],
+    costs: ErrorCosts | None = None,
+    *,
+    to_prove: bool = False,
 ) -> tuple[Promise, ...]:
     """Check promises as users write them, such as ``{"min_accuracy": 0.95}``.
 
     `labels` are the classes. "min_accuracy" is a number, or a dict of labels and numbers, in which
-    the key None stands for all labels; "min_recall" is a dict of labels and numbers. With
-    `to_prove`, a share of 1 is refused.
+    the key None stands for all labels; "min_recall" is a dict of labels and numbers. `costs` are
+    those of errors and rejections, for "max_total". With `to_prove`, a share of 1 is refused.
 
     Examples
     --------
@@ -163,7 +191,7 @@ def promises_of(
     >>> [str(one) for one in promises_of(["ill", "well"], limits)]
     ["accuracy of 'well' at least 0.99", 'mean cost at most 50']
     """
-    accuracy, coverage, recall, cost = (limits.get(name) for name in LIMITS)
+    accuracy, coverage, recall, cost, total = (limits.get(name) for name in LIMITS)
     promises: list[Promise] = []
     if accuracy is not None:
         by_label = accuracy if isinstance(accuracy, Mapping) else {None: accuracy}
@@ -177,6 +205,12 @@ def promises_of(
         promises += _by_label("recall", recall, labels, to_prove)
     if cost is not None:
         promises.append(Promise("cost", check_number("max_cost", cost, 0, math.inf, "[)")))
+    if total is not None:
+        if costs is None:
+            beside = ("be given beside ", Parameter("max_total"))
+            raise refused("error_cost", beside, None, hint="a total has errors in it")
+        highest = check_number("max_total", total, 0, math.inf, "[)")
+        promises.append(Promise("total", highest, costs=costs))
     if not promises:
         listed = [part for name in LIMITS for part in (", ", Parameter(name))]
         raise ParameterError("one of ", *listed[1:], " must be given, got none.")
@@ -201,7 +235,7 @@ def _by_label(
 
 
 def limits_of(promises: Sequence[Promise]) -> dict[str, Any]:
-    """Return promises as users write them; `promises_of` turns them back.
+    """Return promises as users write them, with the costs of errors for a total.
 
     Examples
     --------
@@ -209,9 +243,13 @@ def limits_of(promises: Sequence[Promise]) -> dict[str, Any]:
     {'min_accuracy': 0.95, 'min_recall': {'ill': 0.9}}
     """
     limits: dict[str, dict[Any, float]] = {}
+    errors: dict[str, Any] = {}
     for one in promises:
         limits.setdefault(one.parameter, {})[one.label] = one.limit
-    return {
+        if one.costs is not None:
+            rejections = zip(one.costs.labels, one.costs.costs[:, -1].tolist(), strict=True)
+            errors = {"error_cost": one.costs.of_labels, "reject_cost": dict(rejections)}
+    return errors | {
         name: by_label[None] if list(by_label) == [None] else by_label
         for name, by_label in limits.items()
     }
@@ -228,11 +266,12 @@ def promises_from_dict(fields: Fields, labels: Sequence[object]) -> tuple[Promis
         may_be = {"accuracy": [None, *labels], "recall": [*labels]}.get(kind, [None])
         if label not in may_be or (kind, label) in ((each.kind, each.label) for each in promises):
             one.refuse("label", f"one of {some(may_be)}, each once", label)
-        limit = one.number("limit", 0, math.inf if kind == "cost" else 1)
-        if not limit and kind != "cost":
+        limit = one.number("limit", 0, math.inf if kind in ("cost", "total") else 1)
+        if not limit and kind not in ("cost", "total"):
             one.refuse("limit", "above 0", limit)
+        costs = ErrorCosts.from_fields(one, "error_costs", labels) if kind == "total" else None
         # The label as the classes have it: 1 and 1.0 are equal, but print differently.
-        promises.append(Promise(kind, limit, may_be[may_be.index(label)]))
+        promises.append(Promise(kind, limit, may_be[may_be.index(label)], costs))
     return tuple(promises)
 
 

@@ -46,6 +46,27 @@ def test_a_certified_design_is_written_and_deployed(typed, run, fresh):
     assert certificate.covers(Run.open(run).cascade)
 
 
+def test_a_total_is_certified_and_monitored_with_the_costs_of_the_run(typed, run, fresh, tmp_path):
+    typed("choose", run, "--error-cost", "0=500,1=900", "--reject-cost", 200)
+    opened = Run.open(run)
+    limit = 1.5 * opened.point.total_with(opened.error_costs()).value
+    words = "500 for an error about 0, 900 about 1 and 200 for a rejection"
+    said = f"a row costs at most {limit:g} in all on average, with {words}"
+    plan = typed("certify", run, "--max-total", limit, "--plan")
+    assert said in plan.out
+    result = typed("certify", run, fresh, "--max-total", limit)
+    assert result.code == 0
+    assert said in result.out
+    assert f"{run} deploys design {opened.chosen}, which is certified." in result.out
+    watched = typed("monitor", run, write(tmp_path / "more.csv", 200, seed=10))
+    assert watched.code == 0
+    assert f"mean total at most {limit:g}" in " ".join(watched.out.split())
+    (monitored,) = json.loads(typed("monitor", run, "--json").out)["promises"]
+    assert (monitored["kind"], monitored["n_rows"]) == ("total", 200)
+    same = typed("monitor", run, "--max-total", limit)
+    assert same.code == 0
+
+
 def test_decide_refuses_a_cascade_that_is_not_certified(typed, run, fresh, tmp_path):
     words = ("decide", run, fresh, "--out", tmp_path / "out.csv", "--require-certificate")
     refuses(typed(*words), f"'{run}' must have a certificate.json, got none; certify it first.")
@@ -148,8 +169,16 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(typed, run, fresh, dat
         ((fresh, "--min-recall", "0.9"), "--min-recall must be label=share pairs with commas"),
         (
             (fresh,),
-            "one of --min-accuracy, --min-coverage, --min-recall, --max-cost must be given, got "
-            "none.",
+            "one of --min-accuracy, --min-coverage, --min-recall, --max-cost, --max-total must be "
+            "given, got none.",
+        ),
+        (
+            (fresh, "--max-total", "90"),
+            "--error-cost must be given beside --max-total, got None; a total has errors in it.",
+        ),
+        (
+            (fresh, *EASY, "--error-cost", "5"),
+            "--max-total must be given where errors have a cost, got none.",
         ),
         (EASY, "DATA must be given, got none; --plan needs none."),
         ((fresh, *EASY, "--delta", "1"), "--delta must be a number in (0, 1), got 1.0."),

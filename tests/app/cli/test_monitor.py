@@ -5,6 +5,7 @@ import json
 import pytest
 from support.commands import refuses
 
+from emsco import ParetoFront
 from emsco._base.progress import RowProgress
 from emsco.app.cli.endings import ALARM
 
@@ -127,9 +128,17 @@ def test_ctrl_c_is_exit_code_130_and_leaves_the_state_as_it_was(typed, begun, pa
     assert (begun / "monitor.json").read_bytes() == before
 
 
+def test_a_design_that_buys_nothing_is_monitored(typed, run, parts):
+    typed("choose", run, len(ParetoFront.load(run / "front.json")) - 1)  # rejects everyone
+    assert typed("monitor", run, parts[0], "--max-cost", 1).code == 0
+    (cost,) = json.loads(typed("monitor", run, "--json").out)["promises"]
+    assert (cost["figure"], cost["n_rows"] > 0) == (0, True)
+
+
 def test_a_first_call_needs_a_promise(typed, run, parts):
     words = (
-        "one of --min-accuracy, --min-coverage, --min-recall, --max-cost must be given, got none."
+        "one of --min-accuracy, --min-coverage, --min-recall, --max-cost, --max-total must be "
+        "given, got none."
     )
     refuses(typed("monitor", run, parts[0]), words)
     assert not (run / "monitor.json").exists()

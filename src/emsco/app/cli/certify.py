@@ -73,6 +73,8 @@ def certify(
         emsco certify heart-run --min-accuracy 0.95 --min-coverage 0.8 --plan
 
         emsco certify heart-run fresh.csv --min-accuracy 0.95 --min-coverage 0.8 --deploy
+
+        emsco certify heart-run fresh.csv --max-total 30
     """
     from emsco._base.progress import JobProgress
     from emsco.app.runs.certify import certify_run
@@ -80,7 +82,7 @@ def certify(
     from emsco.app.runs.run import CERTIFICATE, Run
 
     opened = Run.open(run, trusted or ())
-    limits = promises.limits()
+    limits = promises.limits(opened)
     if plan:
         planned = opened.front.plan_certificate(
             **limits, delta=delta, order=point or None, deployed=opened.chosen
@@ -110,7 +112,7 @@ def certify(
     best = certificate.best_first[0] if certificate.best_first else None
     if best is not None:
         certificate.save(path)
-        had_label_costs = opened.cascade.label_costs is not None
+        had_other_labels = not opened.gives_labels_of_front
         if deploy and not certificate.covers(opened.cascade):
             opened = opened.choose(best)
     if as_json:
@@ -124,7 +126,7 @@ def certify(
     echo(f"Written to {path}.")
     if certificate.covers(opened.cascade):
         echo(f"{run} deploys design {opened.chosen}, which is certified.")
-        if had_label_costs:
+        if had_other_labels:
             echo("Rows get their likeliest labels again, since only these are certified.")
     elif opened.chosen == best:
         echo(

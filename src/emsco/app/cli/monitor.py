@@ -71,7 +71,8 @@ def monitor(
     The first call says what is promised; by default that is what RUN/certificate.json promises,
     which must be for the deployed design.
     Each further call counts the rows of a file. You may look as often as you like: the chance of
-    a false alarm stays below --delta. Coverage and cost need no labels.
+    a false alarm stays below --delta. Coverage and cost need no labels. A total counts rows with a
+    known label.
 
     The exit code is 4 after an alarm, and stays 4 until --reset.
 
@@ -84,12 +85,11 @@ def monitor(
     from emsco.app.runs.run import MONITOR, Run
     from emsco.plotting import check_matplotlib, check_picture, write_figure
 
-    limits = promises.limits()
     if plot is not None:
         check_matplotlib()
         check_picture(plot, "plot")
     opened, place = Run.open(run, trusted or ()), state or run / MONITOR
-    watching = open_monitor(opened, place, limits, delta, reset)
+    watching = open_monitor(opened, place, promises.limits(opened), delta, reset)
     if data is not None:
         with interruptible(f"{place} is as it was"), RowProgress() as progress:
             reading = read.reading().over(opened.reading)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from emsco._base.checks import LARGEST_SEED
+from emsco._base.checks import LARGEST_SEED, refused
 from emsco.app.cli.parsers import parse_error_costs, parse_shares
 
 if TYPE_CHECKING:
     from emsco.app.files.reading import Reading
     from emsco.app.files.sources import FitFiles
+    from emsco.app.runs.run import Run
 
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Currency = Annotated[
@@ -318,11 +319,26 @@ class Promises:
     min_coverage: MinCoverage = None
     min_recall: MinRecall = None
     max_cost: MaxCost = None
+    max_total: Annotated[
+        float | None,
+        typer.Option(
+            help="Highest mean total of a row: features, errors and rejections. Costs of errors "
+            "are by default those that the run was fitted or chosen with."
+        ),
+    ] = None
+    error_cost: ErrorCost = None
+    reject_cost: RejectCost = None
 
-    def limits(self) -> dict[str, Any]:
-        """Return the promises that were given, by parameter."""
+    def limits(self, run: Run) -> dict[str, Any]:
+        """Return the promises that were given, by parameter; a total with the costs of a run."""
         accuracies = parse_shares("min_accuracy", self.min_accuracy, of_all=True)
-        return _limits(self, min_accuracy=accuracies)
+        limits = _limits(self, min_accuracy=accuracies)
+        costs = error_costs_given(self.error_cost, self.reject_cost)
+        if self.max_total is not None:
+            return {**limits, "max_total": self.max_total, **(costs or run.given_error_costs)}
+        if costs:
+            raise refused("max_total", "be given where errors have a cost", None, got="none")
+        return limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

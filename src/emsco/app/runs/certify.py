@@ -92,7 +92,7 @@ def certify_run(
             delta=delta,
             order=same[0].items("order") if same else order,
             deployed=run.chosen,
-            prefer=rule_to_certify(run.about["settings"]["prefer"]),
+            prefer=rule_to_certify(run.preference),
             report=report,
         )
     if not same:

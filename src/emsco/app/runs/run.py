@@ -265,6 +265,12 @@ class Run:
             given = None if self.front.money is None else self.front.money.of_labels
         return given is not None and costs is not None and np.array_equal(given, costs.of_labels)
 
+    @property
+    def gives_labels_of_front(self) -> bool:
+        """Whether the deployed cascade gives the labels that the front has for its design."""
+        deployed, known = self.cascade.stages, self.front.cascade(self.chosen).stages
+        return deployed.identity == known.identity
+
     def figures(
         self,
         which: list[int] | None = None,

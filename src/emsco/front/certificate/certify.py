@@ -154,8 +154,11 @@ def certify(
     passed = [test.number for test in tests if test.p_value <= delta]
 
     best_first = front.best_first(passed)
+    if (money := front.money) is not None:
+        best_first.sort(key=lambda number: front[number].total_with(money).value)
     if passed:
-        best = best_first[0] if rule == "balanced" else front.choose_among(rule, best_first)
+        is_sorted = rule == "balanced" or money is not None
+        best = best_first[0] if is_sorted else front.choose_among(rule, best_first)
         best = in_use if in_use in passed else best  # somebody has chosen it
         best_first = [best, *(i for i in best_first if i != best)]
 

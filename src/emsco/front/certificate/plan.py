@@ -24,6 +24,7 @@ from emsco.designs.thresholds import answers_all
 from emsco.front.certificate.test import CheckedPromise
 from emsco.front.point import ParetoPoint
 from emsco.stats.betting import log_capital_below, mean_p_values
+from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.promises import Promise
 from emsco.stats.tests import power
 
@@ -44,7 +45,7 @@ _FINE = 9  # sizes between them
 
 
 class Counted(NamedTuple):
-    """Rows that a promise is about and how many keep it, or costs and how many rows pay each.
+    """Rows that a promise is about and how many keep it, or amounts and how many rows pay each.
 
     Rows that several splits score count once in all, so counts need not be whole.
     """
@@ -63,7 +64,8 @@ def counted_of(front: ParetoFront, point: ParetoPoint, promise: Promise) -> Coun
         leaves, costs = point.design.leaves, _costs_of(front, point)
         rejected = (point.rejected_by_stage[j] for j in leaves)
         left = tuple(one * n_rows / point.n_rows for one in (*point.exits, *rejected))
-        return Counted(n_rows, n_rows, (*costs, *(costs[j] for j in leaves)), left)
+        counted = Counted(n_rows, n_rows, (*costs, *(costs[j] for j in leaves)), left)
+        return counted if promise.costs is None else _with_errors(counted, point, promise.costs)
     if promise.label is not None:
         if by_class is None:
             rule = "be left out by class for a front without results by class"
@@ -79,6 +81,22 @@ def counted_of(front: ParetoFront, point: ParetoPoint, promise: Promise) -> Coun
     return Counted(n_rows, answered) if promise.kind == "coverage" else Counted(answered, correct)
 
 
+def _with_errors(counted: Counted, point: ParetoPoint, costs: ErrorCosts) -> Counted:
+    """Add what errors and rejections cost, as if they were as common at every stage.
+
+    Nobody has counted which rows of a stage are wrong by class.
+    """
+    if point.by_class is None:
+        rule = "be left out for a front without results by class"
+        raise refused("max_total", rule, costs, got="one of a front without them")
+    n_decided = np.array(point.by_class.counts, dtype=np.float64)
+    happened = n_decided > 0
+    lost, n_lost = costs.costs[happened], n_decided[happened]
+    totals = np.add.outer(counted.costs, lost).ravel()
+    n_paying = np.outer(counted.n_paying, n_lost / n_lost.sum()).ravel()
+    return counted._replace(costs=tuple(totals.tolist()), n_paying=tuple(n_paying.tolist()))
+
+
 def answers_everyone(front: ParetoFront, point: ParetoPoint) -> bool:
     """Whether the last stage of every path labels all rows: coverage is 1 without a test."""
     thresholds = point.design.thresholds_or(front.min_confidence)
@@ -90,12 +108,13 @@ def answers_everyone(front: ParetoFront, point: ParetoPoint) -> bool:
 def _is_certain(front: ParetoFront, point: ParetoPoint, promise: Promise) -> bool:
     """Whether a design cannot break a promise, whatever the rows are."""
     if promise.is_ceiling:
-        return _worst_cost(front, point) <= promise.limit
+        return _worst_cost(front, point, promise) <= promise.limit
     return promise.kind == "coverage" and answers_everyone(front, point)
 
 
-def _worst_cost(front: ParetoFront, point: ParetoPoint) -> float:
-    return max(_costs_of(front, point))
+def _worst_cost(front: ParetoFront, point: ParetoPoint, promise: Promise) -> float:
+    """Most that a row can add to a mean cost or total."""
+    return float(promise.amounts(_costs_of(front, point))[-1])
 
 
 def _costs_of(front: ParetoFront, point: ParetoPoint) -> list[float]:
@@ -120,7 +139,8 @@ def order_of(front: ParetoFront, promises: Sequence[Promise]) -> tuple[int, ...]
         for promise in promises:
             if not _is_certain(front, point, promise):
                 scored = counted_of(front, point, promise)
-                largest = max(largest, scored_p_value(promise, scored, _worst_cost(front, point)))
+                worst = _worst_cost(front, point, promise)
+                largest = max(largest, scored_p_value(promise, scored, worst))
         n_stages, n_features, _ = point.size
         nothing = point.design.buys_nothing
         keys.setdefault(point.design, (nothing, largest, point.cost, n_stages, n_features, i))
@@ -479,6 +499,12 @@ def _estimate(point: ParetoPoint, promise: Promise) -> Estimate | None:
     """Return the expected figure of a promise; None if only the scored rows tell about it."""
     if point.expected is None:
         return None
+    if promise.costs is not None:
+        total = point.total_with(promise.costs)
+        interval = total.interval
+        if total.basis != "expected" or interval is None:
+            return None
+        return Estimate(total.value, interval.low, interval.high)
     if promise.kind == "recall" and point.by_class is not None and point.expected.recall:
         return point.expected.recall[point.by_class.labels.index(promise.label)]
     if promise.label is not None:
@@ -494,9 +520,10 @@ def _prospect(front: ParetoFront, point: ParetoPoint, promise: Promise) -> Prosp
     scored, expected = counted_of(front, point, promise), _estimate(point, promise)
     is_certain = _is_certain(front, point, promise)
     if promise.is_ceiling:
-        worst = _worst_cost(front, point) or 1.0
-        mean = point.cost if expected is None else expected.value
+        worst = _worst_cost(front, point, promise) or 1.0
         drawn = float(np.dot(scored.costs, scored.n_paying)) / (sum(scored.n_paying) or 1.0)
+        mean = point.cost if promise.costs is None else drawn
+        mean = mean if expected is None else expected.value
         shares = tuple(min(1.0, one * mean / (drawn or 1.0) / worst) for one in scored.costs)
         return Prospect(promise, mean, 1.0, shares, scored.n_paying, worst, is_certain)
     figure = scored.n_kept / scored.n_rows if scored.n_rows else 0.0

@@ -1,9 +1,10 @@
 """Tests of promises on rows that nothing has seen, one design after the other.
 
 A promise is about some rows, its *members*. Each of them has a *loss* from 0 to 1: 1 for a wrong
-label, a rejection or a missed row of a class, and for costs the share of the design's worst cost.
+label, a rejection or a missed row of a class, and for costs the share of the design's worst cost,
+which for totals includes the most that an error or a rejection can cost.
 The promise is kept if the mean loss of the members is at most its limit. Single rows without
-weights are tested by exact binomial counts; costs and weighted rows by betting.
+weights are tested by exact binomial counts; costs, totals and weighted rows by betting.
 
 Designs come in an order that does not depend on these rows. Each is tested at the whole level, and
 the first that fails ends the tests (fixed-sequence testing), so that a false certificate has at
@@ -57,8 +58,12 @@ class RowResults:
     def is_certain(self, promise: Promise) -> bool:
         """Whether the design cannot break a promise, whatever the rows are."""
         if promise.is_ceiling:
-            return self.worst_cost <= promise.limit
+            return self.worst(promise) <= promise.limit
         return promise.kind == "coverage" and self.answers_all
+
+    def worst(self, promise: Promise) -> float:
+        """Most that a row can add to a mean cost or total."""
+        return float(promise.amounts([self.worst_cost])[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class CheckedPromise:
     n_rows : int
         Rows that the promise is about, such as the rows with a label for an accuracy.
     n_kept : int or None
-        How many of them are as promised; None for a cost.
+        How many of them are as promised; None for a cost or a total.
     seen : float
         The figure on these rows; with weights, the weighted one.
     p_value : float
@@ -149,9 +154,11 @@ def check_promises(
     checks = []
     for promise in promises:
         members, kept = promise.rows(results.labels, results.truth, results.given)
+        worst = 1.0
         if promise.is_ceiling:
-            worst = results.worst_cost or 1.0
-            loss, limit = np.minimum(results.cost / worst, 1.0), promise.limit / worst
+            worst = results.worst(promise) or 1.0
+            spent = promise.spent(results.cost, results.truth, results.given)
+            loss, limit = np.minimum(spent / worst, 1.0), promise.limit / worst
         else:
             loss, limit = (~kept).astype(np.float64), 1 - promise.limit
         n_rows, n_missed = int(members.sum()), float(loss[members].sum())
@@ -159,7 +166,7 @@ def check_promises(
         missed = n_missed if shares is None else float(shares[members] @ loss[members])
         mean = min(1.0, missed / total) if total else 1.0
         if promise.is_ceiling:
-            n_kept, seen = None, mean * (results.worst_cost or 1.0)
+            n_kept, seen = None, mean * worst
         else:
             n_kept, seen = n_rows - int(n_missed), 1 - mean
         is_certain = results.is_certain(promise)
