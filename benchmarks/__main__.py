@@ -47,6 +47,7 @@ BENCHMARKS = {
     "sizes": ("scale.main_sizes", "time and memory by size of the table"),
     "sweep": ("sweep.main", "the authors' sweep"),
     "thresholds": ("defaults.main_thresholds", "a threshold for each stage beside one for all"),
+    "turney": ("signing.main_turney", "totals with Turney's fees beside rivals that know costs"),
     "wide": ("scale.main_wide", "a time limit on very many columns"),
 }
 
