@@ -808,7 +808,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             Further facts for readers, such as ``{"Data": "clinic.csv"}``.
         error_cost, reject_cost : float, mapping or array-like, optional
             Costs of an error and of a rejection that the page begins with, as for
-            `ParetoPoint.total`. Readers can set others.
+            `ParetoPoint.total`; by default those of the fit. Readers can set others.
         currency : str, optional
             Unit of all costs, such as "€" or "minutes".
         certificate : Certificate, optional
@@ -825,7 +825,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             deploy=deploy,
             deployed=self.deployed if deployed is None else self.position(deployed),
             facts=facts or {},
-            error_costs=self.error_costs(error_cost, reject_cost),
+            error_costs=self.error_costs(error_cost, reject_cost) or self.money,
             currency=currency,
             certificate=certificate,
         )

@@ -18,6 +18,7 @@ from support.handmade import (
     make_front_of_thresholds,
     make_rows,
     with_expected,
+    with_money,
 )
 from support.settings import PAPER_SPACE
 
@@ -909,6 +910,20 @@ def test_the_lowest_total_is_within_the_limits(see, front):
     set_cost(driver, "error", 5000)
     best = front.select(max_cost=most, error_cost=5000, reject_cost=500)
     assert f"Lowest total: design {front.position(best)}" in text_of(driver, "best")
+
+
+def test_a_page_of_a_front_that_was_searched_for_money_shows_its_totals(see, front):
+    priced = with_money(front, dict(zip(front.labels, (900, 40), strict=True)), 60)
+    driver = see(page=priced.to_html(deployed=1))
+    best = priced.position(priced.select())
+    assert f"Lowest total: design {best}" in text_of(driver, "best")
+    costs = {"error_cost": dict(zip(front.labels, (900, 40), strict=True)), "reject_cost": 70}
+    for reject_cost in (60, 70, 60):
+        set_cost(driver, "reject", reject_cost)
+        point = priced[design_shown(driver)]
+        total = point.total(**costs) if reject_cost == 70 else point.total_with(priced.money)
+        shown = float(text_of(driver, "total").split(": ")[1].split(" (")[0].replace(",", ""))
+        assert shown == pytest.approx(total.value, abs=0.051)
 
 
 @pytest.mark.parametrize("costs", [(300, 60), ({0: 900, 1: 40}, {0: 5, 1: 60})], ids=["one", "two"])

@@ -16,6 +16,7 @@ from support.handmade import (
     make_front_of_thresholds,
     make_rows,
     with_expected,
+    with_money,
 )
 from support.settings import ONE_THRESHOLD
 from typer.testing import CliRunner
@@ -440,6 +441,19 @@ def test_a_page_has_the_costs_of_errors_that_it_begins_with(run):
     for i, one in enumerate(front.references):
         wrong = costs.mean_costs(one.by_class, promised=True)[1]
         assert data["error"] * data["references"]["wrong"][i] == pytest.approx(wrong)
+
+
+def test_a_page_of_a_front_that_was_searched_for_money_begins_with_its_totals(run):
+    front = with_money(run.front, 300, 60)
+    data = data_of(front.to_html())["error_costs"]
+    assert (data["error"], data["reject"]) == (300, 60)
+    for point, parts in zip(front, data["searched"], strict=True):
+        assert sum(parts) == pytest.approx(point.total_with(front.money).value)
+    assert data_of(front.to_html(error_cost=5, reject_cost=5))["error_costs"]["searched"] is None
+    # Without a price of rejections, nobody is rejected, and that costs nothing.
+    points = tuple(replace(point, coverage=1.0) for point in front)
+    everyone = with_money(replace(run.front, points=points), 300, 0)
+    assert data_of(everyone.to_html())["error_costs"]["reject"] is None
 
 
 def test_a_page_of_a_run_begins_with_its_costs(run):

@@ -313,6 +313,7 @@ def _error_costs(front: ParetoFront, costs: ErrorCosts) -> dict[str, Any]:
     The sliders then begin at the mean over the rows of all designs. The factors of a design say
     how much more its own wrong and rejected rows cost, and what its correct ones do, as shares of
     the sliders. Errors whose costs differ by true class alone have a slider for each class instead.
+    If the search was for these costs, the parts of each design's total are as expected there.
     """
     designs = [point.by_class for point in front]
     counted = [one for one in designs if one is not None]
@@ -334,9 +335,16 @@ def _error_costs(front: ParetoFront, costs: ErrorCosts) -> dict[str, Any]:
             scales["rejected"] = rounded(rejected / (reject or 1.0) for _, _, rejected in means)
         return scales
 
+    searched = None
+    if front.money is not None and costs.equals(front.money):
+        totals = [point.total_with(costs) for point in front]
+        searched = [rounded((one.features, one.errors, one.rejections)) for one in totals]
+    # A cost of 0 that nobody gave would make rejecting everyone the best.
+    is_free = not reject and all(point.coverage >= 1 for point in front)
     return {
         "error": error,
-        "reject": reject,
+        "reject": None if is_free else reject,
+        "searched": searched,
         "by_class": by_class and rounded(by_class),
         "designs": factors(designs),
         "references": factors([one.by_class for one in front.references]),

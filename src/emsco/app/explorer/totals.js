@@ -9,7 +9,7 @@ const STEADY = 10; // errors of the usual mix of classes that are added to those
 const errorCosts = {
   error: TOLD?.error ?? null,
   reject: TOLD?.reject ?? null,
-  ofClass: TOLD?.by_class ?? FEW_LABELS.map(() => null),
+  ofClass: TOLD?.by_class ? [...TOLD.by_class] : FEW_LABELS.map(() => null),
   isByClass: Boolean(TOLD?.by_class), // whether errors about each class have their own price
 };
 
@@ -77,8 +77,19 @@ const factorsOf = (lists, i) => ({
   rejected: lists?.rejected?.[i] ?? 1,
 });
 
+/** Whether the costs are still those of the search, which knows the totals of its designs best. */
+const areSearched = () =>
+  Boolean(TOLD?.searched) &&
+  errorCosts.reject === TOLD.reject &&
+  errorCosts.isByClass === Boolean(TOLD.by_class) &&
+  (TOLD.by_class ? TOLD.by_class.every((one, k) => errorCosts.ofClass[k] === one) : errorCosts.error === TOLD.error);
+
 /** The parts of a design's total, from expected figures if there are any. */
 function partsOfDesign(i) {
+  if (areSearched()) {
+    const [features, errors, rejections] = TOLD.searched[i];
+    return { features, errors, rejections };
+  }
   const from = TOTALS_FROM === "expected" ? EXPECTED : FIGURES;
   const correct = from === EXPECTED ? EXPECTED.accuracy[i] : shareCorrect(i, "scored");
   return partsOf(
