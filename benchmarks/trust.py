@@ -6,7 +6,7 @@ import argparse
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from common import CORES, SEED, quietly
@@ -82,8 +82,8 @@ MONITORED = (
 
 def loosened(promise: Promise) -> Promise:
     """A promise that the drawn designs keep by far."""
-    limit = promise.limit * 1.6 if promise.kind == "cost" else promise.limit - 0.18
-    return Promise(promise.kind, limit, promise.label)
+    limit = promise.limit * 1.6 if promise.is_ceiling else promise.limit - 0.18
+    return replace(promise, limit=limit)
 
 
 def rates(

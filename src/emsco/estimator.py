@@ -429,7 +429,7 @@ class EMSCOClassifier(TableClassifier):
 
         The evaluation also says whether the deployed point keeps its promise: see
         `Evaluation.promise`. Parameters are those of `Cascade.evaluate`; costs of errors and
-        rejections are by default those that the point was chosen by, or that `prefer` has.
+        rejections are by default those that the point was chosen by, or that the fit was given.
 
         Examples
         --------

@@ -370,6 +370,21 @@ def test_ctrl_c_keeps_what_was_found_and_the_fit_goes_on_later(clinic, undisturb
     assert not Run.open(folder).interrupted
 
 
+def test_a_fit_for_money_goes_on_with_the_same_costs(clinic, interrupt, tmp_path):
+    settings = {name: value for name, value in LONG.items() if name != "min_confidence"}
+    files, costs = FitFiles("sick", data=clinic.data), {"error_cost": 90.0, "reject_cost": 20.0}
+    release = interrupt()
+    with pytest.warns(UserWarning, match="Search interrupted after 4 generations"):
+        fit_files(files, tmp_path / "run", seed=5, **settings, **costs)
+    release()
+    others = costs | {"error_cost": 80.0}
+    with pytest.raises(CheckpointError, match="differs in error_cost"):
+        fit_files(files, tmp_path / "run", seed=5, resume=True, **settings, **others)
+    run = fit_files(files, tmp_path / "run", seed=5, resume=True, **settings, **costs)
+    assert run.about["settings"]["error_cost"] == 90
+    assert Run.open(run.folder).error_costs().equals(run.front.money)
+
+
 def test_a_resumed_fit_scores_no_design_again(clinic, interrupt, monkeypatch, tmp_path):
     release = interrupt()
     with pytest.warns(UserWarning, match="Search interrupted after 4 generations"):

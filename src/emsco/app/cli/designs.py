@@ -181,7 +181,7 @@ def choose(
         emsco choose heart-run --error-cost ill=900 --error-cost well=50 --reject-cost 40
     """
     from emsco.app.runs.run import Run
-    from emsco.front.rules import preference_in_words
+    from emsco.front.rules import given_error_costs, preference_in_words
 
     opened = Run.open(run, trusted or ())
     rule = {**choice.choice(), **({} if prefer is None else {"rule": prefer})}
@@ -214,6 +214,8 @@ def choose(
         about = {"chosen": chosen.chosen, "doubts": doubts_of(chosen, chosen.chosen)}
         print_json({"run": str(run), **about, **figures})
     else:
+        if rule and "rule" not in rule:  # then the costs of the search choose, if it had any
+            rule = {**given_error_costs(opened.about["settings"]), **rule}
         why = f", {preference_in_words(rule, chosen.point)}" if rule and point is None else ""
         echo(f"{run} now deploys design {chosen.chosen}{why}.\n")
         if missed := _expected_beyond(choice.limits(), chosen.point):

@@ -89,6 +89,10 @@ def print_design(
         out.print(reference_table(front, number, costs, cheapest_label=cheapest_label))
     if averages := _averages(run):
         out.print(averages, highlight=False)
+    stakes = run.cascade.stakes
+    if stakes is not None and len(set(stakes.tolist())) > 1:
+        said = "Thresholds are for probabilities that weigh each class by what its errors cost."
+        out.print(said, highlight=False)
     if number == run.chosen and not point.is_about_labels(run.cascade.label_costs):
         figures = "other figures than totals" if cheapest_label else "the figures"
         said = f"Rows get the label of least expected cost; {figures} are those of likeliest ones."
@@ -154,9 +158,10 @@ def print_deployed(run: Run) -> None:
     expected = run.point.expected
     accuracy = metric_name(run.front.metric)
     expects = f"On new rows, expect {accuracy} {expected.accuracy.in_percent}." if expected else ""
+    by_money = run.front.money is not None  # which weighs accuracy and rejections already
     said = (
         f"Deployed: design {run.chosen}, {why}. {spends} {expects} {_total(run)} {_averages(run)} "
-        f"{_cheaper(run)}"
+        f"{'' if by_money else _cheaper(run)}"
     )
     console().print(" ".join(said.split()), highlight=False)
     by_class = run.point.by_class
@@ -168,9 +173,10 @@ def print_deployed(run: Run) -> None:
         for i in np.flatnonzero(by_class.rows).tolist():
             beside = f" (everything {everything.recall[i]:.1%})" if everything is not None else ""
             named.append(f"{by_class.labels[i]} {shares[i]:.1%}{beside}")
-        recalls = f"Found of each class, {basis}: {listed(named, _CLASSES)}. {_beaten(run)}"
+        beaten = "" if by_money else _beaten(run)
+        recalls = f"Found of each class, {basis}: {listed(named, _CLASSES)}. {beaten}"
         console().print(recalls.rstrip(), highlight=False, markup=False)
-    for offer in rejection_offers(run.front, run.point):
+    for offer in () if by_money else rejection_offers(run.front, run.point):
         command = f"emsco choose {run.folder} --min-coverage {offer.min_coverage:g}"
         console().print(f"Or {offer}: {command}", highlight=False, markup=False)
 
