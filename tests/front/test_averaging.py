@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from emsco import EMSCOClassifier
 from emsco._base.objectives import Estimate
-from emsco.front.averaging import _moved, allow_for_averaging
+from emsco.front.averaging import _moved, allow_for_averaging, seen_folds
 
 SETTINGS = {
     "estimator": DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
@@ -52,10 +52,8 @@ def test_averaged_models_label_fewer_rows_at_a_higher_cost_and_with_more_doubt(d
 def test_one_model_is_its_own_average(disagreeing):
     front, _ = disagreeing
     rows, halves = _unsure_data()[0], np.arange(240).reshape(2, 120)
-    assert allow_for_averaging(front, rows, [(halves[0], halves[1])]) is front
-    assert (
-        allow_for_averaging(front, rows, [(halves[0], halves[1]), (halves[1], halves[0])]) is front
-    )
+    for splits in ([(halves[0], halves[1])], [(halves[0], halves[1]), (halves[1], halves[0])]):
+        assert allow_for_averaging(front, seen_folds(rows, splits)) is front
 
 
 def test_an_interval_that_moves_stays_within_its_limits():

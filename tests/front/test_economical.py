@@ -54,6 +54,10 @@ def test_a_design_that_another_beats_in_everything_is_not_deployed(point):
     better = replace(chosen, cost=4.0)
     fewer = replace(better, by_class=ByClass((0, 1), ((45, 10, 5), (5, 30, 5))), cost=1.0)
     points = [chosen, fewer, better]
-    assert undominated(points, 0, lambda _: True) == 2  # the cheapest that loses no class
-    assert undominated(points, 0, lambda _: False) == 0  # only by noise
-    assert undominated(points, 2, lambda _: True) == 2
+
+    def promised(i):
+        return points[i].promised[1]
+
+    assert undominated(points, 0, lambda _: True, promised) == 2  # the cheapest, and all classes
+    assert undominated(points, 0, lambda _: False, promised) == 0  # only by noise
+    assert undominated(points, 2, lambda _: True, promised) == 2

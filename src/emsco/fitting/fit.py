@@ -39,10 +39,18 @@ from emsco.fitting.settings import FitSettings, seeds_of_fit
 from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.assessment import Assessor
-from emsco.front.averaging import allow_for_averaging
-from emsco.front.economical import TOLERATED, Simplifier, economical_of, undominated
+from emsco.front.averaging import seen_folds
+from emsco.front.economical import (
+    TOLERATED,
+    Simplifier,
+    economical_of,
+    is_good_enough,
+    loss_of,
+    undominated,
+)
 from emsco.front.expected import OptimismCorrection
 from emsco.front.history import Generation, history_of
+from emsco.front.judgement import PendingExpected, PendingResults
 from emsco.front.money import unbeaten_by_money
 from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.models.backends import CPU
@@ -191,10 +199,13 @@ def fit_rows(
     branched = None
     if steps.may_branch(result):
         branched, result = steps.branch(searched, of_search, bench, result)
-    front = steps.judge(bench, result, branched)
+    front, expected = steps.judge(bench, result, branched)
+    order = list(range(len(front))) if settings.is_paper else front.cost_order()
     if not settings.is_paper:
         front = front.by_cost()
     front = steps.fit_stages(bench, front, branched)
+    if expected is not None:
+        steps.finish_expected(bench, front, expected, order)
     history = history_of(result, blocks, steps.named, rows.data.per_row)
     return Fitted(
         front=front,
@@ -522,10 +533,12 @@ class _Steps:
 
     def judge(
         self, bench: Workbench, result: SearchResult, branched: Branched | None = None
-    ) -> ParetoFront:
-        """Judge every design row by row: results by class, references, what new rows will show.
+    ) -> tuple[ParetoFront, PendingExpected | None]:
+        """Judge designs row by row, as far as the rule that deploys one asks for it.
 
-        Ctrl-C leaves the front as it is, with a warning.
+        Results by class and what new rows will show are computed when they are read, unless that
+        takes too much memory or there is a time limit. Ctrl-C leaves the front as it is, with a
+        warning.
         """
         scores = result.scores
         if self.stakes is not None:  # the search has weighted rows; now each counts as it is
@@ -579,75 +592,108 @@ class _Steps:
                     max_starts=self.settings.effort.max_starts,
                 )
                 others = np.concatenate([assessor.all_at_once[None], beside])
-                front, designs, tolerated = self._assess(
-                    bench, assessor, correction, front, designs, result.scored, others, report
+                results = PendingResults(assessor, front.points, designs)
+                has_limit = self.deadline.limit is not None
+                if has_limit:
+                    results.assess_all(report)
+                points, designs, tolerated = self._economical(
+                    bench, results, correction, designs, result.scored, others
                 )
+                # By weight, as a user who always answers the same would choose.
+                commonest = int(np.bincount(data.labels, data.weights).argmax())
+                references = assessor.references(commonest)
+                front = replace(front, points=tuple(points), references=references)
                 nothing = self._nothing(bench, assessor)
+                for_later = None
+                if not has_limit:
+                    wanted = np.concatenate([results.designs, designs, others])
+                    for_later = rows.for_later(wanted)
+                if for_later is None:
+                    results.assess_all(report)
             except KeyboardInterrupt:
                 what = "the front is kept as it was scored, without results by class."
                 _warn(InterruptedWarning(f"Fit interrupted; {what}"))
-                return front
+                return front, None
+            expected = PendingExpected(
+                correction,
+                front,
+                nothing,
+                designs,
+                np.concatenate([others[:1], other_trees, others[1:]]),
+                None if self.settings.is_paper else self.settings.prefer,
+                tolerated,
+                report,
+                self._is_over,
+            )
+            # Points that buy nothing were not searched for: they come after the others.
+            every = expected.points()
             try:
-                prefer = None if self.settings.is_paper else self.settings.prefer
-                others = np.concatenate([others[:1], other_trees, others[1:]])
-                front = correction.corrected(
-                    front, designs, others, prefer, report, self._is_over, tolerated
-                )
-                front = self._undominated(assessor, front, designs)
-                nothing = [replace(one, expected=correction.of_nothing(one)) for one in nothing]
+                if for_later is None:
+                    _ = expected.corrected
+                if self._is_economical:
+                    every = self._undominated(assessor, every, designs, expected)
             except KeyboardInterrupt:
                 what = "the front is kept without expected figures."
                 _warn(InterruptedWarning(f"Fit interrupted; {what}"))
-                nothing = [replace(one, expected=None) for one in nothing]
-            # Nobody searched for them: they come after the others, which keep their places.
-            return replace(front, points=(*front.points, *nothing))
+                every = [one.with_figures(expected=None) for one in every]
+            if for_later is not None:
+                results.keep(for_later)
+                expected.keep(for_later)
+            return replace(front, points=tuple(every)), expected
 
-    def _assess(
+    def _economical(
         self,
         bench: Workbench,
-        assessor: Assessor,
+        results: PendingResults,
         correction: OptimismCorrection,
-        front: ParetoFront,
         designs: StageArray,
         scored: StageArray | None,
         others: StageArray,
-        report: Report | None,
-    ) -> tuple[ParetoFront, StageArray, float]:
-        """Judge every point; return the front, the designs of its points, and the tolerance.
+    ) -> tuple[list[ParetoPoint], StageArray, float]:
+        """Mark the economical design if that is deployed; return points, designs and tolerance.
 
-        If "economical" deploys, the simplest design that is as good as the economical one is
-        marked, and joins the front as its last point if it is not there yet. The tolerance is that
-        of the economical rule.
+        The simplest design that is as good as the economical one is marked, and joins the points as
+        the last one if it is not there yet. The tolerance is that of the economical rule. Points
+        that cannot be as good as everything are left out, unless no other is.
         """
-        data, tolerated = bench.data, TOLERATED
-        points = assessor.assessed(front.points, designs, report)
-        if front.money is not None:
-            kept = unbeaten_by_money(points, front.money)
+        points, assessor, total = results.points(), results.assessor, bench.data.costs.total
+        if self.settings.money is not None:
+            results.assess(range(len(points)))
+            kept = unbeaten_by_money(points, self.settings.money)
             points, designs = [points[i] for i in kept.tolist()], designs[kept]
-        if self._is_economical:
-            tolerated = correction.tolerance(points, designs, others, self._is_over)
-            simplifier = Simplifier(
-                assessor,
-                may_leave_out=self.search.allow_exclusion,
-                may_fit=bench.bank.engine.seconds_per_fit() is not None,
-                is_over=self._is_over,
-                tolerated=tolerated,
-            )
-            chains = designs[trees_of(designs) < 0]
-            simple = simplifier.simplified(points, designs, chains if scored is None else scored)
-            if simple is not None:
-                there = [i for i, one in enumerate(points) if one.design == simple.point.design]
-                if there:
-                    points[there[0]] = replace(points[there[0]], is_simplified=True)
-                else:
-                    points = [*points, simple.point]
-                    designs = np.concatenate([designs, simple.genes[None]])
-            deployed = economical_of(points, data.costs.total, tolerated)
-            points[deployed] = replace(points[deployed], shortlisted=True, is_economical=True)
-        # By weight, as a user who always answers the same would choose.
-        commonest = int(np.bincount(data.labels, data.weights).argmax())
-        references = assessor.references(commonest)
-        return replace(front, points=tuple(points), references=references), designs, tolerated
+        if not self._is_economical:
+            return points, designs, TOLERATED
+        may_be = assessor.may_be_good(points)
+        results.assess(may_be)
+        few = [points[i] for i in may_be]
+        tolerated = correction.tolerance(few, designs[may_be], others, self._is_over)
+        if not any(is_good_enough(one, tolerated) for one in few):
+            # Then the one that loses least counts, which rejects no more than others lose.
+            may_be = assessor.may_be_good(points, min(map(loss_of, few), default=1.0))
+            results.assess(may_be)
+            few = [points[i] for i in may_be]
+        simplifier = Simplifier(
+            assessor,
+            may_leave_out=self.search.allow_exclusion,
+            may_fit=bench.bank.engine.seconds_per_fit() is not None,
+            is_over=self._is_over,
+            tolerated=tolerated,
+        )
+        chains = designs[trees_of(designs) < 0]
+        simple = simplifier.simplified(few, designs[may_be], chains if scored is None else scored)
+        if simple is None:
+            deployed = may_be[economical_of(few, total, tolerated)]
+        else:
+            there = [i for i, one in enumerate(points) if one.design == simple.point.design]
+            if there:
+                deployed = there[0]
+                points[deployed] = points[deployed].with_figures(is_simplified=True)
+            else:
+                deployed = len(points)
+                points = [*points, simple.point]
+                designs = np.concatenate([designs, simple.genes[None]])
+        points[deployed] = points[deployed].with_figures(shortlisted=True, is_economical=True)
+        return points, designs, tolerated
 
     def _nothing(self, bench: Workbench, assessor: Assessor) -> list[ParetoPoint]:
         """Judge designs that buy nothing: the commonest class for everyone, or no label.
@@ -687,20 +733,29 @@ class _Steps:
         )
 
     def _undominated(
-        self, assessor: Assessor, front: ParetoFront, designs: StageArray
-    ) -> ParetoFront:
+        self,
+        assessor: Assessor,
+        points: list[ParetoPoint],
+        designs: StageArray,
+        expected: PendingExpected,
+    ) -> list[ParetoPoint]:
         """Mark a point to be deployed instead, if it is no worse and better beyond noise."""
-        if not self._is_economical:
-            return front
-        points = list(front.points)
-        first = economical_of(points, front.costs.total)
-        best = undominated(points, first, lambda i: assessor.beats(designs[i], designs[first]))
+        searched = points[: len(designs)]
+        first = economical_of(searched, assessor.costs.total)
+        may_be = assessor.may_find_all_of(searched, searched[first])
+        place = undominated(
+            [searched[i] for i in may_be],
+            may_be.index(first),
+            lambda i: assessor.beats(designs[may_be[i]], designs[first]),
+            lambda i: expected.corrected[may_be[i]].promised[1],
+        )
+        best = may_be[place]
         if best == first:
-            return front
+            return points
         # Only one point can be the choice of the rule.
-        points = [replace(point, is_economical=i == best) for i, point in enumerate(points)]
-        points[best] = replace(points[best], shortlisted=True)
-        return replace(front, points=tuple(points))
+        points = [one.with_figures(is_economical=i == best) for i, one in enumerate(points)]
+        points[best] = points[best].with_figures(shortlisted=True)
+        return points
 
     @property
     def _is_economical(self) -> bool:
@@ -725,11 +780,21 @@ class _Steps:
                 for i, of_tree in zip(trees, of_trees, strict=True):
                     of_points[i] = of_tree
                 models = replace(models, of_points=tuple(of_points))
-        front = replace(front, models=models, by_fitness=self.settings.is_paper)
-        if self.settings.refit != "average" or self._is_over():
-            return front
-        with one_thread():
-            return allow_for_averaging(front, bench.data.rows, bench.splits)
+        return replace(front, models=models, by_fitness=self.settings.is_paper)
+
+    def finish_expected(
+        self, bench: Workbench, front: ParetoFront, expected: PendingExpected, order: list[int]
+    ) -> None:
+        """Let expected figures allow for models that are averaged.
+
+        `order` has the position of each point of the front before it was sorted.
+        """
+        if self.settings.refit == "average" and not self._is_over():
+            expected.models, expected.order = front.models, order
+            expected.folds = seen_folds(bench.data.rows, bench.splits)
+        if not expected.is_kept:
+            for point in front:  # so that nothing holds the bank
+                point.compute()
 
     def warn_of_issues(self, data_issues: tuple[DataIssue, ...]) -> None:
         """Warn of columns and classes that look wrong, and show the shares of the classes."""

@@ -30,6 +30,7 @@ Figures: TypeAlias = Any  # RowFigures or CodedFigures, the same for all designs
 
 # A difference is noise below this much coverage, accuracy and share of the cost of everything.
 _MARGINS = np.array([0.02, 0.01, 0.05])
+_CLOSE = 1e-5  # scores that may be equal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +113,26 @@ class Assessor:
         """
         assessed: list[ParetoPoint] = []
         listed: list[Figures] = []
+        for point, figures in self._measured(points, designs):
+            is_new = all(self._beats(figures, one) for one in reversed(listed))
+            if is_new:
+                listed.append(figures)
+            assessed.append(replace(point, shortlisted=is_new))
+            if report:
+                report(len(assessed), len(points))
+        return assessed
+
+    def with_results(self, points: Sequence[ParetoPoint], designs: StageArray) -> list[ParetoPoint]:
+        """Add results by class and the comparison with everything to some points.
+
+        They are those that `assessed` adds, which also makes a shortlist.
+        """
+        return [point for point, _ in self._measured(points, designs)]
+
+    def _measured(
+        self, points: Sequence[ParetoPoint], designs: StageArray
+    ) -> Iterator[tuple[ParetoPoint, Figures]]:
+        """Points with their results, and their figures row by row."""
         measured = zip(points, designs, self.rows.outcomes(designs), strict=True)
         _ = self.everything  # once, before threads ask for it
 
@@ -124,14 +145,29 @@ class Assessor:
 
         workers = self.rows.workers
         for few in batched(measured, 2 * workers.n_jobs):
-            for point, figures in workers.map(measure, few):
-                is_new = all(self._beats(figures, one) for one in reversed(listed))
-                if is_new:
-                    listed.append(figures)
-                assessed.append(replace(point, shortlisted=is_new))
-            if report:
-                report(len(assessed), len(points))
-        return assessed
+            yield from workers.map(measure, few)
+
+    def may_be_good(self, points: Sequence[ParetoPoint], max_loss: float = 0.0) -> list[int]:
+        """Positions of points that may be as good as buying everything, by their scores alone.
+
+        If everything answers everyone, a point that rejects a row is at least one standard error
+        behind it, and loses that coverage; with `max_loss`, it may lose so much. Scores tell which
+        points do, where all rows count alike.
+        """
+        if not self.rows.count_alike or self.everything.figures[0] < 1:
+            return list(range(len(points)))
+        lowest = 1 - max_loss - _CLOSE
+        return [i for i, point in enumerate(points) if point.coverage >= lowest]
+
+    def may_find_all_of(self, points: Sequence[ParetoPoint], deployed: ParetoPoint) -> list[int]:
+        """Positions of points that may find as much of every class as one of them.
+
+        Then they label as many rows correctly, which scores tell where all rows count alike.
+        """
+        if not self.rows.count_alike:
+            return list(range(len(points)))
+        lowest = sum(deployed.correct_exits) * (1 - _CLOSE)
+        return [i for i, point in enumerate(points) if sum(point.correct_exits) >= lowest]
 
     def judged(self, designs: StageArray, start: Figures) -> Iterator[JudgedDesign]:
         """Score and judge designs within the limits, compared with the figures of `start`.

@@ -10,13 +10,13 @@ neither new rows nor labels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import hypot
 
 import numpy as np
 
 from emsco._base.objectives import NORMAL, Estimate
-from emsco._base.typing import FloatArray, IntArray
+from emsco._base.typing import FloatArray
 from emsco.cascade import Cascade
 from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.splits import Split
@@ -31,9 +31,22 @@ _MAX_DESIGNS, _MAX_FOLDS, _MAX_ROWS = 12, 5, 400  # compared; rows are those of 
 _ON_NEW_ROWS = 1.5
 
 
-def allow_for_averaging(
-    front: ParetoFront, rows: FloatArray | RowsElsewhere, splits: Sequence[Split]
-) -> ParetoFront:
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenFold:
+    """Some rows that a split scores, and the models that were trained on all of them.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_inputs)
+    trained : list of int
+        Numbers of the splits whose models these are.
+    """
+
+    rows: FloatArray
+    trained: list[int]
+
+
+def allow_for_averaging(front: ParetoFront, folds: Sequence[SeenFold]) -> ParetoFront:
     """Return a front whose expected figures allow for models that are averaged.
 
     Rows that are rejected on top are of all classes and get no label, so the recall of each class
@@ -46,14 +59,9 @@ def allow_for_averaging(
     Parameters
     ----------
     front : ParetoFront
-        With the average of all splits' models, in the order of `splits`.
-    rows : ndarray or RowsElsewhere of shape (n_rows, n_inputs)
-    splits : sequence of (train, scored) row numbers
+        With the average of all splits' models.
+    folds : sequence of SeenFold
     """
-    # A few rows of each fold, which rows that are held elsewhere fetch.
-    folds = [
-        (np.asarray(rows[seen]), trained) for seen, trained in _folds_seen(splits, rows.shape[0])
-    ]
     able = [i for i, point in enumerate(front.points) if any(_to_lose(point))]
     if not folds or not able or front.models is None:
         return front
@@ -64,19 +72,19 @@ def allow_for_averaging(
         number = by_coverage[place]
         models, cascade = parts_of(front.models.of_points[number]), front.cascade(number)
         to_lose += _to_lose(front[number])
-        for seen, trained in folds:
-            parts = [models[j] for j in trained]
-            average = _coverage_and_cost(replace(cascade, models=averaged(parts)), seen)
-            singles = [_coverage_and_cost(replace(cascade, models=one), seen) for one in parts]
+        for fold in folds:
+            parts = [models[j] for j in fold.trained]
+            average = _coverage_and_cost(replace(cascade, models=averaged(parts)), fold.rows)
+            singles = [_coverage_and_cost(replace(cascade, models=one), fold.rows) for one in parts]
             lost += (np.mean(singles, axis=0) - average) / len(folds)
     rate = _ON_NEW_ROWS * lost / np.where(to_lose > 0, to_lose, 1.0)
     coverage, cost = max(0.0, rate[0]), max(0.0, -rate[1])
     return replace(front, points=tuple(_allowed(point, coverage, cost) for point in front.points))
 
 
-def _folds_seen(splits: Sequence[Split], n_rows: int) -> list[tuple[IntArray, list[int]]]:
-    """Rows that a split scores, and the splits whose models were trained on all of them."""
-    has_trained = np.zeros((len(splits), n_rows), dtype=np.bool_)
+def seen_folds(rows: FloatArray | RowsElsewhere, splits: Sequence[Split]) -> list[SeenFold]:
+    """Take a few rows that splits score, if several models were trained on all of them."""
+    has_trained = np.zeros((len(splits), rows.shape[0]), dtype=np.bool_)
     for j, (train, _) in enumerate(splits):
         has_trained[j, train] = True
     folds = []
@@ -84,7 +92,8 @@ def _folds_seen(splits: Sequence[Split], n_rows: int) -> list[tuple[IntArray, li
         seen = scored[:_MAX_ROWS]
         trained = np.flatnonzero(has_trained[:, seen].all(axis=1)).tolist()
         if len(trained) > 1:
-            folds.append((seen, trained))
+            # Rows that are held elsewhere are fetched.
+            folds.append(SeenFold(np.asarray(rows[seen]), trained))
     return folds
 
 
@@ -112,7 +121,7 @@ def _allowed(point: ParetoPoint, coverage: float, cost: float) -> ParetoPoint:
         cost=_moved(point.expected.cost, cost * error, np.inf),
         recall=tuple(_moved(one, -share_lost * one.value, 1.0) for one in point.expected.recall),
     )
-    return replace(point, expected=expected)
+    return point.with_figures(expected=expected)
 
 
 def _moved(estimate: Estimate, by: float, largest: float) -> Estimate:

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from emsco._base.objectives import Objectives
 from emsco._base.typing import StageArray
 from emsco._base.workers import slices
 from emsco.designs.chromosomes import compress, stages_of
@@ -93,13 +94,14 @@ def economical_of(
                 return i
     good = [i for i, point in enumerate(points) if is_good_enough(point, tolerated)]
     if not good:
-        return min(range(len(points)), key=lambda i: (_loss(points[i]), points[i].cost))
+        return min(range(len(points)), key=lambda i: (loss_of(points[i]), points[i].cost))
     good = [i for i in good if points[i].is_informative] or good
     max_cost = min(points[i].cost for i in good) + _SAME_COST * total_cost
     return min((i for i in good if points[i].cost <= max_cost), key=lambda i: points[i].size)
 
 
-def _loss(point: ParetoPoint) -> float:
+def loss_of(point: ParetoPoint) -> float:
+    """Most that a point loses in any figure beside buying everything; infinite if unknown."""
     return math.inf if point.versus_everything is None else point.versus_everything.loss
 
 
@@ -118,27 +120,32 @@ def why_economical(point: ParetoPoint) -> str:
     return f"the cheapest that {as_well}"
 
 
-def undominated(points: Sequence[ParetoPoint], chosen: int, beats: Callable[[int], bool]) -> int:
+def undominated(
+    points: Sequence[ParetoPoint],
+    chosen: int,
+    beats: Callable[[int], bool],
+    promised: Callable[[int], Objectives],
+) -> int:
     """Return the position of a point that beats the chosen one in all respects, or the chosen one.
 
     Its promised coverage, accuracy and cost and the scored recall of each class must be no worse.
-    `beats` tells whether the point at a position is better in something beyond noise. Of several,
-    the cheapest is returned.
+    `beats` tells whether the point at a position is better in something beyond noise, and
+    `promised` what it promises. Of several, the cheapest is returned.
     """
     deployed = points[chosen]
-    promised = deployed.promised[1]
     for i in sorted(range(len(points)), key=lambda i: points[i].cost):
-        point, figures = points[i], points[i].promised[1]
-        if point.by_class is None or deployed.by_class is None or i == chosen:
+        by_class = points[i].by_class
+        if by_class is None or deployed.by_class is None or i == chosen:
             continue
-        is_no_worse = (
-            figures.coverage >= promised.coverage
-            and figures.accuracy >= promised.accuracy
-            and figures.cost <= promised.cost
-            and bool((point.by_class.recall >= deployed.by_class.recall).all())
-        )
-        if is_no_worse and beats(i):
-            return i
+        # Promises come last: they take the longest to compute.
+        if bool((by_class.recall >= deployed.by_class.recall).all()) and beats(i):
+            figures, of_chosen = promised(i), promised(chosen)
+            if (
+                figures.coverage >= of_chosen.coverage
+                and figures.accuracy >= of_chosen.accuracy
+                and figures.cost <= of_chosen.cost
+            ):
+                return i
     return chosen
 
 

@@ -554,7 +554,7 @@ class OptimismCorrection:
             for i, chosen in choices.items():
                 luck = figures.luck(chosen)
                 expected = _expected(points[i], luck, errors[i], self._n_rows, self.money)
-                points[i] = replace(points[i], expected=expected)
+                points[i] = points[i].with_figures(expected=expected)
             return replace(front, points=tuple(points))
 
         front = correct(front, {i: figures.best_beside(i) for i in range(len(front))})

@@ -126,7 +126,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     def __post_init__(self) -> None:
         """Tell the points what errors cost, and how long a row has waited after each stage."""
         if any(point.money is not self.money for point in self.points):
-            points = [replace(point, money=self.money) for point in self.points]
+            points = [point.with_figures(money=self.money) for point in self.points]
             object.__setattr__(self, "points", tuple(points))
         if self.costs.has_delays:
             points = []
@@ -136,7 +136,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
                 delays = tuple(waits.tolist())
                 # A point that knows its delays stays the same object, so that `is` still finds it.
                 is_told = point.stage_delays == delays
-                points.append(point if is_told else replace(point, stage_delays=delays))
+                points.append(point if is_told else point.with_figures(stage_delays=delays))
             object.__setattr__(self, "points", tuple(points))
 
     @classmethod
@@ -179,14 +179,18 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
 
         A point that rejects everyone for nothing comes last: hardly anyone looks for it.
         """
+        order = self.cost_order()
+        tied = None if self.tied is None else replace(self.tied, positions=tuple(order))
+        return replace(self, points=tuple(self[i] for i in order), tied=tied)
+
+    def cost_order(self) -> list[int]:
+        """Return the positions of the points as `by_cost` sorts them."""
 
         def key(i: int) -> tuple[bool, float, float, float]:
             point = self[i]
             return point.rejects_everyone, point.cost, -point.coverage, -point.accuracy
 
-        order = sorted(range(len(self)), key=key)
-        tied = None if self.tied is None else replace(self.tied, positions=tuple(order))
-        return replace(self, points=tuple(self[i] for i in order), tied=tied)
+        return sorted(range(len(self)), key=key)
 
     @property
     def metric(self) -> str:
@@ -221,10 +225,20 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         """Return the position of a point in the front, from 0."""
         if isinstance(point, Integral):
             return check_whole("point", point, 0, len(self) - 1)
-        # Points compare by value, so that one of an equal front is found, too.
-        if not isinstance(point, ParetoPoint) or point not in self.points:
+        if (position := self._place(point)) is None:
             raise refused("point", "be one of this front, or its position", point)
-        return self.points.index(point)
+        return position
+
+    def _place(self, point: object) -> int | None:
+        """Position of a point of this front, or of its equal; None if there is none."""
+        for i, one in enumerate(self.points):
+            if one is point:
+                return i
+        if not isinstance(point, ParetoPoint):
+            return None
+        # A point of an equal front is found, too. Designs first: other figures may be pending.
+        places = (i for i, one in enumerate(self.points) if one.design == point.design)
+        return next((i for i in places if self.points[i] == point), None)
 
     def find(self, which: object) -> ParetoPoint:
         """Return the point that a rule or limits choose, at a position, or one of the front."""
@@ -232,9 +246,9 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             return self.prefer(which)
         if isinstance(which, Integral):
             return self.points[check_whole("point", which, 0, len(self) - 1)]
-        if not isinstance(which, ParetoPoint) or which not in self.points:
+        if (position := self._place(which)) is None:
             raise refused("point", "be one of this front_, its position or a rule", which)
-        return which
+        return self.points[position]
 
     def balanced_scores(self) -> FloatArray:
         """√(coverage² + accuracy² + (1 - cost / cost of all features)²) of each point."""

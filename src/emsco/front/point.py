@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from operator import mul
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -30,9 +30,55 @@ _ONCE = 1.01  # weights round
 _STEADIES = 400  # rows: the variance of a count over so many is a bias of two points, squared
 
 
+class FigureSource(Protocol):
+    """Computes figures of points when somebody asks for them."""
+
+    def figure(self, position: int, name: str) -> Any:
+        """Return a figure of the point at a position, always the same value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Stands for a figure of a point until somebody asks for it.
+
+    Attributes
+    ----------
+    source : FigureSource
+    position : int
+    name : str
+        The attribute of the point.
+    """
+
+    source: FigureSource
+    position: int
+    name: str
+
+
+class _ReadOnDemand:
+    """An attribute of points that computes a `Pending` figure when it is first read."""
+
+    def __init__(self, slot: Any) -> None:
+        self.slot = slot
+
+    def __get__(self, point: Any, owner: type | None = None) -> Any:
+        if point is None:
+            return self
+        figure = self.slot.__get__(point, owner)
+        if isinstance(figure, Pending):
+            figure = figure.source.figure(figure.position, figure.name)
+            self.slot.__set__(point, figure)
+        return figure
+
+    def __set__(self, point: Any, figure: Any) -> None:
+        self.slot.__set__(point, figure)
+
+
 @dataclass(frozen=True, slots=True)
 class ParetoPoint(Objectives):
     """A design and its figures on the scored rows.
+
+    A fit computes results by class and expected figures when they are first read: those of all
+    points may take as long as the search.
 
     Attributes
     ----------
@@ -179,6 +225,23 @@ class ParetoPoint(Objectives):
             # Fronts of earlier versions do not say so.
             is_economical="is_economical" in figures.values and figures.flag("is_economical"),
         )
+
+    def with_figures(self, **changes: Any) -> Self:
+        """Return the point with other figures, as `dataclasses.replace` does.
+
+        Figures that nobody has asked for stay `Pending`; `replace` would compute them.
+        """
+        figures = {}
+        for one in fields(self):
+            attribute = getattr(type(self), one.name)
+            slot = attribute.slot if isinstance(attribute, _ReadOnDemand) else attribute
+            figures[one.name] = slot.__get__(self)
+        return type(self)(**{**figures, **changes})
+
+    def compute(self) -> None:
+        """Compute all figures that nobody has asked for."""
+        for name in _ON_DEMAND:
+            getattr(self, name)
 
     @property
     def n_stages(self) -> int:
@@ -470,6 +533,13 @@ class ParetoPoint(Objectives):
             f"ParetoPoint(coverage={self.coverage:.3f}, {self.metric}={self.accuracy:.3f}, "
             f"cost={self.cost:.6g}{total}, {self.design!r})"
         )
+
+
+# Results of judging its rows one by one, and figures that depend on all points of its front.
+RESULTS = ("exit_confidence", "by_class", "versus_everything")
+_ON_DEMAND = (*RESULTS, "shortlisted", "expected")
+for _name in _ON_DEMAND:
+    setattr(ParetoPoint, _name, _ReadOnDemand(getattr(ParetoPoint, _name)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -327,6 +328,24 @@ class SubsetBank:
             numbers[part] = self._fitted.numbers_of(words[part])
         return numbers
 
+    def some_models(self, words: WordArray, max_bytes: int) -> SomeModels | None:
+        """Take out the models of some subsets, given as words, without any rows.
+
+        None if they take more bytes, or if rows are on other machines.
+        """
+        engine = self.engine.without_rows()
+        words = np.unique(words, axis=0)
+        if engine is None or 8 * engine.kept * len(words) > max_bytes:
+            return None
+        distinct = subsets_of_words(words, self.n_features)
+        return SomeModels(
+            engine=engine,
+            n_features=self.n_features,
+            places={one.tobytes(): i for i, one in enumerate(words)},
+            reads=self._fitted.inputs(distinct),
+            numbers=self.kept(distinct),
+        )
+
     def kept_of_inputs(self, reads: BoolArray) -> FloatArray:
         """Numbers of the models that read these inputs: those kept, and others fitted now.
 
@@ -353,6 +372,33 @@ class SubsetBank:
         words = words_of_subsets(subsets)
         for part in slices(len(subsets), self._fitted.capacity):
             self._fitted.adopt(words[part], kept[part])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SomeModels:
+    """Models of some subsets, which answer for rows as the bank does that fitted them.
+
+    Attributes
+    ----------
+    engine : Engine
+        Without rows.
+    n_features : int
+    places : dict
+        Position of each subset, by its words.
+    reads : ndarray of bool, shape (n_subsets, n_inputs)
+    numbers : ndarray of shape (n_subsets, engine.kept)
+    """
+
+    engine: Engine
+    n_features: int
+    places: dict[bytes, int]
+    reads: BoolArray
+    numbers: FloatArray
+
+    def answers(self, subsets: BoolArray, rows: Any, scored: Sequence[IntArray]) -> list[Answers]:
+        """Answers of each subset's model for the scored rows of each split, as of `SubsetBank`."""
+        which = [self.places[words.tobytes()] for words in words_of_subsets(subsets)]
+        return self.engine.answers(self.reads[which], self.numbers[which], rows, scored)
 
 
 class _FittedSubsets:

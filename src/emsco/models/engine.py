@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Self, TypeAlias
@@ -80,6 +81,10 @@ class Engine(ABC):
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
 
+    def without_rows(self) -> Self | None:
+        """Return a copy that can only `answers`, and holds no rows; None if there is none."""
+        return None
+
     def seconds_per_fit(self) -> float | None:
         """Estimate the time per model on one core, to a factor of a few; None if unknown.
 
@@ -138,6 +143,7 @@ class LogisticEngine(Engine):
         basis: SplineBasis | None = None,
     ) -> None:
         self.splits = splits
+        self.scalings = [split.scaling for split in splits]
         self.basis = basis
         self.n_inputs, self.n_classes = n_inputs, n_classes
         self.n_outputs = n_outputs_of(n_classes)
@@ -148,6 +154,14 @@ class LogisticEngine(Engine):
         self.split_of = [i for i, split in enumerate(splits) for _ in split.shards]
         self.truth = [shard.truth for split in splits for shard in split.shards]
         self._workers = Workers(n_jobs)
+
+    def without_rows(self) -> Self | None:
+        """Return a copy that can only `answers`, and holds no rows; None for other devices."""
+        if type(self) is not LogisticEngine:
+            return None  # theirs are on other machines
+        other = copy(self)
+        other.splits, other.bits, other.truth = (), (), []
+        return other
 
     def seconds_per_fit(self) -> float:
         """Estimate the time per model on one core from the sizes, to a factor of a few."""
@@ -180,7 +194,7 @@ class LogisticEngine(Engine):
 
     def coefs(self, numbers: FloatArray) -> FloatArray:
         """Arrange weights by split and subset: (n_splits, n_subsets, n_outputs, n_inputs + 1)."""
-        shape = (len(numbers), len(self.splits), self.n_outputs, self.n_inputs + 1)
+        shape = (len(numbers), len(self.scalings), self.n_outputs, self.n_inputs + 1)
         # The first axis is the split, as models of a split share a scaling.
         return numbers.reshape(shape).swapaxes(0, 1)
 
@@ -212,14 +226,15 @@ class LogisticEngine(Engine):
     ) -> list[Answers]:
         """Answers of fitted models for the scored rows of each split, by number in `rows`."""
         answers = []
-        for split, spread, of_split in zip(self.splits, self.lines(numbers), scored, strict=True):
+        by_split = zip(self.scalings, self.lines(numbers), scored, strict=True)
+        for scaling, spread, of_split in by_split:
             models, shape = Models.from_subsets(subsets, spread), (len(subsets), len(of_split))
             winner, confidence = np.empty(shape, dtype=np.uint8), np.empty(shape)
             # In parts, as rows elsewhere or on disk are read when they are asked for.
             for part in slices(len(of_split), ROWS_PER_SHARD):
                 block = rows[of_split[part]]
                 block = block if self.basis is None else self.basis.expand(block)
-                judged = answers_of(models, split.scaling, block, self.n_classes)
+                judged = answers_of(models, scaling, block, self.n_classes)
                 winner[:, part], confidence[:, part] = judged
             answers.append((winner, confidence))
         return answers

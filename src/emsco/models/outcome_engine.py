@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -70,7 +71,8 @@ class OutcomeEngine(Engine):
         self._prepare = prepare
         self.n_classes = splits[0].n_classes
         self.n_train = sum(one.n_train for one in fitters)
-        self.kept = 2 * sum(one.n_scored for one in fitters)
+        self._n_scored = [one.n_scored for one in fitters]
+        self.kept = 2 * sum(self._n_scored)
         self.split_of = range(len(splits))
         self.bits = [split.open_bits() for split in splits]
         self._order = [bits.layout.rows for bits in self.bits]  # of scored rows, by their bits
@@ -114,9 +116,16 @@ class OutcomeEngine(Engine):
         """Answers of fitted models for the scored rows of each split."""
         del subsets, rows, scored  # `numbers` holds the answers
         # The classes of a split come first, then its probabilities.
-        ends = np.cumsum(np.repeat([one.n_scored for one in self.fitters], 2))[:-1]
+        ends = np.cumsum(np.repeat(self._n_scored, 2))[:-1]
         parts = iter(np.split(numbers, ends, axis=1))
-        return [(next(parts).astype(np.uint8), next(parts)) for _ in self.fitters]
+        return [(next(parts).astype(np.uint8), next(parts)) for _ in self._n_scored]
+
+    def without_rows(self) -> Self:
+        """Return a copy that can only `answers`, and holds no rows."""
+        other = copy(self)
+        other.fitters = other.bits = ()
+        other._prepare, other._order, other._labels, other.truth = None, [], [], []
+        return other
 
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""

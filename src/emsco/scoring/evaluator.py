@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -122,6 +123,12 @@ class Evaluator:
     def most_paid(self) -> float:
         """Most that a single row may cost, in `units`; infinity without a limit."""
         return self.limits.most_paid(self.units.per_one)
+
+    def without_scores(self) -> Self:
+        """Return a copy that knows thresholds and costs, but holds no bank and scores nothing."""
+        other = copy(self)
+        del other.bank, other._journal, other._designs, other._subsets, other._counts, other._costs
+        return other
 
     def score(self, designs: StageArray) -> Scores:
         """Score compressed designs of shape (n_designs, n_features); scores keep their order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -29,17 +29,19 @@ from emsco.designs.chromosomes import (
     nested_subsets,
     stage_counts,
     stages_of,
+    subset_words,
     trees_of,
     words_of_subsets,
 )
 from emsco.designs.design import Design
 from emsco.designs.thresholds import ThresholdGrid
-from emsco.models.bank import SubsetBank
+from emsco.models.bank import SomeModels, SubsetBank
 from emsco.scoring.scores import Scores
 
 _WORTH_THREADS = 5000  # scored rows; with fewer, handing designs to threads takes longer
 _AT_ONCE = 64  # subsets, or designs, if rows are few
 _MOST_BYTES = 2**26  # of answers that are kept for designs to come
+MOST_KEPT = 2**25  # bytes of models that are kept after a fit
 _BYTES, _STAGES = 9, 4  # of an answer for a row: a label and a probability; of a usual design
 
 
@@ -165,6 +167,8 @@ class ScoredRows:
     n_classes : int
     are_alike : bool
         Whether each row is decided once, and all count and pay alike.
+    count_alike : bool
+        Whether all rows are decided as often, and none has a weight of its own.
     trees : tuple of ScoredTree
         Designs that branch, which stand among others as their numbers.
     """
@@ -180,7 +184,8 @@ class ScoredRows:
         n_jobs: int = 1,
     ) -> None:
         self._prices = prices
-        self._bank, self._thresholds = bank, grid.thresholds
+        self._bank: SubsetBank | SomeModels = bank
+        self._thresholds = grid.thresholds
         scored = [rows for _, rows in splits]
         every = np.concatenate(scored)
         self.workers = Workers(n_jobs if len(every) > _WORTH_THREADS else 1)
@@ -194,6 +199,8 @@ class ScoredRows:
         is_plain = data.weights is None and len(every) == self.rows.max() + 1
         self.own_weights = None if is_plain else self.weights
         self.are_alike = bool(is_plain and prices is None)
+        often = np.bincount(self.rows)
+        self.count_alike = data.weights is None and bool((often == often[0]).all())
         self.units: IntArray = np.ones_like(every) if data.units is None else data.units[every]
         self._inputs = data.rows, scored
         missing = data.missing()
@@ -210,6 +217,43 @@ class ScoredRows:
         other = copy(self)
         other.trees = tuple(trees)
         return other
+
+    def for_later(self, designs: StageArray, max_bytes: int = MOST_KEPT) -> ScoredRows | None:
+        """Return the same rows for some designs alone, without the bank.
+
+        They hold the models of these designs and one table of rows. None if the models would take
+        more memory, or if rows are on other machines.
+        """
+        chains = [*designs[trees_of(designs) < 0], *(tree.trunk for tree in self.trees)]
+        wanted: dict[int, tuple[ScoredRows, list[StageArray]]] = {id(self): (self, chains)}
+        for tree in self.trees:  # many trees share the rows of a part
+            for part, genes in zip(tree.parts, tree.genes, strict=True):
+                wanted.setdefault(id(part.rows), (part.rows, []))[1].append(genes)
+        small: dict[int, ScoredRows] = {}
+        for key, (rows, of_rows) in wanted.items():
+            models = rows._models_of(of_rows, max_bytes)
+            if models is None:
+                return None
+            max_bytes -= models.numbers.nbytes
+            small[key] = copy(rows)
+            small[key]._bank, small[key]._known = models, {}
+        trees = []
+        for tree in self.trees:
+            parts = tuple(replace(part, rows=small[id(part.rows)]) for part in tree.parts)
+            trees.append(replace(tree, parts=parts))
+        return small[id(self)].with_trees(trees)
+
+    def _models_of(self, designs: Sequence[StageArray], max_bytes: int) -> SomeModels | None:
+        """Models of all stages of some chains, and of everything; None if they take more bytes."""
+        assert isinstance(self._bank, SubsetBank)
+        everything = np.zeros((1, self.n_features), dtype=np.int16)
+        stages = stages_of(np.concatenate([everything, *(one[None] for one in designs)]))
+        words = subset_words(stages, int(stage_counts(stages).max()))
+        return self._bank.some_models(words.reshape(-1, words.shape[2]), max_bytes)
+
+    def forget(self) -> None:
+        """Forget the answers that were kept for designs to come."""
+        self._known = {}
 
     def outcomes(self, designs: StageArray) -> Iterator[RowOutcomes]:
         """Send all rows through each compressed design over the bank's features, or tree."""
