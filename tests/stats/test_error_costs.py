@@ -156,6 +156,11 @@ def test_costs_in_words(error_cost, reject_cost, words):
     assert str(costs_of(error_cost, reject_cost)).startswith(words)
 
 
+def test_rejections_without_a_cost_are_not_called_free():
+    assert str(costs_of(500, None, may_reject=False)) == "500 for an error"
+    assert str(costs_of(500, 0)) == "500 for an error and 0 for a rejection"
+
+
 def test_a_matrix_is_not_spelled_out():
     matrix = [[0, 1, 5], [2, 0, 4], [7, 8, 0]]
     assert "your matrix" in str(costs_of(matrix, 1, ("a", "b", "c")))

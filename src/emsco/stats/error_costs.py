@@ -105,6 +105,8 @@ class ErrorCosts:
     costs : ndarray of shape (n_classes, n_classes + 1)
         One line per true class: the cost of each label, then that of a rejection. The lines are
         in the order of `ByClass.counts`.
+    may_reject : bool
+        Whether a cost of rejections was given; without one it is 0, where no row is rejected.
 
     Examples
     --------
@@ -117,6 +119,7 @@ class ErrorCosts:
 
     labels: tuple[object, ...]
     costs: FloatArray
+    may_reject: bool = True
 
     @classmethod
     def from_parameters(
@@ -167,7 +170,8 @@ class ErrorCosts:
             check_number(_REJECT, cost, 0, math.inf, "[)", of=f"class {label!r}")
             for label, cost in _lines(_REJECT, by_class, known)
         ]
-        return cls(known, locked_copy(np.column_stack([errors, rejections])))
+        costs = locked_copy(np.column_stack([errors, rejections]))
+        return cls(known, costs, reject_cost is not None)
 
     @classmethod
     def if_given(
@@ -190,7 +194,8 @@ class ErrorCosts:
         try:
             errors = [line[:-1] for line in lines]
             rejections = dict(zip(labels, (line[-1] for line in lines), strict=True))
-            return cls.from_parameters(errors, rejections, labels)
+            given = rejections if any(rejections.values()) else None
+            return cls.from_parameters(errors, given, labels, may_reject=False)
         except (ParameterError, TypeError, IndexError, ValueError) as error:
             fields.refuse(name, "costs that can be used", str(error))
 
@@ -425,6 +430,8 @@ class ErrorCosts:
             errors = _in_words([float(one[0]) for one in wrong], "an error", self.labels)
         else:
             errors = "your matrix of costs for errors"
+        if not self.may_reject:
+            return errors
         rejections = _in_words(self.costs[:, -1].tolist(), "a rejection", self.labels)
         return f"{errors} and {rejections}"
 

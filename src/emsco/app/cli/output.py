@@ -90,7 +90,8 @@ def print_design(
     if averages := _averages(run):
         out.print(averages, highlight=False)
     stakes = run.cascade.stakes
-    if stakes is not None and len(set(stakes.tolist())) > 1:
+    is_weighted = stakes is not None and len(set(stakes.tolist())) > 1
+    if is_weighted and not point.design.buys_nothing:
         said = "Thresholds are for probabilities that weigh each class by what its errors cost."
         out.print(said, highlight=False)
     if number == run.chosen and not point.is_about_labels(run.cascade.label_costs):

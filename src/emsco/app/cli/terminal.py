@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -42,7 +41,6 @@ from emsco.stats.error_costs import ErrorCosts
 if TYPE_CHECKING:
     from emsco.app.runs.decide import DecisionCounts
 
-_CAPTION = 78  # columns of a line below a table
 _NAMES = 15  # characters of the column that names designs and references
 _NUMBERS = 32  # characters of the columns of scored figures
 _TIES = 6
@@ -191,8 +189,10 @@ def front_table(
     room -= len(_DELAY) + 2 if _DELAY in columns else 0
     room -= _TOTAL_ROOM if costs is not None else 0
     room -= _TOTAL_ROOM if front.money is not None else 0
+    by_money = front.money is not None  # then accuracy and ties matter less than what is bought
     # A column with holes would make people ask what is missing.
-    if room >= _LEAST_ROOM and all(point.expected is not None for point in front):
+    has_expected = all(point.expected is not None for point in front)
+    if room >= _LEAST_ROOM and has_expected and not by_money:
         expected = [front[i].expected for i in shown]
         accuracies = [f"{one.accuracy.value:.1%}" if one else "" for one in expected]
         columns[_EXPECTED] = accuracies + no_references
@@ -200,9 +200,10 @@ def front_table(
     if costs is not None:
         points = [front[i] for i in shown]
         columns |= _totals(front, points, references, costs, cheapest_label=cheapest_label)
-    if room >= _TIES:
-        columns["ties"] = [str(front[i].n_tied) for i in shown] + no_references
-    room -= _TIES
+    if not by_money:
+        if room >= _TIES:
+            columns["ties"] = [str(front[i].n_tied) for i in shown] + no_references
+        room -= _TIES
     columns |= seen_columns
     seen = f", seen on {whole(front.seen[0].n_rows)}" if front.seen else ""
     table = plain_table(
@@ -393,7 +394,7 @@ def _explained(
             total += " errors: what errors and rejections are of it."
         if cheapest_label and front.money is None:
             total += " Rows get the label of least expected cost; other columns are of likeliest."
-        lines += wrap(total, _CAPTION)
+        lines.append(total)
     if best is not None and is_limited:
         lines.append("✓ is what emsco choose takes within these limits.")
     elif best is not None:
