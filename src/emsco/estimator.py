@@ -362,6 +362,9 @@ class EMSCOClassifier(TableClassifier):
         self.data_issues_, self.n_splits_ = fitted.data_issues, fitted.n_splits
         self.model_choice_, self.refinement_ = fitted.model_choice, fitted.refinement
         self._prefer = settings.prefer
+        # As they were at the fit: parameters may be set anew before the next one.
+        given = {"error_cost": self.error_cost, "reject_cost": self.reject_cost}
+        self._costs_of_fit = given_error_costs(settings.prefer) or given_error_costs(given)
         return self._deploy(settings.prefer, stacklevel=3)
 
     def choose(
@@ -399,7 +402,7 @@ class EMSCOClassifier(TableClassifier):
         wanted = limits if which is None else which
         label_costs = None
         if cheapest_label:
-            costs = given_error_costs(wanted) or given_error_costs(self._prefer)
+            costs = given_error_costs(wanted) or self._costs_of_fit
             if not costs:
                 raise refused("cheapest_label", "be False where errors have no cost", value=True)
             label_costs = costs.get("error_cost")
@@ -484,7 +487,8 @@ class EMSCOClassifier(TableClassifier):
         """
         check_is_fitted(self, "front_")
         rule = rule_to_certify(self._prefer)
-        settings = {"prefer": rule, "deployed": self.point_, **self._error_costs, **settings}
+        costs = given_error_costs(settings) or self._error_costs
+        settings = {"prefer": rule, "deployed": self.point_, **costs, **settings}
         return self.front_.certify(self._check_new_rows(X), y, **settings)
 
     def predict(self, X: ArrayLike) -> AnyArray:
@@ -512,9 +516,7 @@ class EMSCOClassifier(TableClassifier):
             point = self.front_.find(which)
         self.front_ = replace(self.front_, deployed=self.front_.position(point))
         self.point_, self.design_ = point, point.design
-        self._error_costs = given_error_costs(which) or given_error_costs(self._prefer)
-        if not self._error_costs and self.front_.money is not None:  # a rule has chosen
-            self._error_costs = given_error_costs(self.get_params(deep=False))
+        self._error_costs = given_error_costs(which) or self._costs_of_fit
         self.cascade_ = self.front_.cascade(point)
         if cheapest_label or self.front_.money is None:
             self.cascade_ = self.cascade_.with_error_costs(label_costs)

@@ -200,3 +200,52 @@ def test_designs_that_branch_are_judged_by_money_too():
     assert abs(clf.point_.total(ERRORS).value - seen.total.seen.value) < 4
     # Everyone buys one of the two tests, and hardly anyone both.
     assert seen.cost < 6
+
+
+def test_one_label_for_everyone_is_the_one_that_a_matrix_makes_cheapest():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 300, p=[0.45, 0.45, 0.1])
+    table = pd.DataFrame({"x": rng.normal(size=300), "noise": rng.normal(size=300)})
+    # The third label costs next to nothing, whatever the class.
+    matrix = [[0, 100, 1], [100, 0, 1], [40, 40, 0]]
+    with pytest.warns(UserWarning, match="buys nothing"):
+        clf = EMSCOClassifier(
+            error_cost=matrix, estimator="logistic", generations=5, random_state=0, branches=1
+        ).fit(table, truth)
+    assert clf.design_.buys_nothing
+    assert (clf.decide(table).labels == 2).all()
+    assert clf.point_.total(matrix).value == pytest.approx(0.9, abs=0.05)
+
+
+def test_rejecting_everyone_takes_part_in_every_choice_if_it_has_a_price():
+    with pytest.warns(UserWarning, match="rejects everyone"):
+        clf = classifier(error_cost=ERRORS, reject_cost=0.5).fit(*clinic(300, 0))
+    assert clf.front_.select() is clf.point_
+    assert clf.front_.select(max_cost=3).rejects_everyone
+
+
+def test_limits_on_mean_costs_hold_on_plain_rows():
+    clf = classifier(error_cost={"ill": 300, "well": 1}, constraints={"max_mean_cost": 6})
+    clf.fit(*clinic(600, 0))
+    assert max(point.cost for point in clf.front_) <= 6
+
+
+def test_nothing_is_proven_and_no_ties_are_known(fitted):
+    assert not fitted.front_.proven
+    assert all(list(fitted.front_.ties(point)) == [point.design] for point in fitted.front_)
+
+
+def test_without_costs_of_labels_rows_get_the_likeliest_label_of_plain_rows(fitted):
+    table, _ = clinic(500, 4)
+    likely = fitted.cascade_.with_error_costs(None)
+    probabilities = likely.predict_proba(table)
+    decisions = likely.decide(table)
+    assert (decisions.labels == fitted.classes_[probabilities.argmax(axis=1)]).all()
+    assert decisions.confidence == pytest.approx(probabilities.max(axis=1))
+
+
+def test_later_changes_of_parameters_leave_the_costs_of_the_fit():
+    clf = classifier(error_cost=ERRORS, prefer="accurate").fit(*clinic(300, 0))
+    total = clf.evaluate(*clinic(500, 1)).total.seen.value
+    clf.set_params(error_cost=1)
+    assert clf.choose("accurate").evaluate(*clinic(500, 1)).total.seen.value == total

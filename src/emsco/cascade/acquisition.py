@@ -392,8 +392,8 @@ class Batch:
         on, unsure = rows[~sure], ~sure
         now.coming[rows] = len(stages)
         now.coming[on] = stages.go_on(stage, values[unsure], winner[unsure], confidence[unsure])
-        cheapest = stages.cheapest(values, stage)
-        now.winner[rows], now.confidence[rows] = cheapest or (winner, confidence)
+        relabelled = stages.relabelled(values, stage)
+        now.winner[rows], now.confidence[rows] = relabelled or (winner, confidence)
         now.stage[rows] = stage + 1
         now.accepted[rows[sure]] = True
         ends = on[now.coming[on] == len(stages)]

@@ -58,6 +58,8 @@ from emsco.stats.reliability import (
 
 _BLOCK = 32768  # rows that are decided together: few enough for a processor's cache
 
+_OF_WEIGHTED_ROWS = "thresholds are for rows weighted by what errors cost"
+
 
 @dataclass(frozen=True, eq=False)
 class Cascade:
@@ -111,6 +113,8 @@ class Cascade:
     def __post_init__(self) -> None:
         """Copy and lock the classes; check that thresholds and costs of labels are for them."""
         object.__setattr__(self, "classes", locked_copy(self.classes))
+        if self.stakes is not None:
+            object.__setattr__(self, "stakes", locked_copy(self.stakes, np.float64))
         by_stage_and_class(self.design.thresholds or (), self.classes)
         if self.label_costs is not None:
             object.__setattr__(
@@ -634,6 +638,8 @@ class Cascade:
             parts.append(self._averaged)
         if self.label_costs is not None:
             parts.append("labels of least expected cost")
+        if self.stakes is not None:
+            parts.append(_OF_WEIGHTED_ROWS)
         return f"Cascade({'; '.join(parts)})"
 
     def _repr_html_(self) -> str:
@@ -645,6 +651,8 @@ class Cascade:
             notes.append(self._averaged)
         if self.label_costs is not None:
             notes.append("gives the label of least expected cost")
+        if self.stakes is not None:
+            notes.append(_OF_WEIGHTED_ROWS)
         if self.design.usual_stages and self.encoding.gaps != "refuse":
             notes.append(LACKING_NOTE)
         nothing = self.design.buys_nothing

@@ -12,7 +12,7 @@ import numpy as np
 
 from emsco._base.checks import check_number, refused
 from emsco._base.documents import document_text, parse_document
-from emsco.cascade.stages import Stages, cheapest_labels
+from emsco.cascade.stages import Stages
 from emsco.data.rows import as_float
 from emsco.errors import CostsError, DataError, FileError
 
@@ -272,10 +272,8 @@ class Case:
                 self._next, way = stages.go_on_one(stage, self._row, winner, confidence)
                 self._path += [way] if way else []
         self._winner, self._confidence = winner, confidence
-        if stages.label_costs is not None:
-            probabilities = stages.probabilities(np.array([self._row]), stage)
-            self._winner = int(cheapest_labels(probabilities, stages.label_costs)[0])
-            self._confidence = float(probabilities[0, self._winner])
+        if (relabelled := stages.relabelled(np.array([self._row]), stage)) is not None:
+            self._winner, self._confidence = int(relabelled[0][0]), float(relabelled[1][0])
         if sure:
             self._accepted = True
             self._reason = stages.why_labelled[stage, self._winner]

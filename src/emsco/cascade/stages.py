@@ -159,10 +159,10 @@ class Stages:
                 # Asking all rows is quicker than picking those that go on.
                 ways = self.go_on(end - 1, reached, winner, confidence)
                 coming[at] = np.where(sure, n_stages, ways)
-        for j in range(n_stages) if self.label_costs is not None else ():
+        for j in range(n_stages) if self._relabels else ():
             here = np.flatnonzero(followed.stage == j + 1)
-            if here.size and (cheapest := self.cheapest(rows[here], j)) is not None:
-                followed.winner[here], followed.confidence[here] = cheapest
+            if here.size and (relabelled := self.relabelled(rows[here], j)) is not None:
+                followed.winner[here], followed.confidence[here] = relabelled
 
     def go_on(
         self, stage: int, rows: FloatArray, winner: IntArray, confidence: FloatArray
@@ -227,13 +227,21 @@ class Stages:
             paths.append(PATH_BETWEEN.join(filter(None, steps)))
         return tuple(paths)
 
-    def cheapest(self, rows: FloatArray, stage: int) -> tuple[IntArray, FloatArray] | None:
-        """Label of least expected cost of each row at a stage, and its probability.
+    @property
+    def _relabels(self) -> bool:
+        """Whether rows get other labels than the likeliest by the models."""
+        return self.label_costs is not None or self.stakes is not None
 
-        None if there are no costs of labels: then rows get the likeliest label.
+    def relabelled(self, rows: FloatArray, stage: int) -> tuple[IntArray, FloatArray] | None:
+        """Label that each row gets at a stage, and its probability.
+
+        It is the label of least expected cost, or the likeliest of plain rows. None if it is the
+        likeliest by the models, with their probability.
         """
-        if self.label_costs is None:
+        if not self._relabels:
             return None
+        if self.label_costs is None:
+            return self.likeliest(rows, stage)
         probabilities = self.probabilities(rows, stage)
         winner = cheapest_labels(probabilities, self.label_costs)
         return winner, probabilities[np.arange(len(rows)), winner]

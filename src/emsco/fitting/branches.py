@@ -562,8 +562,8 @@ class BranchSearch:
             if report:
                 report(k + 1, len(gate.questions) + 1)
         trees, beside = grow_trees(bench, rows, self.grid, gate, parts, of_parts.usual)
-        own = rows if bench.stakes is None else bench.scored_rows(self.grid)
-        trees = within_limits(bench, own, trees)
+        plain_rows = rows if bench.stakes is None else bench.scored_rows(self.grid)
+        trees = within_limits(bench, plain_rows, trees)
         if not trees:
             return None
         genes = genes_of_trees(np.arange(len(trees)), bench.blocks.n_blocks)
@@ -578,9 +578,12 @@ class BranchSearch:
         if gain <= error:
             self.say(f"{asked} was tried and does not pay")
             return None
-        what = "labels" if bench.stakes is None else "by what errors cost, labels"
-        self.say(f"{asked} {what} {100 * gain:.1f} more of 100 rows correctly at the same cost")
-        return Branched(bench, tuple(parts), trees, scores_of_trees(bench, own, trees), beside)
+        if bench.stakes is None:
+            self.say(f"{asked} labels {100 * gain:.1f} more of 100 rows correctly at the same cost")
+        else:
+            self.say(f"{asked} saves {gain:.1%} of what errors cost, at the same cost of features")
+        scores = scores_of_trees(bench, plain_rows, trees)
+        return Branched(bench, tuple(parts), trees, scores, beside)
 
 
 def grow_trees(

@@ -196,6 +196,9 @@ def fit_rows(
     searched, of_search = bench, result
     bench, result, refinement = steps.refine(bench, recipe, result)
     result = steps.thin(bench, result)
+    if settings.money is not None and result.stop_reason.cause is Stop.PROVEN:
+        # What is settled is the front of weighted rows, by which the search has gone.
+        result = replace(result, stop_reason=replace(result.stop_reason, cause=Stop.SETTLED))
     branched = None
     if steps.may_branch(result):
         branched, result = steps.branch(searched, of_search, bench, result)
@@ -553,11 +556,14 @@ class _Steps:
             self.min_confidence,
             n_tied=result.n_tied,
             tied=None if result.ties is None else self.blocks.ties(result.ties),
-            proven=result.proven and branched is None,
+            proven=result.proven and branched is None and self.stakes is None,
             per_row=bench.data.per_row,
             named=self.named,
         )
-        front = replace(front, money=self.settings.money)
+        if self.stakes is not None:
+            # Designs with equal figures of weighted rows need not have equal ones of plain rows.
+            untied = tuple(replace(point, n_tied=1) for point in front.points)
+            front = replace(front, points=untied, tied=None, money=self.settings.money)
         trees: tuple[ScoredTree, ...] = ()
         designs, other_trees = result.designs, result.designs[:0]
         if branched is not None:
@@ -659,7 +665,7 @@ class _Steps:
         points, assessor, total = results.points(), results.assessor, bench.data.costs.total
         if self.settings.money is not None:
             results.assess(range(len(points)))
-            kept = unbeaten_by_money(points, self.settings.money)
+            kept = unbeaten_by_money(points, self.settings.money, bench.limits)
             points, designs = [points[i] for i in kept.tolist()], designs[kept]
         if not self._is_economical:
             return points, designs, TOLERATED
@@ -696,23 +702,28 @@ class _Steps:
         return points, designs, tolerated
 
     def _nothing(self, bench: Workbench, assessor: Assessor) -> list[ParetoPoint]:
-        """Judge designs that buy nothing: the commonest class for everyone, or no label.
+        """Judge designs that buy nothing: one label for everyone, or none.
+
+        The label is that of the commonest class, or the one that costs least.
 
         There are none if something must be bought, as in the paper. A label must be as sure as the
         last stage of others; where that is always sure, nobody is rejected.
         """
         settings, data = self.settings, bench.data
         may_leave_out = self.search.allow_exclusion and not settings.constraints.first
-        shares = data.staked(self.stakes).class_shares
-        commonest = int(shares.argmax())
-        if settings.is_paper or not may_leave_out or shares[commonest] == 1:
+        shares = data.class_shares
+        label = int(shares.argmax())
+        if settings.money is not None:
+            label = int((shares @ settings.money.of_labels).argmin())
+        share = float(shares[label])
+        if settings.is_paper or not may_leave_out or shares.max() == 1:
             return []
         last = settings.min_confidence if settings.reject_below is None else settings.reject_below
         points = []
-        if last is None or shares[commonest] >= by_class(last, data.classes)[commonest]:
-            points.append(assessor.nothing(0.0, shares))
+        if last is None or share >= by_class(last, data.classes)[label]:
+            points.append(assessor.nothing(0.0, label, share))
         if last is None or not answers_all(last):
-            points.append(replace(assessor.nothing(1.0, shares), shortlisted=False))
+            points.append(replace(assessor.nothing(1.0, label, share), shortlisted=False))
         return points
 
     def _correction(self, bench: Workbench, assessor: Assessor) -> OptimismCorrection:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from emsco._base.typing import AnyArray, FloatArray, LabelArray, Report, StageArray
+from emsco._base.typing import AnyArray, LabelArray, Report, StageArray
 from emsco._base.workers import batched
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import trees_of
@@ -188,18 +188,17 @@ class Assessor:
             point = self._with_results(point, outcomes, figures)
             yield JudgedDesign(point, designs[i], figures.minus(start).shortfall)
 
-    def nothing(self, threshold: float, shares: FloatArray) -> ParetoPoint:
-        """Assess the design that buys nothing: at threshold 0 all get the commonest class.
+    def nothing(self, threshold: float, label: int, share: float) -> ParetoPoint:
+        """Assess the design that buys nothing: at threshold 0 all get one label.
 
-        At threshold 1 all are rejected. `shares` are those of the classes.
+        At threshold 1 all are rejected. `label` is its position and `share` that of its class.
         """
         rows, n_rows = self.rows, len(self.rows.truth)
-        commonest = int(shares.argmax())
-        label = commonest if shares[commonest] >= threshold else len(self.labels)
+        given = label if share >= threshold else len(self.labels)
         outcomes = RowOutcomes(
-            given=np.full(n_rows, label, dtype=np.uint8),
+            given=np.full(n_rows, given, dtype=np.uint8),
             stage=np.zeros(n_rows, dtype=np.int64),
-            confidence=np.full(n_rows, shares[commonest], dtype=np.float32),
+            confidence=np.full(n_rows, share, dtype=np.float32),
         )
         counts = [
             np.bincount(rows.truth, rows.units * which, len(self.labels)).astype(np.int64)

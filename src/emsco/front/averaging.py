@@ -115,8 +115,14 @@ def _allowed(point: ParetoPoint, coverage: float, cost: float) -> ParetoPoint:
         return point
     rejected, error = _to_lose(point)
     share_lost = coverage * (1 - point.coverage)
+    total = point.expected.total
+    if total is not None and point.money is not None:
+        correct, wrong, rejection = point.money.mean_costs(point.by_class)
+        answer = point.accuracy * correct + (1 - point.accuracy) * wrong
+        total = _moved(total, cost * error + coverage * rejected * (rejection - answer), np.inf)
     expected = replace(
         point.expected,
+        total=total,
         coverage=_moved(point.expected.coverage, -coverage * rejected, 1.0),
         cost=_moved(point.expected.cost, cost * error, np.inf),
         recall=tuple(_moved(one, -share_lost * one.value, 1.0) for one in point.expected.recall),

@@ -769,7 +769,7 @@ def _expected(
     labelled = _counted(point.accuracy, float(errors[1]), point.coverage * n_rows)
     total = None
     if money is not None and point.by_class is not None:
-        scored = point.cost + money.mean(point.by_class)
+        scored = point.cost + money.losses(point.by_class)
         total = _amount(scored - float(luck[-1]), float(errors[-1]))
         luck, errors = luck[:-1], errors[:-1]
     return Expected(

@@ -8,22 +8,27 @@ import numpy as np
 
 from emsco._base.typing import IntArray
 from emsco.front.point import ParetoPoint
+from emsco.scoring.scores import CostLimits
 from emsco.stats.error_costs import ErrorCosts
 
 
-def unbeaten_by_money(points: Sequence[ParetoPoint], money: ErrorCosts) -> IntArray:
+def unbeaten_by_money(
+    points: Sequence[ParetoPoint], money: ErrorCosts, limits: CostLimits
+) -> IntArray:
     """Return the positions of points that no other beats in coverage, losses and cost.
 
-    Losses are what wrong labels and rejections cost. Points must know their results by class.
+    Losses are what wrong labels and rejections cost. The search has kept the limits on means for
+    weighted rows; points beyond them on plain rows are left out, unless all are.
     """
     from moocore import is_nondominated
 
-    figures = np.array(
-        [
-            (point.coverage, -money.mean(point.by_class), -point.cost)
-            for point in points
-            if point.by_class is not None
-        ]
-    )
-    unbeaten: IntArray = np.flatnonzero(is_nondominated(figures, maximise=True, keep_weakly=False))
+    figures = np.empty((len(points), 3))
+    for i, point in enumerate(points):
+        assert point.by_class is not None
+        figures[i] = point.coverage, -money.losses(point.by_class), -point.cost
+    within = -figures[:, 2] <= limits.most_spent(1)
+    delays = np.array([point.mean_delay for point in points])
+    within &= limits.beyond_delays(delays, np.zeros(len(points))) == 0
+    places = np.flatnonzero(within) if within.any() else np.arange(len(points))
+    unbeaten: IntArray = places[is_nondominated(figures[places], maximise=True, keep_weakly=False)]
     return unbeaten

@@ -390,10 +390,12 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         limits = PointLimits(
             max_cost, min_accuracy, min_coverage, min_recall, max_mean_delay, max_worst_delay
         )
-        within = limits.required(self.points, may_reject=reject_cost is not None)
         costs = self.error_costs(error_cost, reject_cost)
         if rule is None and costs is None:
             costs = self.money  # a front that was searched for the lowest total is chosen by it
+        # Of such a front, designs reject only if a rejection has a cost.
+        may_reject = reject_cost is not None or (costs is not None and costs is self.money)
+        within = limits.required(self.points, may_reject=may_reject)
         rule = check_rule(rule, has_error_costs=costs is not None)
         if costs is not None:
             points = [self[i] for i in within]

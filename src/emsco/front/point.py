@@ -458,7 +458,7 @@ class ParetoPoint(Objectives):
         """Return the total that the search was for: as expected, or else as scored."""
         *_, rejected = costs.mean_costs(by_class)
         features, rejections = self.cost, (1 - self.coverage) * rejected
-        total, basis, error = features + costs.mean(by_class), "scored", None
+        total, basis, error = features + costs.losses(by_class), "scored", None
         if self.expected is not None and self.expected.total is not None:
             features = self.expected.cost.value
             rejections = (1 - self.expected.coverage.value) * rejected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,10 @@ def front_columns(front: ParetoFront) -> Columns:
         columns["worst delay"] = [point.worst_delay for point in points]
     money = front.money
     if money is not None:
-        losses = [0.0 if one.by_class is None else money.mean(one.by_class) for one in points]
+        # Without results by class, as after Ctrl-C, nobody knows.
+        losses = [
+            math.nan if one.by_class is None else money.losses(one.by_class) for one in points
+        ]
         columns["error cost"] = losses
         columns["total"] = [point.cost + lost for point, lost in zip(points, losses, strict=True)]
     expected = [point.expected for point in points if point.expected is not None]

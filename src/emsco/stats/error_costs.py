@@ -393,6 +393,15 @@ class ErrorCosts:
         counts = np.array(by_class.counts, dtype=np.float64)
         return float((counts * self.costs).sum() / (counts.sum() or 1.0))
 
+    def losses(self, by_class: ByClass) -> float:
+        """Mean cost of a row, without features, if a search for the lowest total decided these.
+
+        Where the label of least cost is not the likeliest of weighted rows, which these got, it is
+        counted for all rows with the same label.
+        """
+        given = by_class if self.labels_follow_stakes else self.relabelled(by_class)
+        return self.mean(given)
+
     def total_of_nothing(self, by_class: ByClass, basis: str = "scored") -> Total:
         """Return the mean total of a row if nothing is bought: all get one label, or none.
 
