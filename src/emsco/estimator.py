@@ -78,7 +78,9 @@ class EMSCOClassifier(TableClassifier):
         label, or a matrix with a line per true label and a column per label given. Then the search
         is for the lowest mean total of features, errors and rejections: errors count by what they
         cost, stages answer with the label of least expected cost and go on where an error would
-        cost too much, and the design with the lowest expected total is deployed.
+        cost too much, and the design with the lowest expected total is deployed. It decides what
+        `min_confidence`, `reject_below`, `metric`, `class_weight` and `calibration` decide
+        otherwise, and nothing is proven by exact search.
     reject_cost : float or mapping, optional
         Cost of a rejection, or one for each true label, beside `error_cost`. None: nobody is
         rejected.
