@@ -74,11 +74,16 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
     points, pieces, evaluations = [], [], []
     labels = shared.classes.tolist()
+    money = None
+    if "error_costs" in fields.values:
+        money = ErrorCosts.from_fields(fields, "error_costs", labels)
     for one in fields.many_fields("points"):
         design, of_design = design_from_dicts(one, shared)
         # With prices by row there is nothing to check costs against.
         scored, paid = one.fields("scored"), _paid_after_stages(design, shared.costs)
-        points.append(ParetoPoint.from_dict(scored, design, labels, metric))
+        is_weighted = money is not None
+        point = ParetoPoint.from_dict(scored, design, labels, metric, is_weighted=is_weighted)
+        points.append(point)
         check_point(scored, points[-1], paid)
         # Points share models, so these are numbers of models until a point is deployed.
         pieces.append(of_design)
@@ -106,9 +111,7 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         "proven": fields.flag("proven"),
         # Files of before it was kept have no such field.
         "by_fitness": "by_fitness" in fields.values and fields.flag("by_fitness"),
-        "money": ErrorCosts.from_fields(fields, "error_costs", labels)
-        if "error_costs" in fields.values
-        else None,
+        "money": money,
         "models": models,
         "seen": tuple(evaluations) or None,
         "searched": RowPrints.from_dict(fields.fields("searched")) if has_searched else None,

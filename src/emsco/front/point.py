@@ -179,8 +179,13 @@ class ParetoPoint(Objectives):
         design: Design,
         labels: Sequence[object],
         metric: str = "accuracy",
+        *,
+        is_weighted: bool = False,
     ) -> Self:
-        """Read the figures that `scores_to_dict` gave from a file and check them."""
+        """Read the figures that `scores_to_dict` gave from a file and check them.
+
+        `is_weighted` says that models may have been fitted on rows weighted by what errors cost.
+        """
         n_rows = figures.amount("n_rows")
         if not n_rows:
             figures.refuse("n_rows", "above 0", n_rows)
@@ -205,7 +210,8 @@ class ParetoPoint(Objectives):
                 "versus_everything": Comparison.from_dict(versus, len(labels)),
                 "by_class": ByClass.from_dict(figures, "by_class", labels),
             }
-            if figures.get("exit_confidence") is not None:  # there is none about weighted rows
+            # There is none about rows that were weighted by what errors cost.
+            if not is_weighted or figures.get("exit_confidence") is not None:
                 confidence = figures.numbers("exit_confidence", design.n_stages, 0, 1)
                 assessment["exit_confidence"] = tuple(confidence.tolist())
             if figures.values.get("expected") is not None:

@@ -287,7 +287,7 @@ class Certificate:
             if len(written) != len(promises):
                 one.refuse("checks", f"one for each of {len(promises)} promises", f"{len(written)}")
             design, scored = _read_design(one, labels, names), one.fields("scored")
-            point = ParetoPoint.from_dict(scored, design, labels, metric)
+            point = ParetoPoint.from_dict(scored, design, labels, metric, is_weighted=True)
             # Figures that contradict the counts beside them mean that somebody has edited the file.
             check_point(scored, point)
             is_counted = rows.max_weight is None  # then p-values must be those of the counts
