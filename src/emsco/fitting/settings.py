@@ -34,7 +34,7 @@ from emsco.designs.thresholds import MinConfidence, check_min_confidence, check_
 from emsco.errors import Parameter
 from emsco.front import check_preference
 from emsco.front.expected import MAX_BAGS
-from emsco.front.rules import DELAY_LIMITS, Preference
+from emsco.front.rules import DELAY_LIMITS, Preference, preference_of_fit
 from emsco.models.backends import CPU
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.journal import stored_seed
@@ -181,7 +181,9 @@ class FitSettings:
         check_jobs(given["n_jobs"])
         money = _check_money(given, data.classes)
         if money is not None:
-            given = {**given, **_by_money(given)}
+            # The lowest total is deployed, and nobody is rejected for nothing.
+            answers_all = given["reject_cost"] is None
+            given = {**given, "prefer": preference_of_fit(given), "always_answer": answers_all}
         search = SearchRequest.from_parameters(
             given["search"],
             max_stages=given["max_stages"],
@@ -299,15 +301,6 @@ def _check_money(given: Mapping[str, Any], classes: AnyArray) -> ErrorCosts | No
         what = ' is "skip": a stage without a value is skipped, and a row may be rejected'
         raise refused("reject_cost", ("be given where ", Parameter("gaps"), what), None)
     return money
-
-
-def _by_money(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters that costs of errors imply: the lowest total, and nobody rejected for nothing."""
-    costs = {name: given[name] for name in ("error_cost", "reject_cost") if given[name] is not None}
-    prefer = given["prefer"]
-    if isinstance(prefer, Mapping) or prefer == "economical":
-        prefer = {**costs, **(prefer if isinstance(prefer, Mapping) else {})}
-    return {"prefer": prefer, "always_answer": given["reject_cost"] is None}
 
 
 def _check_delay_limits(

@@ -348,6 +348,25 @@ def given_error_costs(rule: object) -> dict[str, Any]:
     return {name: given[name] for name in _ERROR_COSTS if given.get(name) is not None}
 
 
+def preference_of_fit(given: Mapping[str, Any]) -> Preference:
+    """Return what deploys a design, given the parameters of a fit: costs of errors go before.
+
+    Without another rule, costs of errors alone deploy the lowest total; with limits, within them.
+
+    Examples
+    --------
+    >>> preference_of_fit({"prefer": {"max_cost": 9}, "error_cost": 50})
+    {'error_cost': 50, 'max_cost': 9}
+    >>> preference_of_fit({"prefer": "knee", "error_cost": 50})
+    'knee'
+    """
+    prefer: Preference = given["prefer"]
+    costs = given_error_costs(given)
+    if costs and isinstance(prefer, Mapping):
+        return {**costs, **prefer}
+    return costs if costs and prefer == "economical" else prefer
+
+
 def error_costs_of(
     rule: object, labels: Sequence[object] | None, *, may_reject: bool = True
 ) -> ErrorCosts | None:

@@ -23,7 +23,13 @@ from emsco.errors import FileError, Hint, Parameter, ParameterError, Remedy
 from emsco.front import Certificate, ParetoFront, ParetoPoint
 from emsco.front.doubts import doubts_about
 from emsco.front.references import with_rejecting
-from emsco.front.rules import Preference, check_preference, given_error_costs, plain_preference
+from emsco.front.rules import (
+    Preference,
+    check_preference,
+    given_error_costs,
+    plain_preference,
+    preference_of_fit,
+)
 from emsco.plotting.convergence import Convergence
 from emsco.stats.error_costs import ErrorCosts
 
@@ -245,11 +251,7 @@ class Run:
     @property
     def preference(self) -> Preference:
         """The rule, the limits or the costs of errors by which the fit deployed a design."""
-        prefer: Preference = self.about["settings"]["prefer"]
-        costs = given_error_costs(self.about["settings"])
-        if costs and isinstance(prefer, dict):
-            return {**costs, **prefer}
-        return costs if costs and prefer == "economical" else prefer
+        return preference_of_fit(self.about["settings"])
 
     def error_costs(self, given: Mapping[str, Any] | None = None) -> ErrorCosts | None:
         """Check costs of errors and rejections, by default those of the run; None without any."""
