@@ -291,13 +291,13 @@ def make_balanced_front():
     return make_front(by_class=np.array([[[80, 10], [76, 4]], [[70, 5], [66, 4]]]))
 
 
-def make_rich_cascade(kind="sigmoid", gaps="impute", seed=0):
+def make_rich_cascade(kind="sigmoid", gaps="impute", seed=0, wards=("A", "B", "ICU")):
     """Three classes, a group, a category, a truth value, gaps, calibration, all at once."""
     rng = np.random.default_rng(seed)
     codes = (
         ColumnCode("age", marks_missing=gaps == "impute"),
         ColumnCode("sodium"),
-        ColumnCode("ward", "category", ("A", "B", "ICU")),
+        ColumnCode("ward", "category", wards),
         ColumnCode("potassium"),
         ColumnCode("smokes", "truth"),
     )

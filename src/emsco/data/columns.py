@@ -19,6 +19,7 @@ from emsco.data.rows import (
     NUMBERS,
     arrow_kind,
     arrow_numbers,
+    as_float,
     is_missing,
     text_of,
     what_is_wrong,
@@ -177,6 +178,8 @@ class ColumnCode:
             if not isinstance(value, str):
                 if not isinstance(value, NUMBERS) or is_missing(value) or not self.takes_numbers:
                     raise DataError(f"{self.name!r} must be text, got {brief(value)}.")
+                if math.isinf(as_float(value)):
+                    raise DataError(f"{self.name!r} must be finite, got {brief(value)}.")
                 value = text_of(value)
             inputs = [0.0] * self.n_values
             if (place := self.places.get(value)) is not None:

@@ -125,6 +125,27 @@ def test_values_that_come_twice_change_nothing(service):
     assert other["case"] == again
 
 
+@pytest.mark.parametrize("value", [2**53 + 1, 10**30, 12345678901234567, 7, True, 0.1])
+def test_any_number_may_be_given_twice(service, value):
+    _, case = service.post("/cases", {"values": {"age": 0.1, "pulse": 0.2}})
+    path = f"/cases/{case['id']}/values"
+    answers = [service.post(path, {"values": {"scan": value}}) for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert answers[0][0] == 200
+
+
+@pytest.mark.parametrize("value", ["1e400", "1" + "0" * 400])
+def test_a_number_past_all_floats_is_refused_in_any_column(tmp_path, value):
+    cascade = make_rich_cascade(wards=("1", "2", "3"))
+    with serving(cascade, tmp_path / "cases.sqlite") as service:
+        _, case = service.post("/cases")
+        body = f'{{"values": {{"age": 1.5, "ward": {value}}}}}'.encode()
+        status, _, answer = service.send("POST", f"/cases/{case['id']}/values", body, JSON)
+        assert status == 422
+        assert json.loads(answer)["error"].startswith("'ward' must be ")
+        assert service.get(f"/cases/{case['id']}")[1]["given"] == {}
+
+
 def test_a_case_can_be_rejected_and_deleted(service):
     _, case = service.post("/cases")
     path = f"/cases/{case['id']}"

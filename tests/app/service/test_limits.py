@@ -1,6 +1,7 @@
 """Limits: who may ask, how often and how much."""
 
 import contextlib
+import http.client
 import json
 import math
 import re
@@ -35,6 +36,69 @@ def test_a_body_may_have_as_many_bytes_as_allowed(tmp_path):
         status, _, answer = service.send("POST", "/cases", chunks, JSON)
         assert status == 413
         assert service.get("/health")[0] == 200
+
+
+def sent(service, request):
+    """Send raw bytes; return the statuses, headers and bodies until the service hangs up."""
+    answers = []
+    with socket.create_connection(("127.0.0.1", service.port), timeout=20) as link:
+        with contextlib.suppress(OSError):  # it may hang up before it has all
+            link.sendall(request)
+        with contextlib.suppress(OSError), link.makefile("rb") as file:
+            while line := file.readline():
+                headers = http.client.parse_headers(file)
+                body = file.read(int(headers["content-length"]))
+                answers.append((int(line.split()[1]), headers, body))
+    return answers
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"nonsense\r\n\r\n",
+        b"GET /health HTTP/9.9\r\n\r\n",
+        b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /h\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost localhost\r\n\r\n",
+        b"POST /cases HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST /cases HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"POST /cases HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+def test_malformed_http_is_refused_like_everything_else(tmp_path, request_bytes):
+    with serving(CASCADE, tmp_path / "a.sqlite") as service:
+        ((status, headers, body),) = sent(service, request_bytes)
+        assert status == 400
+        assert headers["content-type"] == "application/json"
+        assert (headers["x-content-type-options"], headers["connection"]) == ("nosniff", "close")
+        assert json.loads(body) == {"error": "The request is not valid HTTP."}
+        assert service.get("/health")[0] == 200
+
+
+def head(n_bytes, connection=b"close"):
+    """Return the head of a request with so many bytes, the empty line included."""
+    start = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: " + connection + b"\r\nX: "
+    return start + b"y" * (n_bytes - len(start) - 4) + b"\r\n\r\n"
+
+
+def test_a_head_may_have_as_many_bytes_as_allowed(tmp_path):
+    said = {"error": "The head of a request must have at most 65,536 bytes, got more."}
+    with serving(CASCADE, tmp_path / "a.sqlite") as service:
+        assert [status for status, _, _ in sent(service, head(65_536))] == [200]
+        for n_bytes in (65_537, 66_000, 100_000, 300_000):
+            ((status, _, body),) = sent(service, head(n_bytes))
+            assert (status, json.loads(body)) == (400, said)
+        many = b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"Y: z\r\n" * 15_000 + b"\r\n"
+        assert [status for status, _, _ in sent(service, many)] == [400]
+
+
+def test_requests_in_one_stream_each_have_a_head_of_their_own(tmp_path):
+    with serving(CASCADE, tmp_path / "a.sqlite") as service:
+        before = head(30_000, b"keep-alive") * 4
+        assert [status for status, _, _ in sent(service, before + head(30_000))] == [200] * 5
+        answers = sent(service, head(200, b"keep-alive") + head(100_000) + head(200))
+        assert [status for status, _, _ in answers] in ([400], [200, 400])
 
 
 def test_a_head_that_never_ends_is_refused(tmp_path):

@@ -112,22 +112,77 @@ def test_a_commit_waits_for_the_disk(tmp_path):
     assert told == [2, "wal", "exclusive", 1]
 
 
-def test_a_batch_that_fails_is_not_stored_at_all(tmp_path):
+def test_a_write_that_fails_fails_alone(tmp_path):
     async def write():
         store = CaseStore(tmp_path / "a.sqlite", "c")
         await store.save(stored("a"), {"n": 1})
-        wrong = store.save(stored("a", version=2), {"n": 1}), store.save(stored("b"), {"n": 1})
-        outcomes = await asyncio.gather(*wrong, return_exceptions=True)
-        assert [type(one) for one in outcomes] == [WriteError, WriteError]
-        assert store.is_failing
-        assert await store.find("b") is None
-        assert store.counts == {"n": 1}
-        await store.save(stored("a", version=1), {"n": 1})
+        together = [
+            store.save(stored("b"), {"n": 1}),
+            store.save(stored("a"), {"n": 1}),
+            store.save(stored("a", version=2), {"n": 1}),
+            store.save(stored("\ud800"), {"n": 1}),
+            store.save(stored("c"), {"n": 1}),
+        ]
+        outcomes = await asyncio.gather(*together, return_exceptions=True)
+        assert [type(one) for one in outcomes] == [type(None), *[WriteError] * 3, type(None)]
+        assert "UNIQUE constraint failed" in str(outcomes[1])
+        assert str(outcomes[2]) == "case a has changed meanwhile"
         assert not store.is_failing
-        assert (await store.find("a")).version == 1
+        assert store.counts == {"n": 3}
+        assert [await store.find(name) is not None for name in "abc"] == [True] * 3
         await store.close()
 
     asyncio.run(write())
+
+
+def test_one_id_opened_by_many_at_once_is_one_case(tmp_path):
+    async def play():
+        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
+        service = CaseService(CASCADE, store, Settings())
+        twins = [service.open({"id": "twin"}) for _ in range(4)]
+        others = [service.open({"id": f"other-{i}"}) for i in range(4)]
+        outcomes = await asyncio.gather(*twins, *others, return_exceptions=True)
+        first, *late = outcomes[:4]
+        assert first["id"] == "twin"
+        assert [one.status for one in late] == [409] * 3
+        assert [one.facts["case"] for one in late] == [first] * 3
+        assert [type(one) for one in outcomes[4:]] == [dict] * 4
+        assert (service.n_open, store.n_cases()) == (5, (5, 0))
+        assert store.counts == {"emsco_cases_opened_total": 5}
+        await store.close()
+
+    asyncio.run(play())
+
+
+def test_an_id_that_is_opened_while_it_is_deleted_is_a_new_case(tmp_path):
+    async def play():
+        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
+        service = CaseService(CASCADE, store, Settings())
+        await service.open({"id": "a", "values": UNSURE})
+        deleting = asyncio.create_task(service.delete("a"))
+        while not service._entries["a"].is_gone:
+            await asyncio.sleep(0)
+        opened = await service.open({"id": "a"})
+        assert (await deleting)["deleted"] is True
+        assert opened["stage"] == 0
+        assert "a" in service._entries
+        assert (await service.give("a", {"values": UNSURE}))["stage"] == 1
+        await store.close()
+
+    asyncio.run(play())
+
+
+def test_no_more_cases_are_open_than_may_be_whoever_comes_at_once(tmp_path):
+    async def play():
+        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
+        service = CaseService(CASCADE, store, Settings(max_open=2))
+        many = [service.open({"id": f"c{i}"}) for i in range(5)]
+        outcomes = await asyncio.gather(*many, return_exceptions=True)
+        assert [getattr(one, "status", 201) for one in outcomes] == [201, 201, 503, 503, 503]
+        assert store.n_cases() == (2, 0)
+        await store.close()
+
+    asyncio.run(play())
 
 
 class FullDisk:

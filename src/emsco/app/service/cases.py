@@ -17,6 +17,7 @@ from emsco.app.service.metrics import Metrics, sample
 from emsco.app.service.settings import Settings
 from emsco.app.service.store import CaseStore, Stored, Sums, WriteError
 from emsco.cascade import Cascade, Case
+from emsco.cascade.case import plain_value
 from emsco.errors import EMSCOError, FileError
 
 _MAX_AT_HAND = 50_000
@@ -160,7 +161,9 @@ class CaseService:
         else:
             self.n_decided -= 1
         await self._safe(entry)
-        self._entries.pop(case, None)
+        # Meanwhile the id may have been opened anew.
+        if self._entries.get(case) is entry:
+            del self._entries[case]
         return {"id": case, "deleted": True}
 
     async def open_many(self, body: Any) -> messages.Cases:
@@ -228,12 +231,6 @@ class CaseService:
 
     async def _open(self, body: Any) -> _Entry:
         opening = check_fields(messages.Opening, body, "a case")
-        if self.n_open >= self.settings.max_open:
-            raise RefusalError(
-                503,
-                f"Too many cases: {self.settings.max_open:,} are open. Decide or delete some.",
-                headers={"retry-after": "60"},
-            )
         # Costs and prices are checked here, before the case has a name.
         case = self.cascade.open(opening.budget, opening.prices)
         if "values" in opening.model_fields_set and case.needs:
@@ -250,6 +247,13 @@ class CaseService:
             if (known := await self._known(name)) is not None:
                 sentence = f"id must be new, got {name!r}, which is a case already."
                 raise RefusalError(409, sentence, {"case": await self._state(known)})
+        # From here on nothing waits, so that no other request comes between check and entry.
+        if self.n_open >= self.settings.max_open:
+            raise RefusalError(
+                503,
+                f"Too many cases: {self.settings.max_open:,} are open. Decide or delete some.",
+                headers={"retry-after": "60"},
+            )
         now = time.time()
         entry = self._entries[name] = _Entry(name, case, -1, now, now)
         self._forget_old()
@@ -322,11 +326,15 @@ class CaseService:
         """Return a case, from the store if it is not at hand."""
         entry = self._entries.pop(case, None)
         if entry is None:
-            # While the store is read, another request may bring the same case into memory.
-            if _ID.fullmatch(case) is None or (stored := await self.store.find(case)) is None:
+            if _ID.fullmatch(case) is None:
                 return None
-            if (entry := self._entries.pop(case, None)) is None:
+            stored = await self.store.find(case)
+            # Meanwhile another request may have read or opened the same case: look again.
+            entry = self._entries.pop(case, None)
+            if entry is None and stored is not None:
                 entry = self._resumed(stored)
+            if entry is None:
+                return None
         self._entries[case] = entry  # the last to be forgotten
         self._forget_old()
         return None if entry.is_gone else entry
@@ -445,4 +453,9 @@ def _is_repeated(case: Case, values: Any) -> bool:
     if not isinstance(values, dict) or not values:
         return False
     given = case.given
-    return all(name in given and given[name] == value for name, value in values.items())
+    for name, value in values.items():
+        # As the case keeps it: a whole number past 2^53 is rounded.
+        kept = plain_value(value) if isinstance(value, (int, float)) else value
+        if name not in given or given[name] != kept:
+            return False
+    return True

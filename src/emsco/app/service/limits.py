@@ -261,27 +261,62 @@ def _refusal(error: Exception, scope: Scope) -> RefusalError:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """HTTP as uvicorn reads it; a head that never ends is refused before it fills memory."""
+    """HTTP as uvicorn reads it, with a limit on heads; what cannot be read is refused in JSON."""
 
-    _n_bytes: int | None = 0  # of a head that is not complete yet
+    _n_read: int | None = 0  # bytes of a head that is not complete yet
+    _n_taken = 0  # bytes of its first line and headers that are
 
     def data_received(self, data: bytes) -> None:
-        """Count what belongs to a head."""
-        if self._n_bytes is not None:
-            self._n_bytes += len(data)
-            if self._n_bytes > _MAX_HEAD + len(data):
-                self.send_400_response(
-                    f"the head of a request must have at most {_MAX_HEAD:,} bytes, got more."
-                )
+        """Read no more of a head than it may have."""
+        while data and not self.transport.is_closing():
+            part = data
+            if self._n_read is not None:
+                part = data[: _MAX_HEAD - self._n_read]
+                self._n_read += len(part)
+            if not part:
+                self._n_taken = _MAX_HEAD + 1
+                self.send_400_response("")
                 return
-        super().data_received(data)
+            super().data_received(part)
+            data = data[len(part) :]
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request that cannot be read; uvicorn's own words would be plain text."""
+        msg = "The request is not valid HTTP."
+        if self._n_taken > _MAX_HEAD:
+            msg = f"The head of a request must have at most {_MAX_HEAD:,} bytes, got more."
+        answer = RefusalError(400, msg, headers={"connection": "close"}).response()
+        headers = [*answer.raw_headers, *_HEADERS]
+        lines = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in headers)]
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(answer.body)]))
+        self.transport.close()
+
+    def on_message_begin(self) -> None:
+        """Start to count; another request may end in the same bytes."""
+        self._n_taken = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Count the address."""
+        self._take(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count a header."""
+        self._take(len(name) + len(value) + len(": \r\n"))
+        super().on_header(name, value)
+
+    def _take(self, n_bytes: int) -> None:
+        self._n_taken += n_bytes
+        if self._n_taken > _MAX_HEAD:
+            raise ValueError("a head is too long")  # ends the parser, and so the request
 
     def on_headers_complete(self) -> None:
         """Note that a body follows."""
-        self._n_bytes = None
+        self._n_read = None
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """Note that another head follows."""
-        self._n_bytes = 0
+        self._n_read = 0
         super().on_message_complete()

@@ -46,7 +46,7 @@ _Found = TypeVar("_Found")
 
 
 class WriteError(Exception):
-    """A batch could not be written; nothing of it is stored."""
+    """A change could not be written; nothing of it is stored."""
 
 
 class Stored(NamedTuple):
@@ -98,12 +98,26 @@ class Sums(dict[str, float]):
             self[name] = self.get(name, 0) + number
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """One write: its statement, what it adds to the counts, and who waits for it."""
+
+    statement: str
+    fields: Mapping[str, Any]
+    counts: Mapping[str, float]
+    done: asyncio.Future[None]
+
+    def fail(self, error: Exception) -> None:
+        """Tell whoever waits."""
+        self.done.set_exception(WriteError(first_line(error)))
+        self.done.exception()  # somebody may have hung up before: nobody has to ask
+
+
 @dataclass(slots=True)
 class _Batch:
-    """Writes that go to the disk together."""
+    """Writes that go to the disk together, and counts that belong to none of them."""
 
-    done: asyncio.Future[None]
-    steps: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    steps: list[_Step] = field(default_factory=list)
     counts: Sums = field(default_factory=Sums)
 
 
@@ -187,15 +201,14 @@ class CaseStore:
     def _add(
         self, statement: str, fields: Mapping[str, Any], counts: Mapping[str, float]
     ) -> asyncio.Future[None]:
-        batch = self._waiting()
-        batch.steps.append((statement, fields))
-        batch.counts.add(counts)
-        return batch.done
+        step = _Step(statement, fields, counts, asyncio.get_running_loop().create_future())
+        self._waiting().steps.append(step)
+        return step.done
 
     def _waiting(self) -> _Batch:
         """Return the batch that gathers writes; see to it that it will be written."""
         if self._next is None:
-            self._next = _Batch(asyncio.get_running_loop().create_future())
+            self._next = _Batch()
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
         return self._next
@@ -205,14 +218,15 @@ class CaseStore:
         # Whatever came in while a batch was written goes with the next one.
         while self._next is not None:
             batch, self._next = self._next, None
+            written: list[_Step] = []
+            counts = Sums(batch.counts)
             try:
                 self._file.execute("BEGIN IMMEDIATE")
-                for statement, fields in batch.steps:
-                    done = self._file.execute(statement, fields)
-                    # No row was touched: another version of the case is in the file.
-                    if done.rowcount != 1 and statement is not _DELETE:
-                        raise WriteError(f"case {fields['id']} has changed meanwhile")
-                self._file.executemany(_COUNT, batch.counts.items())
+                for step in batch.steps:
+                    if self._is_written(step):
+                        written.append(step)
+                        counts.add(step.counts)
+                self._file.executemany(_COUNT, counts.items())
                 # Only this waits for the disk; the event loop goes on meanwhile.
                 await self._in_thread(lambda: self._file.execute("COMMIT"))
             except Exception as error:  # whatever it is, nobody may wait for ever
@@ -220,12 +234,29 @@ class CaseStore:
                     if self._file.in_transaction:
                         self._file.execute("ROLLBACK")
                 self.n_failures, self.is_failing = self.n_failures + 1, True
-                batch.done.set_exception(WriteError(first_line(error)))
-                batch.done.exception()  # somebody may have hung up before: nobody has to ask
+                for step in batch.steps:
+                    if not step.done.done():
+                        step.fail(error)
             else:
                 self.n_commits, self.is_failing = self.n_commits + 1, False
-                self.counts.add(batch.counts)
-                batch.done.set_result(None)
+                self.counts.add(counts)
+                for step in written:
+                    step.done.set_result(None)
+
+    def _is_written(self, step: _Step) -> bool:
+        """Carry out a step; one that cannot be must not take the others of its batch with it.
+
+        A disk that fails raises an error, and with it the whole batch fails.
+        """
+        try:
+            touched = self._file.execute(step.statement, step.fields).rowcount
+        except (sqlite3.IntegrityError, OverflowError, UnicodeError) as error:
+            step.fail(error)  # SQLite has undone this statement alone
+            return False
+        if touched != 1 and step.statement is not _DELETE:
+            step.fail(WriteError(f"case {step.fields['id']} has changed meanwhile"))
+            return False
+        return True
 
     async def _in_thread(self, job: Callable[[], _Found]) -> _Found:
         return await asyncio.get_running_loop().run_in_executor(self._thread, job)
