@@ -1,4 +1,4 @@
-"""Attack emsco: damage its files, kill its fits, fill the disk, and let sources misbehave.
+"""Attack emsco: damage its files, kill its fits, fill the disk, race it, let sources misbehave.
 
 python tools/attack.py files                          100 trials of every kind of file
 python tools/attack.py files --trials 5000 --seed 7   more of them, and others
@@ -12,14 +12,15 @@ processor time, or more memory than ten times the file and 50 MB. The exit code 
 
 python tools/attack.py kill --trials 20      kill fits at any moment, and resume them
 python tools/attack.py disk --trials 20      let no file grow beyond a size, and resume with room
-python tools/attack.py race --trials 20      start two fits into one folder
+python tools/attack.py race --trials 20      processes and connections that change one thing at once
 python tools/attack.py vary --trials 20      other numbers of threads and other memory
 python tools/attack.py sources --trials 1000 sources that fail, lie or stall, in run and arun
 python tools/attack.py service --trials 20   kill services while they are asked, also for nonsense
 
-A fit that was disturbed must end with the front of one that was not. A run must decide every row
-once, charge it what it bought, and give no label that the table would not get. A service must have
-everything that it acknowledged, and refuse nonsense in one sentence.
+A fit that was disturbed must end with the front of one that was not. Of a race (--kind fit, open,
+give, monitor, certify, choose or decide) nothing may be lost, and nobody beside it may fail. A run
+must decide every row once, charge it what it bought, and give no label that the table would not
+get. A service must have everything that it acknowledged, and refuse nonsense in one sentence.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ MOST = 300  # characters of a damage, and of a reason
 ENDS = ("refused", "same", "other", "escape")
 HEADINGS = ("kind", "trials", "refused", "same result", "other result", "escapes")
 
+RACES = ("fit", "open", "give", "monitor", "certify", "choose", "decide")
 OTHERS = {
     "kill": "kill fits at any moment, and resume them",
     "disk": "let no file of a fit grow beyond a size, and resume it with room",
-    "race": "start two fits into one folder",
+    "race": "let processes change one folder at once, and connections one case",
     "vary": "fit with other numbers of threads and other memory",
     "sources": "run cascades with sources that fail, lie or stall",
     "service": "kill services while they are asked, also for nonsense",
@@ -67,6 +69,10 @@ def parser() -> argparse.ArgumentParser:
             "--seed", type=int, default=0, help="another seed disturbs otherwise (0)"
         )
         other.add_argument("--trial", type=int, help="repeat the trial with this number alone")
+        if name == "race":
+            other.add_argument(
+                "--kind", action="append", choices=RACES, help="race so only; may be repeated"
+            )
     worker = commands.add_parser("work", help="carry out a plan; `files` starts this by itself")
     worker.add_argument("folder", type=Path)
     return arguments
@@ -80,7 +86,11 @@ def main(arguments: list[str] | None = None) -> int:
     if given.command in OTHERS:
         first = given.trial or 0
         n_trials = given.trials if given.trial is None else 1
-        return disturb(given.command, given.seed, range(first, first + n_trials))
+        numbers = range(first, first + n_trials)
+        if given.command == "race":
+            kinds = given.kind or RACES
+            return max(disturb("race", given.seed, numbers, kind) for kind in kinds)
+        return disturb(given.command, given.seed, numbers)
     from attacks.kinds import KINDS
 
     if given.list:
@@ -97,16 +107,19 @@ def main(arguments: list[str] | None = None) -> int:
     return attack(names, given.seed, numbers)
 
 
-def disturb(name: str, seed: int, numbers: range) -> int:
+def disturb(name: str, seed: int, numbers: range, kind: str = "") -> int:
     """Carry out trials of one kind, and print a line for each escape and a sum."""
-    from attacks import fits, service, sources
+    from attacks import fits, races, service, sources
 
-    of_folders = {"kill": fits.kill_fits, "disk": fits.fill_disks, "race": fits.race_fits,
-                  "vary": fits.vary_fits, "service": service.attack_services}  # fmt: skip
+    of_folders = {"kill": fits.kill_fits, "disk": fits.fill_disks, "vary": fits.vary_fits,
+                  "service": service.attack_services}  # fmt: skip
     n_trials = n_escaped = 0
     with tempfile.TemporaryDirectory(prefix="emsco-attack-") as folder:
         if name == "sources":
             trials = sources.try_sources(seed, numbers)
+        elif name == "race":
+            trials = races.race(kind, Path(folder), seed, numbers)
+            name = f"race --kind {kind}"
         else:
             trials = of_folders[name](Path(folder), seed, numbers)
         for one in trials:
@@ -117,7 +130,7 @@ def disturb(name: str, seed: int, numbers: range) -> int:
                 print(
                     f"  {again}\n    {one.what}\n    {one.escape or 'as it should be'}", flush=True
                 )
-    print(f"{name}: {n_trials:,} trials, {n_escaped:,} escapes")
+    print(f"{name}: {n_trials:,} trials, {n_escaped:,} escapes", flush=True)
     return 1 if n_escaped else 0
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import pickle
 import statistics
+import threading
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -19,7 +20,7 @@ from support.settings import PAPER_SPACE
 from emsco import EMSCOClassifier
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
-from emsco.app.cli.folders import claim_folder
+from emsco.app.cli.folders import claiming
 from emsco.app.cli.parsers import parse_range
 from emsco.app.cli.studies import sweep_table
 from emsco.app.files.sources import FitFiles
@@ -484,8 +485,30 @@ def test_a_folder_with_another_sweep_is_refused_before_anything_is_computed(
 def test_results_that_do_not_say_what_they_are_of_are_never_written_over(tmp_path, text):
     (tmp_path / "sweep.json").write_text(text)
     words = r"one of the same sweep, got .* differs in search, seed; name another\."
-    with pytest.raises(ParameterError, match=words):
-        claim_folder(tmp_path, "sweep", {"search": "paper", "seed": 0})
+    with pytest.raises(ParameterError, match=words), claiming(tmp_path, "sweep") as claim:
+        claim({"search": "paper", "seed": 0})
+
+
+def test_a_folder_takes_one_study_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("emsco.app.cli.folders._PATIENCE", 0.1)
+    said = []
+
+    def second():
+        with claiming(tmp_path, "sweep") as claim:
+            try:
+                claim({"seed": 1})
+            except FileError as error:
+                said.append(str(error))
+
+    with claiming(tmp_path, "sweep") as claim:
+        claim({"seed": 0})
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join(20)
+    assert len(said) == 1
+    assert said[0].startswith(f"'{tmp_path}' is being changed by another emsco process")
+    with claiming(tmp_path, "sweep") as claim:
+        claim({"seed": 1})
 
 
 @pytest.mark.usefixtures("_undrawn")

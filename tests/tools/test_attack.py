@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from attacks.kinds import KINDS, NonsenseError, make_samples
+from attacks.races import race
 from attacks.service import attack_services
 from attacks.sources import try_sources
 from attacks.trials import Plan, run_apart, try_kind, warm_up
@@ -62,6 +63,13 @@ def test_nothing_that_a_killed_service_acknowledged_is_lost(tmp_path):
     (one,) = attack_services(tmp_path, 0, range(1, 2))
     assert one.escape == ""
     assert "; 0 cases" not in one.what
+
+
+@pytest.mark.parametrize("kind", ["open", "give", "monitor", "certify", "choose", "decide"])
+def test_nobody_loses_a_race(tmp_path, kind):
+    trials = list(race(kind, tmp_path, 0, range(3)))
+    assert len(trials) == 3
+    assert [one for one in trials if one.escape] == []
 
 
 class Mishap:

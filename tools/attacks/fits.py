@@ -142,7 +142,7 @@ class _EscapeError(Exception):
 
 
 @cache
-def _processes() -> Any:
+def processes() -> Any:
     """Return what starts processes, all of them forked from one that `attacks.fits` has made."""
     here = str(Path(__file__).resolve().parent.parent)
     os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
@@ -156,7 +156,7 @@ class _Fit:
 
     def __init__(self, words: list[str], said: Path, most_bytes: int | None) -> None:
         self._said = said
-        self._process = _processes().Process(target=_run_command, args=(words, said, most_bytes))
+        self._process = processes().Process(target=_run_command, args=(words, said, most_bytes))
         self._process.start()
 
     def kill_after(self, seconds: float) -> None:

@@ -29,7 +29,7 @@ import numpy as np
 from attacks.fits import Disturbed
 from emsco import EMSCOClassifier
 
-__all__ = ["attack_services"]
+__all__ = ["attack_services", "save_cascade"]
 
 _PATIENCE = 60.0  # seconds for a service to start
 _N_CLIENTS = 8
@@ -42,7 +42,7 @@ class _EscapeError(Exception):
 
 def attack_services(folder: Path, seed: int, numbers: range) -> Iterator[Disturbed]:
     """Carry out trials."""
-    _save_cascade(folder / "cascade.json")
+    save_cascade(folder / "cascade.json")
     for number in numbers:
         rng = random.Random(f"service {seed} {number}")
         trial = _Trial(folder, number, rng)
@@ -55,7 +55,8 @@ def attack_services(folder: Path, seed: int, numbers: range) -> Iterator[Disturb
         yield Disturbed(number, trial.what, wrong)
 
 
-def _save_cascade(path: Path) -> None:
+def save_cascade(path: Path) -> None:
+    """Fit a cascade of a few stages, and save it."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
     clf = EMSCOClassifier(min_confidence=0.9, max_stages=3, generations=8, estimator="logistic",

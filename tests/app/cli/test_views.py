@@ -126,8 +126,17 @@ def test_a_history_that_is_damaged_is_refused(run, tmp_path, text, sentence):
     path = run.folder / "history.csv"
     head = path.read_text().splitlines()[0]
     (tmp_path / "history.csv").write_text(text or head + "\n")
+    about = {name: value for name, value in run.about.items() if name != "history"}
     with pytest.raises(DataError, match=sentence):
-        _ = replace(run, folder=tmp_path).convergence
+        _ = replace(run, folder=tmp_path, about=about).convergence
+
+
+def test_a_history_that_was_changed_is_refused(run, tmp_path):
+    written = (run.folder / "history.csv").read_text()
+    (tmp_path / "history.csv").write_text(written.replace("1", "2", 1))
+    changed = replace(Run.open(run.folder), folder=tmp_path)
+    with pytest.raises(FileError, match=r"history\.csv' must be unchanged since the fit wrote it"):
+        _ = changed.convergence
 
 
 def test_labels_that_the_run_does_not_know_are_refused(run, tmp_path):

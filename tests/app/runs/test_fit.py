@@ -25,7 +25,9 @@ from support.clinic import (
 )
 
 from emsco import EMSCOClassifier
+from emsco._base.locks import LOCK
 from emsco.app.files.sources import FitFiles
+from emsco.app.runs import fit as fit_module
 from emsco.app.runs.decide import decide_file
 from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
@@ -347,7 +349,7 @@ def test_a_killed_fit_goes_on_and_ends_with_the_same_front(clinic, undisturbed, 
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
-    assert sorted(path.name for path in folder.iterdir()) == ["checkpoint"]
+    assert sorted(path.name for path in folder.iterdir()) == [LOCK, "checkpoint"]
     assert (folder / "checkpoint" / "journal.sqlite").exists()
     long_fit(clinic, folder, resume=True)
     assert front_of(folder) == front_of(undisturbed)
@@ -492,12 +494,29 @@ class TestLateErrors:
         process = paused_fit(clinic, folder)
         try:
             shutil.copytree(folder, tmp_path / "before")
-            with pytest.raises(CheckpointError, match="no other fit is writing to"):
+            with pytest.raises(FileError, match="is being changed by another emsco process"):
                 _fit_past_the_check(clinic, folder)
             assert (folder / "checkpoint" / "journal.sqlite").exists()
         finally:
             process.kill()
             process.communicate()
+
+    def test_a_fit_that_comes_too_late_leaves_the_first_ones_run(self, clinic, fitted, tmp_path):
+        folder = tmp_path / "run"
+        with pytest.MonkeyPatch.context() as patch:
+            check = fit_module._check_place
+            checks = []
+
+            def be_overtaken(*given):
+                check(*given)
+                checks.append(given)
+                if len(checks) == 1:
+                    shutil.copytree(fitted.folder, folder)
+
+            patch.setattr(fit_module, "_check_place", be_overtaken)
+            with pytest.raises(FileError, match=r"must be a new or empty folder, got .*'cascade"):
+                long_fit(clinic, folder)
+        assert sorted(path.name for path in folder.iterdir()) == FILES
 
     def test_an_error_before_the_first_score_leaves_no_folder(self, clinic, tmp_path):
         with pytest.raises(ParameterError, match="max_worst_cost"):

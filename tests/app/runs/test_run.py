@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from support.clinic import FILES
 from support.documents import changed
 from support.handmade import make_cascade
 
-from emsco._base.documents import document_text
+from emsco._base.documents import document_text, write_document
+from emsco._base.locks import locked_folder
 from emsco.app.runs.run import FORMAT, Run, read_about
 from emsco.errors import FileError, ParameterError
 
@@ -45,6 +47,28 @@ def test_a_choice_that_cannot_be_written_leaves_the_earlier_one(copied, monkeypa
         copied.choose((copied.chosen + 1) % len(copied.front))
     assert (copied.folder / "cascade.json").read_bytes() == before
     assert sorted(path.name for path in copied.folder.iterdir()) == FILES
+
+
+def test_a_choice_keeps_what_another_process_made_the_run_remember(copied):
+    stale = Run.open(copied.folder)
+    copied.choose(0, {"error_cost": 500.0, "reject_cost": 40.0})
+    assert stale.choose(1).given_error_costs == {"error_cost": 500.0, "reject_cost": 40.0}
+    assert Run.open(copied.folder).chosen == 1
+
+
+def test_no_design_of_an_earlier_fit_is_deployed(copied):
+    about = {**copied.about, "stop_reason": "another"}
+    write_document(copied.folder / "run.json", "run", FORMAT, about)
+    with pytest.raises(FileError, match="must be as it was opened, got a run that was fitted"):
+        copied.choose(0)
+
+
+def test_a_choice_waits_for_whoever_changes_the_run(copied):
+    with locked_folder(copied.folder):
+        waiting = ThreadPoolExecutor().submit(copied.choose, 0)
+        with pytest.raises(TimeoutError):
+            waiting.result(0.3)
+    assert waiting.result(20).chosen == 0
 
 
 def test_a_position_outside_the_front_is_refused(copied):
@@ -125,6 +149,7 @@ def test_facts_come_back_as_they_were_written(tmp_path, body):
         (("features",), [], "'features' must be a list of different names, got []"),
         (("cv",), [1], "'cv' must be a number, text or null, got [1]"),
         (("groups",), 3, "'groups' must be text, got 3"),
+        (("history",), 3, "'history' must be text, got 3"),
         (("model_choice",), {}, "'model_choice' must have 'in_words', got []"),
         (("finish",), 1, "'finish' must be an object, got 1"),
         (("stop_reason",), None, "'stop_reason' must be text, got None"),
@@ -139,7 +164,7 @@ def test_a_fact_that_breaks_its_rule_is_refused_by_name(tmp_path, body, path, va
 
 
 def test_every_fact_must_be_there(tmp_path, body):
-    for name in body:
+    for name in body.keys() - {"history"}:  # which runs of earlier versions lack
         lacking = {key: value for key, value in body.items() if key != name}
         with pytest.raises(FileError, match=f"'body' must have '{name}', got"):
             read(tmp_path, lacking)

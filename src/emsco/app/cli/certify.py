@@ -76,16 +76,16 @@ def certify(
 
         emsco certify heart-run fresh.csv --max-total 30
     """
+    from emsco._base.locks import locked_folder
     from emsco._base.progress import JobProgress
     from emsco.app.runs.certify import certify_run
     from emsco.app.runs.decide import check_other_file
     from emsco.app.runs.run import CERTIFICATE, Run
 
-    opened = Run.open(run, trusted or ())
-    limits = promises.limits(opened)
     if plan:
+        opened = Run.open(run, trusted or ())
         planned = opened.front.plan_certificate(
-            **limits, delta=delta, order=point or None, deployed=opened.chosen
+            **promises.limits(opened), delta=delta, order=point or None, deployed=opened.chosen
         )
         if as_json:
             print_json(planned.to_dict())
@@ -95,26 +95,30 @@ def certify(
     if data is None:
         raise ParameterError(Parameter("data"), " must be given, got none; --plan needs none.")
     check_other_file(out, data, "data")
-    with interruptible("nothing is written"), JobProgress("designs tested") as progress:
-        certificate = certify_run(
-            opened,
-            data,
-            groups,
-            delta=delta,
-            max_weight=max_weight,
-            order=point or None,
-            random_state=seed,
-            reading=read.reading(),
-            report=lambda done, total: progress.job(done, total, ""),
-            **limits,
-        )
     path = run / CERTIFICATE if out is None else out
-    best = certificate.best_first[0] if certificate.best_first else None
-    if best is not None:
-        certificate.save(path)
-        had_other_labels = not opened.gives_labels_of_front
-        if deploy and not certificate.covers(opened.cascade):
-            opened = opened.choose(best)
+    # Until the certified design is deployed, no other command may deploy or certify another.
+    with locked_folder(run):
+        opened = Run.open(run, trusted or ())
+        limits = promises.limits(opened)
+        with interruptible("nothing is written"), JobProgress("designs tested") as progress:
+            certificate = certify_run(
+                opened,
+                data,
+                groups,
+                delta=delta,
+                max_weight=max_weight,
+                order=point or None,
+                random_state=seed,
+                reading=read.reading(),
+                report=lambda done, total: progress.job(done, total, ""),
+                **limits,
+            )
+        best = certificate.best_first[0] if certificate.best_first else None
+        if best is not None:
+            certificate.save(path)
+            had_other_labels = not opened.gives_labels_of_front
+            if deploy and not certificate.covers(opened.cascade):
+                opened = opened.choose(best)
     if as_json:
         print_json({"run": str(run), **certificate.to_dict()})
     else:

@@ -180,33 +180,35 @@ def choose(
 
         emsco choose heart-run --error-cost ill=900 --error-cost well=50 --reject-cost 40
     """
+    from emsco._base.locks import locked_folder
     from emsco.app.runs.run import Run
     from emsco.front.rules import given_error_costs, preference_in_words
 
-    opened = Run.open(run, trusted or ())
-    rule = {**choice.choice(), **({} if prefer is None else {"rule": prefer})}
-    costs = choice.error_costs()
-    if point is not None and len(rule) > len(costs):
-        raise ParameterError("a number N needs no rule and no limits, got both.")
-    if forget_costs and not rule and point is None:
-        point = opened.chosen
-    if not rule and point is None:
-        raise ParameterError(
-            "a number N, --prefer, a limit or --error-cost must be given, got none; emsco front "
-            f"{run} shows the numbers."
-        )
-    if forget_costs and (costs or cheapest_label):
-        other = "--error-cost, --reject-cost and --cheapest-label"
-        raise ParameterError(f"--no-error-cost must be given without {other}, got both.")
-    which: int | ParetoPoint
-    if point is not None:
-        which = point
-    elif cheapest_label:
-        which = opened.front.select(**rule, cheapest_label=True)
-    else:
-        which = opened.front.prefer(rule)
-    remembered = costs if costs or forget_costs else None
-    chosen = opened.choose(which, remembered, cheapest_label=cheapest_label)
+    with locked_folder(run):
+        opened = Run.open(run, trusted or ())
+        rule = {**choice.choice(), **({} if prefer is None else {"rule": prefer})}
+        costs = choice.error_costs()
+        if point is not None and len(rule) > len(costs):
+            raise ParameterError("a number N needs no rule and no limits, got both.")
+        if forget_costs and not rule and point is None:
+            point = opened.chosen
+        if not rule and point is None:
+            raise ParameterError(
+                "a number N, --prefer, a limit or --error-cost must be given, got none; "
+                f"emsco front {run} shows the numbers."
+            )
+        if forget_costs and (costs or cheapest_label):
+            other = "--error-cost, --reject-cost and --cheapest-label"
+            raise ParameterError(f"--no-error-cost must be given without {other}, got both.")
+        which: int | ParetoPoint
+        if point is not None:
+            which = point
+        elif cheapest_label:
+            which = opened.front.select(**rule, cheapest_label=True)
+        else:
+            which = opened.front.prefer(rule)
+        remembered = costs if costs or forget_costs else None
+        chosen = opened.choose(which, remembered, cheapest_label=cheapest_label)
     if as_json:
         figures = chosen.figures(
             [chosen.chosen], chosen.error_costs(), cheapest_label=cheapest_label

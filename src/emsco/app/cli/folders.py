@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +14,8 @@ from emsco.app.cli.output import echo
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_PATIENCE = 1.0  # seconds for another process to end; another study would take longer
 
 
 def check_folder(path: Path) -> None:
@@ -41,25 +43,42 @@ def make_folder(path: Path) -> None:
         raise refused("out", "be a folder", path, got=got) from None
 
 
-def claim_folder(path: Path, name: str, of: Mapping[str, Any]) -> None:
-    """Make the folder of --out; raise if it holds results of other data or settings.
+@contextmanager
+def claiming(path: Path, name: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Yield a callback that makes the folder of --out and keeps it for this process.
 
-    `of` holds the data and settings as plain values.
+    It takes the data and settings as plain values, and raises if the folder holds results of
+    others, or if another process is writing to it.
     """
+    from emsco._base.locks import locked_folder
+
+    with ExitStack() as held:
+
+        def claim(of: Mapping[str, Any]) -> None:
+            _check_same(path, name, of)
+            make_folder(path)
+            held.enter_context(locked_folder(path, _PATIENCE, make=True))
+            _check_same(path, name, of)  # again: another process may have come first
+
+        yield claim
+
+
+def _check_same(path: Path, name: str, of: Mapping[str, Any]) -> None:
+    """Raise if a folder holds results of other data or settings."""
     from emsco._base.documents import parse_json
 
     there = path / f"{name}.json"
-    if there.exists():
-        known: Any = None
-        with suppress(AttributeError, OSError, ValueError):
-            known = parse_json(there.read_bytes()).get("of")
-        known = known if isinstance(known, dict) else {}
-        wanted = json.loads(json.dumps(of))
-        if differ := [one for one in wanted if one not in known or known[one] != wanted[one]]:
-            got = f"{str(path)!r}, whose {there.name} differs in {', '.join(differ)}"
-            rule = f"be a new folder or one of the same {name}"
-            raise refused("out", rule, path, got=got, hint="name another")
-    make_folder(path)
+    if not there.exists():
+        return
+    known: Any = None
+    with suppress(AttributeError, OSError, ValueError):
+        known = parse_json(there.read_bytes()).get("of")
+    known = known if isinstance(known, dict) else {}
+    wanted = json.loads(json.dumps(of))
+    if differ := [one for one in wanted if one not in known or known[one] != wanted[one]]:
+        got = f"{str(path)!r}, whose {there.name} differs in {', '.join(differ)}"
+        rule = f"be a new folder or one of the same {name}"
+        raise refused("out", rule, path, got=got, hint="name another")
 
 
 @contextmanager

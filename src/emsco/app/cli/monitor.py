@@ -80,6 +80,7 @@ def monitor(
 
         emsco monitor heart-run march.csv --min-accuracy 0.8
     """
+    from emsco._base.locks import locked_folder
     from emsco._base.progress import RowProgress
     from emsco.app.runs.monitor import monitor_file, open_monitor, target_of
     from emsco.app.runs.run import MONITOR, Run
@@ -88,26 +89,29 @@ def monitor(
     if plot is not None:
         check_matplotlib()
         check_picture(plot, "plot")
-    opened, place = Run.open(run, trusted or ()), state or run / MONITOR
-    watching = open_monitor(opened, place, promises.limits(opened), delta, reset)
-    if data is not None:
-        with interruptible(f"{place} is as it was"), RowProgress() as progress:
-            reading = read.reading().over(opened.reading)
-            column = target_of(opened, data, target, reading)
-            watching = monitor_file(
-                watching,
-                data,
-                column,
-                late=late,
-                again=again,
-                in_order=in_order,
-                report=progress.rows,
-                reading=reading,
-                searched=opened.front.searched,
-            )
-    if plot is not None:
-        write_figure(watching.plot(), plot)
-    watching.save(place)
+    place = state or run / MONITOR
+    # From reading the counts to writing them, so that rows counted elsewhere meanwhile stay.
+    with locked_folder(place.parent):
+        opened = Run.open(run, trusted or ())
+        watching = open_monitor(opened, place, promises.limits(opened), delta, reset)
+        if data is not None:
+            with interruptible(f"{place} is as it was"), RowProgress() as progress:
+                reading = read.reading().over(opened.reading)
+                column = target_of(opened, data, target, reading)
+                watching = monitor_file(
+                    watching,
+                    data,
+                    column,
+                    late=late,
+                    again=again,
+                    in_order=in_order,
+                    report=progress.rows,
+                    reading=reading,
+                    searched=opened.front.searched,
+                )
+        if plot is not None:
+            write_figure(watching.plot(), plot)
+        watching.save(place)
     if as_json:
         files = {"run": str(run), "data": None if data is None else str(data), "state": str(place)}
         print_json({**files, **watching.to_dict()})

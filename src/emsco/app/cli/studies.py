@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from emsco._base.text import counted
-from emsco.app.cli.folders import check_folder, claim_folder, end, working, write_results
+from emsco.app.cli.folders import check_folder, claiming, end, working, write_results
 from emsco.app.cli.options import (
     AsJSON,
     Evolution,
@@ -114,18 +113,19 @@ def compare(
 
     settings = methods.settings()
     check_folder(out)
-    with working() as report:
-        comparison = compare_files(
-            files.files(read),
-            **settings,
-            seed=seed,
-            folder=out / "results",
-            n_jobs=jobs,
-            begin=partial(claim_folder, out, "comparison"),
-            report=report,
-        )
-    result = ComparisonReport(comparison)
-    text = write_results(out, "comparison", result, draw_comparison(comparison))
+    with claiming(out, "comparison") as claim:
+        with working() as report:
+            comparison = compare_files(
+                files.files(read),
+                **settings,
+                seed=seed,
+                folder=out / "results",
+                n_jobs=jobs,
+                begin=claim,
+                report=report,
+            )
+        result = ComparisonReport(comparison)
+        text = write_results(out, "comparison", result, draw_comparison(comparison))
     if as_json:
         typer.echo(text)
         end(out, "comparison", complete=comparison.complete)
@@ -277,17 +277,18 @@ def sweep(
 
     settings, study_files = search.settings(), files.files(read)
     check_folder(out)
-    with working("repeats", "no repeat was complete") as report:
-        result = sweep_files(
-            study_files,
-            **settings,
-            folder=out / "results",
-            seed=seed,
-            n_jobs=jobs,
-            begin=partial(claim_folder, out, "sweep"),
-            report=report,
-        )
-    text = write_results(out, "sweep", result, draw_sweep(result))
+    with claiming(out, "sweep") as claim:
+        with working("repeats", "no repeat was complete") as report:
+            result = sweep_files(
+                study_files,
+                **settings,
+                folder=out / "results",
+                seed=seed,
+                n_jobs=jobs,
+                begin=claim,
+                report=report,
+            )
+        text = write_results(out, "sweep", result, draw_sweep(result))
     if as_json:
         typer.echo(text)
     else:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from emsco._base.documents import Fields, PathLike, read_document, write_document
+from emsco._base.locks import locked_folder
 from emsco._base.text import counted
 from emsco._base.typing import Report
 from emsco.app.files.reading import Reading
@@ -61,7 +62,8 @@ def certify_run(
     wanted = run.front.promises(**limits)
     known = (reading or Reading()).over(run.reading)
     table, y, weights = run.labelled(path, known)
-    with by_line(path, known):
+    # Locked until it is noted what the rows were spent on, so that nobody else spends them.
+    with by_line(path, known), locked_folder(run.folder):
         rows = FreshRows.from_table(
             run.front,
             table,
@@ -95,15 +97,15 @@ def certify_run(
             prefer=rule_to_certify(run.preference),
             report=report,
         )
-    if not same:
-        spent = {
-            **question,
-            "order": list(certificate.order),
-            "prints": RowPrints.from_rows(rows.given).to_dict(),
-            "date": certificate.date,
-        }
-        body = {"tests": [*(one.values for one in earlier), spent]}
-        write_document(run.folder / SPENT, "list of spent rows", _SPENT_FORMAT, body)
+        if not same:
+            spent = {
+                **question,
+                "order": list(certificate.order),
+                "prints": RowPrints.from_rows(rows.given).to_dict(),
+                "date": certificate.date,
+            }
+            body = {"tests": [*(one.values for one in earlier), spent]}
+            write_document(run.folder / SPENT, "list of spent rows", _SPENT_FORMAT, body)
     return certificate
 
 

@@ -16,11 +16,21 @@ import numpy as np
 
 from emsco._base.checks import refused
 from emsco._base.documents import UNFINISHED, PathLike, write_document
+from emsco._base.locks import LOCK, locked_folder
 from emsco._base.progress import JobProgress
 from emsco._base.typing import AnyArray
 from emsco.app.files.sources import FitFiles, RowsOfFiles
 from emsco.app.files.table_files import by_line, read_ids, write_table
-from emsco.app.runs.run import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN, Run
+from emsco.app.runs.run import (
+    CASCADE,
+    CHECKPOINT,
+    FORMAT,
+    FRONT,
+    HISTORY,
+    RUN,
+    Run,
+    file_digest,
+)
 from emsco.data.labels import of_labels
 from emsco.data.splits import check_simple_cv
 from emsco.errors import (
@@ -41,6 +51,7 @@ from emsco.search.settings import PaperSearch
 from emsco.stats.error_costs import plain_costs
 
 _OUT = Parameter("out")
+_PATIENCE = 1.0  # seconds for another process to end; another fit would take longer
 _LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
 
 
@@ -118,28 +129,30 @@ def fit_files(
         verbose=verbose,
         **{name: _plain(value) for name, value in settings.items()},
     )
-    lacking = _fit(classifier, rows, of_rows, path, resume)
-    front = classifier.front_
-    if rows.test is not None:
-        with JobProgress("tests of designs") if verbose else nullcontext() as progress:
-            test, report = rows.test, progress.job if progress else None
-            front = front.with_seen(test.table, test.y, test.weights, report=report)
-    about = _about(files, rows, classifier, _plain(seed), cv)
-    if groups is not None:
-        about["groups"] = groups
-    # The last file marks the run as complete.
-    for name in (FRONT, CASCADE, HISTORY, RUN):
-        for left in path.glob(f"{name}.*{UNFINISHED}"):  # left by a killed process
-            left.unlink()
-    front.save(path / FRONT)
-    classifier.cascade_.save(path / CASCADE)
-    with write_table(path / HISTORY) as table:
-        table.write(history_columns(classifier.history_))
-    write_document(path / RUN, "run", FORMAT, about)
-    if not classifier.stop_reason_.is_interrupted:
-        # Renamed before it is deleted, so that a partial one is never resumed. An interrupted
-        # search keeps its checkpoint, so that it can go on.
-        shutil.rmtree((path / CHECKPOINT).rename(path / f"{CHECKPOINT}{UNFINISHED}"))
+    with _claimed(path, resume):
+        lacking = _fit(classifier, rows, of_rows, path, resume)
+        front = classifier.front_
+        if rows.test is not None:
+            with JobProgress("tests of designs") if verbose else nullcontext() as progress:
+                test, report = rows.test, progress.job if progress else None
+                front = front.with_seen(test.table, test.y, test.weights, report=report)
+        about = _about(files, rows, classifier, _plain(seed), cv)
+        if groups is not None:
+            about["groups"] = groups
+        # The last file marks the run as complete.
+        for name in (FRONT, CASCADE, HISTORY, RUN):
+            for left in path.glob(f"{name}.*{UNFINISHED}"):  # left by a killed process
+                left.unlink()
+        front.save(path / FRONT)
+        classifier.cascade_.save(path / CASCADE)
+        with write_table(path / HISTORY) as table:
+            table.write(history_columns(classifier.history_))
+        about["history"] = file_digest(path / HISTORY)
+        write_document(path / RUN, "run", FORMAT, about)
+        if not classifier.stop_reason_.is_interrupted:
+            # Renamed before it is deleted, so that a partial one is never resumed. An interrupted
+            # search keeps its checkpoint, so that it can go on.
+            shutil.rmtree((path / CHECKPOINT).rename(path / f"{CHECKPOINT}{UNFINISHED}"))
     # All is written by now. The limits come last, so that a long search is not lost to them.
     if lacking:
         kept = f" {path} keeps all that was found, and deploys the economical design: "
@@ -165,7 +178,7 @@ def _fit(
     path: Path,
     resume: bool,
 ) -> NoSuchDesign | None:
-    """Fit the classifier; if that fails before anything is scored, remove the folder.
+    """Fit the classifier; if that fails before anything is scored, remove the checkpoint.
 
     A checkpoint with scores outlives every error. Returns the error if no design is within the
     limits of `prefer`, since the front is worth keeping.
@@ -180,7 +193,6 @@ def _fit(
         with suppress(OSError):
             if isinstance(error, EMSCOError) and not resume:
                 remove_empty_checkpoint(path / CHECKPOINT)
-            path.rmdir()  # fails, on purpose, if anything was written
         raise
     return None
 
@@ -200,11 +212,24 @@ def _usable(folder: Path) -> Iterator[None]:
         raise FileError(_OUT, f" must be a folder, got {str(folder)!r} ({why}).") from None
 
 
+@contextmanager
+def _claimed(folder: Path, resume: bool) -> Iterator[None]:
+    """Keep other processes from writing to the folder; in the end, remove it if it is empty."""
+    try:
+        with locked_folder(folder, _PATIENCE, make=True):
+            _check_place(folder, resume)  # again: another fit may have come first
+            yield
+    finally:
+        with suppress(OSError):
+            folder.rmdir()  # fails, on purpose, if anything was written
+
+
 def _check_place(folder: Path, resume: bool) -> None:
     """Refuse to write over another run."""
     if folder.exists() and not folder.is_dir():
         raise FileError(_OUT, f" must be a folder, got the file {str(folder)!r}.")
     there = {file.name for file in folder.iterdir()} if folder.exists() else set()
+    there.discard(LOCK)
     if resume and RUN in there and CHECKPOINT not in there:
         got = f"got {str(folder)!r}, which is complete."
         raise FileError(

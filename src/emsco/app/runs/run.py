@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from emsco._base.checks import refused
+from emsco._base.digests import DIGEST
 from emsco._base.documents import Fields, PathLike, is_finite_number, read_document, write_document
+from emsco._base.locks import locked_folder
 from emsco._base.text import brief
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.app.files.reading import Reading
@@ -79,8 +82,9 @@ def read_about(path: PathLike) -> dict[str, Any]:
     cv = fields.get("cv")
     if cv is not None and not isinstance(cv, str) and not is_finite_number(cv):
         fields.refuse("cv", "a number, text or null", cv)
-    if fields.values.get("groups") is not None:
-        fields.text("groups")
+    for name in ("groups", "history"):  # a column, and the digest of history.csv
+        if fields.values.get(name) is not None:
+            fields.text(name)
     for name in ("model_choice", "finish"):  # each with its words for people, or null
         if fields.get(name) is not None:
             fields.fields(name).text("in_words")
@@ -90,6 +94,11 @@ def read_about(path: PathLike) -> dict[str, Any]:
     for name in versions.values:
         versions.text(name)
     return fields.values
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file that has no checksum of its own."""
+    return DIGEST + hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def reading_of(about: Mapping[str, Any]) -> Reading:
@@ -196,6 +205,11 @@ class Run:
         from emsco.app.files.table_files import read_chunks
 
         path, names = self.folder / HISTORY, Convergence.columns()
+        written = self.about.get("history")  # runs of earlier versions have none
+        if written is not None and path.exists() and file_digest(path) != written:
+            raise FileError(
+                f"{str(path)!r} must be unchanged since the fit wrote it, got another checksum."
+            )
         chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]
         columns = dict(zip(names, np.concatenate(chunks).T, strict=True))
         return Convergence.from_columns(columns, self.front.metric)
@@ -339,6 +353,34 @@ class Run:
             Whether the cascade gives the label of least expected cost; see
             `Cascade.with_error_costs`.
         """
+        with locked_folder(self.folder):
+            chosen = self._as_it_is()._choose(which, error_costs, cheapest_label)
+        for doubt in doubts_about(
+            self.front,
+            chosen.point,
+            weighted=self.is_weighted,
+            costs=chosen.error_costs(),
+            cheapest_label=cheapest_label,
+        ):
+            warnings.warn(doubt, stacklevel=2)
+        return chosen
+
+    def _as_it_is(self) -> Run:
+        """Return the run with what it remembers by now; refuse one that was fitted anew."""
+        about = read_about(self.folder / RUN)
+        if any(about[name] != self.about[name] for name in ("data", "seed", "stop_reason")):
+            raise FileError(
+                f"{str(self.folder)!r} must be as it was opened, got a run that was fitted "
+                "meanwhile; open it again."
+            )
+        return replace(self, about=about)
+
+    def _choose(
+        self,
+        which: int | ParetoPoint,
+        error_costs: Mapping[str, Any] | None,
+        cheapest_label: bool,
+    ) -> Run:
         cascade, about = self.front.cascade(which), self.about
         if cheapest_label:
             costs = self.error_costs(error_costs)
@@ -352,14 +394,4 @@ class Run:
             about = {**about, "error_costs": plain_preference(dict(error_costs))}
             write_document(self.folder / RUN, "run", FORMAT, about)
         cascade.save(self.folder / CASCADE)
-        point = self.front[self.front.position(which)]
-        chosen = Run(self.folder, about, self.front, cascade)
-        for doubt in doubts_about(
-            self.front,
-            point,
-            weighted=self.is_weighted,
-            costs=chosen.error_costs(),
-            cheapest_label=cheapest_label,
-        ):
-            warnings.warn(doubt, stacklevel=2)
-        return chosen
+        return replace(self, about=about, cascade=cascade)
