@@ -32,6 +32,7 @@ BENCHMARKS = {
     "explorer": ("explorer.main", "size and speed of the explorer page"),
     "families": ("models.main_families", "families of stage models on test rows"),
     "forest": ("models.main_forest", "forests as stage models"),
+    "fresh_rows": ("fresh_rows.main", "near copies found, and honest rows accused"),
     "gpu": ("scale.main_gpu", "fits and counts on a GPU"),
     "intervals": ("trust.main_intervals", "how often intervals hold, and how wide they are"),
     "learning_curves": ("learning_curves.main", "accuracy by number of training rows"),

@@ -16,11 +16,15 @@ python tools/attack.py race --trials 20      processes and connections that chan
 python tools/attack.py vary --trials 20      other numbers of threads and other memory
 python tools/attack.py sources --trials 1000 sources that fail, lie or stall, in run and arun
 python tools/attack.py service --trials 20   kill services while they are asked, also for nonsense
+python tools/attack.py tables --trials 1000  nasty tables, labels, weights, groups and costs
+python tools/attack.py copies --trials 100   certify with rows that are not fresh, but changed
 
 A fit that was disturbed must end with the front of one that was not. Of a race (--kind fit, open,
 give, monitor, certify, choose or decide) nothing may be lost, and nobody beside it may fail. A run
 must decide every row once, charge it what it bought, and give no label that the table would not
-get. A service must have everything that it acknowledged, and refuse nonsense in one sentence.
+get. A service must have everything that it acknowledged, and refuse nonsense in one sentence. A
+nasty table is used, or refused in one sentence; copies of rows are refused, and honest rows are
+not.
 """
 
 from __future__ import annotations
@@ -46,6 +50,8 @@ OTHERS = {
     "vary": "fit with other numbers of threads and other memory",
     "sources": "run cascades with sources that fail, lie or stall",
     "service": "kill services while they are asked, also for nonsense",
+    "tables": "use nasty tables, labels, weights, groups and costs",
+    "copies": "certify with rows that are not fresh, but changed",
 }
 
 
@@ -109,14 +115,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def disturb(name: str, seed: int, numbers: range, kind: str = "") -> int:
     """Carry out trials of one kind, and print a line for each escape and a sum."""
-    from attacks import fits, races, service, sources
+    from attacks import fits, races, service, sources, tables
 
     of_folders = {"kill": fits.kill_fits, "disk": fits.fill_disks, "vary": fits.vary_fits,
                   "service": service.attack_services}  # fmt: skip
+    of_numbers = {"sources": sources.try_sources, "tables": tables.try_tables,
+                  "copies": tables.try_copies}  # fmt: skip
     n_trials = n_escaped = 0
     with tempfile.TemporaryDirectory(prefix="emsco-attack-") as folder:
-        if name == "sources":
-            trials = sources.try_sources(seed, numbers)
+        if name in of_numbers:
+            trials = of_numbers[name](seed, numbers)
         elif name == "race":
             trials = races.race(kind, Path(folder), seed, numbers)
             name = f"race --kind {kind}"

@@ -359,7 +359,11 @@ class EMSCOClassifier(TableClassifier):
         fitted = fit_rows(data, settings, in_memory(groups, client), started)
         for name in ("point_", "design_", "cascade_"):
             self.__dict__.pop(name, None)  # of an earlier fit: they do not belong to the new front
-        self.front_ = replace(fitted.front, searched=RowPrints.from_rows(data.rows))
+        bought = [
+            data.encoding.places(dict.fromkeys(name for buys in design.buys for name in buys))
+            for design in (point.design for point in fitted.front)
+        ]
+        self.front_ = replace(fitted.front, searched=RowPrints.from_rows(data.rows, bought=bought))
         self.history_, self.stop_reason_ = fitted.history, fitted.stop_reason
         self.data_issues_, self.n_splits_ = fitted.data_issues, fitted.n_splits
         self.model_choice_, self.refinement_ = fitted.model_choice, fitted.refinement

@@ -56,6 +56,13 @@ def test_a_cost_too_large_for_a_float_is_refused():
         FeatureCosts.from_array([10**400, 1])
 
 
+def test_costs_too_small_to_divide_by_are_refused():
+    words = "costs must have one of 1e-100 or more, got 1e-310 as the largest; count in a smaller"
+    with pytest.raises(CostsError, match=words):
+        FeatureCosts.from_array([1e-310, 1e-320])
+    assert FeatureCosts.from_array([1e-310, 1]).total == 1
+
+
 @pytest.mark.parametrize("n_costs", [1, 3])
 def test_a_wrong_number_of_costs_is_refused(n_costs):
     words = rf"costs must have one entry for each of the 2 features, got {n_costs}\."

@@ -10,6 +10,7 @@ from attacks.kinds import KINDS, NonsenseError, make_samples
 from attacks.races import race
 from attacks.service import attack_services
 from attacks.sources import try_sources
+from attacks.tables import try_copies, try_tables
 from attacks.trials import Plan, run_apart, try_kind, warm_up
 
 from emsco.errors import FileError
@@ -55,6 +56,14 @@ def test_a_damaged_file_is_refused_or_usable(samples, name, monkeypatch):
 
 def test_no_row_is_lost_or_charged_wrongly_whatever_a_source_does():
     assert [one for one in try_sources(0, range(6)) if one.escape] == []
+
+
+def test_a_nasty_table_is_used_or_refused_in_one_sentence():
+    assert [one for one in try_tables(0, range(60)) if one.escape] == []
+
+
+def test_copies_of_rows_are_refused_and_fresh_rows_are_not():
+    assert [one for one in try_copies(0, range(10)) if one.escape] == []
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # sockets of the service that was killed

@@ -138,7 +138,7 @@ def some(names: Sequence[object], max_names: int = 5) -> str:
     >>> some(["a", "b", "c"], max_names=2)
     "'a', 'b' and 1 more"
     """
-    return listed([repr(name) for name in names], max_names)
+    return listed([brief(name) for name in names], max_names)
 
 
 def what_was_meant(name: str, known: Sequence[object]) -> str:

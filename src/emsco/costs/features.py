@@ -18,6 +18,7 @@ from emsco._base.text import brief, some, what_was_meant
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs.fees import (
     LARGEST_COST,
+    LEAST_LARGEST,
     CostUnits,
     Fee,
     Fees,
@@ -122,6 +123,12 @@ class FeatureCosts:
         object.__setattr__(self, "table", tuple(self.table or together))
         object.__setattr__(self, "fees", fees)
         object.__setattr__(self, "delays", delays)
+        largest = max([self.evaluation, *costs.tolist(), *(fee.cost for fee in fees)])
+        if 0 < largest < LEAST_LARGEST:
+            raise _costs_must(
+                f"have one of {LEAST_LARGEST:g} or more, got {largest:g} as the largest; count in "
+                "a smaller unit."
+            )
         called = [fee.name for fee in fees]
         if twice := [name for name in called if called.count(name) > 1]:
             raise CostsError(f"fees must have different names, got {twice[0]!r} twice.")
@@ -139,6 +146,9 @@ class FeatureCosts:
     def from_array(cls, costs: ArrayLike, names: Sequence[str] | None = None) -> Self:
         """Create costs from numbers in column order; without `names`, features are x0, x1, …."""
         values = np.asarray(costs, dtype=object)
+        if isinstance(costs, np.ma.MaskedArray):
+            values = values.copy()
+            values[np.ma.getmaskarray(costs)] = None
         if names is None:
             names = [f"x{i}" for i in range(values.size)]
         return cls(tuple(map(str, names)), values)

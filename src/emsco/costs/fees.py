@@ -15,6 +15,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco.errors import CostsError, Part
 
 LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
+LEAST_LARGEST = 1e-100  # of all costs, so that shares of them are numbers
 
 
 def check_amount(what: str, value: Any) -> float:

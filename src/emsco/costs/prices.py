@@ -202,7 +202,10 @@ def _column(price: RowPrice, table: Any, n_rows: int, *, may_lack: bool) -> Floa
 
 def _numbers(feature: str, given: Any) -> FloatArray:
     try:
-        return np.asarray(given, dtype=np.float64)
+        numbers = np.asarray(given, dtype=np.float64)
+        if isinstance(given, np.ma.MaskedArray):
+            numbers = np.where(np.ma.getmaskarray(given), np.nan, numbers)
+        return numbers
     except (OverflowError, TypeError, ValueError):
         values = np.asarray(given, dtype=object).ravel()
         # The message shows the first value that is no number, not the whole column.

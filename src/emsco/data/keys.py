@@ -72,7 +72,7 @@ class Keys:
             if pa.types.is_floating(array.type):  # Polars keeps NaN apart from missing values
                 array = compute.if_else(compute.is_nan(array), None, array)
             encoded = array.dictionary_encode(null_encoding="encode")
-        except (pa.ArrowException, TypeError, ValueError):
+        except (pa.ArrowException, KeyError, OverflowError, TypeError, ValueError):
             rule = f"hold values of one type, one for each row, got {brief(column)}."
             raise DataError(rule) from None
         if isinstance(encoded, pa.ChunkedArray):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from emsco._base.text import brief, first_line
 from emsco._base.typing import AnyArray, BoolArray, IntArray, LabelArray
 from emsco.data.rows import has, is_missing
 from emsco.designs.thresholds import MOST_CLASSES
@@ -96,7 +99,14 @@ def coded_labels(y: AnyArray) -> tuple[AnyArray, LabelArray]:
     """Return the classes, and the position of each label among them."""
     from sklearn.utils.multiclass import type_of_target  # deciding does without
 
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if y.dtype == object and y.size and not isinstance(y.flat[0], str):
+        y = np.array(y.tolist())  # numbers
+    try:
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+    except (TypeError, ValueError):  # with all labels in its message
+        got = f"{type(y.flat[0]).__name__} {brief(y.flat[0])}"
+        rule = "y must hold numbers, text or truth values"
+        raise DataError(f"Unknown label type: {rule}, got {got}.") from None
     if kind not in ("binary", "multiclass"):
         parts: list[Part] = [f"Unknown label type: {kind}. y must hold classes"]
         if kind == "continuous":
@@ -143,20 +153,35 @@ def check_classes(classes: AnyArray, labels: IntArray, must: str, where: str = "
 
 
 def check_labelled(y: ArrayLike) -> None:
-    """Refuse labels with a missing one (None, NaN, masked); other faults pass."""
-    missing = np.atleast_1d(_missing(y, _as_array(y)))
+    """Refuse labels with a missing one (None, NaN, masked), and labels of several types."""
+    labels = _as_array(y)
+    missing = np.atleast_1d(_missing(y, labels))
     if missing.any():
         row = int(np.argmax(missing.reshape(len(missing), -1).any(axis=1)))
         raise DataError(f"y must have a label in every row, got none in row {row}.")
+    if labels.dtype.kind == "c":
+        raise DataError("Complex data not supported: y must hold numbers, text or truth values.")
+    if labels.dtype != object:
+        return
+    texts = [label for label in labels.flat if isinstance(label, str)]
+    others = [label for label in labels.flat if not isinstance(label, str)]
+    odd = [label for label in others if not isinstance(label, (Real, np.bool_))]
+    if odd or any(isinstance(label, Fraction) for label in others):
+        got = odd[0] if odd else next(one for one in others if isinstance(one, Fraction))
+        words = f"{type(got).__name__} {brief(got)}"
+        raise DataError(f"y must hold numbers, text or truth values, got {words}.")
+    if texts and others:
+        both = f"{brief(texts[0])} and {brief(others[0])}"
+        raise DataError(f"y must hold labels of one type, got {both}.")
 
 
 def check_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> AnyArray:
     """Return `y` as an array of one known label per row, or refuse it."""
-    truth = np.asarray(y)
-    _check_shape(truth, n_rows)
+    _check_shape(_as_array(y), n_rows)
     check_labelled(y)
+    truth = np.asarray(y)
     if unknown := unknown_labels(truth, classes):
-        raise DataError(f"y must hold the classes {classes.tolist()}, got {unknown[0]!r}.")
+        raise DataError(f"y must hold the classes {classes.tolist()}, got {brief(unknown[0])}.")
     return truth
 
 
@@ -181,7 +206,10 @@ def known_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> IntArray:
 
 def _as_array(y: ArrayLike) -> AnyArray:
     """Return labels as an array; a list of text and NaN does not become text."""
-    return np.asarray(y) if has(y, "dtype") else np.asarray(y, dtype=object)
+    try:
+        return np.asarray(y) if has(y, "dtype") else np.asarray(y, dtype=object)
+    except Exception as error:  # whatever an object raises that is asked for its values
+        raise DataError(f"y must be one label for each row: {first_line(error)}") from None
 
 
 def _missing(y: ArrayLike, labels: AnyArray) -> BoolArray:

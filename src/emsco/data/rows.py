@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.text import brief, some, what_was_meant
+from emsco._base.text import brief, first_line, shorten, some, what_was_meant
 from emsco._base.typing import AnyArray, FloatArray, Kind
 from emsco._base.workers import by_parts
 from emsco._kernels.judgement import count_unusable
@@ -61,6 +61,36 @@ def check_table(X: Any) -> None:
         raise DataError("X must have rows, got none.")
     columns = column_names(X)
     check_named(columns, columns)
+
+
+def as_table(X: Any) -> Any:
+    """Return a data frame as it is, and anything else as an array of rows and columns.
+
+    Masked values become missing ones. Names of columns must be text, or none of them.
+    """
+    if is_frame(X):
+        named = [isinstance(name, str) for name in column_names(X)]
+        if any(named) and not all(named):
+            odd = brief(column_names(X)[named.index(False)])
+            raise DataError(
+                f"X must have text as names of all columns or of none, got {odd} beside text; "
+                "X.columns.astype(str) makes them text."
+            )
+        return X
+    if has(X, "toarray"):
+        raise DataError(f"X must be dense, got a sparse {type(X).__name__}; use its toarray().")
+    array = _as_array(X, "X")
+    if array.dtype.kind == "c":
+        raise DataError("Complex data not supported: X must hold real numbers, text or truth.")
+    if got := _UNUSABLE.get(array.dtype.kind):
+        raise DataError(f"X must hold numbers, text or truth values, got {got}.")
+    if not array.ndim:
+        raise DataError(f"X must be a table of rows and columns, got {brief(X)}.")
+    if array.ndim != 2:
+        shape = f"got shape {array.shape}"
+        way_out = "Reshape your data: X.reshape(-1, 1) is one column, X.reshape(1, -1) one row."
+        raise DataError(f"X must be a table of rows and columns, {shape}. {way_out}")
+    return array
 
 
 def check_in_memory(X: Any, what: str = "X") -> None:
@@ -116,7 +146,11 @@ class TableColumns:
                 X = X.set_axis(list(names), axis=1)  # pandas with numbered columns only
             check_named(column_names(X), names, what)
             self._is_arrow = nw.dependencies.is_pyarrow_table(X)
-            self._table: Any = nw.from_native(X, eager_only=True)
+            try:
+                self._table: Any = nw.from_native(X, eager_only=True)
+            except TypeError:
+                rule = f"{what} must be an array or a table of pandas, Polars or PyArrow"
+                raise DataError(f"{rule}, got a {type(X).__name__}.") from None
             types = [self._table.schema[name] for name in names]
             if all(one.is_numeric() or one == nw.Boolean for one in types):
                 self.known = tuple("number" if one.is_numeric() else "truth" for one in types)
@@ -217,8 +251,9 @@ def _as_array(X: Any, what: str) -> AnyArray:
         array = np.asarray(X)
         if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
             array = np.asarray(X, dtype=object)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{what} must be a table: {error}.") from None
+    except Exception as error:  # whatever an object raises that is asked for its values
+        rule = f"{what} must be a table of rows and columns"
+        raise DataError(f"{rule}: {shorten(first_line(error), 200)}.") from None
     return array
 
 

@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from emsco._base.checks import is_number, refused
 from emsco._base.leaves import by_leaf
 from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
+from emsco.data.keys import Keys
 from emsco.data.single_rows import SingleRows
 from emsco.errors import DataError, Parameter
 
@@ -179,10 +180,14 @@ class _Folds:
 
 
 def known_groups(groups: Any, n_rows: int) -> AnyArray:
-    """Return the group of each row as an array, and check its length."""
+    """Return the group of each row as an array of one type, one for every row."""
     given = np.asarray(groups)
     if given.shape != (n_rows,):
-        raise DataError(f"groups must have {n_rows} entries, one per row, got {given.shape}.")
+        rule = f"groups must have one value for each of {n_rows} rows"
+        raise DataError(f"{rule}, got shape {given.shape}.")
+    keys = Keys.from_parameter("groups", groups, None, n_rows)
+    if keys is not None:
+        keys.check_complete("groups")
     return given
 
 

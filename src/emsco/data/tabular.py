@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,13 +11,22 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from emsco._base.text import first_line, shorten
 from emsco._base.typing import AnyArray
 from emsco._base.wings import open_wing
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.elsewhere import in_memory, is_dask
 from emsco.data.encoding import PartedTable
 from emsco.data.labels import check_labelled
-from emsco.data.rows import check_named, check_table, column_names, is_frame
+from emsco.data.rows import (
+    as_table,
+    check_in_memory,
+    check_named,
+    check_table,
+    column_names,
+    is_frame,
+)
+from emsco.errors import DataError, EMSCOError
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
@@ -44,16 +55,18 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Return X and y after checks: X unchanged if it may hold text, else as numbers."""
         if y is not None:
             check_labelled(y)
-        if _is_any_table(X):
-            check_table(X)
-            validate_data(self, X, y, skip_check_array=True)
-            targets = column_or_1d(y, warn=True)
-            check_consistent_length(X, targets)
-            return X, targets
-        rows, targets = validate_data(
-            self, X, y, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
-        )
-        return rows, targets
+        X = as_table(X)
+        with _in_one_sentence():
+            if _is_any_table(X):
+                check_table(X)
+                validate_data(self, X, y, skip_check_array=True)
+                targets = column_or_1d(y, warn=True)
+                check_consistent_length(X, targets)
+                return X, targets
+            rows, targets = validate_data(
+                self, X, y, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
+            )
+            return rows, targets
 
     def _check_any_table(self, X: Any, y: Any, client: Any) -> tuple[Any, AnyArray]:
         """Return X and y after checks as `_check_table` does; X in parts, if workers have it."""
@@ -65,28 +78,43 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         parts = X if isinstance(X, PartedTable) else open_wing("dask").DaskTable(X, client)
         columns = column_names(parts.shell)
         check_named(columns, columns, parts.what)
-        validate_data(self, parts.shell, skip_check_array=True)
-        targets = column_or_1d(in_memory(y, client), warn=True)
-        check_labelled(targets)
-        check_consistent_length(parts, targets)
+        with _in_one_sentence():
+            validate_data(self, parts.shell, skip_check_array=True)
+            targets = column_or_1d(in_memory(y, client), warn=True)
+            check_labelled(targets)
+            check_consistent_length(parts, targets)
         return parts, targets
 
     def _check_new_rows(self, X: Any) -> Any:
         """Return rows to decide after checks, to be read by name if the training rows had names."""
         if is_frame(X) and hasattr(self, "feature_names_in_"):
             return X  # columns may come in any order
-        if _is_any_table(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return np.asarray(X) if is_frame(X) else X  # by position
-        return validate_data(
-            self,
-            X,
-            reset=False,
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite=False,
-            ensure_min_samples=0,
-        )
+        check_in_memory(X)
+        X = as_table(X)
+        with _in_one_sentence():
+            if _is_any_table(X):
+                validate_data(self, X, reset=False, skip_check_array=True)
+                return np.asarray(X) if is_frame(X) else X  # by position
+            return validate_data(
+                self,
+                X,
+                reset=False,
+                dtype=np.float64,
+                order="C",
+                ensure_all_finite=False,
+                ensure_min_samples=0,
+            )
+
+
+@contextmanager
+def _in_one_sentence() -> Iterator[None]:
+    """Refuse with one sentence what scikit-learn refuses, sometimes with all values of a table."""
+    try:
+        yield
+    except EMSCOError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{shorten(first_line(error), 200).rstrip(':')}.") from None
 
 
 def _is_any_table(X: Any) -> bool:

@@ -28,7 +28,9 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
         return None
     try:
         given = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
+        if isinstance(weights, np.ma.MaskedArray):
+            given[np.ma.getmaskarray(weights)] = np.nan
+    except (OverflowError, TypeError, ValueError):
         raise _weights_must(f"be numbers, got {brief(weights)}.") from None
     if given.shape != (n_rows,):
         raise _weights_must(f"have a weight for each of {n_rows} rows, got shape {given.shape}.")

@@ -18,7 +18,7 @@ from emsco._base.warn import warn_once
 from emsco._base.workers import one_thread
 from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.issues import DataIssue, class_shares, data_issues_of, suspects, warnings_of
-from emsco.data.splits import Split
+from emsco.data.splits import Split, known_groups
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import genes_of_trees, trees_of
 from emsco.designs.constraints import Blocks, Constraints
@@ -146,6 +146,8 @@ def fit_rows(
     `started`, or from now.
     """
     deadline = Deadline(settings.time_limit, perf_counter() if started is None else started)
+    if groups is not None:
+        groups = known_groups(groups, len(data.labels))
     # Streams of their own, so that another way to split does not shift the draws of the search.
     split_seed, search_seed, _ = seeds_of_fit(settings.seed)
 

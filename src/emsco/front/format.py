@@ -114,7 +114,11 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         "money": money,
         "models": models,
         "seen": tuple(evaluations) or None,
-        "searched": RowPrints.from_dict(fields.fields("searched")) if has_searched else None,
+        "searched": (
+            RowPrints.from_dict(fields.fields("searched"), shared.encoding.n_inputs)
+            if has_searched
+            else None
+        ),
         **_references(fields, labels, shared.costs),
     }
 

@@ -15,6 +15,7 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import NORMAL, Expected, Interval, Objectives
 from emsco._base.text import did_you_mean, some
 from emsco._base.typing import AnyArray, FloatArray
+from emsco.costs.fees import LARGEST_COST
 from emsco.data.labels import of_labels
 from emsco.errors import Parameter, ParameterError
 from emsco.stats.by_class import ByClass
@@ -165,9 +166,9 @@ class ErrorCosts:
         if not isinstance(by_class, Mapping):
             if not is_number(by_class):
                 raise refused(_REJECT, "be a number, or a number for each label", by_class)
-            by_class = dict.fromkeys(known, check_number(_REJECT, by_class, 0, math.inf, "[)"))
+            by_class = dict.fromkeys(known, check_number(_REJECT, by_class, 0, LARGEST_COST))
         rejections = [
-            check_number(_REJECT, cost, 0, math.inf, "[)", of=f"class {label!r}")
+            check_number(_REJECT, cost, 0, LARGEST_COST, of=f"class {label!r}")
             for label, cost in _lines(_REJECT, by_class, known)
         ]
         costs = locked_copy(np.column_stack([errors, rejections]))
@@ -470,20 +471,20 @@ def _matrix(given: Any, labels: tuple[object, ...]) -> FloatArray:
     """Check the cost of each label for a row of each class."""
     n = len(labels)
     if is_number(given):
-        costs = np.full((n, n), check_number(_ERROR, given, 0, math.inf, "[)"))
+        costs = np.full((n, n), check_number(_ERROR, given, 0, LARGEST_COST))
         np.fill_diagonal(costs, 0.0)
     elif isinstance(given, Mapping):
         costs = np.zeros((n, n))
         for i, (label, line) in enumerate(_lines(_ERROR, given, labels)):
             if not isinstance(line, Mapping):
-                costs[i] = check_number(_ERROR, line, 0, math.inf, "[)", of=f"class {label!r}")
+                costs[i] = check_number(_ERROR, line, 0, LARGEST_COST, of=f"class {label!r}")
                 # A row of a class costs nothing if its label is correct.
                 costs[i, i] = 0.0
                 continue
             by_label = {label: 0.0, **of_labels(line, labels)}
             for j, (other, cost) in enumerate(_lines(_ERROR, by_label, labels, f"class {label!r}")):
                 of = f"class {label!r} given the label {other!r}"
-                costs[i, j] = check_number(_ERROR, cost, 0, math.inf, "[)", of=of)
+                costs[i, j] = check_number(_ERROR, cost, 0, LARGEST_COST, of=of)
     else:
         rule = (
             f"be a number, a number for each label, or {n} lines of {n} numbers: true labels down, "
@@ -497,7 +498,7 @@ def _matrix(given: Any, labels: tuple[object, ...]) -> FloatArray:
             raise refused(_ERROR, rule, given, got=f"the shape {costs.shape}")
         for i, j in np.ndindex(n, n):
             of = f"class {labels[i]!r} given the label {labels[j]!r}"
-            check_number(_ERROR, float(costs[i, j]), 0, math.inf, "[)", of=of)
+            check_number(_ERROR, float(costs[i, j]), 0, LARGEST_COST, of=of)
     # A correct label that costs more than a wrong one would make every rule prefer errors.
     for i, j in np.argwhere(costs < np.diagonal(costs)[:, None]).tolist():
         rule = f"make the correct label of class {labels[i]!r} cost no more than a wrong one"

@@ -236,7 +236,7 @@ def test_choose_takes_costs_by_label_within_limits(typed, run):
 def test_choose_refuses_costs_that_cannot_be(typed, run):
     before = [(run / name).read_bytes() for name in ("cascade.json", "run.json")]
     costs = ("choose", run, "--reject-cost", 40, "--error-cost")
-    refuses(typed(*costs, -1), "--error-cost must be a number in [0, inf), got -1.0.")
+    refuses(typed(*costs, -1), "--error-cost must be a number in [0, 1e+100], got -1.0.")
     refuses(typed(*costs, "2=5"), "--error-cost must name the classes 0, 1, got '2'.")
     refuses(
         typed(*costs, "0=5"),

@@ -23,10 +23,11 @@ from emsco.app import cli
 from emsco.app.files import parquet
 from emsco.app.files.sources import FitFiles
 from emsco.app.files.table_files import write_table
-from emsco.app.runs.evaluate import evaluate_run
+from emsco.app.runs.evaluate import evaluate_run, warn_of_searched
 from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
 from emsco.cascade import Evaluation
+from emsco.data.row_prints import Lookup, RowPrints
 from emsco.errors import DataError, DataWarning, EMSCOError, FileError, ParameterError
 
 NAMES = ("age", "panel", "scan")
@@ -485,3 +486,20 @@ def test_the_classifier_knows_what_its_point_promised(wards):
     )
     with pytest.raises(DataError, match=r"by must be a column of X, got 'sex' beside 'age', 'pan"):
         clf.evaluate(wards.new, wards.new["state"], by="sex")
+
+
+def test_rows_that_are_nearly_those_of_the_search_are_counted_in_a_warning():
+    rows = np.random.default_rng(0).normal(size=(80, 4))
+    lookup = Lookup(RowPrints.from_rows(rows))
+    lookup.add(rows.round(3))
+    with pytest.warns(
+        DataWarning, match=r"^\d+ or more of the 80 rows of new.csv are nearly equal"
+    ):
+        warn_of_searched(lookup, 80, "new.csv")
+    coarse = np.random.default_rng(1).integers(0, 9, (600, 4)) * 1.0
+    lookup = Lookup(RowPrints.from_rows(coarse))
+    lookup.add(coarse[:300])
+    with pytest.warns(
+        DataWarning, match=r"equal to rows of the search, where chance explains abou"
+    ):
+        warn_of_searched(lookup, 300, "new.csv")

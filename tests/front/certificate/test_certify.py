@@ -215,6 +215,54 @@ def test_rows_the_search_has_seen_are_refused(front):
     assert searched.certify(ROWS[100:], y[100:], min_accuracy=0.9, order=1).certified
 
 
+def jittered(rows):
+    return rows + 1e-6 * np.random.default_rng(1).normal(size=rows.shape)
+
+
+def with_other_scans(rows):
+    """Rows with other values in the last column."""
+    return np.column_stack([rows[:, :3], rows[::-1, 3]])
+
+
+REWORDED = {
+    **{form: lambda rows, form=form: np.vectorize(lambda one: float(form % one))(rows)
+       for form in ("%.7g", "%.5g", "%.3g", "%.4f", "%.3f", "%.2f")},
+    "jittered": jittered,
+    "changed where nothing is bought": with_other_scans,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", REWORDED.values(), ids=list(REWORDED))
+def test_rows_of_the_search_are_refused_though_they_were_changed(front, change):
+    prints = RowPrints.from_rows(ROWS[:200], bought=[[0, 1, 2, 3], [0, 1, 2]])
+    searched, rows = replace(front, searched=prints), change(ROWS[200:])
+    with pytest.raises(DataError, match=r"got 200 rows, of which \d+ rows \(row 0.*nearly equal"):
+        searched.certify(change(ROWS[:200]), np.zeros(200), min_accuracy=0.9)
+    assert searched.certify(rows, truth_of(front, 1, rows), min_accuracy=0.9, order=1).certified
+
+
+def test_rows_that_come_again_with_jitter_or_an_id_of_their_own_are_refused(front):
+    searched = replace(front, searched=RowPrints.from_rows(make_rows(300, seed=8)))
+    y, ids = np.tile(truth_of(front, 1)[:100], 4), np.arange(400)
+    again = np.tile(ROWS[:100], (4, 1))
+    with pytest.raises(DataError, match=r"every row once, got 300 rows again, or nearly so, \(row"):
+        searched.certify(jittered(again), y, min_accuracy=0.9)
+    with pytest.raises(DataError, match=r"every row once, got 300 rows again \(row 100, row 101"):
+        searched.certify(again, y, min_accuracy=0.9, groups=ids)
+    patients = np.tile(np.arange(100), 4)  # one row of each is drawn
+    assert searched.certify(again, y, min_accuracy=0.9, order=1, groups=patients).certified
+
+
+def test_rows_that_are_equal_by_chance_are_counted_in_the_refusal(front):
+    rng = np.random.default_rng(5)
+    seen, fresh = (rng.integers(0, 9, (n, 4)) * 1.0 for n in (600, 400))
+    searched = replace(front, searched=RowPrints.from_rows(seen))
+    searched.certify(fresh, truth_of(front, 1, fresh), min_accuracy=0.5)
+    fresh[:200] = seen[:200]
+    with pytest.raises(DataError, match=r"has seen \d+ rows \(.*\), where chance explains about"):
+        searched.certify(fresh, truth_of(front, 1, fresh), min_accuracy=0.5)
+
+
 def test_a_saved_front_still_knows_the_rows_of_its_search(front, tmp_path):
     replace(front, searched=RowPrints.from_rows(ROWS[:100])).save(tmp_path / "front.json")
     loaded = type(front).load(tmp_path / "front.json")

@@ -120,8 +120,8 @@ def _earlier_tests(run: Run) -> list[Fields]:
 def _refuse_spent(earlier: list[Fields], rows: FreshRows, labels: list[Any]) -> None:
     """Refuse rows if some of them were spent on another question."""
     for test in earlier:
-        prints = RowPrints.from_dict(test.fields("prints"))
-        if n_spent := len(prints.seen_again(rows.given)):
+        prints = RowPrints.from_dict(test.fields("prints"), rows.given.shape[1])
+        if n_spent := len(prints.seen_again(rows.given).rows):
             words = " and ".join(map(str, promises_from_dict(test, labels)))
             raise DataError(
                 f"{rows.what} must hold rows that no test has seen, got "

@@ -176,10 +176,23 @@ def evaluate_run(
 
 def warn_of_searched(lookup: Lookup, n_rows: int, path: PathLike) -> None:
     """Warn of rows of a file that took part in the search, once all chunks are looked up."""
+    seen = lookup.seen()
+    if not seen.rows.size:
+        return
     # Their number is a lower bound.
-    if n_seen := len(lookup.seen()):
-        took_part = f"{n_seen:,} or more of the {n_rows:,} rows of {path} took part in the search"
-        warnings.warn(DataWarning(f"{took_part}; their figures are too good."), stacklevel=3)
+    some = f"{len(seen.rows):,} or more of the {n_rows:,} rows of {path}"
+    words = f"{some} took part in the search; their figures are too good."
+    if seen.is_near:
+        words = (
+            f"{some} are nearly equal to rows of the search, as after rounding; if they took part "
+            "in the search, their figures are too good."
+        )
+    elif by_chance := round(seen.n_by_chance):
+        words = (
+            f"{some} are equal to rows of the search, where chance explains about {by_chance:,}; "
+            "if they took part in the search, their figures are too good."
+        )
+    warnings.warn(DataWarning(words), stacklevel=3)
 
 
 def _check_target(

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray, Report
+from emsco.data.keys import Keys
 from emsco.data.labels import check_truth, positions_of
-from emsco.data.row_prints import RowPrints, digest_of_rows
+from emsco.data.row_prints import Likeness, RowPrints, digest_of_rows
 from emsco.data.weights import check_weights
 from emsco.errors import DataError, EMSCOWarning, Parameter, Part, Row
 from emsco.front.certificate.plan import (
@@ -96,13 +97,8 @@ class FreshRows:
         drawn = _draw(groups, len(given), np.random.default_rng(seed), first_row)
         if front.searched is not None:
             _refuse_seen(front.searched, given, what, first_row)
-            again = front.searched.repeated(given)
-            if groups is None and again.size:  # they would count as twice the evidence
-                raise DataError(
-                    f"{what} must hold every row once, got {counted(len(again), 'row')} again (",
-                    *_some_rows(first_row + again),
-                    "); drop them, or name groups of rows.",
-                )
+            # Of those drawn: rows of one group may be equal, rows of two groups are two.
+            _refuse_repeated(front.searched, given, np.sort(drawn), what, first_row)
         # Of all rows, not of those drawn, so that the same table has the same digest for any seed.
         digest = digest_of_rows(given, truth, *([] if weights is None else [weights]))
         about = TestedRows(len(given), len(drawn), digest, seed, groups is not None, max_weight)
@@ -244,20 +240,44 @@ def _check_weights(
 
 
 def _refuse_seen(searched: RowPrints, inputs: FloatArray, what: str, first_row: int) -> None:
-    """Refuse rows that the search has seen."""
+    """Refuse rows that the search has seen, or nearly so."""
     seen = searched.seen_again(inputs)
-    if not seen.size:
+    if not seen.rows.size:
         return
     n_rows = counted(len(inputs), "row")
-    got: tuple[Part, ...] = (
-        f"{n_rows}, of which it has seen {counted(len(seen), 'row')} (",
-        *_some_rows(first_row + seen),
-        ")",
-    )
-    if len(seen) == len(inputs):
+    n_seen = counted(len(seen.rows), "row")
+    some = (" (", *_some_rows(first_row + seen.rows), ")", _by_chance(seen))
+    got: tuple[Part, ...] = (f"{n_rows}, of which it has seen {n_seen}", *some)
+    if seen.is_near:
+        words = "are nearly equal to rows that it has seen, as after rounding"
+        got = (f"{n_rows}, of which {n_seen}", *some, f" {words}")
+    elif len(seen.rows) == len(inputs):
         got = (f"{n_rows} that it has all seen",)
     rule = f"{what} must hold rows that the search has not seen, got "
     raise DataError(rule, *got, "; collect fresh rows.")
+
+
+def _refuse_repeated(
+    searched: RowPrints, given: FloatArray, drawn: IntArray, what: str, first_row: int
+) -> None:
+    """Refuse rows that repeat others, or nearly so: they would count as twice the evidence."""
+    again = searched.repeated(given[drawn])
+    if again.rows.size:
+        nearly = ", or nearly so," if again.is_near else ""
+        raise DataError(
+            f"{what} must hold every row once, got {counted(len(again.rows), 'row')} again{nearly} "
+            "(",
+            *_some_rows(first_row + drawn[again.rows]),
+            ")",
+            _by_chance(again),
+            "; drop them, or name groups of rows.",
+        )
+
+
+def _by_chance(alike: Likeness) -> str:
+    """Say how many rows are alike by chance, if any are."""
+    expected = round(alike.n_by_chance)
+    return f", where chance explains about {expected:,}," if expected else ""
 
 
 def _some_rows(rows: IntArray) -> tuple[Part, ...]:
@@ -281,16 +301,16 @@ def _draw(
             Parameter("groups"),
             f" must have one group for each of {n_rows} rows, got shape {given.shape}.",
         )
-    # A missing group differs from itself, as NaN does.
-    if (missing := np.flatnonzero([one is None or one != one for one in given.tolist()])).size:
+    keys = Keys.from_parameter("groups", groups, None, n_rows)
+    if keys is None or (missing := keys.missing) is not None:
         raise DataError(
             Parameter("groups"),
             " must have a group for every row, got none in ",
-            Row(first_row + int(missing[0])),
+            Row(first_row + (missing or 0)),
             ".",
         )
     # The first of each group in a drawn order is a random one of its rows.
-    _, first = np.unique(given[drawn].astype(np.str_), return_index=True)
+    _, first = np.unique(keys.codes[drawn], return_index=True)
     return drawn[np.sort(first)]
 
 
