@@ -34,6 +34,12 @@ __all__ = ["attack_services", "save_cascade"]
 _PATIENCE = 60.0  # seconds for a service to start
 _N_CLIENTS = 8
 _JSON = {"Content-Type": "application/json"}
+_NO_HTTP = [
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    b"BREW /coffee HTTP/1.1\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
+    b"POST /cases HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+]
 
 
 class _EscapeError(Exception):
@@ -183,6 +189,8 @@ class _Trial:
                 connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
                 with closing(connection):
                     connection.request(method, path, content, headers)
+                    if rng.random() < 0.2:  # and what is no HTTP at all, on the same connection
+                        connection.sock.sendall(rng.choice(_NO_HTTP))
                     with connection.getresponse() as answer:
                         status, body = answer.status, answer.read()
             except (OSError, http.client.HTTPException, ValueError):
@@ -192,6 +200,8 @@ class _Trial:
                 self._told.wrong.append(f"nonsense was not refused: {shown}")
             elif b"\n" in body.strip() or b"Traceback" in body:
                 self._told.wrong.append(f"more than one sentence: {shown}")
+            elif not body.startswith(b'{"error":"'):
+                self._told.wrong.append(f"no error in JSON: {shown}")
 
     def _lost(self) -> str:
         """Say which acknowledged step is not there."""
