@@ -1,5 +1,6 @@
 """The lock on a folder: one at a time, whoever ends however, and nothing is left behind."""
 
+import errno
 import re
 import subprocess
 import sys
@@ -89,6 +90,33 @@ def test_a_block_may_lock_its_folder_again_and_an_error_unlocks_it(tmp_path):
         raise ZeroDivisionError
     with locked_folder(tmp_path, patience=0):
         assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has another call")
+def test_a_file_system_without_locks_is_used_with_a_warning(tmp_path, monkeypatch):
+    def has_none(*_given):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", has_none)
+    with (
+        pytest.warns(UserWarning, match="has no locks: let one process at a time change that"),
+        locked_folder(tmp_path),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
+    def refuse(*_given):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("os.open", refuse)
+    monkeypatch.setattr("os.access", lambda *_given: False)
+    with (
+        pytest.raises(FileError, match=r"must be a folder that can be written to \(Permission den"),
+        locked_folder(tmp_path),
+    ):
+        pass
 
 
 def test_there_is_nothing_to_lock_in_a_folder_that_does_not_exist(tmp_path):

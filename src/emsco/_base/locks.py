@@ -110,8 +110,8 @@ def _is_locked(handle: int, folder: Path) -> bool:
     except (BlockingIOError, PermissionError):
         return False
     except OSError:
-        said = f"the file system of {str(folder)!r} has no locks: let one process at a time change"
-        warnings.warn(f"{said} this run.", stacklevel=5)
+        said = f"the file system of {str(folder)!r} has no locks"
+        warnings.warn(f"{said}: let one process at a time change that folder.", stacklevel=5)
     return True
 
 
