@@ -39,6 +39,10 @@ BENCHMARKS = {
     "money": ("signing.main_money", "totals of tests and errors by a published protocol"),
     "monitoring": ("trust.main_monitoring", "false alarms, and how soon a drop is noticed"),
     "multiclass": ("engine.main_multiclass", "fits of many classes beside scikit-learn"),
+    "partly_bought": (
+        "partly_bought.main",
+        "records in which expensive features were bought by rule",
+    ),
     "promises": ("defaults.main_promises", "promised and kept, design by design"),
     "scoring": ("defaults.main_scoring", "ways to score and refit, on test rows"),
     "screening": ("scale.main_screening", "searches on a sample beside searches on all rows"),

@@ -330,3 +330,25 @@ def test_a_large_table_is_checked_in_a_moment():
     began = time.perf_counter()
     assert data_issues_of(data) == ()
     assert time.perf_counter() - began < 2  # about 0.03 s on an idle machine
+
+
+@pytest.mark.parametrize("rule", ["age", "both"])
+def test_values_that_were_bought_by_a_rule_are_told(table, labels, rule):
+    scan = np.random.default_rng(3).normal(size=300)
+    score = table.age - 50 if rule == "age" else (table.age - 50) / 9 - (table.pulse - 85) / 20
+    table["scan"] = np.where(score > score.quantile(0.6), scan, np.nan)
+    costs = {"age": 1, "pulse": 1, "ward": 1, "scan": 50}
+    assert issues_of(table, labels, costs=costs, gaps="impute") == [("partly bought", "scan")]
+    (issue,) = data_issues_of(training(table, labels, costs, gaps="impute"))
+    words = str(issue)
+    assert words.startswith("column 'scan' has no value in 60.0 % of the rows, and other columns")
+    assert words.endswith("about rows in which it is missing by the same rule.")
+    free = {**costs, "age": 60, "pulse": 60, "ward": 60}  # nobody buys these to save the scan
+    assert issues_of(table, labels, costs=free, gaps="impute") == []
+
+
+def test_values_that_are_missing_by_chance_are_no_issue(table, labels):
+    rng = np.random.default_rng(4)
+    for share in (0.2, 0.4, 0.6):
+        table["scan"] = np.where(rng.random(300) < share, np.nan, rng.normal(size=300))
+        assert issues_of(table, labels, gaps="impute") == []

@@ -1,4 +1,4 @@
-"""Columns and classes that look wrong: leaks, ids, constants, copies, rare classes.
+"""Columns and classes that look wrong: leaks, ids, constants, copies, rare classes, partial buying.
 
 The checks prefer silence to a false alarm. They say nothing about fewer than 50 rows, and at most
 one thing about a column.
@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.text import brief, counted, listed
-from emsco._base.typing import FloatArray, IntArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.data.columns import ColumnCode
 from emsco.data.dates import are_dates
 from emsco.data.training import TrainingData
@@ -38,6 +38,12 @@ _EXCEPTIONS, _MANY_ROWS = 4, 1_000  # a value but for 4 of 1,000 rows or more is
 _OWN_VALUE = 0.9  # different values for each row of a column of ids
 _MANY_LEVELS, _ROWS_PER_LEVEL = 20, 10
 _HUGE = 100  # categories; each is an input, so the model of one column is that of a wide table
+# Missing values that other columns predict: so many rows with and without a value at least, and
+# rows in order of the prediction so well, beyond so many standard errors.
+_LEAST_MISSING = 40
+_PREDICTED, _STANDARD_ERRORS = 0.65, 4
+_KNOWN = 0.9  # of the values of a column that predicts
+_MOST_PREDICTORS, _MOST_MASKS = 100, 20
 _SAME = 1e-9  # relative difference of values that only rounding tells apart
 _ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index)$|ID$|Id$|Key$|Index$")
 
@@ -48,6 +54,7 @@ class DataIssueKind(Enum):
     LEAK = "leak"
     IDENTIFIER = "identifier"
     DATES = "dates"
+    PARTLY_BOUGHT = "partly bought"
     RARE_CLASS = "rare class"
     COPY = "copy"
     CONSTANT = "constant"
@@ -161,6 +168,7 @@ before the answer? If not, drop 'bill'.
     # A leak says more than whatever else is odd about its column.
     issues = leaks | {name: issue for name, issue in issues.items() if name not in leaks}
     every = [*issues.values(), *_copies(table, issues)]
+    every += _partly_bought(table, {issue.subject for issue in every})
     # Classes with few rows; the split warns of those with a single one.
     sizes = np.bincount(table.labels, minlength=len(data.classes))
     for label, size in zip(data.classes.tolist(), sizes.tolist(), strict=True):
@@ -361,6 +369,83 @@ def _copies(table: _CountedTable, issues: Mapping[str, DataIssue]) -> Iterator[D
             if cost_of[i] > cost_of[kept]:
                 words += f" but costs more ({cost_of[i]:g} instead of {cost_of[kept]:g})"
             yield DataIssue.of_column(DataIssueKind.COPY, table.codes[i].name, f"{words}; ")
+
+
+def _partly_bought(table: _CountedTable, known: Collection[str]) -> Iterator[DataIssue]:
+    """Yield features that have no value in some rows, and other columns tell in which.
+
+    So it is where they were bought by a rule. Models then see the dear values of some rows only.
+    """
+    encoding, costs = table.data.encoding, table.data.costs.alone
+    starts = list(encoding.starts[:-1])
+    sample = np.asarray(table.rows[table.sample.rows])
+    missing = np.isnan(sample[:, starts])
+    n_missing = missing.sum(axis=0)
+    enough = (n_missing >= _LEAST_MISSING) & (len(sample) - n_missing >= _LEAST_MISSING)
+    if not enough.any():
+        return
+    usual = [i for i in range(len(starts)) if n_missing[i] <= (1 - _KNOWN) * len(sample)]
+    scores: dict[bytes, float] = {}
+    for i in np.flatnonzero(enough).tolist():
+        name, cost = table.codes[i].name, float(costs[encoding.feature_of[i]])
+        if name in known or not cost:
+            continue
+        # Features that cost more are no reason to buy this one.
+        cheaper = [j for j in usual if j != i and costs[encoding.feature_of[j]] <= cost]
+        mask = missing[:, i]
+        if mask.tobytes() not in scores:
+            if len(scores) == _MOST_MASKS or not cheaper:
+                continue
+            inputs = [k for j in cheaper for k in range(starts[j], encoding.starts[j + 1])]
+            scores[mask.tobytes()] = _predictability(sample[:, inputs], mask, table.sample.turn)
+        score = scores[mask.tobytes()]
+        if score < _PREDICTED:
+            continue
+        share = _percent(float(mask.mean()))
+        words = (
+            f"column {name!r} has no value in {share} of the rows, and other columns tell in which "
+            f"(area under the curve {score:.2f} on unseen rows): if a rule says who gets it, all "
+            "figures and certificates are about rows in which it is missing by the same rule."
+        )
+        yield DataIssue(DataIssueKind.PARTLY_BOUGHT, name, (words,))
+
+
+def _predictability(values: FloatArray, mask: BoolArray, turn: IntArray) -> float:
+    """Return how well values predict a mask on unseen rows: the area under the curve.
+
+    It is 0.5 if chance may explain it. The prediction is linear in the values and their squares.
+    """
+    known = ~np.isnan(values)
+    n_known = np.maximum(1, known.sum(axis=0))
+    middle = np.where(known, values, 0.0).sum(axis=0) / n_known
+    centred = np.where(known, values - middle, 0.0)
+    deviation = np.sqrt((centred**2).mean(axis=0))
+    centred = centred[:, deviation > 0] / deviation[deviation > 0]
+    if not centred.shape[1]:
+        return 0.5
+    centred = np.clip(centred, -5, 5)
+    squares = centred**2 - (centred**2).mean(axis=0)
+    inputs = np.column_stack([centred, squares])
+    target = mask - mask.mean()
+    best = np.argsort(-np.abs(target @ inputs), kind="stable")[:_MOST_PREDICTORS]
+    inputs = inputs[:, best]
+    areas = []
+    for half in (turn % 2 == 0, turn % 2 == 1):
+        seen, unseen = inputs[half], mask[~half]
+        penalty = 0.01 * len(seen) * np.eye(len(best))
+        slopes = np.linalg.solve(seen.T @ seen + penalty, seen.T @ target[half])
+        n_with, n_without = int(unseen.sum()), int((~unseen).sum())
+        if not n_with or not n_without:
+            return 0.5
+        order = np.argsort(inputs[~half] @ slopes, kind="stable")
+        ranks = np.empty(len(order))
+        ranks[order] = np.arange(1, len(order) + 1)
+        area = (ranks[unseen].sum() - n_with * (n_with + 1) / 2) / (n_with * n_without)
+        error = np.sqrt((n_with + n_without + 1) / (12 * n_with * n_without))
+        if area < 0.5 + _STANDARD_ERRORS * error:
+            return 0.5
+        areas.append(float(area))
+    return float(np.mean(areas))
 
 
 def _percent(share: float) -> str:
