@@ -76,18 +76,30 @@ def _exponentials(logits, i):
 
 
 @helper()
-def _fill_slopes(rows, output, slopes):
-    """Gradient and curvature of the log loss of one output, for each row."""
-    n_outputs, n_rows = rows.logits.shape
+def _fill_shares(logits, shares):
+    """Probability of each output of each row; of two classes, that of the second one."""
+    n_outputs, n_rows = logits.shape
     for i in range(n_rows):
         if n_outputs == 1:
-            p = 1.0 / (1.0 + np.exp(-rows.logits[0, i]))
-            is_own = rows.labels[i] == 1
-        else:
-            top, total = _exponentials(rows.logits, i)
-            p = np.exp(rows.logits[output, i] - top) / total
-            is_own = rows.labels[i] == output
-        slopes[0, i] = (p - 1.0 if is_own else p) * rows.weights[i]
+            shares[0, i] = 1.0 / (1.0 + np.exp(-logits[0, i]))
+            continue
+        top = logits[0, i]
+        for k in range(1, n_outputs):
+            top = max(top, logits[k, i])
+        total = 0.0
+        for k in range(n_outputs):
+            shares[k, i] = np.exp(logits[k, i] - top)
+            total += shares[k, i]
+        for k in range(n_outputs):
+            shares[k, i] /= total
+
+
+@helper()
+def _fill_slopes(rows, own, shares, slopes):
+    """Gradient and curvature of the log loss of one output, whose class is `own`."""
+    for i in range(len(shares)):
+        p = shares[i]
+        slopes[0, i] = (p - 1.0 if rows.labels[i] == own else p) * rows.weights[i]
         slopes[1, i] = p * (1.0 - p) * rows.weights[i]
 
 
@@ -324,13 +336,12 @@ def boost(
     has not fallen for `growth.patience` rounds.
     """
     n_outputs, best = rows.logits.shape[0], 0
-    before = np.empty_like(rows.logits)
+    shares = np.empty_like(rows.logits)
     for r in range(len(losses)):
-        before[:] = rows.logits
-        at_start = Rows(rows.codes, rows.labels, rows.weights, before)
+        _fill_shares(rows.logits, shares)
         for k in range(n_outputs):
             tree = r * n_outputs + k
-            _fill_slopes(at_start, k, scratch.slopes)
+            _fill_slopes(rows, 1 if n_outputs == 1 else k, shares[k], scratch.slopes)
             _grow(tree, rows, n_bins, growth, trees, scratch)
             _add_leaves(tree, k, rows, growth, trees, scratch)
             if held.codes.shape[1]:

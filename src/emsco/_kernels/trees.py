@@ -152,12 +152,6 @@ def _keep_leaves(codes, cut, left, kept):
 
 
 @helper()
-def _add_values(mask, values, total):
-    for r in range(len(mask)):
-        total[r] += values[lowest_bit(mask[r])]
-
-
-@helper()
 def _add_to_few(codes, subsets, trees_of, starts, inputs, cuts, left, leaves, alive, base, logits):
     """Add up the trees as `add_trees` does, row after row."""
     for b in range(len(subsets)):
@@ -176,6 +170,30 @@ def _add_to_few(codes, subsets, trees_of, starts, inputs, cuts, left, leaves, al
                 logits[b, k, r] = total
 
 
+@helper()
+def _leaf_values(alive, subset, read, kept, values, mask, reached):
+    """Value of the leaf that each row of a block reaches in a tree, for one subset."""
+    is_first = True
+    for i in range(len(read)):
+        if not subset[read[i]]:
+            continue
+        if is_first:
+            is_first = False
+            for r in range(len(mask)):
+                mask[r] = alive & kept[i, r]
+        else:
+            for r in range(len(mask)):
+                mask[r] &= kept[i, r]
+    for r in range(len(mask)):
+        reached[r] = values[lowest_bit(mask[r])]
+
+
+@helper()
+def _add(reached, total):
+    for r in range(len(reached)):
+        total[r] += reached[r]
+
+
 @kernel()
 def add_trees(
     codes: LabelArray,
@@ -187,6 +205,7 @@ def add_trees(
     left: AnyArray,
     leaves: SingleArray,
     alive: AnyArray,
+    order: IntArray,
     base: FloatArray,
     logits: FloatArray,
     kept: AnyArray,
@@ -194,7 +213,9 @@ def add_trees(
 ) -> None:
     """Add up the trees for rows and subsets: `logits` is subsets × outputs × rows.
 
-    `kept`, with a line for each input that a tree may read, and `mask` are scratch for a block.
+    `order`, trees × subsets, puts subsets that reach the same leaves of a tree side by side: a row
+    has the same leaf for all of them. `kept`, with a line for each input that a tree may read, and
+    `mask` are scratch for a block.
     """
     n_rows, n_inputs = codes.shape[1], len(codes)
     if n_rows <= _FEW:
@@ -203,6 +224,7 @@ def add_trees(
         )
         return
     values = np.empty(MOST_LEAVES + 1)
+    reached = np.empty(BLOCK)
     place = np.full(n_inputs, -1)
     read = np.empty(MOST_LEAVES, dtype=np.int64)
     asked = np.zeros(n_inputs, dtype=np.bool_)
@@ -228,21 +250,17 @@ def add_trees(
                     _keep_leaves(codes[f, start : start + n], cuts[i], left[i], kept[place[f], :n])
                 for i in range(starts[t + 1] - starts[t]):
                     values[i] = leaves[starts[t] + i]
-                for b in range(len(subsets)):
+                last = np.uint64(0)
+                for j in range(len(subsets)):
+                    b = order[t, j]
                     if alive[b, t] == 0:
                         continue
-                    is_first = True
-                    for i in range(n_read):
-                        if not subsets[b, read[i]]:
-                            continue
-                        if is_first:
-                            is_first = False
-                            for r in range(n):
-                                mask[r] = alive[b, t] & kept[i, r]
-                        else:
-                            for r in range(n):
-                                mask[r] &= kept[i, r]
-                    _add_values(mask[:n], values, logits[b, k, start : start + n])
+                    if alive[b, t] != last:
+                        last = alive[b, t]
+                        _leaf_values(
+                            last, subsets[b], read[:n_read], kept, values, mask[:n], reached
+                        )
+                    _add(reached[:n], logits[b, k, start : start + n])
                 for i in range(n_read):
                     place[read[i]] = -1
                 t += 1

@@ -144,7 +144,7 @@ def _searched(fitted: Fitted) -> float:
 
 
 def _is_exact(fitted: Fitted) -> bool:
-    return fitted.stop_reason.cause not in (Stop.GENERATIONS, Stop.TIME_LIMIT)
+    return fitted.stop_reason.cause not in (Stop.GENERATIONS, Stop.STEADY_FRONT, Stop.TIME_LIMIT)
 
 
 def _part(data: TrainingData, n_most: int = _ROWS) -> TrainingData:

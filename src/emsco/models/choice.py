@@ -25,6 +25,7 @@ _SUBSETS = 12  # beside all features
 _PASSES = 40  # over the rows of a split with all inputs, to try a linear family
 _PER_TERM = 5e-10  # seconds for a product in the sums and solutions of a pass
 _PER_SPLINE = 4  # inputs that a spline makes of one
+_MANY, _CLEAR = 400, 4.0  # rows of a split that may decide alone, by so many standard errors
 _SMALLEST = 1e-15  # probability whose logarithm counts
 _GRID = (0.1, 1.0, 10.0, 100.0)  # penalties to choose from
 _FOLDS = 3
@@ -95,6 +96,12 @@ class ModelChoice:
         on = f"on all features and on {counted(self.n_subsets, 'subset')}"
         return f"{self.family}{simple}, by log loss (lower is better) {on}: {', '.join(said)}"
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether the family is the best beyond doubt."""
+        others = [loss for family, loss in self.losses.items() if family != self.family]
+        return all(loss.behind > _CLEAR * loss.error for loss in others)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return asdict(self)
@@ -112,7 +119,8 @@ def choose_family(
     """Compare families on a few splits and subsets; take the simplest that is nearly the best.
 
     At most three splits take part, with at most 4,000 training rows and 2,000 scored rows each,
-    so that the choice takes seconds and depends on nothing but data, splits and seed.
+    so that the choice takes seconds and depends on nothing but data, splits and seed. If the first
+    one has many rows and leaves no doubt, it decides alone.
 
     Parameters
     ----------
@@ -136,13 +144,30 @@ def choose_family(
         train = _thinned(train, data.labels, _MOST_TRAINING)
         few.append((train, _thinned(scored, data.labels, _MOST_JUDGED)))
     subsets = random_subsets(len(data.costs.names), _SUBSETS, np.random.default_rng(seed))
+    if len(few) > 1 and len(few[0][1]) >= _MANY:
+        choice = _compared(families, data, few[:1], subsets, losses_of, class_weights, report)
+        if choice.is_clear:
+            return choice
+    return _compared(families, data, few, subsets, losses_of, class_weights, report)
+
+
+def _compared(
+    families: Sequence[str],
+    data: TrainingData,
+    few: Sequence[Split],
+    subsets: BoolArray,
+    losses_of: RowLosses,
+    class_weights: FloatArray | None,
+    report: Report | None,
+) -> ModelChoice:
+    """Compare families on these splits and subsets."""
     judged = np.concatenate([scored for _, scored in few])
     weights = np.ones(len(judged)) if data.weights is None else data.weights[judged]
     if class_weights is not None:
         weights = weights * class_weights[data.labels[judged]]
     losses = {}
     for family in families:
-        losses[family] = losses_of(family, few, subsets)
+        losses[family] = losses_of(family, list(few), subsets)
         if report:
             report(len(losses), len(families))
     # A row's loss is the mean of that with all features and of that over their subsets.

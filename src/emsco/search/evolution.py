@@ -53,6 +53,7 @@ _FIRST_CHAINS = 10  # generations until chains are first made of fitted subsets
 _SMALL_FIRST = 5  # generations until new subsets are sought in small spaces
 _MORE = 1.2  # growth of the number of subsets until chains are made again
 _MUCH_MORE = 1.5  # the same if thresholds are searched, when chains take longer
+_STEADY, _GROWTH = 15, 1e-3  # generations in which the volume under a front must grow so much
 _SUBSETS = 0.18  # new subsets for each design of the budget
 
 
@@ -189,7 +190,7 @@ class _Line:
         repeated = np.ones(len(keys))  # 1 for objectives that an earlier design had
         with self._vectors.claim(keys) as claim:
             repeated[claim.new_places] = 0
-        self._add(designs, self._points(scores), repeated * row + scores.beyond)
+        self._add(designs, self.points_of(scores), repeated * row + scores.beyond)
 
     def join(self, other: _Line, archive: Archive) -> None:
         """Take over the pool of another line; `archive` holds the designs of both."""
@@ -200,7 +201,7 @@ class _Line:
     def sort(self, rng: Generator) -> None:
         """Sort the pool by distance behind the front plus handicap, and cut it."""
         distances = np.empty(len(self.points))
-        front = self._points(self.archive.front()[1])
+        front = self.points_of(self.archive.front()[1])
         measure_distances(self.points, front, _SLOPE, distances)
         # Ties in distance go by chance, not by age, so that old designs do not always come first.
         order = np.lexsort((rng.random(len(distances)), distances + self.handicap))
@@ -221,7 +222,8 @@ class _Line:
         self.points = np.concatenate([self.points, points])
         self.handicap = np.concatenate([self.handicap, handicap])
 
-    def _points(self, scores: Scores) -> FloatArray:
+    def points_of(self, scores: Scores) -> FloatArray:
+        """Coverage, accuracy and share of the total cost saved, of each design."""
         saved = 1 - scores.cost / self._total_cost
         return np.column_stack([scores.coverage, scores.accuracy, saved])
 
@@ -302,6 +304,7 @@ class EvolutionSearch:
         self._line = self._main
         self._front: tuple[StageArray, Scores] | None = None
         self._same_front = 0
+        self._volumes: list[FloatArray] = []
 
     def ask(self) -> StageArray:
         """Propose designs to score next, all of them new."""
@@ -317,6 +320,8 @@ class EvolutionSearch:
         if self._nearby:
             self._nearby.note(designs)
         self.generation += 1
+        if self._settings.until_steady:
+            self._volumes.append(_volumes(self._main.points_of(self.front[1])))
         self.stop_reason = self._reason_to_stop()
         if self.stop_reason is not None:
             return
@@ -526,4 +531,17 @@ class EvolutionSearch:
             return StopReason(Stop.GENERATIONS, settings.generations)
         if settings.patience is not None and self._same_front >= settings.patience:
             return StopReason(Stop.SAME_FRONT, settings.patience)
+        if len(self._volumes) > _STEADY:
+            growth = self._volumes[-1] - self._volumes[-1 - _STEADY]
+            if (growth < _GROWTH).all():
+                return StopReason(Stop.STEADY_FRONT, _STEADY)
         return None
+
+
+def _volumes(points: FloatArray) -> FloatArray:
+    """Volume under a front, and area under those of its points that answer everyone."""
+    from moocore import hypervolume
+
+    answering = points[points[:, 0] == 1, 1:]
+    area = hypervolume(answering, ref=np.zeros(2), maximise=True) if len(answering) else 0.0
+    return np.array([hypervolume(points, ref=np.zeros(3), maximise=True), area])

@@ -29,6 +29,7 @@ class Stop(Enum):
     GENERATIONS = "generations"  # all generations have run
     SAME_BEST = "same best"  # patience of the paper's loop
     SAME_FRONT = "same front"  # patience of evolution
+    STEADY_FRONT = "steady front"  # of models that only stand in for others: it hardly grows
     ELITES = "elites"  # the population consists of elites only
     EXHAUSTED = "exhausted"  # every design has been scored
     PROVEN = "proven"
@@ -46,6 +47,7 @@ _SENTENCES = {
     Stop.GENERATIONS: "all {generations} have run",
     Stop.SAME_BEST: "the fittest design has stayed the same for {generations}",
     Stop.SAME_FRONT: "the front has stayed the same for {generations}",
+    Stop.STEADY_FRONT: "the front has hardly grown in the last {generations}",
     Stop.ELITES: "the population was full of elite designs after {generations}",
     Stop.EXHAUSTED: "all {n_designs:,} designs have been scored",
     Stop.PROVEN: "the front is proven: all {n_settled:,} designs are settled",

@@ -199,6 +199,8 @@ class SearchSettings:
         Whether designs may leave features out.
     first : int or None
         A feature that every design buys at its first stage.
+    until_steady : bool
+        Whether "evolution" stops once the front hardly grows.
     """
 
     max_stages: int
@@ -213,6 +215,7 @@ class SearchSettings:
     patience: int | None = None
     allow_exclusion: bool = False
     first: int | None = None
+    until_steady: bool = False
 
     def space(self, n_features: int, grid: ThresholdGrid | None = None) -> DesignSpace:
         """Space of designs over `n_features` features, with thresholds of a grid."""

@@ -15,7 +15,7 @@ from emsco.models.calibration import Calibrator
 from emsco.models.outcome_engine import OutcomeFitter
 from emsco.models.stage_models import StageModels
 
-_AT_ONCE = 32  # subsets that a thread answers for in one go
+_AT_ONCE = 512  # subsets that a thread answers for in one go
 
 
 class SharedBoosting(OutcomeFitter):

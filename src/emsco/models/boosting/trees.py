@@ -34,7 +34,8 @@ MOST_CUTS = 254  # of an input, so that a code fits into a byte
 _SAMPLE = 200_000  # rows whose quantiles are taken
 _MOST_IN_ALL = 2**22  # of all trees in a file
 _FREE_BYTES, _MOST_TIMES = 2**12, 8  # of unpacked arrays, and times the text that packs them
-_AT_ONCE = 32  # subsets whose sums stay in cache together
+_FEWEST_AT_ONCE, _MOST_AT_ONCE = 32, 512  # subsets: more of them share leaves of a tree more often
+_LOGITS_AT_ONCE = 2**21
 _LARGEST = 1e100  # number in a file
 _TYPES: dict[str, type] = {
     "n_leaves": np.uint8,
@@ -222,9 +223,11 @@ class TreeEnsemble:
         logits = np.empty((len(subsets), len(self.baseline), n_rows))
         n_read = min(self.n_inputs, MOST_LEAVES)
         scratch = np.empty((n_read + 1, min(BLOCK, max(n_rows, 1))), dtype=masks.left.dtype)
-        for start in range(0, len(subsets), _AT_ONCE):
-            some = np.ascontiguousarray(subsets[start : start + _AT_ONCE])
+        at_once = self._at_once(n_rows)
+        for start in range(0, len(subsets), at_once):
+            some = np.ascontiguousarray(subsets[start : start + at_once])
             alive, base = self._collapsed(some)
+            order = np.ascontiguousarray(np.argsort(alive, axis=0).T)
             add_trees(
                 codes,
                 some,
@@ -235,8 +238,9 @@ class TreeEnsemble:
                 masks.left,
                 self.leaves,
                 alive,
+                order,
                 base,
-                logits[start : start + _AT_ONCE],
+                logits[start : start + at_once],
                 scratch[1:],
                 scratch[0],
             )
@@ -246,10 +250,16 @@ class TreeEnsemble:
         """Likeliest class, the first of equals, and its probability: both (n_subsets, n_rows)."""
         winner = np.empty((len(subsets), codes.shape[1]), dtype=np.int64)
         confidence = np.empty(winner.shape)
-        for start in range(0, len(subsets), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
+        at_once = self._at_once(codes.shape[1])
+        for start in range(0, len(subsets), at_once):
+            part = slice(start, start + at_once)
             likeliest_of(self.logits(codes, subsets[part]), winner[part], confidence[part])
         return winner, confidence
+
+    def _at_once(self, n_rows: int) -> int:
+        """How many subsets are answered for together."""
+        n_subsets = _LOGITS_AT_ONCE // max(len(self.baseline) * n_rows, 1)
+        return min(max(n_subsets, _FEWEST_AT_ONCE), _MOST_AT_ONCE)
 
     def shares(self, codes: LabelArray, subset: BoolArray) -> FloatArray:
         """Class probabilities of coded rows for one subset, shape (n_rows, n_classes)."""
