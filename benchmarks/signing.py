@@ -6,11 +6,14 @@ import argparse
 import os
 import time
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from common import Table, generated, load_table
+from sklearn.base import clone
 from sklearn.datasets import load_wine, make_classification
 from sklearn.model_selection import train_test_split
 
@@ -165,22 +168,50 @@ MONEY_SETS = (
 LEVELS = ("low", "middle", "high")
 
 
-def priced(name: str, level: str) -> tuple[np.ndarray, FeatureCosts]:
-    """Read what errors cost (row: true class), and what tests cost, with fees that groups share."""
+class Test(NamedTuple):
+    """What a test costs: in full, and once another one of its group was bought."""
+
+    cost: float
+    discounted: float
+    group: str
+
+
+def priced(name: str, level: str) -> tuple[np.ndarray, dict[str, Test], FeatureCosts]:
+    """Read what errors cost (row: true class) and what tests cost; the latter for a fit too.
+
+    In a fit, the discount of a group is a fee that its tests share. Those of flare save different
+    amounts; the fee is then that of the cheapest test.
+    """
     lines = (money_folder() / f"{name}-{level}-costs.csv").read_text().splitlines()
     heading = next(i for i, line in enumerate(lines) if line.startswith("Attribute-name"))
     matrix = np.array([[float(x) for x in line.split()] for line in lines[:heading]])
+    tests: dict[str, Test] = {}
     columns: dict[str, list[str]] = {}
-    costs: dict[str, float] = {}
     shared: dict[str, tuple[float, list[str]]] = {}
     for line in lines[heading + 1 :]:
-        test, cost, discount, group, first, last = line.split()
+        test, cost, discounted, group, first, last = line.split()
+        tests[test] = Test(float(cost), float(discounted), group)
         columns[test] = [f"b{i}" for i in range(int(first), int(last) + 1)]
-        costs[test] = float(discount)
         if group != "x":
-            shared.setdefault(group, (float(cost) - float(discount), []))[1].append(test)
+            shared.setdefault(group, (float(cost) - float(discounted), []))[1].append(test)
+    costs = {test: one.discounted for test, one in tests.items()}
     table = [column for members in columns.values() for column in members]
-    return matrix, FeatureCosts.from_mapping(costs, table, groups=columns, fees=shared)
+    return matrix, tests, FeatureCosts.from_mapping(costs, table, groups=columns, fees=shared)
+
+
+def paid(tests: dict[str, Test], steps: Iterable[Iterable[str]]) -> float:
+    """Return what tests cost that are bought step by step, the first of a group in full.
+
+    If several of a group are bought in one step, the first is the one that would save least.
+    """
+    total, groups = 0.0, set[str]()
+    for step in steps:
+        for test in sorted(
+            (tests[name] for name in step), key=lambda one: one.cost - one.discounted
+        ):
+            total += test.discounted if test.group in groups else test.cost
+            groups |= {test.group} - {"x"}
+    return total
 
 
 def money_folder() -> Path:
@@ -196,17 +227,20 @@ def money_rows(name: str, part: str, split: int) -> tuple[pd.DataFrame, np.ndarr
     return rows, y
 
 
-def totals_of(name: str, split: int, ways: list[str]) -> dict[str, np.ndarray]:
+def totals_of(
+    name: str, split: int, ways: list[str], time_limit: float | None = None
+) -> dict[str, np.ndarray]:
     """Return the total of each test row by each way and level, shape (n_levels, n_test)."""
     X, y = money_rows(name, "train", split)
     X_test, y_test = money_rows(name, "test", split)
-    costs = priced(name, LEVELS[0])[1]
+    _, tests, costs = priced(name, LEVELS[0])
     X, X_test = X[list(costs.table)], X_test[list(costs.table)]
     totals: dict[str, list[np.ndarray]] = {way: [] for way in ways}
+    classifier = EMSCOClassifier(costs, n_jobs=-1, random_state=split, time_limit=time_limit)
     if "chosen" in ways:
-        chosen = EMSCOClassifier(costs, n_jobs=-1, random_state=split).fit(X, y)
+        chosen = clone(classifier).fit(X, y)
     for level in LEVELS:
-        matrix, _ = priced(name, level)
+        matrix, _, _ = priced(name, level)
         for way in ways:
             if way == "constant":
                 totals[way].append(matrix[y_test, int(matrix[y].sum(axis=0).argmin())])
@@ -215,8 +249,7 @@ def totals_of(name: str, split: int, ways: list[str]) -> dict[str, np.ndarray]:
                 totals[way].append(optimal_tree(name, level, split))
                 continue
             if way == "searched":
-                clf = EMSCOClassifier(costs, error_cost=matrix, n_jobs=-1, random_state=split)
-                clf.fit(X, y)
+                clf = clone(classifier).set_params(error_cost=matrix).fit(X, y)
             else:
                 clf = chosen.choose(
                     error_cost=matrix,
@@ -224,8 +257,11 @@ def totals_of(name: str, split: int, ways: list[str]) -> dict[str, np.ndarray]:
                     min_coverage=1,
                     cheapest_label=True,
                 )
-            decisions = clf.decide(X_test)
-            totals[way].append(decisions.cost + matrix[y_test, np.asarray(decisions.labels)])
+            decisions, design = clf.decide(X_test), clf.design_
+            paths = [[], *(design.path(stage) for stage in range(design.n_stages))]
+            cost = [paid(tests, [design.buys[stage] for stage in path]) for path in paths]
+            spent = np.array(cost)[decisions.stage]
+            totals[way].append(spent + matrix[y_test, np.asarray(decisions.labels)])
     return {way: np.array(rows) for way, rows in totals.items()}
 
 
@@ -237,8 +273,12 @@ def optimal_tree(name: str, level: str, split: int) -> np.ndarray:
     from pystreed import STreeDCostSensitiveClassifier
     from pystreed.data import CostSpecifier
 
-    matrix, costs = priced(name, level)
-    test_of = {column: i for i, columns in enumerate(costs.columns) for column in columns}
+    matrix, tests, costs = priced(name, level)
+    test_of = {
+        column: test
+        for test, columns in zip(costs.names, costs.columns, strict=True)
+        for column in columns
+    }
     tree = STreeDCostSensitiveClassifier(max_depth=3)
     X, y = money_rows(name, "train", split)
     file = str(money_folder() / f"{name}-{level}-costs.csv")
@@ -246,11 +286,11 @@ def optimal_tree(name: str, level: str, split: int) -> np.ndarray:
     X_test, y_test = money_rows(name, "test", split)
     totals = []
     for row, truth in zip(X_test.to_numpy(), y_test, strict=True):
-        node, bought = tree.get_tree(), np.zeros(len(costs.names), dtype=np.bool_)
+        node, bought = tree.get_tree(), {}
         while not node.is_leaf_node():
-            bought[test_of[f"b{node.feature}"]] = True
+            bought[test_of[f"b{node.feature}"]] = None  # a test may be asked about twice
             node = node.right_child if row[node.feature] else node.left_child
-        totals.append(costs.after_stages(bought[None])[0] + matrix[truth, int(node.label)])
+        totals.append(paid(tests, [[test] for test in bought]) + matrix[truth, int(node.label)])
     return np.array(totals)
 
 
@@ -258,6 +298,7 @@ def main_money() -> None:
     """Totals of tests and errors by a published protocol, beside optimal trees and one label.
 
     python benchmarks money [--sets heart,glass] [--splits 2,3] [--ways searched,constant]
+                            [--time-limit 600]
 
     Sets, test costs with shared fees, matrices of misclassification costs at three levels, and
     splits are those of van der Linden et al. (2023), read from the folder `streed` of EMSCO_DATA.
@@ -274,12 +315,13 @@ def main_money() -> None:
     parser.add_argument("--sets", default=",".join(MONEY_SETS))
     parser.add_argument("--splits", default="2,3")
     parser.add_argument("--ways", default="searched,constant")
+    parser.add_argument("--time-limit", type=float, help="seconds of a fit")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     ways, splits = asked.ways.split(","), [int(one) for one in asked.splits.split(",")]
     print(f"{'':12}" + "".join(f"{level:>8}{way:>9}" for level in LEVELS for way in ways))
     for name in asked.sets.split(","):
-        by_split = [totals_of(name, split, ways) for split in splits]
+        by_split = [totals_of(name, split, ways, asked.time_limit) for split in splits]
         means = {way: np.mean([one[way].mean(axis=1) for one in by_split], axis=0) for way in ways}
         cells = [f"{means[way][k]:17.2f}" for k in range(len(LEVELS)) for way in ways]
         line = f"{name:12}{''.join(cells)}"
