@@ -50,6 +50,7 @@ BENCHMARKS = {
     "service": ("service.main", "requests a second of the service"),
     "signed": ("signing.main_signed", "the default beside buying everything, on ten tables"),
     "sizes": ("scale.main_sizes", "time and memory by size of the table"),
+    "speed": ("speed.main", "default fits of an earlier commit and of this one, by turns"),
     "sweep": ("sweep.main", "the authors' sweep"),
     "thresholds": ("defaults.main_thresholds", "a threshold for each stage beside one for all"),
     "turney": ("signing.main_turney", "totals with Turney's fees beside rivals that know costs"),
