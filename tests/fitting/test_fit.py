@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from itertools import count
 from textwrap import dedent
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -240,6 +241,14 @@ class TestFinish:
         what = r"^finding stage models for 6 columns takes a second or less; with time_limit, fam"
         with pytest.warns(EMSCOWarning, match=what):
             EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(*crossed())
+
+    def test_a_time_limit_holds_where_columns_are_far_more_than_rows(self):
+        X = np.random.default_rng(0).normal(size=(30, 2000))
+        settings = {"estimator": "logistic", "time_limit": 0.5, "random_state": 0, "n_jobs": 1}
+        started = process_time()  # other work on the machine does not count
+        clf = EMSCOClassifier(**settings).fit(X, X[:, :3].sum(axis=1) > 0)
+        assert process_time() - started < 8  # one product of truth values would take as long
+        assert clf.decide(X[:5]).labels.shape == (5,)
 
     def test_a_time_limit_is_told_as_it_was_given(self):
         X, y = crossed()

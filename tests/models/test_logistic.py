@@ -566,3 +566,21 @@ class _Lost:
 def test_a_model_without_numbers_is_refused_instead_of_saying_nan():
     with pytest.raises(DataError, match=r"^every stage model must have finite coefficients, got"):
         LogisticFitter([_Lost()], n_inputs=2, n_rows=10).prepare()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_models_of_more_inputs_than_rows_are_the_same_in_the_space_of_the_rows(
+    n_classes, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(24, 60)), (np.arange(24) % n_classes).astype(np.uint8)
+    X[3, 5] = np.nan
+    subsets = rng.random((5, 60)) < np.array([[1.0], [0.5], [0.8], [0.1], [0.3]])
+    weights = []
+    for wide in (50, 1000):
+        monkeypatch.setattr("emsco.models.logistic._WIDE", wide)
+        data = SplitData(X, labels, np.arange(18), np.arange(18, 24), n_classes)
+        fitter = SplitRows.cut(data).fitter
+        assert fitter.is_wide == (wide == 50)
+        weights.append(fitter.fit(subsets).spread(60))
+    np.testing.assert_allclose(*weights, atol=1e-9)

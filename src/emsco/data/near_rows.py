@@ -24,6 +24,7 @@ _UNIQUE = 0.98  # of the different rows of a sample must differ in the steps of 
 _BITS = 8  # beyond those that make a pair of equal rows in a table as likely as not
 _FINEST_GRID = 32  # steps to a deviation of a column whose values are all on a grid
 _MOST_VIEWS, _MOST_SETS = 4, 8  # of any columns, and of columns that designs buy
+_MOST_COLUMNS = 100  # that are looked at, of any columns and of each set
 _ROUNDED = 0.01  # to two decimals
 _OFFSET = 0.37  # of a step, so that round values seldom lie between two steps
 
@@ -91,10 +92,15 @@ def choose_near_columns(
     bought : sequence of sequences of int
         Inputs that designs buy: each set gets columns of its own, unless it has some already.
     """
-    columns = [_Column.learn(i, sample[:, i]) for i in range(sample.shape[1])]
+    some = _some(range(sample.shape[1]))
+    # Small sets first: whoever buys more has their columns, too.
+    sets = [_some(one) for one in sorted({tuple(sorted(one)) for one in bought}, key=len)]
+    looked_at = set(some).union(*sets[:_MOST_SETS])
+    columns = [_Column.learn(i, sample[:, i]) for i in sorted(looked_at)]
     known = {one.place: one for one in columns if one is not None}
     # Columns that rounding leaves alone come first, and of these the ones that tell most.
-    order = sorted(known, key=lambda i: (not known[i].is_robust, -known[i].bits(0)))
+    there = [i for i in some if i in known]
+    order = sorted(there, key=lambda i: (not known[i].is_robust, -known[i].bits(0)))
     n_wanted = _UNIQUE * _n_different(sample.astype(np.float32))
     views: list[NearColumns] = []
     while order and len(views) < _MOST_VIEWS:
@@ -104,19 +110,27 @@ def choose_near_columns(
         views.append(view)
         used = set(view.places.tolist())
         order = [i for i in order if i not in used]
-    if known:  # all columns tell rows of few values apart, as far as they can be
-        views.append(_columns([known[i] for i in sorted(known)], len(_STEPS) - 1))
-    n_sets = 0
-    for places in sorted({tuple(sorted(one)) for one in bought}, key=len):
+    if there:  # all columns tell rows of few values apart, as far as they can be
+        views.append(_columns([known[i] for i in there], len(_STEPS) - 1))
+    for places in sets:
         own = set(places)
-        if n_sets == _MOST_SETS or any(own.issuperset(view.places.tolist()) for view in views):
+        # Of further sets, those of which a smaller one was not enough.
+        if not own <= looked_at or any(own.issuperset(view.places.tolist()) for view in views):
             continue
-        there = [known[i] for i in places if i in known]
-        view = _view(sample, sorted(there, key=lambda one: -one.bits(0)), n_rows, n_wanted)
+        bought_columns = [known[i] for i in places if i in known]
+        best_first = sorted(bought_columns, key=lambda one: -one.bits(0))
+        view = _view(sample, best_first, n_rows, n_wanted)
         if view is not None:
             views.append(view)
-            n_sets += 1
+        if len(views) > _MOST_VIEWS + _MOST_SETS:
+            break
     return tuple(views)
+
+
+def _some(places: Sequence[int]) -> tuple[int, ...]:
+    """Return all places, or as many as are looked at, evenly spread."""
+    step = -(-len(places) // _MOST_COLUMNS) or 1
+    return tuple(places[::step])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,6 +40,7 @@ from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bits import WORD, bits_of_margins
 from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
 
+_FEWEST_SUBSETS = 256  # that memory must hold; all, if there are fewer features
 _SUBSETS_AT_ONCE = 2**13
 _MARGINS_AT_ONCE = 2**22
 _WORTH_COUNTING = 2**22  # bytes to count; with less work, starting threads takes longer
@@ -79,9 +80,11 @@ class SubsetBank:
         self._workers = Workers(n_jobs)
         self._fitted = _FittedSubsets(engine, members, memory_limit // 4)
         self._judged = _JudgedSubsets(self._fitted, memory_limit * 3 // 4)
-        if self.capacity < self.n_features:
-            for_models = self.n_features * self._fitted.bytes_per_subset * 4
-            for_bits = -(-self.n_features * self._judged.bytes_per_slot * 4 // 3) + 1
+        # A design has at most as many stages as features, and hardly ever so many.
+        n_needed = min(self.n_features, _FEWEST_SUBSETS)
+        if self.capacity < n_needed:
+            for_models = n_needed * self._fitted.bytes_per_subset * 4
+            for_bits = -(-n_needed * self._judged.bytes_per_slot * 4 // 3) + 1
             raise refused(
                 "memory_limit",
                 f"be at least {max(for_bits, for_models):,} bytes for these rows and features",

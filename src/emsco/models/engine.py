@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from itertools import product
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report, SingleArray
-from emsco._base.workers import Workers, slices
+from emsco._base.workers import Workers, one_thread, slices
 from emsco.models.batches import ModelBatch, Models, n_outputs_of
 from emsco.models.bits import BitBank, margins_of
 from emsco.models.logistic import LogisticFitter
@@ -189,7 +190,10 @@ class LogisticEngine(Engine):
         for one in self.splits:  # not in threads, which would do it several times
             one.fitter.prepare()
         tasks = list(product(slices(len(subsets), size), range(len(self.splits))))
-        self._workers.run(fit, tasks, report)
+        # Wide models are made with matrix products, whose last bits depend on threads.
+        is_wide = any(one.fitter.is_wide for one in self.splits)
+        with one_thread() if is_wide else nullcontext():
+            self._workers.run(fit, tasks, report)
         return weights.reshape(len(subsets), self.kept)
 
     def coefs(self, numbers: FloatArray) -> FloatArray:

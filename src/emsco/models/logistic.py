@@ -13,13 +13,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._kernels.logistic import advance_models, start_models, turn_hessian
 from emsco.errors import DataError, Parameter
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
 from emsco.models.shard import Shard, add_up
 
 MOST_PASSES = 200
+_WIDE, _INPUTS_PER_ROW = 500, 2  # inputs, and inputs for each training row, of a wide table
 _FEW_CLASSES = 12  # the shares of pairs of classes grow with their fourth power
 
 _Expansion: TypeAlias = tuple[FloatArray, FloatArray]  # of a loss: gradient at zero, Hessian
@@ -57,17 +58,35 @@ class LogisticFitter:
         few = n_classes <= _FEW_CLASSES
         self._mixing = mixing_of_pairs(n_classes) if few else np.zeros((0, 0))
         self._tolerance = tolerance_of(n_rows)
+        self._n_rows = n_rows
         self._everything = np.ones((1, n_inputs), dtype=np.bool_)
         self._starts: tuple[_Expansion, _Expansion] | None = None
 
-    def prepare(self) -> tuple[_Expansion, _Expansion]:
-        """Expand the loss at zero and at the full model, where fits start; done only once."""
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are far more inputs than training rows, all of them here in one shard."""
+        n_inputs = self._everything.shape[1]
+        if n_inputs < _WIDE or len(self._shards) > 1 or not isinstance(self._shards[0], Shard):
+            return False
+        return n_inputs >= _INPUTS_PER_ROW * self._shards[0].n_train
+
+    def prepare(self) -> None:
+        """Expand the loss where fits start, so that threads need not; done only once."""
+        if not self.is_wide:
+            self._expansions()
+
+    def _expansions(self) -> tuple[_Expansion, _Expansion]:
+        """Expand the loss at zero and at the full model."""
         if self._starts is None:
-            n_parameters = (self._everything.shape[1] + 1) * (self._n_classes - 1)
-            at_zero = self._expand(np.zeros((1, n_parameters)))
-            full = self._fit(self._everything, at_zero, at_zero)
+            at_zero, full = self._fit_everything()
             self._starts = at_zero, self._expand(full.models.coefs)
         return self._starts
+
+    def _fit_everything(self) -> tuple[_Expansion, ModelBatch]:
+        """Fit the full model; also return the expansion of the loss at zero."""
+        n_parameters = (self._everything.shape[1] + 1) * (self._n_classes - 1)
+        at_zero = self._expand(np.zeros((1, n_parameters)))
+        return at_zero, self._fit(self._everything, at_zero, at_zero)
 
     def _expand(self, coefs: FloatArray) -> _Expansion:
         """Expand the loss around a full model: its gradient at zero and Hessian, unpenalised."""
@@ -84,7 +103,25 @@ class LogisticFitter:
 
     def fit(self, subsets: BoolArray) -> Models:
         """Fit one model per row of `subsets`, shape (n_models, n_inputs)."""
-        return self._fit(subsets, *self.prepare()).fitted
+        if self.is_wide:
+            weights = np.array([self._fit_wide(np.flatnonzero(subset)) for subset in subsets])
+            return Models.from_subsets(subsets, weights)
+        return self._fit(subsets, *self._expansions()).fitted
+
+    def _fit_wide(self, inputs: IntArray) -> FloatArray:
+        """Fit a model in as many coordinates as there are rows; return weights of all inputs.
+
+        A Hessian of all inputs would take minutes: its size grows with their third power.
+        """
+        few, directions = self._shards[0].in_few_inputs(inputs)
+        n_coordinates = len(inputs) if directions is None else directions.shape[1]
+        fitter = LogisticFitter([few], n_coordinates, self._n_rows, self._penalty, self._n_classes)
+        coefs = fitter._fit_everything()[1].fitted.coefs[0]
+        weights = np.zeros((*coefs.shape[:-1], self._everything.shape[1] + 1))
+        weights[..., 0] = coefs[..., 0]
+        along = coefs[..., 1:]
+        weights[..., 1 + inputs] = along if directions is None else along @ directions.T
+        return weights
 
     def _fit(self, subsets: BoolArray, at_zero: _Expansion, at_full: _Expansion) -> ModelBatch:
         batch = ModelBatch.from_subsets(subsets, self._n_classes)

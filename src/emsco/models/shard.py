@@ -8,6 +8,7 @@ those rows to designs. It knows nothing about searches.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Self
@@ -179,6 +180,26 @@ class Shard:
             side = -(-width // 4) * 4
             scratch = np.empty((n_classes, width)), np.zeros((side, side))
             add_terms_many(self._double, self._single, *sums, *scratch)
+
+    @property
+    def n_train(self) -> int:
+        """Number of training rows."""
+        return int(self._double[0].shape[1])
+
+    def in_few_inputs(self, inputs: IntArray) -> tuple[Self, FloatArray | None]:
+        """Return the training rows with some inputs alone, in no more coordinates than rows.
+
+        Also return the directions of the coordinates, (n_inputs, n_coordinates); None if they are
+        the inputs themselves. A penalised model has its weights in the span of the rows, so that
+        nothing is lost.
+        """
+        ones, rows, directions = self._double[0][:1], self._double[0][1 + inputs], None
+        if len(inputs) > self.n_train:
+            directions, rows = np.linalg.qr(rows)
+        few = copy(self)
+        few._double = np.concatenate([ones, rows]), *self._double[1:]
+        few._single = few._double[0].astype(np.float32), *self._single[1:]
+        return few, directions
 
     def answers(self, coefs: FloatArray) -> tuple[IntArray, FloatArray]:
         """Likeliest class of each scored row by models with these weights, and its probability.
