@@ -17,9 +17,9 @@ from emsco.models.boosting.trees import MOST_CUTS, Bins, TreeEnsemble
 from emsco.models.calibration import Calibrator
 from emsco.models.outcome_engine import OutcomeRows
 
-_SHARED_WORK = 30_000_000  # rows, copies, rounds and outputs multiplied: about 10 seconds
+_SHARED_WORK = 15_000_000  # rows, copies, rounds and outputs multiplied: some seconds
 _OWN_WORK = 4_000_000  # about a second
-_COPIED = 80_000  # rows in all copies together
+_COPIED = 48_000  # rows in all copies together
 _MANY = 2000  # rows that bear larger trees
 _ROUNDS = 60  # or more: with fewer, a lower rate is as quick and a little better
 _NEVER = -700.0  # logit of a class without training rows
