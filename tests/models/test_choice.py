@@ -58,6 +58,13 @@ def test_three_splits_and_twelve_subsets_take_part():
     assert choice.n_rows == 54
 
 
+@pytest.mark.parametrize(("behind", "n_splits"), [(0.5, [1, 1]), (0.001, [1, 1, 3, 3])])
+def test_one_split_of_many_rows_decides_alone_only_beyond_doubt(behind, n_splits):
+    choice, seen = choose({"logistic": 0.5 + behind, "spline": 0.5}, data_of(2000))
+    assert [len(splits) for _, splits, _ in seen] == n_splits
+    assert choice.n_rows == 400 * n_splits[-1]
+
+
 def test_many_rows_are_thinned_and_a_rare_class_stays():
     data = data_of(30_000)
     data.labels[:] = 0
