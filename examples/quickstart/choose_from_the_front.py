@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from emsco import EMSCOClassifier, NoSuchDesign
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-X, costs = X.iloc[:, :10], [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+X, costs = X.iloc[:, :8], [1, 1, 2, 2, 3, 3, 4, 4]
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 
 clf = EMSCOClassifier(costs=costs, max_stages=3, estimator="logistic", cv=1 / 3, random_state=0)
