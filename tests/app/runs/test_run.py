@@ -6,6 +6,8 @@ import json
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,6 +49,30 @@ def test_a_choice_that_cannot_be_written_leaves_the_earlier_one(copied, monkeypa
         copied.choose((copied.chosen + 1) % len(copied.front))
     assert (copied.folder / "cascade.json").read_bytes() == before
     assert sorted(path.name for path in copied.folder.iterdir()) == FILES
+
+
+@pytest.mark.parametrize("n_written", [0, 1, 2, 3])
+def test_a_choice_that_is_killed_has_happened_or_not(copied, monkeypatch, n_written):
+    old, new = {"error_cost": 500.0, "reject_cost": 40.0}, {"error_cost": 7.0, "reject_cost": 1.0}
+    run = copied.choose(0, old)
+    left = iter(range(n_written))
+    replace = Path.replace
+
+    def replace_some(self, target):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return replace(self, target)
+
+    monkeypatch.setattr("pathlib.Path.replace", replace_some)
+    with nullcontext() if n_written == 3 else pytest.raises(KeyboardInterrupt):
+        run.choose(1, new)
+    monkeypatch.undo()
+    again = Run.open(copied.folder)
+    is_new = n_written >= 2
+    assert (again.chosen, again.given_error_costs) == ((1, new) if is_new else (0, old))
+    # The next choice, too, knows nothing of the costs of the one that was killed.
+    assert again.choose(2).given_error_costs == (new if is_new else old)
+    assert Run.open(copied.folder).given_error_costs == (new if is_new else old)
 
 
 def test_a_choice_keeps_what_another_process_made_the_run_remember(copied):

@@ -185,6 +185,13 @@ def test_behind_a_proxy_clients_are_those_that_it_names():
     assert admitted(behind, x_forwarded_for=spoofed) == 200
     assert admitted(behind, x_forwarded_for="8.8.8.8, 10.0.0.1") == 429
     assert admitted(behind, x_forwarded_for="10.0.0.2") == 200
+    # A port does not make another client, nor do IPv4 clients share one that is written as IPv6.
+    assert admitted(behind, x_forwarded_for="10.0.0.2:50123") == 429
+    assert admitted(behind, x_forwarded_for="::ffff:10.0.0.3") == 200
+    assert admitted(behind, x_forwarded_for="::ffff:10.0.0.4") == 200
+    assert admitted(behind, x_forwarded_for="10.0.0.4") == 429
+    assert admitted(behind, x_forwarded_for="[2001:db8::1]:50123") == 200
+    assert admitted(behind, x_forwarded_for="2001:db8::2") == 429
     direct = Gatekeeper(Settings(rate=1))
     assert admitted(direct, x_forwarded_for="10.0.0.1") == 200
     assert admitted(direct, x_forwarded_for="10.0.0.2") == 429

@@ -186,13 +186,13 @@ def test_no_more_cases_are_open_than_may_be_whoever_comes_at_once(tmp_path):
 
 
 class FullDisk:
-    """A connection whose commits fail while it is told so."""
+    """A connection that fails to commit and to count while it is told so."""
 
     def __init__(self, file):
         self.file, self.is_full = file, False
 
     def execute(self, statement, *values):
-        if self.is_full and statement == "COMMIT":
+        if self.is_full and (statement == "COMMIT" or "count(*)" in statement):
             raise sqlite3.OperationalError("database or disk is full")
         return self.file.execute(statement, *values)
 
@@ -223,6 +223,17 @@ def test_on_a_full_disk_nothing_is_acknowledged_and_nothing_changes(tmp_path):
         assert (service.n_open, service.n_decided) == (1, 0)
         assert (await service.give("a", {"values": UNSURE}))["stage"] == 1
         assert b"emsco_cases_opened_total 1.0" in service.metrics.text()
+        await store.close()
+
+    asyncio.run(play())
+
+
+def test_nobody_deletes_a_case_that_is_not_there(tmp_path):
+    async def play():
+        store = CaseStore(tmp_path / "a.sqlite", "c")
+        with pytest.raises(WriteError, match="case a has changed meanwhile"):
+            await store.delete("a", {"n": 1})
+        assert store.counts == {}
         await store.close()
 
     asyncio.run(play())

@@ -43,6 +43,7 @@ FORMAT = 3  # of run.json
 RUN, FRONT, CASCADE, HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
 CERTIFICATE, MONITOR, SPENT = "certificate.json", "monitor.json", "spent.json"
 CHECKPOINT = "checkpoint"
+BEGUN = "choice_begun"  # field of run.json while a choice writes its cascade
 
 
 def read_about(path: PathLike) -> dict[str, Any]:
@@ -93,12 +94,18 @@ def read_about(path: PathLike) -> dict[str, Any]:
     versions = fields.fields("versions")
     for name in versions.values:
         versions.text(name)
+    if BEGUN in fields.values:
+        begun = fields.fields(BEGUN)
+        # A choice that was killed before it wrote its cascade has chosen nothing.
+        if begun.text("cascade") == file_digest(Path(path).with_name(CASCADE)):
+            fields.values["error_costs"] = begun.get("error_costs")
     return fields.values
 
 
 def file_digest(path: Path) -> str:
-    """Return the digest of a file that has no checksum of its own."""
-    return DIGEST + hashlib.sha256(path.read_bytes()).hexdigest()
+    """Return the digest of a whole file, or that of nothing if there is none."""
+    content = path.read_bytes() if path.exists() else b""
+    return DIGEST + hashlib.sha256(content).hexdigest()
 
 
 def reading_of(about: Mapping[str, Any]) -> Reading:
@@ -381,7 +388,8 @@ class Run:
         error_costs: Mapping[str, Any] | None,
         cheapest_label: bool,
     ) -> Run:
-        cascade, about = self.front.cascade(which), self.about
+        cascade = self.front.cascade(which)
+        about = {name: fact for name, fact in self.about.items() if name != BEGUN}
         if cheapest_label:
             costs = self.error_costs(error_costs)
             if costs is None:
@@ -391,7 +399,14 @@ class Run:
         # Checked before anything is written.
         if error_costs is not None:
             self.error_costs(error_costs)
-            about = {**about, "error_costs": plain_preference(dict(error_costs))}
+            about["error_costs"] = plain_preference(dict(error_costs))
+        if about == self.about:
+            cascade.save(self.folder / CASCADE)
+        else:
+            # Two files cannot be replaced at once: the first says what holds without the second.
+            replaced = file_digest(self.folder / CASCADE)
+            begun = {"cascade": replaced, "error_costs": self.about.get("error_costs")}
+            write_document(self.folder / RUN, "run", FORMAT, {**about, BEGUN: begun})
+            cascade.save(self.folder / CASCADE)
             write_document(self.folder / RUN, "run", FORMAT, about)
-        cascade.save(self.folder / CASCADE)
         return replace(self, about=about, cascade=cascade)

@@ -7,7 +7,6 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,10 +155,8 @@ class CaseService:
         # Gone at once for other requests, though the disk is not done yet.
         entry.is_gone = True
         entry.saved = self.store.delete(case, {"emsco_cases_deleted_total": 1})
-        if entry.case.needs:
-            self.n_open -= 1
-        else:
-            self.n_decided -= 1
+        is_open = bool(entry.case.needs)
+        self._count(entry.saved, n_open=-int(is_open), n_decided=-int(not is_open))
         await self._safe(entry)
         # Meanwhile the id may have been opened anew.
         if self._entries.get(case) is entry:
@@ -350,10 +347,9 @@ class CaseService:
     def _save(self, entry: _Entry, rejected: str | None = None) -> _Entry:
         """Hand a changed case to the store, with what it adds to the counts."""
         case, counts = entry.case, Sums()
-        if entry.version < 0:
+        is_new, is_decided = entry.version < 0, not case.needs
+        if is_new:
             counts.add({"emsco_cases_opened_total": 1})
-            self.n_open += 1
-        is_decided = not case.needs
         if is_decided:
             decision = case.decision
             if decision.accepted:
@@ -365,8 +361,6 @@ class CaseService:
             outcome = "accepted" if decision.accepted else "rejected"
             name = sample("emsco_cases_decided_total", outcome=outcome, stage=decision.stage)
             counts.add({name: 1, why: 1, "emsco_cases_cost_total": decision.cost})
-            self.n_open -= 1
-            self.n_decided += 1
         entry.version, entry.changed = entry.version + 1, time.time()
         stored = Stored(
             id=entry.id,
@@ -377,7 +371,20 @@ class CaseService:
             document=case.to_json(),
         )
         entry.saved = self.store.save(stored, counts)
+        self._count(entry.saved, n_open=is_new - is_decided, n_decided=int(is_decided))
         return entry
+
+    def _count(self, saved: asyncio.Future[None], n_open: int, n_decided: int) -> None:
+        """Count cases at once, so that limits hold; a write that fails takes that back."""
+        self.n_open += n_open
+        self.n_decided += n_decided
+
+        def take_back(saved: asyncio.Future[None]) -> None:
+            if saved.cancelled() or saved.exception() is not None:
+                self.n_open -= n_open
+                self.n_decided -= n_decided
+
+        saved.add_done_callback(take_back)
 
     async def _state(self, entry: _Entry) -> messages.CaseState:
         """Say how a case stands, once that is on the disk."""
@@ -396,8 +403,6 @@ class CaseService:
         except WriteError as error:
             if self._entries.get(entry.id) is entry:
                 del self._entries[entry.id]
-                with suppress(FileError):  # a disk that cannot be written may not be read either
-                    self.n_open, self.n_decided = self.store.n_cases()
             raise RefusalError(
                 503,
                 f"The change could not be written to the disk ({error}). Retry.",

@@ -8,7 +8,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -118,13 +118,21 @@ class Gatekeeper:
 
 
 def _client(address: str) -> str:
-    """Return what counts as one client: an address, or the network of an IPv6 address."""
+    """Return what counts as one client: an address, or the network of an IPv6 address.
+
+    Proxies may add a port, or write IPv4 addresses as IPv6.
+    """
+    if address.count(":") == 1 or address.startswith("["):
+        address = address.rpartition(":")[0] if address[-1:].isdigit() else address
+        address = address.strip("[]")
     if ":" not in address:
         return address[:45]
     try:
-        return ":".join(ip_address(address).exploded.split(":")[:4])
+        known = IPv6Address(address)
     except ValueError:
         return address[:45]
+    mapped = known.ipv4_mapped
+    return str(mapped) if mapped else ":".join(known.exploded.split(":")[:4])
 
 
 class LimitsMiddleware:

@@ -253,7 +253,7 @@ class CaseStore:
         except (sqlite3.IntegrityError, OverflowError, UnicodeError) as error:
             step.fail(error)  # SQLite has undone this statement alone
             return False
-        if touched != 1 and step.statement is not _DELETE:
+        if touched != 1:
             step.fail(WriteError(f"case {step.fields['id']} has changed meanwhile"))
             return False
         return True
