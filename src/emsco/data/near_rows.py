@@ -6,7 +6,7 @@ rounded, jittered, or changed in other columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ _FINEST_GRID = 32  # steps to a deviation of a column whose values are all on a 
 _MOST_VIEWS, _MOST_SETS = 4, 8  # of any columns, and of columns that designs buy
 _MOST_COLUMNS = 100  # that are looked at, of any columns and of each set
 _ROUNDED = 0.01  # to two decimals
+_SMALLEST = 1e-100  # deviation, so that steps of it are numbers
 _OFFSET = 0.37  # of a step, so that round values seldom lie between two steps
 
 
@@ -65,6 +66,15 @@ class NearColumns:
         }
 
     @classmethod
+    def from_columns(cls, columns: Sequence[_Column], level: int) -> Self:
+        """Cut columns into steps of a level, the widest being 0."""
+        return cls(
+            np.array([one.place for one in columns]),
+            np.array([one.origin(level) for one in columns]),
+            np.array([one.step(level) for one in columns]),
+        )
+
+    @classmethod
     def from_dict(cls, fields: Fields, n_inputs: int) -> Self:
         """Read the values of `to_dict` from a file and check them."""
         n_columns = len(fields.items("places"))
@@ -92,42 +102,34 @@ def choose_near_columns(
     bought : sequence of sequences of int
         Inputs that designs buy: each set gets columns of its own, unless it has some already.
     """
-    some = _some(range(sample.shape[1]))
-    # Small sets first: whoever buys more has their columns, too.
-    sets = [_some(one) for one in sorted({tuple(sorted(one)) for one in bought}, key=len)]
-    looked_at = set(some).union(*sets[:_MOST_SETS])
-    columns = [_Column.learn(i, sample[:, i]) for i in sorted(looked_at)]
-    known = {one.place: one for one in columns if one is not None}
-    # Columns that rounding leaves alone come first, and of these the ones that tell most.
-    there = [i for i in some if i in known]
-    order = sorted(there, key=lambda i: (not known[i].is_robust, -known[i].bits(0)))
+    inputs = _thinned(range(sample.shape[1]))
+    # Small sets first: larger ones with the same columns need no others.
+    sets = [_thinned(one) for one in sorted({tuple(sorted(one)) for one in bought}, key=len)]
+    looked_at = set(inputs).union(*sets[:_MOST_SETS])
+    known = {i: column for i in looked_at if (column := _Column.learn(i, sample[:, i]))}
+    columns = [known[i] for i in inputs if i in known]
     n_wanted = _UNIQUE * _n_different(sample.astype(np.float32))
-    views: list[NearColumns] = []
-    while order and len(views) < _MOST_VIEWS:
-        view = _view(sample, [known[i] for i in order], n_rows, n_wanted)
-        if view is None:
+    chosen: list[NearColumns] = []
+    # Columns that rounding leaves alone come first, and of these the ones that tell most.
+    rest = sorted(columns, key=lambda one: (not one.is_robust, -one.bits(0)))
+    while len(chosen) < _MOST_VIEWS and (few := _fewest(sample, rest, n_rows, n_wanted)):
+        chosen.append(few)
+        rest = [one for one in rest if one.place not in few.places]
+    if columns:  # all columns tell rows of few values apart, as far as they can be
+        chosen.append(NearColumns.from_columns(columns, len(_STEPS) - 1))
+    for one in sets:
+        if len(chosen) > _MOST_VIEWS + _MOST_SETS:
             break
-        views.append(view)
-        used = set(view.places.tolist())
-        order = [i for i in order if i not in used]
-    if there:  # all columns tell rows of few values apart, as far as they can be
-        views.append(_columns([known[i] for i in there], len(_STEPS) - 1))
-    for places in sets:
-        own = set(places)
-        # Of further sets, those of which a smaller one was not enough.
-        if not own <= looked_at or any(own.issuperset(view.places.tolist()) for view in views):
+        has_columns = any(set(one).issuperset(few.places.tolist()) for few in chosen)
+        if has_columns or not looked_at.issuperset(one):
             continue
-        bought_columns = [known[i] for i in places if i in known]
-        best_first = sorted(bought_columns, key=lambda one: -one.bits(0))
-        view = _view(sample, best_first, n_rows, n_wanted)
-        if view is not None:
-            views.append(view)
-        if len(views) > _MOST_VIEWS + _MOST_SETS:
-            break
-    return tuple(views)
+        best_first = sorted((known[i] for i in one if i in known), key=lambda one: -one.bits(0))
+        if few := _fewest(sample, best_first, n_rows, n_wanted):
+            chosen.append(few)
+    return tuple(chosen)
 
 
-def _some(places: Sequence[int]) -> tuple[int, ...]:
+def _thinned(places: Sequence[int]) -> tuple[int, ...]:
     """Return all places, or as many as are looked at, evenly spread."""
     step = -(-len(places) // _MOST_COLUMNS) or 1
     return tuple(places[::step])
@@ -139,7 +141,7 @@ class _Column:
 
     place: int
     values: FloatArray
-    middle: float
+    middle: float  # of a grid, one of its values
     deviation: float
     grid: float  # between two values that are next to each other, if they lie on a grid, or 0
     is_robust: bool
@@ -153,23 +155,23 @@ class _Column:
             return None
         low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
         deviation = float(high - low) / 2.56 or float(values.std())
+        if not _SMALLEST < deviation < LARGEST:
+            return None
         gaps = np.diff(different)
         smallest = float(gaps.min())
-        on_grid = np.abs(gaps / smallest - np.rint(gaps / smallest)).max() < 0.01
-        grid = smallest if on_grid and smallest > deviation / _FINEST_GRID else 0.0
-        if not np.isfinite([middle, deviation, 1 / deviation]).all():
-            return None
+        grid = 0.0
+        if smallest > deviation / _FINEST_GRID:
+            n_steps = gaps / smallest
+            grid = smallest if np.abs(n_steps - np.rint(n_steps)).max() < 0.01 else 0.0
         is_robust = grid >= _ROUNDED or deviation / _STEPS[0] >= 5 * _ROUNDED
-        return cls(place, column, float(middle), deviation, grid, is_robust)
+        return cls(place, column, float(values[0] if grid else middle), deviation, grid, is_robust)
 
     def step(self, level: int) -> float:
         return self.grid or self.deviation / _STEPS[level]
 
     def origin(self, level: int) -> float:
         """Return where a step begins; of a grid, half-way between two of its values."""
-        if self.grid:
-            return float(self.values[np.isfinite(self.values)][0]) - self.grid / 2
-        return self.middle - _OFFSET * self.step(level)
+        return self.middle - (0.5 if self.grid else _OFFSET) * self.step(level)
 
     def bits(self, level: int) -> float:
         """Return minus the logarithm of the chance that two rows share a step."""
@@ -178,22 +180,25 @@ class _Column:
         return -float(np.log2((shares**2).sum()))
 
 
-def _view(
+def _fewest(
     sample: FloatArray, columns: Sequence[_Column], n_rows: int, n_wanted: float
 ) -> NearColumns | None:
     """Return as few of the columns as tell rows apart, in steps as wide as possible, or None.
 
     So many rows of the sample must be different in them.
     """
+    if not columns:
+        return None
     wanted = 2 * np.log2(max(2, n_rows)) + _BITS
     for level in range(len(_STEPS)):
         bits = np.cumsum([column.bits(level) for column in columns])
-        # All of them where they do not suffice: the finest steps are then tried last.
-        for n_taken in _numbers(int(np.searchsorted(bits, wanted)) + 1, len(columns)):
-            taken = columns[:n_taken]
-            view = _columns(taken, level)
-            if _n_different(view.in_steps(sample)) >= n_wanted:
-                return view
+        n_taken, n_tried = int(np.searchsorted(bits, wanted)) + 1, 0
+        while n_tried < len(columns):
+            few = NearColumns.from_columns(columns[:n_taken], level)
+            if _n_different(few.in_steps(sample)) >= n_wanted:
+                return few
+            # Columns that tell the same count for less: half more, and all of them in the end.
+            n_tried, n_taken = n_taken, n_taken + max(1, n_taken // 2)
     return None
 
 
@@ -201,21 +206,3 @@ def _n_different(values: SingleArray) -> int:
     """Return the number of different rows."""
     filled = np.ascontiguousarray(np.nan_to_num(values, nan=-1e30) + np.float32(0))
     return len(np.unique(filled.view(np.dtype((np.void, filled.strides[0])))))
-
-
-def _columns(columns: Sequence[_Column], level: int) -> NearColumns:
-    return NearColumns(
-        np.array([one.place for one in columns]),
-        np.array([one.origin(level) for one in columns]),
-        np.array([one.step(level) for one in columns]),
-    )
-
-
-def _numbers(first: int, last: int) -> Iterator[int]:
-    """Yield how many columns to try: columns that tell the same count for less, so half more."""
-    n_taken = first
-    while n_taken < last:
-        yield n_taken
-        n_taken += max(1, n_taken // 2)
-    if last:
-        yield last

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -58,7 +58,7 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrintSample:
-    """Fingerprints of rows.
+    """Fingerprints of rows, whole or with some inputs in wide steps.
 
     Of many rows, the smallest fingerprints are kept: a new row whose fingerprint is as small can
     be looked up, so that overlap is found in a sample of the rows. Fingerprints that several rows
@@ -77,6 +77,8 @@ class PrintSample:
         Fingerprints within the sample that two rows have, or more.
     largest : int
         Fingerprints up to this one are within the sample.
+    columns : NearColumns or None
+        The inputs in steps; None for whole rows.
     """
 
     known: WordArray
@@ -84,85 +86,100 @@ class PrintSample:
     n_twins: int
     n_shared: int
     largest: int
+    columns: NearColumns | None = None
 
     def __post_init__(self) -> None:
         """Copy and lock the fingerprints."""
         object.__setattr__(self, "known", locked_copy(self.known, np.uint64))
 
+    @classmethod
+    def from_prints(
+        cls,
+        prints: WordArray,
+        n_rows: int,
+        max_prints: int,
+        below: int = _WORD - 1,
+        columns: NearColumns | None = None,
+    ) -> Self:
+        """Keep some of the fingerprints of rows; `prints` has all of them up to `below`."""
+        different, counts = np.unique(prints, return_counts=True)
+        largest = below if len(different) <= max_prints else int(different[max_prints - 1])
+        kept, counts = different[:max_prints], counts[:max_prints]
+        n_twins, n_shared = int((counts == 2).sum()), int((counts > 1).sum())
+        return cls(kept[counts == 1], n_rows, n_twins, n_shared, largest, columns)
+
     @property
-    def share(self) -> float:
-        """Share of all fingerprints that is within the sample."""
-        return min(1.0, (self.largest + 1) / _WORD)
+    def is_near(self) -> bool:
+        """Whether rows with the same fingerprint may differ a little."""
+        return self.columns is not None
 
-    def n_expected(self, n_within: int) -> float:
-        """Return how many of so many new rows within the sample look like a seen one by chance."""
-        return 2 * self.n_twins * n_within / max(1.0, self.n_rows * self.share)
+    @property
+    def n_within(self) -> float:
+        """How many rows of the table have a fingerprint within the sample, about."""
+        return max(1.0, self.n_rows * min(1.0, (self.largest + 1) / _WORD))
 
-    def is_beyond_chance(self, n_alike: int, n_within: int, n_tests: int) -> bool:
-        """Tell whether more known fingerprints come again than chance explains.
-
-        So many pairs of twins among the seen rows let us expect so many new rows that look like a
-        seen one. `n_tests` share the chance of a false alarm.
-        """
-        ratio = 2 * n_within / max(1.0, self.n_rows * self.share)
-        return _are_too_many(n_alike, self.n_twins, ratio, n_tests)
+    def prints_of(self, rows: FloatArray) -> WordArray:
+        """Return the fingerprints of rows."""
+        return prints_of(rows) if self.columns is None else _near_prints(rows, self.columns)
 
     def repeats(self, prints: WordArray, n_tests: int) -> Likeness:
         """Return new rows that repeat an earlier one of them, if that is beyond chance.
 
-        As many of the fingerprints should be shared as of the seen rows.
+        As many of the fingerprints should be shared as of the seen rows. `n_tests` share the
+        chance of a false alarm.
         """
-        first = np.unique(prints, return_index=True)[1]
-        repeats: IntArray = np.delete(np.arange(len(prints)), first)
+        repeats = _repeats(prints)
         # Of no more rows than were seen, since many have more pairs than the seen ones tell about.
         some = prints
         if len(prints) > self.n_rows:
             some = np.random.default_rng(0).permutation(prints)[: self.n_rows]
         n_shared = int((np.unique(some, return_counts=True)[1] > 1).sum())
-        ratio = len(some) / (self.n_rows * max(self.share, 1 / self.n_rows))
-        if not _are_too_many(n_shared, self.n_shared, ratio, n_tests):
+        if not _are_too_many(n_shared, self.n_shared, len(some) / self.n_within, n_tests):
             return Likeness(repeats[:0])
-        return Likeness(repeats, self.n_shared * ratio * len(prints) / len(some))
+        return Likeness(repeats, self.n_shared * len(prints) / self.n_within, self.is_near)
 
-    def sample_to_dict(self) -> dict[str, Any]:
-        """Return plain values, for a file."""
-        packed = base64.b64encode(self.known.astype("<u8").tobytes()).decode()
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for a file; the number of rows is kept elsewhere."""
         return {
-            "known": packed,
+            "known": base64.b64encode(self.known.astype("<u8").tobytes()).decode(),
             "n_twins": self.n_twins,
             "n_shared": self.n_shared,
             "largest": str(self.largest),
+            **({} if self.columns is None else self.columns.to_dict()),
         }
 
+    @classmethod
+    def from_dict(
+        cls, fields: Fields, n_rows: int, max_prints: int, columns: NearColumns | None = None
+    ) -> Self:
+        """Read the values of `to_dict` from a file and check them."""
+        text, largest = fields.text("known"), fields.text("largest")
+        try:
+            known = np.frombuffer(base64.b64decode(text, validate=True), dtype="<u8")
+        except ValueError:
+            fields.refuse("known", "packed fingerprints", text)
+        if len(known) > max_prints or (known[1:] <= known[:-1]).any():
+            fields.refuse("known", f"at most {max_prints} fingerprints that go up", text)
+        if not largest.isdecimal() or not int(largest) < _WORD:
+            fields.refuse("largest", "a whole number below 2^64", largest)
+        n_twins = fields.whole("n_twins", 0, n_rows)
+        n_shared = n_twins  # files of earlier versions count twins alone
+        if "n_shared" in fields.values:
+            n_shared = fields.whole("n_shared", n_twins, n_rows)
+        return cls(known, n_rows, n_twins, n_shared, int(largest), columns)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NearPrints(PrintSample):
-    """Fingerprints of some inputs in wide steps.
-
-    Attributes
-    ----------
-    columns : NearColumns
-    """
-
-    columns: NearColumns
-
-    def prints_of(self, rows: FloatArray) -> WordArray:
-        """Return the fingerprints of rows."""
-        return _prints(_one_nan(self.columns.in_steps(rows)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RowPrints(PrintSample):
+class RowPrints:
     """Fingerprints of the rows of a search, exact ones and near ones.
 
     Attributes
     ----------
-    known, n_rows, n_twins, n_shared, largest
-        See `PrintSample`.
+    exact : PrintSample
     digest : str
         Digest of the fingerprints of all rows, sorted. Files of earlier versions have one of the
         rows themselves, as `digest_of_rows` makes it.
-    near : tuple of NearPrints
+    near : tuple of PrintSample
         Files of earlier versions have none.
     own_values : tuple of int or None
         Inputs in which most rows have a value of their own; None if nobody has looked.
@@ -180,8 +197,9 @@ class RowPrints(PrintSample):
     (True, True)
     """
 
+    exact: PrintSample
     digest: str
-    near: tuple[NearPrints, ...] = ()
+    near: tuple[PrintSample, ...] = ()
     own_values: tuple[int, ...] | None = None
 
     @classmethod
@@ -195,32 +213,33 @@ class RowPrints(PrintSample):
 
         `bought` has the inputs that designs buy: a row that was changed in others is found, too.
         """
-        drawn = np.arange(len(rows))
-        if len(rows) > _SAMPLED:
-            drawn = np.sort(np.random.default_rng(0).choice(len(rows), _SAMPLED, replace=False))
+        n_rows, drawn = len(rows), np.arange(len(rows))
+        if n_rows > _SAMPLED:
+            drawn = np.sort(np.random.default_rng(0).choice(n_rows, _SAMPLED, replace=False))
         sample = np.asarray(rows[drawn])
         chosen: tuple[NearColumns, ...] = ()
         if len(sample) >= _FEWEST:
-            chosen = choose_near_columns(sample, len(rows), bought)
+            chosen = choose_near_columns(sample, n_rows, bought)
         # Of very many rows, fingerprints that would not be kept need not come together.
-        below = min(_WORD - 1, int(_WORD * 4 * _MOST_NEAR / len(rows)))
+        below = min(_WORD - 1, int(_WORD * 4 * _MOST_NEAR / n_rows))
         if isinstance(rows, RowsElsewhere):
             leaves = rows.map(_all_prints, chosen, below)
         else:
-            parts = [rows_of_leaf(leaf) for leaf in range(n_leaves_of(len(rows)))]
+            parts = [rows_of_leaf(leaf) for leaf in range(n_leaves_of(n_rows))]
             leaves = in_threads(lambda part: _all_prints(rows[part], chosen, below), parts)
         prints, *of_near = (np.concatenate(one) for one in zip(*leaves, strict=True))
         prints.sort()
-        near = tuple(
-            NearPrints(*_kept(np.sort(one), len(rows), _MOST_NEAR, below), columns)
+        near = [
+            PrintSample.from_prints(one, n_rows, _MOST_NEAR, below, columns)
             for columns, one in zip(chosen, of_near, strict=True)
-        )
-        return cls(
-            *_kept(prints, len(rows), max_prints, _WORD - 1),
-            fingerprint(prints),
-            near,
-            _own_values(sample),
-        )
+        ]
+        exact = PrintSample.from_prints(prints, n_rows, max_prints)
+        return cls(exact, fingerprint(prints), tuple(near), _own_values(sample))
+
+    @property
+    def samples(self) -> tuple[PrintSample, ...]:
+        """The exact fingerprints, then the near ones."""
+        return self.exact, *self.near
 
     def seen_again(self, rows: FloatArray) -> Likeness:
         """Return rows that were seen before, if it cannot be chance.
@@ -234,7 +253,7 @@ class RowPrints(PrintSample):
         lookup.add(rows)
         seen = lookup.seen()
         # Files of earlier versions have a digest of the rows themselves.
-        is_as_long = len(seen.rows) < len(rows) == self.n_rows
+        is_as_long = len(seen.rows) < len(rows) == self.exact.n_rows
         if is_as_long and digest_of_rows(rows) == self.digest:
             return Likeness(np.arange(len(rows)))
         return seen
@@ -245,16 +264,12 @@ class RowPrints(PrintSample):
         It cannot if such a row has several values with many digits, or if the rows of the search
         hardly repeat each other and these do.
         """
-        prints = prints_of(rows)
-        first = np.unique(prints, return_index=True)[1]
-        repeats: IntArray = np.delete(np.arange(len(rows)), first)
-        n_tests = 1 + len(self.near)
-        is_long = bool(self.are_long(rows[repeats]).any())
-        equal = Likeness(repeats) if is_long else self.repeats(prints, n_tests)
-        near = [
-            replace(one.repeats(one.prints_of(rows), n_tests), is_near=True) for one in self.near
-        ]
-        return _most_alike([equal, *near])
+        samples = self.samples
+        every = [one.repeats(one.prints_of(rows), len(samples)) for one in samples]
+        repeats = _repeats(prints_of(rows))
+        if self.are_long(rows[repeats]).any():
+            every[0] = Likeness(repeats)
+        return _most_alike(every)
 
     def are_long(self, rows: FloatArray) -> BoolArray:
         """Tell which rows have several values of more than three decimals: no two are alike."""
@@ -269,10 +284,10 @@ class RowPrints(PrintSample):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""
         return {
-            **self.sample_to_dict(),
-            "n_rows": self.n_rows,
+            **self.exact.to_dict(),
+            "n_rows": self.exact.n_rows,
             "digest": self.digest,
-            "near": [{**one.sample_to_dict(), **one.columns.to_dict()} for one in self.near],
+            "near": [one.to_dict() for one in self.near],
             "own_values": None if self.own_values is None else list(self.own_values),
         }
 
@@ -286,13 +301,13 @@ class RowPrints(PrintSample):
         own_values = None
         if fields.values.get("near"):  # files of earlier versions have none
             for one in fields.many_fields("near"):
-                sample = _sample_from_dict(one, n_rows, _MOST_NEAR)
-                near.append(NearPrints(*sample, NearColumns.from_dict(one, n_inputs)))
+                columns = NearColumns.from_dict(one, n_inputs)
+                near.append(PrintSample.from_dict(one, n_rows, _MOST_NEAR, columns))
         if fields.values.get("own_values") is not None:
             n_own = len(fields.items("own_values"))
             own_values = tuple(fields.wholes("own_values", n_own, 0, n_inputs - 1))
-        sample = _sample_from_dict(fields, n_rows, _MOST)
-        return cls(*sample, digest, tuple(near), own_values)
+        exact = PrintSample.from_dict(fields, n_rows, _MOST)
+        return cls(exact, digest, tuple(near), own_values)
 
 
 class Lookup:
@@ -309,48 +324,48 @@ class Lookup:
         self._searched = prints
         self._n_rows = 0
         self._is_long = False
-        self._matches = [_Matches(sample) for sample in (prints, *prints.near)]
+        self._exact, *self._near = [_Matches(sample) for sample in prints.samples]
         self._prints: list[WordArray] = []
 
     def add(self, rows: FloatArray) -> None:
         """Look more rows up."""
         searched, prints = self._searched, prints_of(rows)
-        exact = self._matches[0]
-        alike = exact.add(prints, self._n_rows)
+        alike = self._exact.add(prints, self._n_rows)
         self._is_long |= bool(searched.are_long(rows[alike]).any())
-        for near, matches in zip(searched.near, self._matches[1:], strict=True):
-            matches.add(near.prints_of(rows), self._n_rows)
+        for matches in self._near:
+            matches.add(matches.sample.prints_of(rows), self._n_rows)
         self._n_rows += len(rows)
         # More rows than those of the search are another table, which needs no digest.
-        self._prints = [*self._prints, prints] if self._n_rows <= searched.n_rows else []
+        is_longer = self._n_rows > searched.exact.n_rows
+        self._prints = [] if is_longer else [*self._prints, prints]
 
     def seen(self) -> Likeness:
         """Return the rows, among all, that were seen before, or nearly so."""
-        searched, exact = self._searched, self._matches[0]
-        is_as_long = self._n_rows == searched.n_rows
+        searched = self._searched
+        is_as_long = self._n_rows == searched.exact.n_rows
         if is_as_long and fingerprint(np.sort(np.concatenate(self._prints))) == searched.digest:
             return Likeness(np.arange(self._n_rows))
-        n_tests = len(self._matches)
-        equal = Likeness(exact.alike) if self._is_long else exact.likeness(n_tests)
-        near = [replace(one.likeness(n_tests), is_near=True) for one in self._matches[1:]]
-        return _most_alike([equal, *near])
+        every = [one.likeness(1 + len(self._near)) for one in (self._exact, *self._near)]
+        if self._is_long:
+            every[0] = Likeness(self._exact.alike)
+        return _most_alike(every)
 
 
 class _Matches:
     """Rows whose fingerprints are among those of a sample."""
 
     def __init__(self, sample: PrintSample) -> None:
-        self._sample = sample
+        self.sample = sample
         self._n_within = 0
         self._alike: list[IntArray] = [np.empty(0, dtype=np.int64)]
         self._known: WordArray = sample.known[:0]
 
     def add(self, prints: WordArray, first: int) -> IntArray:
         """Look fingerprints up; return the positions of those that are there."""
-        alike = np.flatnonzero(np.isin(prints, self._sample.known))
+        alike = np.flatnonzero(np.isin(prints, self.sample.known))
         self._alike.append(first + alike)
         self._known = np.union1d(self._known, prints[alike])
-        self._n_within += int((prints <= np.uint64(self._sample.largest)).sum())
+        self._n_within += int((prints <= np.uint64(self.sample.largest)).sum())
         return alike
 
     @property
@@ -361,12 +376,14 @@ class _Matches:
     def likeness(self, n_tests: int) -> Likeness:
         """Return the rows that are there, if they are more than chance explains.
 
-        Rows that are like the same known one count once: one common row would be many otherwise.
+        Each row of a pair of twins among the seen rows lets us expect a new row like it. Rows that
+        are like the same known one count once: one common row would be many otherwise.
         """
-        alike, sample = self.alike, self._sample
-        if not sample.is_beyond_chance(len(self._known), self._n_within, n_tests):
-            return Likeness(alike[:0])
-        return Likeness(alike, sample.n_expected(self._n_within))
+        sample = self.sample
+        ratio = 2 * self._n_within / sample.n_within
+        if not _are_too_many(len(self._known), sample.n_twins, ratio, n_tests):
+            return Likeness(self.alike[:0])
+        return Likeness(self.alike, sample.n_twins * ratio, sample.is_near)
 
 
 def _are_too_many(n_new: int, n_known: int, ratio: float, n_tests: int) -> bool:
@@ -390,45 +407,20 @@ def _most_alike(likenesses: Sequence[Likeness]) -> Likeness:
     return next(one for one in likenesses if len(one.rows) >= most / 2)
 
 
+def _repeats(prints: WordArray) -> IntArray:
+    """Return the positions of fingerprints that have come before."""
+    first = np.unique(prints, return_index=True)[1]
+    repeats: IntArray = np.delete(np.arange(len(prints)), first)
+    return repeats
+
+
 def _all_prints(rows: FloatArray, near: Sequence[NearColumns], below: int) -> list[WordArray]:
     """Return the fingerprints of rows, and of their columns in steps those up to a number."""
     every = [_prints(_single(rows))]
     for columns in near:
-        prints = _prints(_one_nan(columns.in_steps(rows)))
+        prints = _near_prints(rows, columns)
         every.append(prints[prints <= np.uint64(below)])
     return every
-
-
-def _kept(
-    prints: WordArray, n_rows: int, max_prints: int, below: int
-) -> tuple[WordArray, int, int, int, int]:
-    """Return what to keep of sorted fingerprints, of which there are all up to a number."""
-    is_other = prints[1:] != prints[:-1]
-    first = np.flatnonzero(np.concatenate([np.ones_like(prints[:1], np.bool_), is_other]))
-    kept, counts = prints[first[:max_prints]], np.diff(first, append=len(prints))[:max_prints]
-    largest = below if len(kept) == len(first) else int(kept[-1])
-    n_twins, n_shared = int((counts == 2).sum()), int((counts > 1).sum())
-    return kept[counts == 1], n_rows, n_twins, n_shared, largest
-
-
-def _sample_from_dict(
-    fields: Fields, n_rows: int, max_prints: int
-) -> tuple[WordArray, int, int, int, int]:
-    """Read the values of `PrintSample.sample_to_dict` and check them."""
-    text, largest = fields.text("known"), fields.text("largest")
-    try:
-        known = np.frombuffer(base64.b64decode(text, validate=True), dtype="<u8")
-    except ValueError:
-        fields.refuse("known", "packed fingerprints", text)
-    if len(known) > max_prints or (known[1:] <= known[:-1]).any():
-        fields.refuse("known", f"at most {max_prints} fingerprints that go up", text)
-    if not largest.isdecimal() or not int(largest) < _WORD:
-        fields.refuse("largest", "a whole number below 2^64", largest)
-    n_twins = fields.whole("n_twins", 0, n_rows)
-    n_shared = n_twins  # files of earlier versions count twins alone
-    if "n_shared" in fields.values:
-        n_shared = fields.whole("n_shared", n_twins, n_rows)
-    return known, n_rows, n_twins, n_shared, int(largest)
 
 
 def _own_values(sample: FloatArray) -> tuple[int, ...]:
@@ -449,6 +441,10 @@ def _single(rows: FloatArray) -> SingleArray:
     with np.errstate(over="ignore"):
         single: SingleArray = np.array(rows, dtype=np.float32, order="C")
     return _one_nan(single)
+
+
+def _near_prints(rows: FloatArray, columns: NearColumns) -> WordArray:
+    return _prints(_one_nan(columns.in_steps(rows)))
 
 
 def _one_nan(single: SingleArray) -> SingleArray:
