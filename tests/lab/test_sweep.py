@@ -490,7 +490,7 @@ def test_results_that_do_not_say_what_they_are_of_are_never_written_over(tmp_pat
 
 
 def test_a_folder_takes_one_study_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("emsco.app.cli.folders._PATIENCE", 0.1)
+    monkeypatch.setattr("emsco._base.locks.SHORT_PATIENCE", 0.1)
     said = []
 
     def second():

@@ -76,9 +76,8 @@ def test_nothing_that_a_killed_service_acknowledged_is_lost(tmp_path):
 
 @pytest.mark.parametrize("kind", ["open", "give", "monitor", "certify", "choose", "decide"])
 def test_nobody_loses_a_race(tmp_path, kind):
-    trials = list(race(kind, tmp_path, 0, range(3)))
-    assert len(trials) == 3
-    assert [one for one in trials if one.escape] == []
+    (one,) = race(kind, tmp_path, 0, range(1))
+    assert one.escape == ""
 
 
 class Mishap:

@@ -19,6 +19,7 @@ else:
     import fcntl
 
 LOCK = ".emsco.lock"
+SHORT_PATIENCE = 1.0  # seconds to wait where another process would take minutes
 _PATIENCE = 60.0  # seconds
 _PAUSE = 0.02
 _SAY_AFTER = 2.0
@@ -125,15 +126,13 @@ def _is_at(handle: int, path: Path) -> bool:
 
 def _release(handle: int, path: Path) -> None:
     """Delete the lock file, so that it does not lie about, and unlock it."""
-    if sys.platform == "win32":  # where nobody can delete a file that another has open
+    if sys.platform == "win32":  # where nobody can delete a file that is open
         with suppress(OSError):
             msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
         os.close(handle)
-        with suppress(OSError):
-            path.unlink()
-    else:
-        with suppress(OSError):
-            path.unlink()
+    with suppress(OSError):
+        path.unlink()
+    if sys.platform != "win32":
         with suppress(OSError):  # a forked process may have the handle too
             fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)

@@ -112,12 +112,8 @@ def coded_labels(y: AnyArray) -> tuple[AnyArray, LabelArray]:
         if kind == "continuous":
             parts += [", got numbers with fractions; ", Hint(Remedy.BINS)]
         raise DataError(*parts, ".")
-    try:
-        classes = np.unique(y)
-        labels = np.searchsorted(classes, y)
-    except TypeError:
-        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
-        raise DataError(f"y must hold labels of one type, got {kinds}.") from None
+    classes = np.unique(y)
+    labels = np.searchsorted(classes, y)
     if len(classes) < 2:
         raise DataError(
             f"y must hold two classes or more, got one class only: {classes.tolist()[0]!r}."
@@ -165,11 +161,10 @@ def check_labelled(y: ArrayLike) -> None:
         return
     texts = [label for label in labels.flat if isinstance(label, str)]
     others = [label for label in labels.flat if not isinstance(label, str)]
-    odd = [label for label in others if not isinstance(label, (Real, np.bool_))]
-    if odd or any(isinstance(label, Fraction) for label in others):
-        got = odd[0] if odd else next(one for one in others if isinstance(one, Fraction))
-        words = f"{type(got).__name__} {brief(got)}"
-        raise DataError(f"y must hold numbers, text or truth values, got {words}.")
+    for label in others:
+        if not isinstance(label, (Real, np.bool_)) or isinstance(label, Fraction):
+            got = f"{type(label).__name__} {brief(label)}"
+            raise DataError(f"y must hold numbers, text or truth values, got {got}.")
     if texts and others:
         both = f"{brief(texts[0])} and {brief(others[0])}"
         raise DataError(f"y must hold labels of one type, got {both}.")

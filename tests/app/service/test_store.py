@@ -25,6 +25,17 @@ def stored(name, version=0, decided=False, changed=0.0):
     return Stored(name, decided, version, 0.0, changed, "{}")
 
 
+def play(tmp_path, scene, **settings):
+    """Let an asynchronous scene act on a store and its service."""
+
+    async def act():
+        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
+        await scene(store, CaseService(CASCADE, store, Settings(**settings)))
+        await store.close()
+
+    asyncio.run(act())
+
+
 def test_cases_go_on_after_a_restart(tmp_path):
     with serving(CASCADE, tmp_path / "a.sqlite") as service:
         waiting = service.post("/cases", {"id": "w", "values": UNSURE, "budget": 60})[1]
@@ -136,9 +147,7 @@ def test_a_write_that_fails_fails_alone(tmp_path):
 
 
 def test_one_id_opened_by_many_at_once_is_one_case(tmp_path):
-    async def play():
-        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
-        service = CaseService(CASCADE, store, Settings())
+    async def scene(store, service):
         twins = [service.open({"id": "twin"}) for _ in range(4)]
         others = [service.open({"id": f"other-{i}"}) for i in range(4)]
         outcomes = await asyncio.gather(*twins, *others, return_exceptions=True)
@@ -149,15 +158,12 @@ def test_one_id_opened_by_many_at_once_is_one_case(tmp_path):
         assert [type(one) for one in outcomes[4:]] == [dict] * 4
         assert (service.n_open, store.n_cases()) == (5, (5, 0))
         assert store.counts == {"emsco_cases_opened_total": 5}
-        await store.close()
 
-    asyncio.run(play())
+    play(tmp_path, scene)
 
 
 def test_an_id_that_is_opened_while_it_is_deleted_is_a_new_case(tmp_path):
-    async def play():
-        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
-        service = CaseService(CASCADE, store, Settings())
+    async def scene(store, service):
         await service.open({"id": "a", "values": UNSURE})
         deleting = asyncio.create_task(service.delete("a"))
         while not service._entries["a"].is_gone:
@@ -167,22 +173,18 @@ def test_an_id_that_is_opened_while_it_is_deleted_is_a_new_case(tmp_path):
         assert opened["stage"] == 0
         assert "a" in service._entries
         assert (await service.give("a", {"values": UNSURE}))["stage"] == 1
-        await store.close()
 
-    asyncio.run(play())
+    play(tmp_path, scene)
 
 
 def test_no_more_cases_are_open_than_may_be_whoever_comes_at_once(tmp_path):
-    async def play():
-        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
-        service = CaseService(CASCADE, store, Settings(max_open=2))
+    async def scene(store, service):
         many = [service.open({"id": f"c{i}"}) for i in range(5)]
         outcomes = await asyncio.gather(*many, return_exceptions=True)
         assert [getattr(one, "status", 201) for one in outcomes] == [201, 201, 503, 503, 503]
         assert store.n_cases() == (2, 0)
-        await store.close()
 
-    asyncio.run(play())
+    play(tmp_path, scene, max_open=2)
 
 
 class FullDisk:
@@ -240,9 +242,7 @@ def test_nobody_deletes_a_case_that_is_not_there(tmp_path):
 
 
 def test_nothing_is_said_about_a_case_before_it_is_on_the_disk(tmp_path):
-    async def play():
-        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
-        service = CaseService(CASCADE, store, Settings())
+    async def scene(store, service):
         opening = asyncio.create_task(service.open({"id": "a"}))
         while "a" not in service._entries:
             await asyncio.sleep(0)
@@ -254,24 +254,20 @@ def test_nothing_is_said_about_a_case_before_it_is_on_the_disk(tmp_path):
         outcomes = await asyncio.gather(opening, *asks, return_exceptions=True)
         assert pending.done()
         assert [type(one) for one in outcomes] == [dict, dict, RefusalError]
-        await store.close()
 
-    asyncio.run(play())
+    play(tmp_path, scene)
 
 
 def test_few_cases_stay_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(cases, "_MAX_AT_HAND", 5)
 
-    async def play():
-        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
-        service = CaseService(CASCADE, store, Settings())
+    async def scene(store, service):
         for i in range(20):
             await service.open({"id": f"c{i}"})
         assert len(service._entries) <= 6
         assert (await service.give("c0", {"values": UNSURE}))["stage"] == 1
-        await store.close()
 
-    asyncio.run(play())
+    play(tmp_path, scene)
 
 
 def test_old_decided_cases_are_deleted_and_open_ones_kept(tmp_path):

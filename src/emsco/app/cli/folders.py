@@ -15,8 +15,6 @@ from emsco.app.cli.output import echo
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_PATIENCE = 1.0  # seconds for another process to end; another study would take longer
-
 
 def check_folder(path: Path) -> None:
     """Raise if --out cannot be a folder for results, or if Matplotlib is missing.
@@ -50,15 +48,14 @@ def claiming(path: Path, name: str) -> Iterator[Callable[[Mapping[str, Any]], No
     It takes the data and settings as plain values, and raises if the folder holds results of
     others, or if another process is writing to it.
     """
-    from emsco._base.locks import locked_folder
+    from emsco._base.locks import SHORT_PATIENCE, locked_folder
 
     with ExitStack() as held:
 
         def claim(of: Mapping[str, Any]) -> None:
-            _check_same(path, name, of)
             make_folder(path)
-            held.enter_context(locked_folder(path, _PATIENCE, make=True))
-            _check_same(path, name, of)  # again: another process may have come first
+            held.enter_context(locked_folder(path, SHORT_PATIENCE))
+            _check_same(path, name, of)
 
         yield claim
 

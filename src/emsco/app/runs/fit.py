@@ -16,7 +16,7 @@ import numpy as np
 
 from emsco._base.checks import refused
 from emsco._base.documents import UNFINISHED, PathLike, write_document
-from emsco._base.locks import LOCK, locked_folder
+from emsco._base.locks import LOCK, SHORT_PATIENCE, locked_folder
 from emsco._base.progress import JobProgress
 from emsco._base.typing import AnyArray
 from emsco.app.files.sources import FitFiles, RowsOfFiles
@@ -51,7 +51,6 @@ from emsco.search.settings import PaperSearch
 from emsco.stats.error_costs import plain_costs
 
 _OUT = Parameter("out")
-_PATIENCE = 1.0  # seconds for another process to end; another fit would take longer
 _LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
 
 
@@ -216,7 +215,7 @@ def _usable(folder: Path) -> Iterator[None]:
 def _claimed(folder: Path, resume: bool) -> Iterator[None]:
     """Keep other processes from writing to the folder; in the end, remove it if it is empty."""
     try:
-        with locked_folder(folder, _PATIENCE, make=True):
+        with locked_folder(folder, SHORT_PATIENCE, make=True):
             _check_place(folder, resume)  # again: another fit may have come first
             yield
     finally:
