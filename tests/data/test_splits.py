@@ -147,7 +147,7 @@ class TestAuto:
         assert 12 <= len(scored) <= 28
 
     def test_groups_must_be_one_per_row(self):
-        rule = r"groups must have one value for each of 60 rows, got shape \(59,\)"
+        rule = r"groups must have one value for each of 60 rows, got 59\."
         with pytest.raises(DataError, match=rule):
             split("auto", groups=np.arange(59))
 

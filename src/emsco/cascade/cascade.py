@@ -301,8 +301,8 @@ class Cascade:
         costs = self.error_costs(error_cost, reject_cost)
         decisions = self.decide(X, prices)
         n_rows = len(decisions)
-        group_of = Keys.from_parameter("groups", groups, X, n_rows)
-        subgroup_of = Keys.from_parameter("by", by, X, n_rows)
+        group_of = None if groups is None else Keys.from_parameter("groups", groups, X, n_rows)
+        subgroup_of = None if by is None else Keys.from_parameter("by", by, X, n_rows)
         if group_of is not None:
             group_of.check_complete("groups")
         tally = self.tally()

@@ -43,10 +43,8 @@ class Keys:
     name: str | None = None
 
     @classmethod
-    def from_parameter(cls, parameter: str, given: Any, X: Any, n_rows: int) -> Keys | None:
+    def from_parameter(cls, parameter: str, given: Any, X: Any, n_rows: int) -> Keys:
         """Read `given`: one value for each row, or the name of a column of the data frame X."""
-        if given is None:
-            return None
         if isinstance(given, str):
             given = column_of(X, given, parameter)
         name = getattr(given, "name", None)

@@ -181,14 +181,8 @@ class _Folds:
 
 def known_groups(groups: Any, n_rows: int) -> AnyArray:
     """Return the group of each row as an array of one type, one for every row."""
-    given = np.asarray(groups)
-    if given.shape != (n_rows,):
-        rule = f"groups must have one value for each of {n_rows} rows"
-        raise DataError(f"{rule}, got shape {given.shape}.")
-    keys = Keys.from_parameter("groups", groups, None, n_rows)
-    if keys is not None:
-        keys.check_complete("groups")
-    return given
+    Keys.from_parameter("groups", groups, None, n_rows).check_complete("groups")
+    return np.asarray(groups)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from emsco._base.checks import refused
 from emsco._base.typing import IntArray
-from emsco.data.splits import HELD_OUT, Split, check_simple_cv, known_groups, make_splits
+from emsco.data.splits import HELD_OUT, Split, check_simple_cv, make_splits
 from emsco.data.splits import MANY_ROWS as ONE_SPLIT
 from emsco.data.training import TrainingData
 from emsco.errors import Parameter, ParameterError
@@ -61,7 +61,7 @@ class RowsToSplit:
         if n_rows is None:
             return self
         sample, rows = screened(self.data, n_rows, self.seed)
-        groups = None if self.groups is None else known_groups(self.groups, n_all)[rows]
+        groups = None if self.groups is None else self.groups[rows]
         return RowsToSplit(sample, groups, cv_of_sample(self.cv, n_all, self.groups), self.seed)
 
 

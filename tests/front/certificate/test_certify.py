@@ -293,7 +293,7 @@ def test_bad_settings_are_refused_in_one_sentence(front, settings, words):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"groups": [1, 2]}, r"groups must have one group for each of 400 rows, got shape \(2,\)"),
+        ({"groups": [1, 2]}, r"groups must have one value for each of 400 rows, got 2\."),
         ({"groups": [np.nan] * 400}, "groups must have a group for every row, got none in row 0"),
         (
             {"sample_weight": np.full(400, 3.0), "max_weight": 2},

@@ -295,18 +295,12 @@ def _draw(
     drawn: IntArray = rng.permutation(n_rows)
     if groups is None:
         return drawn
-    given = np.asarray(groups)
-    if given.shape != (n_rows,):
-        raise DataError(
-            Parameter("groups"),
-            f" must have one group for each of {n_rows} rows, got shape {given.shape}.",
-        )
     keys = Keys.from_parameter("groups", groups, None, n_rows)
-    if keys is None or (missing := keys.missing) is not None:
+    if (missing := keys.missing) is not None:
         raise DataError(
             Parameter("groups"),
             " must have a group for every row, got none in ",
-            Row(first_row + (missing or 0)),
+            Row(first_row + missing),
             ".",
         )
     # The first of each group in a drawn order is a random one of its rows.
