@@ -11,11 +11,13 @@ else is an escape: another error, figures that contradict each other, a crash, m
 processor time, or more memory than ten times the file and 50 MB. The exit code is then 1.
 
 python tools/attack.py kill --trials 20      kill fits at any moment, and resume them
+python tools/attack.py halt --trials 20      kill commands when they touch a run, and repeat them
 python tools/attack.py disk --trials 20      let no file grow beyond a size, and resume with room
 python tools/attack.py race --trials 20      processes and connections that change one thing at once
 python tools/attack.py vary --trials 20      other numbers of threads and other memory
 python tools/attack.py sources --trials 1000 sources that fail, lie or stall, in run and arun
 python tools/attack.py service --trials 20   kill services while they are asked, also for nonsense
+python tools/attack.py clicks --trials 20    click and type at random on pages, in Chromium
 python tools/attack.py tables --trials 1000  nasty tables, labels, weights, groups and costs
 python tools/attack.py copies --trials 100   certify with rows that are not fresh, but changed
 
@@ -45,11 +47,13 @@ HEADINGS = ("kind", "trials", "refused", "same result", "other result", "escapes
 RACES = ("fit", "open", "give", "monitor", "certify", "choose", "decide")
 OTHERS = {
     "kill": "kill fits at any moment, and resume them",
+    "halt": "kill commands when they touch a file of a run, and give them again",
     "disk": "let no file of a fit grow beyond a size, and resume it with room",
     "race": "let processes change one folder at once, and connections one case",
     "vary": "fit with other numbers of threads and other memory",
     "sources": "run cascades with sources that fail, lie or stall",
     "service": "kill services while they are asked, also for nonsense",
+    "clicks": "click and type at random on the page of a service and on an explorer",
     "tables": "use nasty tables, labels, weights, groups and costs",
     "copies": "certify with rows that are not fresh, but changed",
 }
@@ -115,9 +119,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def disturb(name: str, seed: int, numbers: range, kind: str = "") -> int:
     """Carry out trials of one kind, and print a line for each escape and a sum."""
-    from attacks import fits, races, service, sources, tables
+    from attacks import clicks, fits, halts, races, service, sources, tables
 
     of_folders = {"kill": fits.kill_fits, "disk": fits.fill_disks, "vary": fits.vary_fits,
+                  "halt": halts.halt_commands, "clicks": clicks.click_pages,
                   "service": service.attack_services}  # fmt: skip
     of_numbers = {"sources": sources.try_sources, "tables": tables.try_tables,
                   "copies": tables.try_copies}  # fmt: skip

@@ -6,6 +6,7 @@ import os
 import sys
 
 import pytest
+from attacks.halts import halt_commands
 from attacks.kinds import KINDS, NonsenseError, make_samples
 from attacks.races import race
 from attacks.service import attack_services
@@ -72,6 +73,10 @@ def test_nothing_that_a_killed_service_acknowledged_is_lost(tmp_path):
     (one,) = attack_services(tmp_path, 0, range(1, 2))
     assert one.escape == ""
     assert "; 0 cases" not in one.what
+
+
+def test_a_command_that_is_killed_has_happened_or_not(tmp_path):
+    assert [one for one in halt_commands(tmp_path, 0, range(5)) if one.escape] == []
 
 
 @pytest.mark.parametrize("kind", ["open", "give", "monitor", "certify", "choose", "decide"])

@@ -21,6 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from emsco import Cascade, Certificate, EMSCOClassifier, FeatureCosts, Monitor, ParetoFront
+from emsco._base.documents import write_document
 from emsco._base.objectives import Objectives
 from emsco._base.text import visible
 from emsco._base.typing import AnyArray
@@ -34,7 +35,7 @@ from emsco.app.runs.evaluate import evaluate_run
 from emsco.app.runs.fit import fit_files
 from emsco.app.runs.inspect import inspect_file
 from emsco.app.runs.monitor import monitor_file, target_of
-from emsco.app.runs.run import Run
+from emsco.app.runs.run import BEGUN, CASCADE, FORMAT, RUN, Run, file_digest
 from emsco.app.runs.views import explore_run
 from emsco.app.service.cases import CaseService
 from emsco.app.service.messages import RefusalError
@@ -161,6 +162,11 @@ def _run(folder: Path) -> None:
         decisions = run.cascade.decide(part.select(NAMES))
         monitor = monitor.update(decisions, np.asarray(part["sick"]))
     monitor.save(run.folder / "monitor.json")
+    about = run.choose(run.chosen, {"error_cost": 500.0, "reject_cost": 40.0}).about
+    # As if a later choice had been killed half-way.
+    begun = {"cascade": file_digest(run.folder / CASCADE), "error_costs": about["error_costs"]}
+    about = {**about, "error_costs": {"error_cost": 9.0, "reject_cost": 1.0}, BEGUN: begun}
+    write_document(run.folder / RUN, "run", FORMAT, about)
 
 
 def _saving(name: str, **settings: Any) -> Callable[[Path], None]:
@@ -436,14 +442,26 @@ def _use_run(folder: Path) -> str:
     facts += [evaluate_run(run, folder / ROWS).to_dict(), explore_run(run)]
     with _aside(folder / "run" / "spent.json"):
         facts.append(certify_run(run, folder / FRESH, min_accuracy=0.55))
+    facts += [run.given_error_costs, run.error_costs(), run.preference]
+    with _back(folder / "run" / RUN), _back(folder / "run" / CASCADE):
+        facts.append(run.choose(0).given_error_costs)
+        run.choose(0, {"error_cost": 7.0, "reject_cost": 1.0})
+        facts.append(Run.open(run.folder).given_error_costs)
     return "\n".join(map(str, facts))
 
 
 @contextmanager
 def _aside(path: Path) -> Iterator[None]:
     """Put a file aside, and put it back afterwards."""
+    with _back(path):
+        path.unlink()
+        yield
+
+
+@contextmanager
+def _back(path: Path) -> Iterator[None]:
+    """Put a file back as it was."""
     content = path.read_bytes()
-    path.unlink()
     try:
         yield
     finally:

@@ -15,7 +15,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +29,7 @@ import numpy as np
 import typer.main
 
 from attacks.fits import Disturbed, processes, race_fits
-from attacks.service import save_cascade
+from attacks.service import save_cascade, start_service
 from emsco.app.runs.run import Run
 from emsco.cascade.monitor import Monitor
 from emsco.front import Certificate
@@ -248,15 +247,10 @@ class _Service:
 
     def __init__(self, folder: Path) -> None:
         save_cascade(folder / "cascade.json")
-        command = [sys.executable, "-m", "emsco", "serve", str(folder / "cascade.json")]
-        command += ["--port=0", "--json", "--rate=inf", f"--database={folder / 'cases.sqlite'}"]
         self._log = folder / "log.txt"
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
-        said = b""
-        while not said.endswith(b"}\n"):
-            said += self._process.stdout.readline() if self._process.stdout else b""
-        self._port = int(json.loads(said)["url"].rpartition(":")[2])
+        self._process, self._port = start_service(
+            folder / "cascade.json", folder / "cases.sqlite", self._log, ["--rate=inf"]
+        )
         self._links = [
             http.client.HTTPConnection("127.0.0.1", self._port, timeout=_PATIENCE)
             for _ in range(2 * _N)

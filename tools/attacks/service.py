@@ -1,8 +1,8 @@
 """Services that are killed while they are asked, by friends and by foes.
 
-Each trial starts `emsco serve`, lets clients open, feed and delete cases while others send
-nonsense, kills the service at a moment drawn by the seed, starts it again, and asks for everything
-that was acknowledged.
+Each trial starts `emsco serve`, some with a token and some behind a proxy, lets clients open, feed
+and delete cases while others send nonsense, wrong tokens and false addresses, kills the service at
+a moment drawn by the seed, starts it again, and asks for everything that was acknowledged.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,10 +28,15 @@ import numpy as np
 from attacks.fits import Disturbed
 from emsco import EMSCOClassifier
 
-__all__ = ["attack_services", "save_cascade"]
+__all__ = ["TOKEN", "attack_services", "save_cascade", "start_service"]
 
 _PATIENCE = 60.0  # seconds for a service to start
 _N_CLIENTS = 8
+TOKEN = "correct-horse-battery-staple"
+_WRONG = ["", "Bearer", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"bearer {TOKEN}",
+          TOKEN, f"Basic {TOKEN}", f"Bearer \xff{TOKEN}", "Bearer " + "x" * 9_000]  # fmt: skip
+_RIGHT = [("GET", "/cascade", b""), ("GET", "/metrics", b""), ("POST", "/cases", b"{}")]
+_RATE = 100  # requests a second of a client behind a proxy
 _JSON = {"Content-Type": "application/json"}
 _NO_HTTP = [
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -74,6 +78,27 @@ def save_cascade(path: Path) -> None:
     clf.front_.cascade(deepest).save(path)
 
 
+def start_service(
+    cascade: Path, database: Path, log: Path, options: list[str]
+) -> tuple[subprocess.Popen[bytes], int]:
+    """Start `emsco serve`; return its process and its port once it listens."""
+    command = [sys.executable, "-m", "emsco", "serve", str(cascade), f"--database={database}"]
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            [*command, "--port=0", "--json", *options],
+            stdout=subprocess.PIPE,
+            stderr=file,
+            env={**os.environ, "NO_COLOR": "1"},
+        )
+    said = b""
+    while not said.endswith(b"}\n"):
+        line = process.stdout.readline() if process.stdout else b""
+        if not line:
+            raise _EscapeError(f"does not start: {log.read_text()[-300:]}")
+        said += line
+    return process, int(json.loads(said)["url"].rpartition(":")[2])
+
+
 @dataclass
 class _Told:
     """What clients were told: the last answer about each case, and what is on its way."""
@@ -93,15 +118,18 @@ class _Trial:
         self._log = folder / f"log-{number}.txt"
         self._moments = [rng.uniform(0.05, 1.5) for _ in range(rng.randint(1, 2))]
         self._seeds = [rng.random() for _ in range(_N_CLIENTS)]
+        self._has_token, self._has_proxy = rng.random() < 0.5, rng.random() < 0.5
         self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0
+        self._port = self._n_asked = 0
 
     @property
     def what(self) -> str:
         """The schedule in words."""
         moments = ", ".join(f"{moment:.2f}" for moment in self._moments)
         told = self._told
-        return f"killed after {moments} s; {len(told.cases)} cases, {len(told.deleted)} deleted"
+        mode = ", token" * self._has_token + ", proxy" * self._has_proxy
+        cases = f"{len(told.cases)} cases, {len(told.deleted)} deleted"
+        return f"killed after {moments} s{mode}; {cases}"
 
     def carry_out(self) -> str:
         """Ask and kill, and say what was lost."""
@@ -129,28 +157,32 @@ class _Trial:
             self._process = None
 
     def _start(self) -> None:
-        command = [sys.executable, "-m", "emsco", "serve", str(self._folder / "cascade.json")]
-        command += ["--port=0", "--json", "--rate=inf", f"--database={self._database}"]
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, env={**os.environ, "NO_COLOR": "1"}
-            )
-        said = b""
-        while not said.endswith(b"}\n"):
-            line = self._process.stdout.readline() if self._process.stdout else b""
-            if not line:
-                raise _EscapeError(f"does not start again: {self._log.read_text()[-300:]}")
-            said += line
-        self._port = int(json.loads(said)["url"].rpartition(":")[2])
+        options = ["--behind-proxy", f"--rate={_RATE}"] if self._has_proxy else ["--rate=inf"]
+        if self._has_token:
+            (self._folder / "token").write_text(TOKEN)
+            options.append(f"--token-file={self._folder / 'token'}")
+        cascade = self._folder / "cascade.json"
+        self._process, self._port = start_service(cascade, self._database, self._log, options)
         self._ask("GET", "/health")
 
+    def _headers(self) -> dict[str, str]:
+        """Return headers of a friend: the token, and an address that nobody had before."""
+        self._n_asked += 1
+        address = ".".join(map(str, [10, *self._n_asked.to_bytes(3)]))
+        return {"Authorization": f"Bearer {TOKEN}", "X-Forwarded-For": f"6.6.6.6, {address}"}
+
     def _ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        status, answer = self._ask_for_text(method, path, body)
+        return status, json.loads(answer)
+
+    def _ask_for_text(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_PATIENCE)
         with closing(connection):
             content = None if body is None else json.dumps(body)
-            connection.request(method, path, content, _JSON if body is not None else {})
+            headers = {**self._headers(), **(_JSON if body is not None else {})}
+            connection.request(method, path, content, headers)
             with connection.getresponse() as answer:
-                return answer.status, json.loads(answer.read())
+                return answer.status, answer.read().decode()
 
     def _friend(self, turn: int, number: int, seed: float) -> threading.Thread:
         rng, told = random.Random(seed + turn), self._told
@@ -183,8 +215,28 @@ class _Trial:
 
     def _foe(self, rng: random.Random) -> None:
         """Send nonsense; what is answered must be a refusal in one sentence."""
+        start, n_let_in = time.monotonic(), 0
         while self._process is not None:
             method, path, headers, content = _nonsense(rng)
+            refusals: Collection[int] = range(400, 500)
+            if self._has_token and rng.random() < 0.5:
+                headers["Authorization"] = rng.choice(_WRONG)
+                if rng.random() < 0.5:
+                    method, path, content = rng.choice(_RIGHT)
+                refusals = (400, 401, 429)
+            elif self._has_token:
+                headers["Authorization"] = f"Bearer {TOKEN}"
+            # A foe may say what it likes, but the proxy adds the true address.
+            headers["X-Forwarded-For"] = rng.choice(
+                ["", "10.0.0.9, ", "x" * 99 + ","]
+            ) + rng.choice(
+                [
+                    "6.6.6.6",
+                    f"6.6.6.6:{rng.randrange(9999)}",
+                    "::ffff:6.6.6.6",
+                    "[::ffff:6.6.6.6]:9",
+                ]
+            )
             try:
                 connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
                 with closing(connection):
@@ -196,7 +248,11 @@ class _Trial:
             except (OSError, http.client.HTTPException, ValueError):
                 continue
             shown = f"{method} {path[:80]!r} {content[:80]!r}: {status} {body[:200]!r}"
-            if not 400 <= status < 500:
+            n_let_in += status not in (400, 429)  # 400 may be no HTTP, of nobody
+            allowed = _RATE * (time.monotonic() - start + 1) + 1
+            if self._has_proxy and n_let_in > allowed:
+                self._told.wrong.append(f"{n_let_in} requests of one client, not {allowed:g}")
+            if status not in refusals:
                 self._told.wrong.append(f"nonsense was not refused: {shown}")
             elif b"\n" in body.strip() or b"Traceback" in body:
                 self._told.wrong.append(f"more than one sentence: {shown}")
@@ -221,9 +277,7 @@ class _Trial:
 
     def _miscounted(self) -> str:
         """Say which count differs from the cases."""
-        with socket.create_connection(("127.0.0.1", self._port), timeout=_PATIENCE) as link:
-            link.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            text = b"".join(iter(lambda: link.recv(65536), b"")).decode()
+        text = self._ask_for_text("GET", "/metrics")[1]
         counters = {
             name: float(number)
             for name, _, number in (line.rpartition(" ") for line in text.splitlines())

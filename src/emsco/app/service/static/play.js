@@ -177,24 +177,26 @@ function show(found) {
 }
 
 const pathOf = (rest) => `cases/${encodeURIComponent(current.id)}${rest}`;
-const pricesOf = (form) => [...form.querySelectorAll("[data-price]")].filter((one) => one.value.trim() !== "");
+// Fields are looked up in their box: in a form, one named "elements" would hide the form's own.
+const pricesOf = (box) => [...box.querySelectorAll("[data-price]")].filter((one) => one.value.trim() !== "");
 
 at("open-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const body = {};
-  const budget = event.target.elements.namedItem("budget").value;
+  const box = at("open-fields");
+  const budget = box.querySelector("input").value;
   if (budget.trim()) body.budget = value(budget, "number");
-  for (const one of pricesOf(event.target)) (body.prices ??= {})[one.name] = value(one.value, "number");
+  for (const one of pricesOf(box)) (body.prices ??= Object.create(null))[one.name] = value(one.value, "number");
   show(await ask("POST", "cases", body));
 });
 
 at("give-form").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const form = event.target;
-  const spent = {};
-  for (const one of pricesOf(form)) spent[one.name] = value(one.value, "number");
-  const values = {};
-  for (const one of form.querySelectorAll("input:not([data-price]), select"))
+  const box = at("give-fields");
+  const spent = Object.create(null); // so that "__proto__" is a name like others
+  for (const one of pricesOf(box)) spent[one.name] = value(one.value, "number");
+  const values = Object.create(null);
+  for (const one of box.querySelectorAll("input:not([data-price]), select"))
     values[one.name] = value(one.value, cascade.columns[one.name].kind);
   show(await ask("POST", pathOf("/values"), Object.keys(spent).length ? {values, spent} : {values}));
 });
