@@ -33,6 +33,12 @@ def octupled(x: float) -> float:
     return quadrupled(x) + quadrupled(x)
 
 
+@kernel(cache=False)  # loaded from a cache, it would compile no helper
+def scaled(n: int) -> int:
+    total: int = doubled(1) + doubled(2) + doubled(n)
+    return total
+
+
 @kernel()
 def counted(words, counts):
     for i in range(len(words)):
@@ -112,3 +118,9 @@ def test_kernels_are_imported_without_their_compiler():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_constants_share_what_is_compiled_for_their_type():
+    before = len(doubled.compiled.signatures)
+    assert scaled(3) == 12
+    assert len(doubled.compiled.signatures) == before + 1

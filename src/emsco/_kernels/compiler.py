@@ -52,7 +52,9 @@ class Kernel(Generic[P, R]):
 
         with _lock:  # threads that are first together share one
             if self._compiled is None:
-                self._compiled = njit(**self._options)(self._function)
+                compiled = njit(**self._options)(self._function)
+                _forget_constants(compiled)
+                self._compiled = compiled
             return self._compiled
 
 
@@ -64,6 +66,19 @@ def kernel(**options: Any) -> Callable[[Callable[P, R]], Kernel[P, R]]:
 def helper(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorate a function that kernels call, and Python cannot."""
     return lambda function: Kernel(function, {**_OPTIONS, **_FROM_KERNELS, **options})
+
+
+def _forget_constants(compiled: Any) -> None:
+    """Compile a function for integers, not once more for each constant that a kernel hands it."""
+    from numba.types import unliteral
+
+    for_types = compiled.get_call_template
+
+    def for_types_alone(args: Any, kws: dict[str, Any]) -> Any:
+        named = {name: unliteral(kind) for name, kind in kws.items()}
+        return for_types([unliteral(kind) for kind in args], named)
+
+    compiled.get_call_template = for_types_alone
 
 
 @cache

@@ -262,7 +262,8 @@ def decide_rows(
             winner[start + r] = 1 if last[r] > 0.0 else 0
         for r in range(n):  # apart and in place, so that it is done in SIMD lanes
             last[r] = _confidence(last[r])
-        confidence[start : start + n] = last[:n]
+        for r in range(n):  # by hand: Numba compiles a copy of slices with a large error message
+            confidence[start + r] = last[r]
 
 
 @helper()

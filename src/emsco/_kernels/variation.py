@@ -41,8 +41,8 @@ def compress_rows(
     number: IntArray,
 ) -> None:
     """Compress each design in place; `number` is scratch for as many stages as there may be."""
-    for row in designs:
-        _compress_row(row, number)
+    for d in range(len(designs)):  # rows of a loop over `designs` would be of another type
+        _compress_row(designs[d], number)
 
 
 @kernel()

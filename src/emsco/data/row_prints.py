@@ -455,7 +455,7 @@ def _one_nan(single: SingleArray) -> SingleArray:
 
 def _prints(single: SingleArray) -> WordArray:
     prints = np.full(len(single), _SEED, dtype=np.uint64)
-    hash_rows(single.view(np.uint32), prints)
+    hash_rows(np.ascontiguousarray(single).view(np.uint32), prints)
     return prints
 
 

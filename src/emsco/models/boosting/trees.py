@@ -411,7 +411,7 @@ class TreeEnsemble:
         alive = np.empty((len(subsets), self.n_trees), dtype=masks.left.dtype)
         base = np.empty((len(subsets), len(self.baseline)))
         collapse(
-            subsets,
+            np.ascontiguousarray(subsets),
             self.trees_of,
             masks.starts,
             self.inputs,
