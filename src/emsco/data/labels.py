@@ -148,8 +148,8 @@ def check_classes(classes: AnyArray, labels: IntArray, must: str, where: str = "
         raise DataError(rule, *way_out, ".")
 
 
-def check_labelled(y: ArrayLike) -> None:
-    """Refuse labels with a missing one (None, NaN, masked), and labels of several types."""
+def check_labelled(y: ArrayLike, may_mix: bool = False) -> None:
+    """Refuse labels with a missing one (None, NaN, masked), and text mixed with numbers."""
     labels = _as_array(y)
     missing = np.atleast_1d(_missing(y, labels))
     if missing.any():
@@ -165,7 +165,7 @@ def check_labelled(y: ArrayLike) -> None:
         if not isinstance(label, (Real, np.bool_)) or isinstance(label, Fraction):
             got = f"{type(label).__name__} {brief(label)}"
             raise DataError(f"y must hold numbers, text or truth values, got {got}.")
-    if texts and others:
+    if texts and others and not may_mix:
         both = f"{brief(texts[0])} and {brief(others[0])}"
         raise DataError(f"y must hold labels of one type, got {both}.")
 
@@ -173,7 +173,7 @@ def check_labelled(y: ArrayLike) -> None:
 def check_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> AnyArray:
     """Return `y` as an array of one known label per row, or refuse it."""
     _check_shape(_as_array(y), n_rows)
-    check_labelled(y)
+    check_labelled(y, may_mix=True)  # of a cascade whose classes are mixed
     truth = np.asarray(y)
     if unknown := unknown_labels(truth, classes):
         raise DataError(f"y must hold the classes {classes.tolist()}, got {brief(unknown[0])}.")

@@ -55,7 +55,7 @@ class BoostingSize:
     Examples
     --------
     >>> BoostingSize.for_shared(5000, 20, 2).stopped(30)
-    BoostingSize(copies=16, rounds=60, leaves=31, learning_rate=0.1, fewest=80, l2=30.0, bins=255)
+    BoostingSize(copies=9, rounds=60, leaves=31, learning_rate=0.1, fewest=45, l2=30.0, bins=255)
     """
 
     copies: int
