@@ -10,12 +10,10 @@ import numpy as np
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco._base.workers import Workers, slices
 from emsco.models.boosting.trainer import BoostedModel, BoostingJob, BoostingSize, SizeChoice
-from emsco.models.boosting.trees import TreeEnsemble
+from emsco.models.boosting.trees import MOST_AT_ONCE, TreeEnsemble
 from emsco.models.calibration import Calibrator
 from emsco.models.outcome_engine import OutcomeFitter
 from emsco.models.stage_models import StageModels
-
-_AT_ONCE = 512  # subsets that a thread answers for in one go
 
 
 class SharedBoosting(OutcomeFitter):
@@ -83,7 +81,7 @@ class SharedBoosting(OutcomeFitter):
                 winner[i], confidence[i] = shares.argmax(axis=1), shares.max(axis=1)
 
         n_jobs = self._workers.n_jobs
-        size = min(_AT_ONCE, -(-len(subsets) // n_jobs))
+        size = min(MOST_AT_ONCE, -(-len(subsets) // n_jobs))
         self._workers.run(answer, list(slices(len(subsets), size)), report)
         return winner, confidence
 

@@ -34,7 +34,8 @@ MOST_CUTS = 254  # of an input, so that a code fits into a byte
 _SAMPLE = 200_000  # rows whose quantiles are taken
 _MOST_IN_ALL = 2**22  # of all trees in a file
 _FREE_BYTES, _MOST_TIMES = 2**12, 8  # of unpacked arrays, and times the text that packs them
-_FEWEST_AT_ONCE, _MOST_AT_ONCE = 32, 512  # subsets: more of them share leaves of a tree more often
+_FEWEST_AT_ONCE = 32  # subsets
+MOST_AT_ONCE = 512  # subsets: the more, the more often they share leaves of a tree
 _LOGITS_AT_ONCE = 2**21
 _LARGEST = 1e100  # number in a file
 _TYPES: dict[str, type] = {
@@ -259,7 +260,7 @@ class TreeEnsemble:
     def _at_once(self, n_rows: int) -> int:
         """How many subsets are answered for together."""
         n_subsets = _LOGITS_AT_ONCE // max(len(self.baseline) * n_rows, 1)
-        return min(max(n_subsets, _FEWEST_AT_ONCE), _MOST_AT_ONCE)
+        return min(max(n_subsets, _FEWEST_AT_ONCE), MOST_AT_ONCE)
 
     def shares(self, codes: LabelArray, subset: BoolArray) -> FloatArray:
         """Class probabilities of coded rows for one subset, shape (n_rows, n_classes)."""
