@@ -118,7 +118,7 @@ def sdist(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build the documentation."""
-    session.install("-e", ".[docs]")
+    session.install("-e", ".[all,docs]")
     session.run("python", "tools/site.py")
 
 

@@ -21,6 +21,7 @@ CHECKS = (
     ("lint", ["ruff", "check", "."]),
     ("types", ["mypy"]),
     ("layers", ["importlinter.cli"]),
+    ("site", ["tools/site.py", "--no-gallery"]),
     # In large shares, so that the files of tests, and what they prepare, stay with a process.
     ("tests", ["pytest", "-n", "auto", "--dist", "worksteal"]),
 )
@@ -29,12 +30,17 @@ FIXES = (["ruff", "format", "."], ["ruff", "check", "--fix", "."])
 
 
 def run(module: str, *arguments: str) -> int:
-    """Run a Python module as a command at the root of the project; return its exit code.
+    """Run a Python module or script as a command at the root of the project; return its exit code.
 
     Libraries have one thread each: a process for each core leaves none to others.
     """
     code = "from importlinter.cli import lint_imports_command as run; run()"
-    command = ["-c", code] if module == "importlinter.cli" else ["-m", module, *arguments]
+    if module == "importlinter.cli":
+        command = ["-c", code]
+    elif module.endswith(".py"):
+        command = [module, *arguments]
+    else:
+        command = ["-m", module, *arguments]
     environment = {"OMP_NUM_THREADS": "1", **os.environ}
     done = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, check=False)
     return done.returncode
