@@ -5,9 +5,8 @@ python tools/site.py --no-gallery  do not run the examples: quicker, no pictures
 python tools/site.py --check DIR   only check a site that was built before
 
 It installs nothing and needs no network; first run `pip install '.[all,docs]'`. Warnings are
-errors.
-A page that loads anything from another host is an error, and so is a broken link. The gate builds
-the site without the gallery.
+errors, and so are broken links and pages that load anything from another host. The gate builds the
+site without the gallery.
 """
 
 from __future__ import annotations
