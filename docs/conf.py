@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "docs"))  # gallery_figures.py lies here
+sys.path.insert(0, str(ROOT / "docs"))  # gallery_figures.py and commands_page.py lie here
+
+import commands_page  # noqa: E402 - found only now
 
 project = "emsco"
 author = "The emsco developers"
@@ -48,6 +50,8 @@ _copy = ROOT / "build" / "examples"
 shutil.rmtree(_copy, ignore_errors=True)
 shutil.copytree(ROOT / "examples", _copy, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
 
+(ROOT / "docs" / "commands.md").write_text(commands_page.page(), encoding="utf-8")
+
 # Without the paper's data sets, the scripts of the paper are shown and not run.
 _run = (
     r"[\\/]\w+\.py$" if "EMSCO_DATA" in os.environ else r"[\\/](quickstart|in_depth)[\\/]\w+\.py$"
@@ -77,7 +81,7 @@ html_css_files = ["emsco.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_show_search_summary = False  # summaries are fetched, and a page opened from disk cannot fetch
-_alone = ("index", "quick_start", "tutorial", "which_tool", "findings", "changelog")
+_alone = ("index", "quick_start", "tutorial", "which_tool", "findings", "commands", "changelog")
 html_sidebars = {page: [] for page in _alone}
 html_theme_options = {
     "navbar_align": "left",

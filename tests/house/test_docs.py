@@ -20,7 +20,7 @@ from emsco.lab import METHODS, datasets, label_of, rivals
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-GENERATED = ("docs/gallery/", "docs/api/generated/")
+GENERATED = ("docs/gallery/", "docs/api/generated/", "docs/commands.md")
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), ROOT / "examples" / "README.md"]
@@ -90,7 +90,8 @@ def test_every_command_that_a_page_names_exists_with_its_options():
         parse(words)
     for words in [words for page in PAGES for words in mentions(page) if words[0] == "emsco"]:
         command, rest = find(words)
-        known = {flag for parameter in command.params for flag in parameter.opts}
+        context = command.context_class(command)
+        known = {flag for parameter in command.get_params(context) for flag in parameter.opts}
         assert {word for word in rest if word.startswith("--")} <= known, words
 
 
@@ -189,7 +190,9 @@ def anchors(path):
 
 
 def source_of(path):
-    """The file that a link leads to; pages of the gallery are made from examples."""
+    """The file that a link leads to; a build makes the gallery and the page of commands."""
+    if path == DOCS / "commands.md":
+        return DOCS / "commands_page.py"
     if path.suffix == ".rst" and path.is_relative_to(DOCS / "gallery"):
         made_from = ROOT / "examples" / path.relative_to(DOCS / "gallery")
         return (
@@ -227,7 +230,8 @@ def test_every_page_of_the_docs_is_in_a_table_of_contents():
             entries = [line for line in block.text.splitlines() if re.match(r"[\w/]+$", line)]
             named |= {f"{Path(page).parent.as_posix()}/{entry}.md" for entry in entries}
     assert {page for page in PAGES if page.startswith("docs/")} <= named
-    assert all((ROOT / page).exists() or page == "docs/gallery/index.md" for page in named)
+    built = {"docs/gallery/index.md", "docs/commands.md"}
+    assert all((ROOT / page).exists() or page in built for page in named)
 
 
 def test_the_reference_has_every_public_name():

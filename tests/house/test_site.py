@@ -6,18 +6,25 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from emsco.app import cli
 
 ROOT = Path(__file__).parents[2]
 CONF = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
 
 
-@pytest.fixture
-def site(monkeypatch):
-    spec = importlib.util.spec_from_file_location("site_tool", ROOT / "tools" / "site.py")
+def module_at(path, name, monkeypatch):
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "site_tool", module)
+    monkeypatch.setitem(sys.modules, name, module)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def site(monkeypatch):
+    return module_at(ROOT / "tools" / "site.py", "site_tool", monkeypatch)
 
 
 def setting(name):
@@ -83,3 +90,17 @@ def test_checking_a_site_says_how_many_problems_it_has(site, tmp_path, capsys):
     assert "Problems found: 1." in capsys.readouterr().err
     (tmp_path / "gone.html").write_text("<p>here</p>")
     assert site.main(["--check", str(tmp_path)]) == 0
+
+
+def test_the_page_of_commands_has_every_command_and_every_option(monkeypatch):
+    page = module_at(ROOT / "docs" / "commands_page.py", "commands_page", monkeypatch).page()
+    sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+    group = typer.main.get_command(cli.app)
+    study = group.commands["reproduce"]
+    commands = {f"emsco {name}": one for name, one in group.commands.items()}
+    commands |= {f"emsco reproduce {name}": one for name, one in study.commands.items()}
+    assert set(sections) == set(commands)
+    for name, command in commands.items():
+        options = [option for one in command.params for option in one.opts if "--" in option]
+        assert [option for option in options if f"`{option}`" not in sections[name]] == [], name
+    assert "commands_page.page()" in CONF  # every build of the site writes it anew

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from emsco.app import cli
 from emsco.errors import EMSCOError
 
+HELPS = ("--help", "--help-all")
+
 
 def test_help_teaches_and_wrong_usage_is_exit_code_2():
     assert "emsco demo" in CliRunner().invoke(cli.app, ["--help"]).output
@@ -50,10 +52,9 @@ def test_help_cuts_no_word_at_eighty_columns(command, monkeypatch):
             [
                 "Search for cascades on your data",
                 "[DATA]",
-                "--train",
-                "--val",
                 "--test",
                 "--resume",
+                "--help-all",
             ],
         ),
         (
@@ -69,6 +70,15 @@ def test_help_says_what_a_command_does_and_takes(typed, command, words):
     assert result.code == 0
     assert [word for word in [*words, "--json"] if word not in result.out] == []
     assert "[[" not in result.out
+
+
+def test_help_of_a_fit_shows_what_most_need_and_help_all_the_rest():
+    short, whole = (CliRunner().invoke(cli.app, ["fit", flag]).output for flag in HELPS)
+    rare = {"--population-size", "--separator", "--together", "--min-confidence", "--prefer"}
+    assert {option for option in rare if option in short} == set()
+    assert {option for option in rare if option not in whole} == set()
+    assert len(re.findall(r"^│ [* ] +--", short, flags=re.MULTILINE)) <= 20
+    assert CliRunner().invoke(cli.app, ["fit", "--help"]).output == short  # and stays so
 
 
 def test_version_is_that_of_the_package():

@@ -10,15 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from emsco.app.cli.certify import certify
-from emsco.app.cli.commands import Commands
+from emsco.app.cli.commands import Commands, names_of
 from emsco.app.cli.decide import decide
 from emsco.app.cli.demo import demo
 from emsco.app.cli.designs import choose, front, show
 from emsco.app.cli.endings import say
 from emsco.app.cli.evaluate import evaluate
-from emsco.app.cli.fit import fit
+from emsco.app.cli.fit import RARE, fit
 from emsco.app.cli.inspect import inspect
 from emsco.app.cli.monitor import monitor
+from emsco.app.cli.options import HowToRead
 from emsco.app.cli.reproduce import reproduce
 from emsco.app.cli.serve import serve
 from emsco.app.cli.studies import compare, sweep
@@ -36,21 +37,22 @@ app = Commands(
     ),
     epilog="Start with: emsco demo",
 )
+_HOW_TO_READ = names_of(HowToRead)
 app.command()(demo)
 app.command()(inspect)
-app.command()(fit)
+app.command(rare=RARE)(fit)
 app.command()(front)
 app.command()(show)
 app.command()(choose)
-app.command()(certify)
+app.command(rare=_HOW_TO_READ)(certify)
 app.command()(decide)
 app.command()(evaluate)
-app.command()(monitor)
+app.command(rare=_HOW_TO_READ)(monitor)
 app.command()(serve)
 app.command()(plot)
 app.command()(explore)
-app.command()(compare)
-app.command()(sweep)
+app.command(rare=_HOW_TO_READ)(compare)
+app.command(rare=_HOW_TO_READ)(sweep)
 app.command()(warm)
 app.add_typer(reproduce, name="reproduce")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import copy
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
@@ -37,8 +37,26 @@ class _Help:
             raise BrokenPipeError from None
 
 
+_ALL = "emsco.help_all"  # key in a context: --help-all was given
+
+
+def _show_all(ctx: typer.Context, wanted: bool) -> None:
+    if wanted:
+        ctx.meta[_ALL] = True
+        typer.echo(ctx.get_help(), color=ctx.color)
+        raise typer.Exit
+
+
 class _Command(_Help, TyperCommand):
     numbers: frozenset[str] = frozenset()  # options that take a number
+    rare: frozenset[str] = frozenset()  # options that only --help-all shows
+
+    def get_params(self, ctx: Any) -> Any:
+        parameters = super().get_params(ctx)
+        for parameter in parameters:
+            if parameter.name in self.rare:
+                parameter.hidden = _ALL not in ctx.meta
+        return parameters
 
     def make_context(self, info_name: Any, args: Any, *more: Any, **settings: Any) -> Any:
         with speaking(self):
@@ -67,29 +85,41 @@ class Commands(typer.Typer):
     def __init__(self, **settings: Any) -> None:
         super().__init__(cls=_Group, rich_markup_mode="markdown", no_args_is_help=True, **settings)
 
-    def command(self, name: str | None = None, **settings: Any) -> Callable[[_Body], _Body]:
-        """Add a command, as for `typer.Typer`; see `with_options` about its parameters."""
+    def command(
+        self, name: str | None = None, rare: Collection[str] = (), **settings: Any
+    ) -> Callable[[_Body], _Body]:
+        """Add a command, as for `typer.Typer`; see `with_options` about its parameters.
+
+        If there are `rare` options, --help leaves them out and --help-all shows them.
+        """
 
         def register(body: _Body) -> _Body:
-            command = with_options(body)
+            command = with_options(body, rare)
             numbers = [
                 name
                 for name, kind in command.__annotations__.items()
                 if float in (get_args(kind)[0], *get_args(get_args(kind)[0]))
             ]
             # Typer makes the command from a class, so what it must know is an attribute of one.
-            with_numbers: Any = type("_Numbered", (_Command,), {"numbers": frozenset(numbers)})
-            super(Commands, self).command(name, cls=with_numbers, **settings)(command)
+            known = {"numbers": frozenset(numbers), "rare": frozenset(rare)}
+            kind: Any = type("_KnownCommand", (_Command,), known)
+            super(Commands, self).command(name, cls=kind, **settings)(command)
             return body
 
         return register
 
 
-def with_options(body: Callable[..., None]) -> Callable[..., None]:
+def names_of(*groups: type) -> frozenset[str]:
+    """Return the names of all options of dataclasses."""
+    return frozenset(field.name for group in groups for field in fields(group))
+
+
+def with_options(body: Callable[..., None], rare: Collection[str] = ()) -> Callable[..., None]:
     """Turn each field of a parameter that is a dataclass into an option of the command.
 
     Annotate fields like parameters of a Typer command. A dataclass may have a PANEL: help lists
-    its options under that heading.
+    its options under that heading. A command with `rare` ones has
+    --help-all.
     """
     kinds = get_type_hints(body, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
@@ -115,9 +145,16 @@ def with_options(body: Callable[..., None]) -> Callable[..., None]:
         else:
             typed = parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kinds[name])
             parameters.append(typed)
+    if rare:
+        words = f"Show {len(rare)} more options, and exit."
+        option = typer.Option("--help-all", is_eager=True, callback=_show_all, help=words)
+        shown = Annotated[bool, option]
+        flag = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotation=shown)
+        parameters.append(flag)
 
     @wraps(body)
     def command(**given: Any) -> None:
+        given.pop("help_all", None)
         for name, group in groups.items():
             values = {field.name: given.pop(field.name) for field in fields(group)}
             given[name] = group(**values)

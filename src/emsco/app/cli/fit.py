@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
+from emsco.app.cli.commands import names_of
 from emsco.app.cli.endings import INTERRUPTED, interruptible, say
 from emsco.app.cli.options import (
     AsJSON,
@@ -295,6 +296,13 @@ class Deployment(ChoiceOptions):
             limits["rule"] = self.prefer
         prefer = limits or self.prefer or "economical"
         return {"prefer": prefer, "refit": self.refit, **self.error_costs()}
+
+
+RARE = (
+    names_of(FitData, HowToRead, StageOptions, FitSearch, DesignRules)
+    - {"data", "target", "costs", "drop", "groups", "gaps", "test", "estimator", "time_limit"}
+) | {"prefer", "refit", "jobs"}
+"""Options that most people never need: `emsco fit --help` leaves them out."""
 
 
 def fit(
