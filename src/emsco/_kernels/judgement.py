@@ -51,18 +51,6 @@ def _confidence(logit):
 
 
 @kernel()
-def count_unusable(
-    values: FloatArray,
-    largest: float,
-) -> int:
-    """How many values are NaN or larger than `largest` in size."""
-    n_unusable = 0
-    for i in range(len(values)):
-        n_unusable += not abs(values[i]) <= largest
-    return n_unusable
-
-
-@kernel()
 def confidence_of(
     logit: float,
 ) -> float:

@@ -14,7 +14,6 @@ import numpy as np
 from emsco._base.text import brief, first_line, shorten, some, what_was_meant
 from emsco._base.typing import AnyArray, FloatArray, Kind
 from emsco._base.workers import by_parts
-from emsco._kernels.judgement import count_unusable
 from emsco.errors import DataError, Hint, Row
 
 NUMBERS = (float, Real, np.bool_, Decimal)  # types of a single number
@@ -336,7 +335,7 @@ def check_finite(
     value and passes; without, the message about one ends with `way_out`.
     """
     flat = np.ascontiguousarray(X).reshape(-1)
-    if not any(by_parts(len(flat), lambda part: count_unusable(flat[part], LARGEST))):
+    if all(by_parts(len(flat), lambda part: _is_usable(flat[part]))):
         return
     for start in range(0, len(X), _BLOCK):
         block = X[start : start + _BLOCK]
@@ -357,6 +356,13 @@ def check_finite(
                     ".",
                 )
             raise DataError(f"{what} must be {rule}, got {got} ", *where, ".")
+
+
+def _is_usable(values: FloatArray) -> bool:
+    """Whether no value is NaN or too large; looks twice, but needs no memory of its own."""
+    if not len(values):
+        return True
+    return bool(values.min() >= -LARGEST and values.max() <= LARGEST)  # NaN comes through both
 
 
 def what_is_wrong(value: float) -> tuple[str, str]:
