@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from emsco.designs.design import Branch, Design
     from emsco.designs.questions import Question
     from emsco.errors import (
+        AnswerError,
         CheckpointError,
         CostsError,
         DataError,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Alarm",
+    "AnswerError",
     "Bought",
     "Branch",
     "ByClass",
@@ -106,6 +108,7 @@ __all__ = [
 
 _HOMES = {
     "Alarm": "emsco.cascade.monitor",
+    "AnswerError": "emsco.errors",
     "Bought": "emsco.cascade.acquisition",
     "Branch": "emsco.designs.design",
     "ByClass": "emsco.stats.by_class",

@@ -1,6 +1,7 @@
 """Every error that emsco raises on purpose.
 
 EMSCOError
+├── AnswerError      (RuntimeError) a paid service that fails, or answers something else
 ├── CheckpointError  (ValueError)   a folder that a search cannot go on from
 ├── CostsError       (ValueError)   costs that cannot be used
 ├── DataError        (ValueError)   rows, labels or splits that cannot be used
@@ -27,6 +28,7 @@ from enum import Enum
 from typing import TypeAlias
 
 __all__ = [
+    "AnswerError",
     "CheckpointError",
     "CostsError",
     "DataError",
@@ -184,6 +186,10 @@ class DataWarning(EMSCOWarning):
 
 class ReadingWarning(EMSCOWarning):
     """A file was read in a way that had to be guessed, such as with another separator."""
+
+
+class AnswerError(EMSCOError, RuntimeError):
+    """A paid service has failed, answered something else than declared, or cost too much."""
 
 
 class CheckpointError(EMSCOError, ValueError):

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -41,10 +41,14 @@ class Bought:
     spent : mapping
         Name of a feature with prices by row → what each row paid, in the order of the ids; or one
         number for all.
+    why_missing : mapping
+        Position of a row in the ids → why a value of it is missing. If the cascade refuses
+        missing values, this is the reason of its rejection.
     """
 
     values: Any
     spent: Mapping[str, Any]
+    why_missing: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +200,11 @@ def _not_plain(acquire: Acquire) -> ParameterError:
 
 
 def _hand_over(batch: Batch, table: Any) -> None:
-    values, spent = (table.values, table.spent) if isinstance(table, Bought) else (table, None)
     try:
-        batch.give(values, spent)
+        if isinstance(table, Bought):
+            batch.give(table.values, table.spent, table.why_missing)
+        else:
+            batch.give(table)
     except (CostsError, DataError) as error:  # a retry would return the same table
         batch.reject(_failure(error))
 
@@ -319,12 +325,18 @@ class Batch:
         """One reason for each row that `reject` ended or whose values could not be used."""
         return self._now.failures
 
-    def give(self, table: Any, spent: Mapping[str, Any] | None = None) -> None:
+    def give(
+        self,
+        table: Any,
+        spent: Mapping[str, Any] | None = None,
+        why_missing: Mapping[int, str] | None = None,
+    ) -> None:
         """Take the needed columns of the undecided rows, in the order of `ids`, and judge them.
 
         Rows with values that are not valid are rejected, and so are rows with missing values if
         the cascade refuses these. The other rows go on. `spent` has what rows paid for features
-        with prices by row, if that was not known before.
+        with prices by row, if that was not known before, and `why_missing` has reasons for
+        missing values.
         """
         prices, asked = self._stages.prices, self._now.asked
         if spent is not None:
@@ -345,7 +357,10 @@ class Batch:
             value, column = float(values[i, first]), encoding.input_columns[first]
             kind = "value" if encoding.kinds[column] == "category" else "number"
             got = f"no {kind}" if np.isnan(value) else what_is_wrong(value)[1]
-            now.failures.append(f"stage {stage + 1} got {got} for {column!r}")
+            reason = f"stage {stage + 1} got {got} for {column!r}"
+            if np.isnan(value) and why_missing and int(i) in why_missing:
+                reason = f"could not be acquired: {why_missing[int(i)]}"
+            now.failures.append(reason)
             now.reject(asked[[i]], now.failures[-1])
         usable = ~refused.any(axis=1)
         rows = asked[usable]

@@ -1,0 +1,319 @@
+"""One paid feature: who is asked, what comes back, what it costs, and how failures are handled."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from emsco._base.checks import check_choice, check_number, check_whole, is_number, refused
+from emsco._base.text import brief, first_line
+from emsco.cascade.acquisition import Retries
+from emsco.errors import AnswerError, DataError
+from emsco.paid_features.answers import RETURNS, Answer, Price, columns_of, values_of
+from emsco.paid_features.cache import Paid
+from emsco.paid_features.endpoints import CallError, ChatEndpoint, without_keys
+
+OPENAI = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True, eq=False)
+class PaidFeature:
+    """A model or service whose answers are features, with what they cost.
+
+    Parameters
+    ----------
+    name : str
+    ask : callable
+        Called with one input, in a thread. Returns the answer, or an `Answer` that also says what
+        the call used. `chat` and `classifier` make it for you.
+    returns : {"probabilities", "log-probabilities", "scores", "score", "label"}
+        What an answer is. The first three are mappings of labels to numbers, or sequences in the
+        order of `labels`; of log-probabilities, some may be missing. Each label has a column,
+        called "name label". "score" is one number and "label" one of the labels, both a column
+        called as the feature.
+    labels : sequence
+        The labels, where answers have them.
+    price : float or Price
+        What a call costs; a number is the price of every call.
+    max_price : float, optional
+        A call that costs more is counted at its price, and warned of.
+    timeout : float
+        Seconds after which an attempt counts as failed.
+    retries : int
+        Further attempts after one that failed, unless the service says that they are useless.
+    pause : float
+        Seconds before the first of them; each further pause is twice as long.
+    max_per_minute : float, optional
+        Most calls that begin in a minute.
+    concurrency : int
+        Most calls at a time.
+    version : str
+        Change it when the function gives other answers: cached ones then no longer count.
+
+    Examples
+    --------
+    >>> def count_words(text):
+    ...     return len(text.split())
+    >>> words = PaidFeature("words", count_words, returns="score")
+    >>> words.columns
+    ('words',)
+    >>> yes_no = PaidFeature("judge", print, labels=["yes", "no"], price=Price(per_second=0.002))
+    >>> yes_no.columns
+    ('judge yes', 'judge no')
+    """
+
+    name: str
+    ask: Callable[[Any], Any]
+    returns: str = "probabilities"
+    labels: Sequence[Any] = ()
+    price: float | Price = 0.0
+    max_price: float | None = None
+    timeout: float = 60.0
+    retries: int = 2
+    pause: float = 0.5
+    max_per_minute: float | None = None
+    concurrency: int = 8
+    version: str = ""
+    takes_many: bool = field(default=False, repr=False)  # `ask` gets all inputs at once
+
+    def __post_init__(self) -> None:
+        """Check everything before anything is paid for."""
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise refused("name", "be text that is not empty", self.name)
+        if not callable(self.ask) or inspect.iscoroutinefunction(self.ask):
+            rule = "be a plain function of one input; it runs in a thread"
+            raise refused("ask", rule, self.ask, got=brief(self.ask))
+        check_choice("returns", self.returns, RETURNS)
+        if isinstance(self.labels, str) or not isinstance(self.labels, Sequence):
+            raise refused("labels", "be a list of labels", self.labels, got=brief(self.labels))
+        names = [str(label).casefold() for label in self.labels]
+        if self.returns != "score" and (len(names) < 2 or len(set(names)) < len(names)):
+            rule = f"be two or more different labels for {self.returns}"
+            raise refused("labels", rule, self.labels, got=brief(list(self.labels)))
+        if not isinstance(self.price, Price):
+            if not is_number(self.price):
+                raise refused("price", "be a number or a Price", self.price)
+            object.__setattr__(self, "price", Price(per_call=self.price))
+        object.__setattr__(self, "labels", tuple(self.labels))
+        check_number("timeout", self.timeout, 0, math.inf, "()")
+        Retries(self.retries, self.pause)
+        check_whole("concurrency", self.concurrency, 1)
+        for name in ("max_price", "max_per_minute"):
+            if (value := getattr(self, name)) is not None:
+                check_number(name, value, 0, math.inf, "()")
+        object.__setattr__(self, "_pace", _Pace(self.max_per_minute))
+
+    @classmethod
+    def chat(
+        cls,
+        name: str,
+        model: str,
+        prompt: str | Callable[[Any], str],
+        *,
+        labels: Sequence[Any] = (),
+        returns: str = "log-probabilities",
+        url: str = OPENAI,
+        key_env: str | None = "OPENAI_API_KEY",
+        parse: Callable[[str], Any] | None = None,
+        max_tokens: int = 20,
+        options: Mapping[str, Any] | None = None,
+        timeout: float = 60.0,
+        **settings: Any,
+    ) -> Self:
+        """Ask a chat model at an OpenAI-compatible address.
+
+        Parameters
+        ----------
+        name, labels, returns, timeout
+            As for the class. For log-probabilities, the model is asked to choose among labels by
+            letter, and the probabilities of the letters are read: one token for each call.
+            Otherwise the text of the answer counts.
+        model : str
+        prompt : str or callable
+            Text in which ``{input}`` stands for the row, or a function of the row that returns
+            such a text.
+        url : str
+            Address before ``/chat/completions``; or "litellm" for models of any vendor that
+            LiteLLM knows by name (``pip install 'emsco[litellm]'``), with keys as LiteLLM reads
+            them from the environment.
+        key_env : str or None
+            Environment variable that holds the key; None for a server without keys.
+        parse : callable, optional
+            Makes the value of the text of an answer, such as a number of a JSON text.
+        max_tokens : int
+            Most tokens that the model may write.
+        options : mapping, optional
+            Further fields of the request; None leaves one out that is there by default, such as
+            ``{"temperature": None}``.
+        **settings
+            `price`, `max_price`, `retries` and so on, as for the class.
+        """
+        asks_letters = returns == "log-probabilities" and parse is None
+        endpoint = ChatEndpoint(
+            model=model,
+            prompt=prompt,
+            url=url,
+            key_env=key_env,
+            labels=tuple(labels),
+            asks_letters=asks_letters,
+            max_tokens=1 if asks_letters else max_tokens,
+            timeout=timeout,
+            options=dict(options or {}),
+            parse=parse,
+        )
+        return cls(name, endpoint, returns, labels, timeout=timeout, **settings)
+
+    @classmethod
+    def classifier(cls, name: str, model: Any, price: float | Price = 0.0) -> Self:
+        """Ask a fitted classifier with `predict_proba`; its answers are not cached.
+
+        A stage asks it for all rows at once.
+        """
+        if not hasattr(model, "predict_proba") or not hasattr(model, "classes_"):
+            rule = "be a fitted classifier with predict_proba and classes_"
+            raise refused("model", rule, model, got=brief(model))
+        labels = list(model.classes_)
+        return cls(name, model.predict_proba, labels=labels, price=price, takes_many=True)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that answers become."""
+        return columns_of(self.name, self.returns, self.labels)
+
+    @property
+    def has_row_prices(self) -> bool:
+        """Whether the price differs from row to row."""
+        return not self._price.is_fixed
+
+    @property
+    def _price(self) -> Price:
+        assert isinstance(self.price, Price)  # a number became one
+        return self.price
+
+    def check_ready(self) -> None:
+        """Refuse to begin without the key that the calls need."""
+        if isinstance(self.ask, ChatEndpoint):
+            self.ask.check_ready()
+
+    def key(self, one: Any) -> str:
+        """Return a digest of all that an answer depends on."""
+        if isinstance(self.ask, ChatEndpoint):
+            asked = {"url": self.ask.url, "request": self.ask.request(one)}
+        else:
+            asked = {"feature": self.name, "input": one}
+        labels = [str(label) for label in self.labels]
+        try:
+            text = json.dumps([self.version, self.returns, labels, asked], default=_plain)
+        except (TypeError, ValueError):
+            raise DataError(
+                "inputs must be text, numbers, lists or mappings of them, so that answers can be "
+                f"remembered, got {brief(one)}."
+            ) from None
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def expected_price(self, one: Any) -> float:
+        """Return what a call about one input should cost."""
+        if isinstance(self.ask, ChatEndpoint):
+            asked = self.ask.request(one)["messages"]
+            return self._price.expected(len(asked[0]["content"]), self.ask.max_tokens)
+        return self._price.expected(len(str(one)) if self._price.by_token else 0, 0)
+
+    def is_over(self, price: float) -> bool:
+        """Whether a call cost more than was declared."""
+        declared = self.max_price
+        if declared is None and self._price.is_fixed:
+            declared = self._price.per_call
+        return declared is not None and price > declared * (1 + 1e-9)
+
+    def wait_for_turn(self) -> None:
+        """Wait until another call may begin."""
+        self._pace.wait()  # type: ignore[attr-defined]  # made with the settings
+
+    def call(self, one: Any) -> Paid:
+        """Ask once; a failure is a `CallError` without keys."""
+        begun = time.perf_counter()
+        try:
+            given = _within(self.timeout, self.ask, one)
+            answer = given if isinstance(given, Answer) else Answer(given)
+            return self._paid(answer, time.perf_counter() - begun)
+        except CallError:
+            raise
+        except Exception as error:  # the user's function may raise anything
+            why = without_keys(first_line(error))
+            raise CallError(f"{type(error).__name__}: {why}.") from None
+
+    def call_many(self, inputs: Any) -> list[Paid]:
+        """Ask about many inputs at once."""
+        begun = time.perf_counter()
+        answers = self.ask(inputs)
+        seconds = (time.perf_counter() - begun) / max(len(answers), 1)
+        return [self._paid(Answer(answer), seconds) for answer in answers]
+
+    def price_of(self, used: Answer, seconds: float) -> float:
+        """Return what a call cost."""
+        return self._price.of(used, seconds)
+
+    def _paid(self, answer: Answer, seconds: float) -> Paid:
+        price = self.price_of(answer, seconds)
+        unknown = self._price.reported or (self._price.by_token and not answer.tokens_in)
+        if unknown and answer.price is None:
+            what = "cost (Answer.price)" if self._price.reported else "used (usage, tokens)"
+            raise CallError(f"the answer must say what it {what}, got nothing.", may_pass=False)
+        try:
+            values = values_of(answer.value, self.returns, self.labels)
+        except AnswerError as error:
+            raise CallError(str(error), used=answer) from None
+        return Paid(values, price, seconds, answer.tokens_in, answer.tokens_out)
+
+
+class _Pace:
+    """Lets calls begin at most so often."""
+
+    def __init__(self, max_per_minute: float | None) -> None:
+        self._gap = 0.0 if max_per_minute is None else 60 / max_per_minute
+        self._next, self._lock = 0.0, threading.Lock()
+
+    def wait(self) -> None:
+        """Sleep until it is this caller's turn."""
+        if not self._gap:
+            return
+        with self._lock:
+            turn = max(self._next, time.monotonic())
+            self._next = turn + self._gap
+        time.sleep(max(0.0, turn - time.monotonic()))
+
+
+def _within(timeout: float, function: Callable[[Any], Any], one: Any) -> Any:
+    """Call a function in a thread of its own, and give up on it after so many seconds."""
+    result: list[Any] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            result.append(function(one))
+        except BaseException as error:
+            errors.append(error)
+
+    # Nobody can end a thread from outside; as a daemon it does not keep the process alive.
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if errors:
+        raise errors[0]
+    if not result:
+        raise CallError(f"no answer within {timeout:g} s.")
+    return result[0]
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays and numbers of NumPy as plain values, for JSON."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError
