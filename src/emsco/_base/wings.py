@@ -14,6 +14,7 @@ DOORS = {
     "dask": "emsco.scale.dask",  # client=, Dask tables: asked in emsco.data
     "elsewhere": "emsco.scale.remote_models",  # rows with workers or on disk: emsco.models.backends
     "explorer": "emsco.app.explorer",  # front.to_html: asked in emsco.front
+    "onnx": "emsco.app.onnx",  # cascade.to_onnx: asked in emsco.cascade
 }
 
 

@@ -15,6 +15,7 @@ from emsco._base.arrays import locked_copy
 from emsco._base.documents import PathLike, read_document, write_document
 from emsco._base.text import listed
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco._base.wings import open_wing
 from emsco._base.workers import by_parts
 from emsco.cascade import acquisition
 from emsco.cascade import format as formats
@@ -621,6 +622,25 @@ class Cascade:
             label_costs=label_costs,
             stakes=stakes,
         )
+
+    def to_onnx(self, path: PathLike) -> None:
+        """Write the cascade as ONNX graphs, so that a program without emsco can decide.
+
+        A folder gets a graph for each stage and ``manifest.json``, with the columns that each
+        graph reads, the labels, thresholds and costs. Probabilities are those of the cascade up to
+        rounding.
+
+        Parameters
+        ----------
+        path : path
+            The folder, made if there is none; files of an earlier export are replaced.
+
+        Raises
+        ------
+        ParameterError
+            If a stage model is not logistic, spline or boosted trees, or nothing is bought.
+        """
+        open_wing("onnx").write_onnx(self, path)
 
     @property
     def untrusted_types(self) -> list[str]:

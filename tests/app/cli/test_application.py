@@ -173,7 +173,7 @@ def test_help_waits_for_no_library_that_computes(words):
 
 def test_the_module_of_every_command_names_it_in_its_first_line():
     commands = [command.callback for command in cli.app.registered_commands]
-    assert len(commands) == 16
+    assert len(commands) == 17
     for command in commands:
         first = sys.modules[command.__module__].__doc__.splitlines()[0]
         assert f"`emsco {command.__name__}`" in first

@@ -16,6 +16,7 @@ from emsco.app.cli.demo import demo
 from emsco.app.cli.designs import choose, front, show
 from emsco.app.cli.endings import say
 from emsco.app.cli.evaluate import evaluate
+from emsco.app.cli.export import export
 from emsco.app.cli.fit import RARE, fit
 from emsco.app.cli.inspect import inspect
 from emsco.app.cli.monitor import monitor
@@ -51,6 +52,7 @@ app.command(rare=_HOW_TO_READ)(monitor)
 app.command()(serve)
 app.command()(plot)
 app.command()(explore)
+app.command()(export)
 app.command(rare=_HOW_TO_READ)(compare)
 app.command(rare=_HOW_TO_READ)(sweep)
 app.command()(warm)
