@@ -103,7 +103,7 @@ def test_decisions_have_the_path_of_each_row_in_words():
         assert decisions.path[i] == bought.path[i] == path_of(case)
     assert "1 → age ≤ 0.2 → 2 → pulse ≤ -0.5 → 3" in decisions.path
     assert decisions.to_frame()["path"].tolist() == decisions.path.tolist()
-    assert "otherwise" in decisions._repr_html_()
+    assert "none of these" in decisions._repr_html_()
     assert make_cascade().decide(ROWS).path is None
 
 
@@ -249,7 +249,7 @@ def test_figures_of_each_path_are_those_of_its_rows():
         "age ≤ 0.2": decisions.stage == 2,
         "age ≤ 0.2 → pulse ≤ -0.5": decisions.stage == 3,
         "age ≤ 0.2 → else likeliest class is 1": decisions.stage == 4,
-        "age ≤ 0.2 → otherwise": (decisions.stage == 5) | (decisions.stage == 6),
+        "age ≤ 0.2 → none of these": (decisions.stage == 5) | (decisions.stage == 6),
         "age > 0.2": decisions.stage >= 7,
     }
     assert list(found.by_path) == list(parts)
@@ -364,8 +364,8 @@ def test_a_monitor_counts_the_rows_of_each_path(tmp_path):
     loaded = Monitor.load(tmp_path / "monitor.json", cascade)
     assert loaded.by_path == monitor.by_path
     assert loaded.to_dict()["by_path"]["age > 0.2"]["value"] == shares["age > 0.2"].value
-    assert "path age ≤ 0.2 → otherwise" in repr(monitor)
-    assert "age ≤ 0.2 → otherwise" in monitor._repr_html_()
+    assert "path age ≤ 0.2 → none of these" in repr(monitor)
+    assert "age ≤ 0.2 → none of these" in monitor._repr_html_()
     over = cascade.run([0], lambda names, ids: TABLE.loc[ids, names], budget=0.5)
     assert monitor.update(over).by_path["before any branch"].value == 1 / (len(TABLE) + 1)
 

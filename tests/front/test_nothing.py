@@ -331,11 +331,14 @@ def test_it_can_be_certified_and_comes_last(front, answers):
 
 
 def test_pictures_and_tables_leave_out_who_rejects_everyone(front, rejects):
-    picture = front_picture(front)
+    picture = front_picture(front, every=True)
     assert len(picture.n_stages) == len(front) - 1
-    marked = front_picture(front, len(front) - 1)
+    marked = front_picture(front, len(front) - 1, every=True)
     assert (len(marked.n_stages), marked.marked) == (len(front), len(front) - 1)
     assert len(front) - 1 not in front.shortlist()
+    short = front_picture(front)  # the shortlist, and the deployed design with its name
+    assert len(short.n_stages) == len({*front.shortlist(), front.deployed}) < len(front) / 2
+    assert (short.mark_title, short.n_designs) == (f"deployed: design {front.deployed}", len(front))
     assert "rejects everyone" not in repr(front)
     assert front.to_pandas()["coverage"].iloc[-1] == rejects.coverage == 0
 

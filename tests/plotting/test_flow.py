@@ -137,7 +137,7 @@ def test_a_flow_that_branches_says_what_holds_for_the_rows_of_each_way():
     flow = make_branching_front().flow(1)
     first, second, *_ = flow.stages
     assert [stage.way for stage in flow.after(first)] == ["age ≤ 0.2", "age > 0.2"]
-    ways = ["pulse ≤ -0.5", "else likeliest class is 1", "otherwise"]
+    ways = ["pulse ≤ -0.5", "else likeliest class is 1", "none of these"]
     assert [stage.way for stage in flow.after(second)] == ways
     assert [stage.number for stage in flow.stages if stage.is_usual] == [2, 5]
     assert [flow.depth(stage) for stage in flow.stages] == [0, 1, 2, 2, 2, 2, 1, 1]
@@ -149,7 +149,7 @@ def test_only_a_flow_that_branches_has_ways_in_its_values_and_its_table():
     assert (chain.is_chain, tree.is_chain) == (True, False)
     assert not {"before", "way", "rejected"} & {*chain.to_dict()["stages"][0]}
     assert tree.to_dict()["stages"][1]["way"] == "age ≤ 0.2"
-    assert "otherwise" in tree._repr_html_()
+    assert "none of these" in tree._repr_html_()
     assert "<th>rejected</th>" not in chain._repr_html_()
 
 

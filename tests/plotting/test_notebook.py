@@ -174,7 +174,7 @@ def test_words_of_ways_are_escaped():
 def test_a_cascade_that_branches_has_its_parts_in_braces():
     assert repr(make_protocol(n_models=3)) == (
         "Cascade(age [1] at 0.9 → {age ≤ 0.2: pulse [3.5] at 0.85 → {pulse ≤ -0.5: scan [13.5] at "
-        "0.7 | else likeliest class is 1: nothing more [3.5] for all | otherwise: biopsy [43.5] "
-        "at 0.97 → scan [53.5] at 0.9} | age > 0.2: scan [11] at 0.75 → pulse [13.5] for all}; "
-        "average of 3 models per stage)"
+        "0.7 | else likeliest class is 1: nothing more [3.5] for all | none of these: biopsy "
+        "[43.5] at 0.97 → scan [53.5] at 0.9} | age > 0.2: scan [11] at 0.75 → pulse [13.5] for "
+        "all}; average of 3 models per stage)"
     )

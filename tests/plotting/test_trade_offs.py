@@ -245,9 +245,9 @@ def test_each_series_has_its_references_by_its_own_metric(compared):
     assert kinds[0].references[2].accuracy == by_class.balanced_accuracy
     assert kinds[1].references[2].accuracy == compared.references[2].accuracy
     assert [mark.title for mark in kinds[0].references] == [
-        "always 'no'",
-        "everything",
-        "everything, all answered",
+        "buy nothing: always 'no'",
+        "buy everything",
+        "buy everything, all answered",
     ]
 
 
@@ -264,7 +264,7 @@ def test_each_series_has_its_references_by_its_own_metric(compared):
 @pytest.mark.parametrize("on", [pytest.param("scored", marks=pytest.mark.thorough), "both"])
 def test_every_kind_of_front_names_what_there_is_without_a_cascade(compared, kind, width, on):
     words = words_of(compared.plot(kind, mark=0, on=on, width=width))
-    for said in ("always'no'", "everything", "everything,allanswered", "withoutacascade"):
+    for said in ("always'no'", "everything", "everything,allanswered", "buynothing"):
         assert said in words
 
 

@@ -50,13 +50,13 @@ def test_the_picture_of_a_cascade_has_its_features_costs_and_flow(front):
         "accuracy 88.9%",
         f"mean cost {picture.flow.cost:.4g} (all features: 53.5)",
     ]
-    assert (picture.sure, picture.start()) == ("confidence ≥ 0.8", "100 scored rows")
+    assert (picture.sure, picture.start()) == ("confidence ≥ 0.8", "100 scored rows: 0 or 1?")
 
 
 def test_test_rows_can_flow_through_a_cascade_too(front):
     picture = cascade_picture(front, 1, "seen")
     assert picture.flow == front.seen[1].flow()
-    assert picture.start() == "60 test rows"
+    assert picture.start() == "60 test rows: 0 or 1?"
 
 
 @pytest.mark.parametrize("width", [2.6, 3.4, 11.0])
@@ -147,7 +147,7 @@ def test_a_cascade_is_drawn_with_the_threshold_of_each_stage(width, on):
     words = words_of(front.plot_cascade(0, on=on, width=width))
     for rule in ("confidence≥0.9", "confidence≥0.75", "answersall"):
         assert words.count(rule) == 1
-    assert "sure:" not in words
+    assert ";sure:" not in words
     assert words.count("sure?") == 2
 
 
@@ -185,6 +185,26 @@ def test_the_picture_of_a_design_that_branches_has_words_for_every_arrow():
     assert picture.features(nothing) == ["nothing more"]
 
 
+def test_numbers_of_stages_start_anew_on_every_path():
+    picture = cascade_picture(make_branching_front(), 1)
+    assert [picture.flow.step(stage) for stage in picture.flow.stages] == [1, 2, 3, 3, 3, 4, 2, 3]
+    assert picture.heading(picture.flow.stages[6]) == "step 2 (stage 7), cost 10"
+    assert picture.staying(picture.flow.stages[4]) == "not sure: 12 rows go on"
+
+
+def test_rows_that_were_scored_often_are_whole_numbers_that_add_up(capsys):
+    costs = FeatureCosts.from_array([1, 2, 4], ("a", "b", "c"))
+    exits, correct = [2.75, 81.5, 111.5], [2.5, 67.25, 94.5]
+    flow = Flow.from_design(Design([0, 1, 2], costs.names), costs, 230, exits, correct)
+    picture, whole = CascadePicture(flow, {}), flow.in_whole_rows()
+    words = words_of(draw_cascade(picture))
+    assert [stage.left for stage in whole.stages] == [3, 82, 111]
+    for said in ("3rowslabelled", "82rowslabelled", "111rowslabelled", "34rowsrejected"):
+        assert said in words
+    assert [stage.reached for stage in whole.stages] == [230, 227, 145]
+    assert all(stage.correct == round(stage.correct) <= stage.left for stage in whole.stages)
+
+
 def test_ways_that_no_row_went_are_drawn_for_a_protocol_says_what_to_do():
     front, one = make_branching_front(), [1] + [0] * 7
     nobody = Flow.from_design(front[1].design, front.costs, 1, one, one)
@@ -203,7 +223,7 @@ def test_the_way_of_rows_that_lack_a_value_is_marked_where_they_may():
     lacking = replace(picture, may_lack=True)
     assert [lacking.way(stage) for stage in lacking.flow.stages if stage.is_usual] == [
         "age ≤ 0.2 *",
-        "otherwise *",
+        "none of these *",
     ]
     assert lacking.note() == ["* also rows whose value is missing or unknown"]
 
@@ -233,7 +253,7 @@ def test_a_design_that_branches_fits_a_page_in_landscape_with_all_its_words(n_wa
     assert figure.get_figheight() < 8.3
     words = words_of(figure)
     for stage in flow.stages:
-        assert f"stage{stage.number},cost" in words
+        assert f"(stage{stage.number}),cost" in words
         assert stage.way.replace(" ", "") in words
     assert not text_beyond_its_box(figure, 110)
 

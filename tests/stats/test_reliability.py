@@ -302,15 +302,26 @@ def test_the_picture_draws_risk_and_cost_and_marks_the_threshold(labelled):
         draw_risk_coverage([])
 
 
+def test_a_star_is_what_the_cascade_itself_does_with_the_rows(labelled):
+    cascade = make_cascade()
+    records, evaluated = cascade.risk_coverage(*labelled), cascade.evaluate(*labelled)
+    assert records[0].deployed == evaluated.objectives
+    above, below = draw_risk_coverage(records).axes
+    (star,) = (line for line in below.get_lines() if line.get_marker() == "*")
+    assert (star.get_xdata()[0], star.get_ydata()[0]) == (evaluated.coverage, evaluated.cost)
+    (star,) = (line for line in above.get_lines() if line.get_marker() == "*")
+    assert star.get_ydata()[0] == 1 - evaluated.accuracy
+
+
 def test_of_ten_stages_a_few_lines_are_drawn_that_differ_in_grey(labelled):
     cascade, *_ = make_cascade().risk_coverage(*labelled)
     records = [cascade, *(replace(cascade, stage=j + 1) for j in range(10))]
     figure = draw_risk_coverage(records, width=7)
     for panel in figure.axes:
         looks = {(str(line.get_linestyle()), line.get_marker()) for line in panel.get_lines()}
-        assert len(looks) == 4
-    names = figure.axes[0].get_legend_handles_labels()[1]
-    assert names == ["stage 1 alone", "stage 5 alone", "stage 10 alone", "cascade"]
+        assert len(looks) == 5
+    _, *names = sorted(figure.axes[0].get_legend_handles_labels()[1])
+    assert names == ["stage 1 alone", "stage 10 alone", "stage 5 alone", "the design itself"]
     assert "stage10alone" in words_of(figure)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from emsco._base.arrays import locked_copy
 from emsco._base.documents import PathLike, read_document, write_document
+from emsco._base.objectives import Objectives
 from emsco._base.text import listed
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco._base.wings import open_wing
@@ -411,8 +412,9 @@ class Cascade:
 
         Returns a record of the whole cascade, then one of each stage alone. Each threshold applies
         to all classes, and rows go through the stages again: at a higher threshold, a row may move
-        on to a later stage. A stage alone buys all its features for every row; after a branch, for
-        every row of its part.
+        on to a later stage. The first record also has what the cascade does by its own thresholds.
+        A stage alone buys all its features for every row; after a branch, for every row of its
+        part.
         """
         rows = self.rows(X)
         truth = check_truth(y, self.classes, len(rows))
@@ -440,7 +442,17 @@ class Cascade:
         of_stages = [
             curve(slice(j, j + 1), np.flatnonzero(on_path[j]), j + 1) for j in range(self.n_stages)
         ]
-        return curve(slice(None), np.arange(len(rows)), None), *of_stages
+        decisions = self.decide_rows(rows)
+        labelled = decisions.accepted
+        correct_labels = labelled & (decisions.guesses == truth)
+        coverage = float(np.average(labelled, weights=weights))
+        own = Objectives(
+            coverage,
+            float(np.average(correct_labels, weights=weights)) / (coverage or 1.0),
+            float(np.average(decisions.cost, weights=weights)),
+        )
+        whole = replace(curve(slice(None), np.arange(len(rows)), None), deployed=own)
+        return whole, *of_stages
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities at the last stage that judged each row, (n_rows, n_classes)."""

@@ -463,9 +463,9 @@ class Branch:
         >>> Branch((Question("age", at_most=18), Question("age", at_most=65)), parts).ways
         ('age ≤ 18', '18 < age ≤ 65', 'age > 65')
         >>> Branch((Question("age", at_most=18), Question(None, among=("ill",))), parts).ways
-        ('age ≤ 18', 'else likeliest class is ill', 'otherwise')
+        ('age ≤ 18', 'else likeliest class is ill', 'none of these')
         >>> Branch((Question("ward", among=("A",)), Question("ward", among=("B",))), parts).ways
-        ('ward is A', 'ward is B', 'otherwise')
+        ('ward is A', 'ward is B', 'any other ward')
         """
         first, *others = self.questions
         limits = [one.at_most for one in self.questions if one.at_most is not None]
@@ -479,7 +479,8 @@ class Branch:
         values = [value for one in self.questions for value in one.among or ()]
         apart = same and all(one.among for one in self.questions)
         apart = apart and len({*values}) == len(values)
-        return (str(first), *(f"{'' if apart else 'else '}{one}" for one in others), "otherwise")
+        last = f"any other {first.column or 'class'}" if apart else "none of these"
+        return (str(first), *(f"{'' if apart else 'else '}{one}" for one in others), last)
 
     @property
     def asks_for_values(self) -> bool:

@@ -518,16 +518,19 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         width: float = COLUMN,
         ax: Axes | None = None,
         currency: str | None = None,
+        every: bool = False,
     ) -> Figure:
         """Draw the front with matplotlib: coverage as colour, stages as markers.
+
+        Crosses show what buying everything and buying nothing give.
 
         Parameters
         ----------
         kind : str
             "2d": cost against accuracy; "3d": coverage as an axis; "pairs": a panel per pair.
         mark : ParetoPoint or int, optional
-            Point to ring, such as the deployed one. Beside scored figures, a line joins it to the
-            figures to expect on new rows, if it has any.
+            Point to ring; by default the deployed one. Beside scored figures, a line joins it to
+            the figures to expect on new rows, if it has any.
         on : str
             "scored", "expected", "seen" (hollow; needs `with_seen`), or "both": scored and seen.
         width : float
@@ -536,6 +539,8 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             Existing axes to draw into; "pairs" accepts none.
         currency : str, optional
             Unit of costs, such as "€".
+        every : bool
+            Draw all designs, and not only the shortlist: those that differ beyond noise.
 
         Returns
         -------
@@ -543,7 +548,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
             Save it with ``figure.savefig("front.svg")``.
         """
         marked = None if mark is None else self.position(mark)
-        picture = front_picture(self, marked, on, currency)
+        picture = front_picture(self, marked, on, currency, every=every)
         return draw_front(picture, kind, width, ax)
 
     def plot_cascade(
@@ -775,7 +780,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         return front_text(self)
 
     def _repr_html_(self) -> str:
-        """Show the first of the shortlist as a table and all points as a picture, for notebooks."""
+        """Show the first of the shortlist as a table, and all of it as a picture, for notebooks."""
         return front_html(self)
 
     def columns(self) -> Columns:

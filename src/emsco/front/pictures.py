@@ -51,28 +51,35 @@ def front_picture(
     marked: int | None = None,
     on: str = "scored",
     currency: str | None = None,
+    *,
+    every: bool = False,
 ) -> FrontPicture:
-    """Record every point with its scored, expected or seen figures, or with scored and seen ones.
+    """Record points with their scored, expected or seen figures, or with scored and seen ones.
 
-    `marked` is the position of a point to ring; beside its scored figures alone, its expected ones
-    are recorded too. Points that are not informative are recorded as such: scored figures by the
-    scored rows, seen figures by the test rows.
+    These are the points of the shortlist and the marked one; with `every`, all. `marked` is the
+    position of a point to ring, by default the deployed one; beside its scored figures alone, its
+    expected ones are recorded too. Points that are not informative are recorded as such: scored
+    figures by the scored rows, seen figures by the test rows.
     """
     check_choice("on", on, ON)
+    number = front.deployed if marked is None else marked
     # A design that rejects everyone for nothing is drawn only if it is marked.
-    shown = [i for i, one in enumerate(front) if i == marked or not one.rejects_everyone]
+    shown = [
+        i
+        for i, one in enumerate(front)
+        if i == number or ((every or one.shortlisted) and not one.rejects_everyone)
+    ]
     points = [front[i] for i in shown]
-    marked = None if marked is None else shown.index(marked)
+    marked = None if number is None else shown.index(number)
     informative = [point.is_informative for point in points]
     n_scored = points[0].n_rows / points[0].times_scored
-    series = []
+    series, marks = [], reference_marks(front.references, front.metric)
     if on == "expected":
         figures = [point.expected.figures for point in points if point.expected is not None]
         if len(figures) < len(points):
             raise refused("on", "be 'scored' for a front without expected figures", on)
-        series.append(FrontSeries.from_points("expected", n_scored, figures, informative))
+        series.append(FrontSeries.from_points("expected", n_scored, figures, informative, marks))
     if on in ("scored", "both"):
-        marks = reference_marks(front.references, front.metric)
         series.append(FrontSeries.from_points("scored", n_scored, points, informative, marks))
     if on in ("seen", "both"):
         evaluations = [_seen_figures(front, on)[i] for i in shown]
@@ -88,6 +95,8 @@ def front_picture(
         front.metric,
         expected=None if marked is None or on != "scored" else points[marked].expected,
         currency=currency,
+        mark_title=f"{'deployed: ' if number == front.deployed else ''}design {number}",
+        n_designs=len(front),
     )
 
 
@@ -110,6 +119,7 @@ def cascade_picture(
         costs.fees,
         currency=currency,
         may_lack=may_lack(front),
+        labels=tuple(map(str, front.labels or ())),
     )
 
 
@@ -122,9 +132,14 @@ def reference_marks(
     references: Sequence[Reference], metric: str = "accuracy"
 ) -> tuple[ReferenceMark, ...]:
     """Record references with the accuracy that `metric` names."""
-    return tuple(
-        ReferenceMark(**asdict(one.scored_by(metric)), title=one.title) for one in references
-    )
+    marks, kinds = [], {one.kind for one in references}
+    for one in references:
+        title = f"buy nothing: {one.title}"
+        if one.kind in ("everything", "answered"):
+            # Only where both are there, the difference between them needs words.
+            title = f"buy {one.title if {'everything', 'answered'} <= kinds else 'everything'}"
+        marks.append(ReferenceMark(**asdict(one.scored_by(metric)), title=title))
+    return tuple(marks)
 
 
 def _seen_figures(front: ParetoFront, on: str) -> Sequence[Evaluation]:

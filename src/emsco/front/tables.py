@@ -144,7 +144,7 @@ def front_columns(front: ParetoFront) -> Columns:
 
 
 def front_html(front: ParetoFront) -> str:
-    """Show the shortlist and the references as a table, and all points as a picture."""
+    """Show the shortlist and the references as a table, and the shortlist as a picture."""
     points, seen, metric = front.points, front.seen, metric_name(front.metric)
     shortlist = front.shortlist()
     shown, notes = _spread(shortlist, _HTML_LINES, front.deployed), []
@@ -153,7 +153,7 @@ def front_html(front: ParetoFront) -> str:
     dots = [
         Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point, metric)}")
         for i, point in enumerate(points)
-        if not point.rejects_everyone
+        if (point.shortlisted or i == front.deployed) and not point.rejects_everyone
     ]
     if len(shortlist) < len(points):
         notes.append(f"{len(shortlist):,} of {len(points):,} designs differ beyond noise.")

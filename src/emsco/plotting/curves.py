@@ -9,6 +9,7 @@ import numpy as np
 
 from emsco._base.checks import refused
 from emsco._base.typing import FloatArray
+from emsco.plotting.canvas import wrap_items
 from emsco.plotting.figures import (
     COLUMN,
     DARK,
@@ -143,14 +144,16 @@ def draw_risk_coverage(
 ) -> Figure:
     """Draw the share of wrong labels against coverage, and the mean cost below.
 
-    Of many stages, the first, the middle and the last are drawn alone.
+    Curves have one threshold for all stages and classes. A star is the cascade by its own
+    thresholds, as it decides rows; it may stand off its curve. Of many stages, the first, the
+    middle and the last are drawn alone.
 
     Parameters
     ----------
     records : sequence of RiskCoverage
         Result of `Cascade.risk_coverage`: the cascade, then each stage alone.
     at : float, optional
-        Threshold to mark, such as the deployed one.
+        Threshold to mark on the curve of the cascade.
     width : float
         Width of a new figure in inches.
     ax : Axes, optional
@@ -169,7 +172,12 @@ def draw_risk_coverage(
     _draw_curves(above, records, "risk", at)
     _draw_curves(below, records, "cost", at)
     below.set_xlabel("coverage", fontsize=8)
-    name_marks(figure, [above], columns=max(2, int(width // 1.15)))
+    words = "Curves: one threshold for all stages and classes."
+    if any(record.deployed for record in records):
+        words += " Star: the thresholds of the design, as it decides rows."
+    lines = wrap_items(words.split(), width - 0.2, 7, between="")
+    look: dict[str, Any] = {"title": "\n".join(lines), "title_fontsize": 7}
+    name_marks(figure, [above], columns=max(2, int(width // 1.15)), **look)
     return figure
 
 
@@ -186,7 +194,13 @@ def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: flo
     for record in records:
         if record.stage is None:
             values = getattr(record, name)
-            panel.plot(record.coverage, values, linewidth=1.8, label="cascade", **STYLES[0])
+            label = "cascade, one threshold"
+            panel.plot(record.coverage, values, linewidth=1.8, label=label, **STYLES[0])
+            if record.deployed is not None and record.deployed.coverage:
+                own = record.deployed
+                up = own.cost if name == "cost" else 1 - own.accuracy
+                star: dict[str, Any] = {"color": "black", "markersize": 9, "zorder": 6}
+                panel.plot(own.coverage, up, "*", label="the design itself", **star)
             if at is not None:
                 is_above = record.threshold >= at
                 i = int(is_above.argmax()) if is_above.any() else -1

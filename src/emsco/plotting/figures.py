@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 COLUMN = 3.4  # inches of a column in a paper with two columns
 NARROWEST, _WIDEST = 2.6, 40.0
 _DPI = 200.0
-_TITLE, _EDGE = 0.24, 0.06  # inches: the height of a title, and its distance from the edge
+_TITLE, _LINE = 0.24, 0.14  # inches of a title of one line, and of each further line
+_EDGE = 0.06  # inches from a title to the edge
 _LETTERS = 15  # of a title, per inch
 _STEPS = 20  # a scale of coverage begins and ends at a multiple of 1 / 20
 _LONGEST_UNIT = 12  # characters of a currency
@@ -127,12 +129,18 @@ def save_figure(figure: Figure, path: PathLike) -> tuple[Path, Path]:
     return png, svg
 
 
-def entitle(figure: Figure, title: str) -> None:
-    """Put a title above a whole figure, on the left; a figure without a layout grows for it."""
+def entitle(figure: Figure, title: str, finding: str = "") -> None:
+    """Put a title above a whole figure, on the left, and after it what the figure finds.
+
+    A figure without a layout grows for it.
+    """
     width, height = map(float, figure.get_size_inches())
-    text = shorten(title, int(_LETTERS * width))
+    letters = int(_LETTERS * width)
+    name = shorten(title, letters)
+    lines = wrap(f"{name}: {finding}", letters) if finding else [name]
+    text = "\n".join(lines)
     look: dict[str, Any] = {"fontsize": 8, "fontweight": "bold", "ha": "left", "va": "top"}
-    more = height + _TITLE
+    more = height + _TITLE + _LINE * (len(lines) - 1)
     if figure.get_layout_engine() is None:
         for axes in figure.axes:
             x, y, across, up = axes.get_position().bounds

@@ -210,6 +210,10 @@ class Flow:
         """Whether all rows go through the same stages in the same order."""
         return all(stage.before == stage.number - 1 for stage in self.stages)
 
+    def step(self, stage: FlowStage) -> int:
+        """Return the number of a stage on its path, from 1."""
+        return 1 + self.step(self.stages[stage.before - 1]) if stage.before else 1
+
     def depth(self, stage: FlowStage) -> int:
         """Return the number of branches before a stage."""
         if not stage.before:
@@ -295,7 +299,8 @@ class Flow:
     def in_whole_rows(self) -> Self:
         """Return the flow with whole numbers of rows that add up, for readers.
 
-        Means over rounds of folds, and sums of weights, are no whole numbers.
+        Means over rounds of folds, and sums of weights, are no whole numbers. Whatever shows
+        counts of rows takes them from here, so that all pictures, tables and pages agree.
         """
         left, rejected = [one.left for one in self.stages], [one.rejected for one in self.stages]
         counts = add_up([*left, *rejected])
@@ -304,7 +309,13 @@ class Flow:
         n_rows = math.fsum(counts)
         reached, rejected = _reaching(before, n_rows, left, rejected)
         stages = [
-            replace(stage, reached=reached[j], left=left[j], rejected=rejected[j])
+            replace(
+                stage,
+                reached=reached[j],
+                left=left[j],
+                correct=min(left[j], round(stage.correct)) if left[j] >= 1 else stage.correct,
+                rejected=rejected[j],
+            )
             for j, stage in enumerate(self.stages)
         ]
         return replace(self, stages=tuple(stages), n_rows=n_rows, rejected=sum(rejected))

@@ -53,8 +53,10 @@ _LEGEND: dict[str, Any] = {
     "columnspacing": 1.2,
 }
 _CROSSES = "x+1234"  # markers of references, in order
-_LONGEST = 26  # letters of the name of a reference
-_REACH = 1.0  # an axis reaches for a reference by at most the range of the points, on either side
+_LONGEST = 34  # letters of the name of a reference
+_REACH = (
+    2.0  # an axis reaches for a reference by at most twice the range of the points, on either side
+)
 _EXPECTED: dict[str, Any] = {
     "marker": "D",
     "markerfacecolor": "white",
@@ -153,6 +155,10 @@ class FrontPicture:
         Expected figures of the marked point, to draw beside the scored ones of the first series.
     currency : str or None
         Unit of costs, such as "€".
+    mark_title : str
+        Name of the marked point; by default its position.
+    n_designs : int or None
+        Number of designs of the front, if not all of them are drawn.
     """
 
     series: tuple[FrontSeries, ...]
@@ -162,6 +168,8 @@ class FrontPicture:
     metric: str = "accuracy"
     expected: Expected | None = None
     currency: str | None = None
+    mark_title: str = ""
+    n_designs: int | None = None
 
     def __post_init__(self) -> None:
         """Copy and lock the numbers of stages; expected figures need a marked point."""
@@ -341,7 +349,7 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
 def _draw_references(panel: Any, picture: FrontPicture, objectives: Sequence[str]) -> None:
     """Draw what there is without a cascade, over two or three objectives.
 
-    In two dimensions, the points keep at least a third of each axis. A reference farther out
+    In two dimensions, the points keep at least a fifth of each axis. A reference farther out
     stands at the edge, with an arrow and its figure.
     """
     is_flat = len(objectives) == 2
@@ -432,9 +440,12 @@ def _plain(legend: Any) -> None:
 
 
 def _title(picture: FrontPicture) -> str | None:
-    """Title of the legend: the rows behind the points, if there is one series, and the crosses."""
-    lines = [picture.series[0].title] if len(picture.series) == 1 else []
-    lines += ["crosses: without a cascade"] if picture.has_references else []
+    """Title of the legend: which designs are drawn, and the rows behind them."""
+    lines, n_shown = [], len(picture.n_stages)
+    if picture.n_designs is not None and n_shown < picture.n_designs:
+        lines.append(f"{n_shown:,} designs that differ beyond noise, of {picture.n_designs:,}")
+    if len(picture.series) == 1:
+        lines.append(picture.series[0].title)
     return "\n".join(lines) or None
 
 
@@ -461,7 +472,8 @@ def _keys(picture: FrontPicture) -> list[Any]:
         keys.append(key(marker, title, color="0.3", markersize=4.5))
     if picture.marked is not None:
         ring = {"markerfacecolor": "none", "markeredgecolor": "black", "markeredgewidth": 1.1}
-        keys.append(key("o", f"design {picture.marked}", markersize=9, **ring))
+        title = picture.mark_title or f"design {picture.marked}"
+        keys.append(key("o", title, markersize=9, **ring))
     if picture.expected is not None:
         keys.append(Line2D([], [], label="expected", **_EXPECTED))
     return keys

@@ -38,6 +38,7 @@ _WAY_SHARE = 0.15  # of the width of a wide tree, which the words on an arrow ma
 _HAIR = 0.01  # thickness of a way that no row went
 _INDENT = 0.06  # of words on an arrow
 _SPINE, _BESIDE = 0.1, 0.66  # from the left of a card to its flow, and to the words beside it
+_LONGEST_LABELS = 30  # letters of all labels, where a picture names them
 _Bands: TypeAlias = tuple[tuple[float, dict[str, Any]], ...]  # thickness and look of each
 
 
@@ -63,6 +64,8 @@ class CascadePicture:
         Unit of costs, such as "€".
     may_lack : bool
         Whether rows may lack a value that a branch asks about, and still go on.
+    labels : tuple of str
+        The labels that a row may get, in words.
     """
 
     flow: Flow
@@ -73,6 +76,7 @@ class CascadePicture:
     fees: tuple[Fee, ...] = ()
     currency: str | None = None
     may_lack: bool = False
+    labels: tuple[str, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -80,8 +84,11 @@ class CascadePicture:
         return unit_of(check_currency(self.currency))
 
     def heading(self, stage: FlowStage) -> str:
-        """Number and cost of a stage."""
-        return f"stage {stage.number}, cost {stage.cost:.6g}{self.unit}"
+        """Number and cost of a stage; in a tree, numbers along its path come first."""
+        number = f"stage {stage.number}"
+        if not self.flow.is_chain:
+            number = f"step {self.flow.step(stage)} (stage {stage.number})"
+        return f"{number}, cost {stage.cost:.6g}{self.unit}"
 
     def features(self, stage: FlowStage) -> list[str]:
         """Features that a stage buys, with their costs and the fees paid with them."""
@@ -94,13 +101,25 @@ class CascadePicture:
         return [*named, *(fee.in_words for fee in fees)] or [nothing]
 
     def start(self) -> str:
-        """Number of rows at the start."""
-        return counted(self.flow.n_rows, f"{self.rows} row".strip())
+        """Number of rows at the start, and the labels that they may get if these are few."""
+        rows = counted(self.flow.n_rows, f"{self.rows} row".strip())
+        named = " or ".join(self.labels)
+        return f"{rows}: {named}?" if 0 < len(named) <= _LONGEST_LABELS else rows
+
+    def rows_at(self, stage: FlowStage) -> FlowStage:
+        """Return a stage with whole numbers of rows, which add up over the picture."""
+        return self.flow.in_whole_rows().stages[stage.number - 1]
+
+    def staying(self, stage: FlowStage) -> str:
+        """Say how many rows go on from a stage because it is not sure."""
+        rows = self.rows_at(stage).staying
+        return f"not sure: {counted(rows, 'row')} {'goes' if rows == 1 else 'go'} on"
 
     def leaving(self, stage: FlowStage) -> list[str]:
         """Number, accuracy, cost and delay of the rows that leave at a stage, and its own rule."""
         lines = [rule] if (rule := self.flow.rule(stage)) else []
-        lines.append(f"{counted(stage.left, 'row')} labelled ({self._share(stage.left)})")
+        rows = counted(self.rows_at(stage).left, "row")
+        lines.append(f"{rows} labelled ({self._share(stage.left)})")
         if stage.left:
             lines.append(f"{stage.accuracy:.1%} correct")
         return [*lines, f"cost {stage.cost_so_far:.6g}{self.unit} per row", *self._delay(stage)]
@@ -111,7 +130,8 @@ class CascadePicture:
 
     def coming(self, stage: FlowStage) -> list[str]:
         """Rows that come to a stage after a branch; if more follow it, how they fare in the end."""
-        lines = [f"{counted(stage.reached, 'row')} ({self._share(stage.reached)})"]
+        rows = counted(self.rows_at(stage).reached, "row")
+        lines = [f"{rows} ({self._share(stage.reached)})"]
         if self.flow.after(stage) and stage.reached:
             part = self.flow.part(stage)
             lines.append(f"{part.accuracy:.1%} correct,")
@@ -125,7 +145,8 @@ class CascadePicture:
 
     def rejected_at(self, stage: FlowStage) -> list[str]:
         """Number, share and cost of the rows that leave at a stage without a label."""
-        rows, share = counted(stage.rejected, "row"), self._share(stage.rejected)
+        rows = counted(self.rows_at(stage).rejected, "row")
+        share = self._share(stage.rejected)
         why = "without a label" if self.question(stage) == "all" else "not sure"
         return [f"{why}:", f"{rows} rejected ({share})"]
 
@@ -158,7 +179,8 @@ class CascadePicture:
     def rejected(self) -> list[str]:
         """Number, cost and delay of the rejected rows."""
         last = self.flow.stages[-1]
-        rows, share = counted(self.flow.rejected, "row"), self._share(self.flow.rejected)
+        rows = counted(self.flow.in_whole_rows().rejected, "row")
+        share = self._share(self.flow.rejected)
         return [
             f"{rows} rejected ({share})",
             f"cost {last.cost_so_far:.6g}{self.unit} per row",
@@ -219,7 +241,7 @@ def draw_cascade(
         """Put the stages side by side if the box of each has room for its heading."""
         stages = picture.flow.stages
         # A row of stages has the number of rows before it, and the rejected rows after it.
-        lead = 0.28 + _widest(picture.start().split(" ", 1), _HEAD, "bold")
+        lead = 0.28 + _widest(_start_lines(picture), _HEAD, "bold")
         tail = 0.16 + _widest(picture.rejected(), _SIZE)
         side = (inches - 2 * _MARGIN - lead - tail) / len(stages)
         heading = _widest([picture.heading(stage) for stage in stages], _HEAD, "bold")
@@ -228,6 +250,12 @@ def draw_cascade(
         return _lay_below(picture, inches)
 
     return draw_canvas(lay_out, COLUMN if width is None else width, ax)
+
+
+def _start_lines(picture: CascadePicture) -> list[str]:
+    """Break the words at the start into short lines: the number, the rows, the labels."""
+    rows, _, labels = picture.start().partition(": ")
+    return [*rows.split(" ", 1), *filter(None, [labels])]
 
 
 def _widest(lines: Sequence[str], size: float, weight: str = "normal") -> float:
@@ -262,9 +290,9 @@ def _lay_below(picture: CascadePicture, width: float) -> Canvas:
         going = _going(stage.staying, picture)
         y = _stream(canvas, (spine, middle), gate / 2 + 0.16, going, tip=None)
         canvas.diamond(spine, middle, *_DIAMOND, picture.question(stage))
-        word = "goes on" if stage.staying == 1 else "go on"
-        word = picture.ending() if stage is stages[-1] else word
-        more = f"{counted(stage.staying, 'row')} {word}"
+        more = picture.staying(stage)
+        if stage is stages[-1]:
+            more = f"{counted(picture.rows_at(stage).staying, 'row')} {picture.ending()}"
         canvas.text(spine + 0.28, y - 0.1, more, 6.5, va="center", color="0.35")
     y = _stream(canvas, (spine, y), 0.08, _going(picture.flow.rejected, picture))
     canvas.box(_MARGIN, y, inner, lines_height(len(ending), _SIZE) + 0.12, **_REJECT)
@@ -285,7 +313,7 @@ def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float)
     below = _MARGIN + max(tallest, leave + tallest / 2 + lines_height(max(map(len, exits)), _SIZE))
     canvas = Canvas(width, below + 0.12 + lines_height(len(legend) + 1, _SIZE) + 0.14)
     spine = _MARGIN + tallest / 2
-    canvas.text(_MARGIN, spine, picture.start().split(" ", 1), _HEAD, weight="bold", va="center")
+    canvas.text(_MARGIN, spine, _start_lines(picture), _HEAD, weight="bold", va="center")
     for i, (stage, box, lines) in enumerate(zip(stages, boxes, exits, strict=True)):
         x = _MARGIN + lead + i * side
         gate = x + room + 0.14 + _DIAMOND[0] / 2
@@ -389,6 +417,10 @@ class _TreeLayout:
         thick = _thick(stage.left, self.picture)
         return max(lines_height(len(self.outcome(stage)), _SIZE), thick) + 0.08
 
+    def next_height(self, stage: FlowStage) -> float:
+        """Height of the words about rows that go on, if another stage follows."""
+        return lines_height(1, _SIZE) + 0.06 if self.picture.flow.after(stage) else 0.0
+
     def rejected_height(self, stage: FlowStage) -> float:
         lines = self.rejected(stage)
         thick = _thick(stage.rejected, self.picture)
@@ -407,7 +439,7 @@ class _TreeLayout:
         return max(middle, words + _thick(stage.reached, self.picture) / 2 + 0.03)
 
     def stage_height(self, stage: FlowStage) -> float:
-        height = self.card_height(stage) + self.outcome_height(stage)
+        height = self.card_height(stage) + self.outcome_height(stage) + self.next_height(stage)
         return height + self.rejected_height(stage)
 
     def height(self, piece: _Piece) -> float:
@@ -481,10 +513,14 @@ class _TreeLayout:
             canvas.text(x + _BESIDE, at, lines, _SIZE, va="center")
 
         down(stage.left + staying, bottom, turn)
+        below = bottom + leaving + self.next_height(stage)
+        if picture.flow.after(stage):
+            middle = (bottom + leaving + below) / 2
+            canvas.text(x + _BESIDE, middle, picture.staying(stage), _SIZE, va="center")
         if going_on:
-            down(staying, turn, bottom + leaving + _NEXT, tip=0.0)
+            down(staying, turn, below + _NEXT, tip=0.0)
         elif gone:
-            end = bottom + leaving + gone / 2
+            end = below + gone / 2
             down(staying, turn, end)
             away(((self.thick(staying), _GOING),), end, self.rejected(stage))
         labelled = _leaving(stage, picture) if stage.left else ((_HAIR, _GOING),)
@@ -492,8 +528,8 @@ class _TreeLayout:
         canvas.box(x, y, self.card, card, **_BOX)
         heading = self.heading(stage)
         canvas.text(x + 0.08, y + 0.05, heading, _HEAD, weight="bold")
-        below = y + 0.05 + lines_height(len(heading), _HEAD)
-        canvas.text(x + 0.08, below, self.features(stage), _SIZE)
+        under = y + 0.05 + lines_height(len(heading), _HEAD)
+        canvas.text(x + 0.08, under, self.features(stage), _SIZE)
 
 
 def _lay_tree(picture: CascadePicture, width: float) -> Canvas:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._base.checks import check_number, check_whole
+from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray
 from emsco.data.frames import Columns, Tabular
 from emsco.errors import DataError
@@ -162,6 +163,8 @@ class RiskCoverage(Tabular):
         Mean cost of a row, rejected rows included.
     stage : int or None
         The only stage that gives labels, from 1; None for the whole cascade.
+    deployed : Objectives or None
+        What the whole cascade does with these rows by its own thresholds, if that is known.
     """
 
     threshold: FloatArray
@@ -169,6 +172,7 @@ class RiskCoverage(Tabular):
     risk: FloatArray
     cost: FloatArray
     stage: int | None = None
+    deployed: Objectives | None = None
 
     @property
     def area(self) -> float:

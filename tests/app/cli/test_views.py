@@ -1,6 +1,7 @@
 """`emsco plot`, and the figures of `emsco reproduce` that take no time."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -45,14 +46,18 @@ def test_every_kind_is_drawn_from_the_folder(run, kind, emsco, tmp_path):
     assert "<svg" in (tmp_path / "picture.svg").read_text()
 
 
-def test_titles_name_the_run_the_design_and_the_file(run):
+def test_titles_name_the_run_the_design_and_the_file_and_say_the_finding(run):
     data = run.folder.parent / "b.csv"
     title = f"run, design {run.chosen}"
     reliability = plot_run(run, "reliability", data=data)
-    assert reliability.get_suptitle() == f"{title}, b.csv"
+    said = " ".join(reliability.get_suptitle().split())
+    assert re.fullmatch(rf"{title}, b.csv: confidence is off by 0\.\d+ on average", said)
+    said = " ".join(plot_run(run).get_suptitle().split())
+    assert re.fullmatch(rf"run: design {run.chosen} has .*% correct for .* a row; buying .*", said)
     before = run.front.plot_cascade(run.chosen).get_size_inches()[1]
     cascade = plot_run(run, "cascade")  # without a layout, it grows for the title
-    assert [text.get_text() for text in cascade.texts] == [title]
+    (text,) = cascade.texts
+    assert re.match(rf"{title}: \d+% of rows stop early, a row\s", text.get_text())
     assert cascade.get_size_inches()[1] > before
     assert cascade.axes[0].get_position().y1 < 0.98
 

@@ -19,9 +19,10 @@ def plot(
     kind: Annotated[
         str,
         typer.Option(
-            help="front, pairs or 3d: all designs; cascade: stages, features and rows of one; "
-            "costs: its features by cost and stage; convergence: progress of the search; "
-            "reliability or risk: how well its confidence matches accuracy on --data."
+            help="front, pairs or 3d: the designs that differ beyond noise; cascade: stages, "
+            "features and rows of one; costs: its features by cost and stage; convergence: "
+            "progress of the search; reliability or risk: how well its confidence matches "
+            "accuracy on --data."
         ),
     ] = "front",
     out: Annotated[
@@ -42,6 +43,12 @@ def plot(
             "A4 in landscape for a cascade that branches."
         ),
     ] = None,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Draw all designs of a front, not only those that differ beyond noise."
+        ),
+    ] = False,
     currency: Currency = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
@@ -65,6 +72,7 @@ def plot(
         data=data,
         width=width,
         currency=currency,
+        every=every,
     )
     path = write_figure(figure, out or Path(f"{kind}.svg"))
     if as_json:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from emsco._base.checks import check_choice, refused
 from emsco._base.documents import PathLike
-from emsco._base.text import shorten
+from emsco._base.objectives import Objectives
+from emsco._base.text import counted, shorten
 from emsco.app.runs.run import CERTIFICATE, Run
 from emsco.errors import Parameter
-from emsco.front import Certificate
-from emsco.front.pictures import ON
+from emsco.front import Certificate, ParetoFront
+from emsco.front.pictures import ON, cascade_picture
 from emsco.plotting import (
     COLUMN,
     CostClasses,
@@ -44,8 +45,9 @@ def plot_run(
     data: PathLike | None = None,
     width: float | None = None,
     currency: str | None = None,
+    every: bool = False,
 ) -> Figure:
-    """Draw a picture of a run, with a title that names the run.
+    """Draw a picture of a run, with a title that says what it finds and names the run.
 
     Parameters
     ----------
@@ -62,17 +64,31 @@ def plot_run(
         Inches; by default a column of a paper, or a page for a cascade that branches.
     currency : str, optional
         Unit of costs, such as "€".
+    every : bool
+        Draw all designs of a front, and not only those that differ beyond noise.
     """
     check_plot(kind, on, data, currency)
     check_matplotlib()
-    front = run.front
+    front = replace(run.front, deployed=run.chosen)
     number = run.chosen if point is None else front.position(point)
     inches = COLUMN if width is None else width
+    unit = unit_of(check_currency(currency))
+    finding = ""
     if kind == "cascade":
         figure = front.plot_cascade(number, on=on, width=width, currency=currency)
+        flow = cascade_picture(front, number, on).flow
+        early = flow.share(sum(stage.left for stage in flow.stages if flow.after(stage)))
+        finding = f"a row costs {flow.cost:.4g}{unit} instead of {front.costs.total:.6g}{unit}"
+        if flow.stages[1:]:
+            finding = f"{early:.0%} of rows stop early, {finding}"
     elif kind == "costs":
-        record = CostClasses.from_costs(front.costs, front[number].design)
-        unit = unit_of(check_currency(currency))
+        design = front[number].design
+        record = CostClasses.from_costs(front.costs, design)
+        n_bought = len(front.costs.names) - len(design.left_out)
+        finding = (
+            f"{n_bought} of {counted(len(front.costs.names), 'feature')} are bought, "
+            f"{len(design.buys[0])} of them in the first stage"
+        )
         figure = draw_cost_classes(replace(record, corner=f"{record.corner}{unit}"), inches)
     elif kind == "convergence":
         figure = draw_convergence(run.convergence, inches)
@@ -80,20 +96,50 @@ def plot_run(
         cascade = front.cascade(number)
         rows = run.labelled(data)
         if kind == "reliability":
-            figure = draw_reliability(cascade.reliability(*rows), inches)
+            stages = cascade.reliability(*rows)
+            figure = draw_reliability(stages, inches)
+            judged = [float(stage.rows.sum()) for stage in stages]
+            error = sum(n * stage.error for n, stage in zip(judged, stages, strict=True))
+            finding = f"confidence is off by {error / (sum(judged) or 1):.3f} on average"
         else:
-            threshold = cascade.single_threshold
-            figure = draw_risk_coverage(cascade.risk_coverage(*rows), threshold, inches)
+            curves = cascade.risk_coverage(*rows)
+            figure = draw_risk_coverage(curves, width=inches)
+            finding = _in_figures(curves[0].deployed, unit)
     else:
         of_front = "2d" if kind == "front" else kind
-        figure = front.plot(of_front, mark=number, on=on, width=inches, currency=currency)
+        figure = front.plot(
+            of_front, mark=number, on=on, width=inches, currency=currency, every=every
+        )
+        finding = _finding(front, number, on, unit)
     title = [run.folder.resolve().name]
     if kind in _OF_DESIGNS:
         title.append(f"design {number}")
     if data is not None:
         title.append(Path(data).name)
-    entitle(figure, ", ".join(title))
+    entitle(figure, ", ".join(title), finding)
     return figure
+
+
+def _finding(front: ParetoFront, number: int, on: str, unit: str) -> str:
+    """Say what a design gives, and what buying everything does."""
+    point: Objectives = front[number]
+    references = front.references
+    if on == "expected" and front[number].expected is not None:
+        point = front[number].expected.figures
+    elif on == "seen" and front.seen is not None:
+        point, references = front.seen[number], front.seen_references
+    finding = f"design {number} has {_in_figures(point, unit)}"
+    everything = [one for one in references if one.kind in ("everything", "answered")]
+    if not everything:
+        return finding
+    return f"{finding}; buying everything has {_in_figures(everything[-1], unit)}"
+
+
+def _in_figures(one: Objectives | None, unit: str) -> str:
+    if one is None:
+        return ""
+    labelled = "" if one.coverage == 1 else f"{one.coverage:.1%} labelled, "
+    return f"{labelled}{one.accuracy:.1%} correct for {one.cost:.4g}{unit} a row"
 
 
 def check_plot(kind: str, on: str, data: PathLike | None, currency: str | None) -> None:

@@ -85,7 +85,7 @@ function nextStage() {
 function wayTo(stage) {
   for (const {after, ways} of cascade.branches ?? []) {
     const way = ways.find((one) => one.stage === stage);
-    if (way) return `after stage ${after}, ${/^(else|otherwise)/.test(way.when) ? "" : "if "}${way.when}: `;
+    if (way) return `after stage ${after}, ${/^(else|any other|none of these)/.test(way.when) ? "" : "if "}${way.when}: `;
   }
   return "";
 }
