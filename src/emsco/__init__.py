@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from emsco.cascade.acquisition import Bought
     from emsco.cascade.monitor import Alarm, Monitor, MonitoredPromise
+    from emsco.cascade.telemetry import trace_purchases
     from emsco.costs import FeatureCosts, Fee
     from emsco.designs.constraints import Constraints
     from emsco.designs.design import Branch, Design
@@ -104,6 +105,7 @@ __all__ = [
     "Subgroups",
     "Total",
     "Verdict",
+    "trace_purchases",
 ]
 
 _HOMES = {
@@ -162,6 +164,7 @@ _HOMES = {
     "Subgroups": "emsco.cascade",
     "Total": "emsco.stats.error_costs",
     "Verdict": "emsco.stats.promises",
+    "trace_purchases": "emsco.cascade.telemetry",
 }
 
 

@@ -7,7 +7,7 @@ import inspect
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from itertools import count
@@ -18,6 +18,7 @@ import numpy as np
 from emsco._base.checks import check_number, check_whole, refused
 from emsco._base.text import brief, message_of
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
+from emsco.cascade import telemetry
 from emsco.cascade.case import check_budget, over_budget
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
@@ -28,6 +29,7 @@ from emsco.errors import CostsError, DataError, ParameterError
 
 Acquire: TypeAlias = Callable[[list[str], list[Any]], Any]
 AsyncAcquire: TypeAlias = Callable[[list[str], list[Any]], Awaitable[Any]]
+_UNRECORDED = nullcontext()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +87,8 @@ def run(
     try:
         for done, batch in enumerate(batches, start=1):
             while batch.needs:
-                _ask(batch, acquire, retries)
+                with batch.purchase():
+                    _ask(batch, acquire, retries)
             if report:
                 report(done, len(batches))
         return _joined(batches)
@@ -115,7 +118,8 @@ async def run_async(
     async def work() -> None:
         for batch in waiting:
             while batch.needs:
-                await _ask_async(batch, acquire, timeout, retries, stopping)
+                with batch.purchase():
+                    await _ask_async(batch, acquire, timeout, retries, stopping)
             if report:
                 report(next(done), len(batches))
 
@@ -324,6 +328,32 @@ class Batch:
     def failures(self) -> list[str]:
         """One reason for each row that `reject` ended or whose values could not be used."""
         return self._now.failures
+
+    def purchase(self) -> AbstractContextManager[None]:
+        """Return a context to buy the needed columns in; see `trace_purchases`."""
+        return _UNRECORDED if telemetry.tracer is None else self._recorded()
+
+    @contextmanager
+    def _recorded(self) -> Iterator[None]:
+        asked, stage = self._now.asked, self._now.stage_now
+        with telemetry.tracer.start_as_current_span(
+            telemetry.NAME,
+            attributes={
+                **telemetry.attributes_of(self._stages, stage),
+                "emsco.rows": len(asked),
+            },
+            record_exception=False,  # its message may have values
+            set_status_on_exception=False,
+        ) as span:
+            yield
+            # Rows that this stage has judged; the others got nothing that they could use.
+            paid = asked[self._now.stage[asked] > stage]
+            costs, before = self._costs(self._prices[paid]), self._stages.stage_before(stage)
+            price = costs[:, stage + 1] - costs[:, before + 1]
+            span.set_attribute("emsco.price", float(price.sum()))
+            span.set_attribute("emsco.rows_failed", len(asked) - len(paid))
+            if len(paid) < len(asked):
+                telemetry.mark_failed(span)
 
     def give(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -12,6 +13,7 @@ import numpy as np
 
 from emsco._base.checks import check_number, refused
 from emsco._base.documents import document_text, parse_document
+from emsco.cascade import telemetry
 from emsco.cascade.stages import Stages
 from emsco.data.rows import as_float
 from emsco.errors import CostsError, DataError, FileError
@@ -75,6 +77,7 @@ class Case:
 
     __slots__ = (
         "_accepted",
+        "_asked_at",
         "_budget",
         "_confidence",
         "_given",
@@ -105,6 +108,7 @@ class Case:
         self._last, self._next = -1, 0  # stages, from 0
         self._path: list[str] = []  # of a cascade that branches
         self._reason: str | None = None
+        self._asked_at = 0 if telemetry.tracer is None else time.time_ns()
         self._check_next()
 
     @property
@@ -158,6 +162,24 @@ class Case:
             If a name is missing or not needed, a value is not valid for its column, or the case
             is already decided. The case stays as it was.
         """
+        if telemetry.tracer is None:
+            return self._take(values, spent)
+        stage, before = self._next, self._last
+        self._take(values, spent)
+        span = telemetry.tracer.start_span(
+            telemetry.NAME,
+            start_time=self._asked_at or None,
+            attributes={
+                **telemetry.attributes_of(self._stages, stage),
+                "emsco.price": self._cost(stage) - self._cost(before),
+            },
+        )
+        span.end()
+        self._asked_at = time.time_ns()
+        return self
+
+    def _take(self, values: Mapping[str, Any], spent: Mapping[str, float] | None = None) -> Self:
+        """As `give`, without a span: a case that is read from a file has bought these before."""
         if self._reason is not None:
             raise DataError(f"give() must not be called once a case is decided ({self._reason}).")
         stages, stage = self._stages, self._next
@@ -237,7 +259,7 @@ class Case:
             if missing := [name for name in case.needs if name not in left]:
                 raise FileError(f"the case must hold whole stages, got no {missing[0]!r}.")
             try:
-                case.give({name: left.pop(name) for name in case.needs})
+                case._take({name: left.pop(name) for name in case.needs})
             except DataError as error:
                 raise FileError(f"the case must hold valid values: {error}") from None
         if left:

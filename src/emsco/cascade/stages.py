@@ -183,6 +183,10 @@ class Stages:
             return self.branches[stage].go_on_one(row, winner, confidence)
         return self._after[stage], ""
 
+    def stage_before(self, stage: int) -> int:
+        """Return the stage before a stage on its path; -1 for the first."""
+        return self.before[stage] if self.before else stage - 1
+
     @cached_property
     def _after(self) -> tuple[int, ...]:
         """The stage after each stage that is no branch; the number of stages if there is none."""
@@ -337,7 +341,7 @@ class Stages:
         if skips is not None:
             path = [last]
             while path[-1] > 0:
-                path.append(self.before[path[-1]] if self.before else path[-1] - 1)
+                path.append(self.stage_before(path[-1]))
             skipped = skips[:, path]
             reasons[skipped.any(axis=1)] = "never sure; values are missing at other stages"
             reasons[skipped.all(axis=1)] = "values are missing at every stage"

@@ -61,6 +61,10 @@ def serve(
     database: Annotated[
         Path | None, typer.Option(help="File of the cases; by default cases.sqlite in RUN.")
     ] = None,
+    trace: Annotated[
+        bool,
+        typer.Option("--trace", help="Record a span of OpenTelemetry for each purchase of a case."),
+    ] = False,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
@@ -79,8 +83,11 @@ def serve(
     """
     from emsco.app.service.settings import Settings, check_host, check_installed
     from emsco.cascade import Cascade
+    from emsco.cascade.telemetry import trace_purchases
 
     check_installed()
+    if trace:
+        trace_purchases()
     from emsco.app.service.server import serve as serve_cascade
 
     settings = Settings(
