@@ -31,6 +31,7 @@ TELLS = {
     "in_depth/calibration.py": r"stage 2: \d+ rows leave, [\d.]+% sure, [\d.]+% correct",
     "in_depth/constraints.py": r"(?s)with rules: .*a row costs at most (20|1\d)",
     "in_depth/models_as_features.py": r"(?s)cascade +4[89]\d of 500 .* saves [678]\d% against",
+    "in_depth/cascade_of_services.py": r"(?s)the cascade 9\d\.\d% correct, .* saves [678]\d%",
     "in_depth/polars_frames.py": r"species +┆ label",
     "in_depth/thresholds_per_class.py": r"tumours missed: \d+; false alarms: \d+",
     "paper/exact_front_of_heart.py": r"all 15,199,275 designs are settled",

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager, suppress
 
-from emsco.paid_features.practice import MODELS, PracticeHandler, completion, practice_server
+from emsco.paid_features.practice import MODELS, PracticeHandler, PracticeServer, completion
 
 SECRET = "sk-a-key-that-nobody-may-see"
 
@@ -43,5 +43,5 @@ def chat_server():
                 self.reply(*answers.get(model, (200, good)))
             return None
 
-    with practice_server(Handler) as url:
-        yield url, asked
+    with PracticeServer(Handler) as server:
+        yield server.url, asked

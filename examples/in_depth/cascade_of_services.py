@@ -1,0 +1,81 @@
+"""
+Three chat models: a cascade, its protocol and the bill
+=======================================================
+
+You learn to put chat models behind an OpenAI-compatible address into a cascade: what a dry run
+says, which trade-offs the front has, and what a run costs. A server on this machine stands in for
+the vendor, so the script needs neither a key nor a network.
+
+Run it with: python examples/in_depth/cascade_of_services.py
+"""
+
+import numpy as np
+
+from emsco import EMSCOClassifier
+from emsco.paid_features import PaidFeature, PaidFeatures, Price
+from emsco.paid_features.practice import LABELS, PracticeServer, practice_tickets
+
+texts, departments = practice_tickets(700)
+train, test = slice(400), slice(400, 700)
+server = PracticeServer()
+
+# %%
+# A paid feature is a model, a question and a price. These are dollars for a million tokens.
+
+prices = {"small": 0.1, "medium": 0.8, "large": 5.0}
+services = PaidFeatures(
+    [
+        PaidFeature.chat(
+            name,
+            model=name,
+            prompt="Which department should answer this ticket?\n\n{input}",
+            labels=LABELS,
+            url=server.url,
+            key_env=None,  # with a vendor: the environment variable that holds your key
+            price=Price(per_million_in=dollars, per_million_out=4 * dollars),
+        )
+        for name, dollars in prices.items()
+    ],
+    spending_limit=1,
+    per_rows=1000,  # costs are dollars for 1,000 tickets
+)
+
+# %%
+# The dry run asks nothing. Then all models answer all training rows, once.
+
+print(services.estimate(texts[train]))
+answers = services.collect(texts[train])
+
+# %%
+# The front has the trade-offs; the chosen design is the cheapest that is as good as asking all.
+
+clf = EMSCOClassifier(answers.costs, always_answer=True, estimator="logistic", random_state=0)
+clf.fit(answers.table, departments[train])
+print(clf.front_)
+print(clf.cascade_)
+
+# %%
+# New tickets ask a model only if the ones before it are unsure.
+
+before = services.bill.total
+decisions = services.run(clf.cascade_, texts[test])
+bill = 1000 * (services.bill.total - before) / len(decisions)
+print(services.bill)
+
+# %%
+# Compare with the large model alone, on the same tickets.
+
+alone = PaidFeatures([services.features[-1]])
+table = alone.collect(texts[test]).table
+best = np.column_stack([table[f"large {label}"] for label in LABELS]).argmax(axis=1)
+large = 1000 * alone.bill.total / len(decisions)
+truth = np.array(departments[test])
+print(f"large alone {np.mean(np.array(LABELS)[best] == truth):.1%} correct, ${large:.3f} per 1,000")
+print(f"the cascade {np.mean(decisions.guesses == truth):.1%} correct, ${bill:.3f} per 1,000")
+print(f"The cascade saves {1 - bill / large:.0%}.")
+server.close()
+
+figure = clf.front_.plot(mark=clf.point_, width=6)
+figure.savefig("front.png")
+figure = clf.front_.plot_cascade(clf.point_, width=7)
+figure.savefig("cascade.png")
