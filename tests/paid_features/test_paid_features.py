@@ -124,7 +124,7 @@ def test_a_dry_run_says_what_is_spent_and_the_limit_holds_before_a_call(server, 
     ("model", "settings", "sentence"),
     [
         ("garbage", {}, "the answer must be a chat completion with logprobs, got {'hello'"),
-        ("other", {}, "the answer must begin with one of the letters ABC, got ['Sorry'"),
+        ("other", {}, "the answer must have log-probabilities of ABC, got ones of ['Sorry'"),
         ("dead", {}, "the service refused the call (503: overloaded)"),
         ("slow", {"timeout": 0.05}, "no answer within 0.05 s"),
         ("free", {}, "the answer must say what it used (usage, tokens), got nothing"),
@@ -205,6 +205,22 @@ def test_a_call_that_costs_more_than_declared_is_counted_and_warned_of():
         table = services.collect([1, 2]).table
     assert table["dear price"].to_pylist() == [0.04, 0.04]
     assert str(services.bill).endswith("; 2 cost more than declared")
+
+
+def test_a_model_that_the_vendor_changes_is_named(server):
+    services = PaidFeatures([chat(server[0], "changed", concurrency=1)])
+    with pytest.warns(DataWarning, match="got answers of 'changed' and 'changed-2026-11-18'"):
+        services.collect(TEXTS[:3])
+
+
+def test_a_prompt_may_be_a_list_of_messages():
+    def prompt(text):
+        return [{"role": "system", "content": "Be short."}, {"role": "user", "content": text}]
+
+    feature = PaidFeature.chat("small", "small", prompt, labels=["a", "b"])
+    system, user = feature.ask.request("{input}?")["messages"]
+    assert system["content"] == "Be short."
+    assert user["content"].startswith("{input}?\n\nAnswer with one letter")
 
 
 @pytest.mark.parametrize(

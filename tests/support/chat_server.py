@@ -31,6 +31,8 @@ def chat_server():
             if model == "other":
                 for word in good["choices"][0]["logprobs"]["content"][0]["top_logprobs"]:
                     word["token"] = "Sorry"
+            if model == "changed" and asked[model] > 2:
+                good["model"] = "changed-2026-11-18"
             if model == "free":
                 del good["usage"]
             answers = {

@@ -34,12 +34,15 @@ class Answer:
         Tokens read and written, if the price is by the token.
     price : float or None
         What this call cost, if the price is reported.
+    model : str
+        Model that answered, if the service says so.
     """
 
     value: Any
     tokens_in: int = 0
     tokens_out: int = 0
     price: float | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +98,10 @@ class Price:
 
     def of(self, answer: Answer, seconds: float) -> float:
         """Return what a call cost."""
-        if answer.price is not None:
-            return check_number("price", answer.price, 0, math.inf, "[)")
-        return self._sum(answer.tokens_in, answer.tokens_out, seconds)
+        price = answer.price
+        if price is None:
+            price = self._sum(answer.tokens_in, answer.tokens_out, seconds)
+        return check_number("price", price, 0, math.inf, "[)")
 
     def expected(self, n_characters: int, max_tokens: int) -> float:
         """Return what a call should cost, before it is made."""

@@ -26,6 +26,7 @@ class Paid:
     seconds: float
     tokens_in: int = 0
     tokens_out: int = 0
+    model: str = ""
 
 
 class AnswerCache:
@@ -88,6 +89,7 @@ def _answers_in(content: bytes) -> Iterator[tuple[str, Paid]]:
                 seconds=float(record["seconds"]),
                 tokens_in=int(record["tokens_in"]),
                 tokens_out=int(record["tokens_out"]),
+                model=str(record["model"]),
             )
             key = record["key"]
         except (KeyError, TypeError, ValueError):  # cut by a crash, or not ours

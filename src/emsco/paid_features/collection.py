@@ -210,7 +210,9 @@ class PaidFeatures:
         self._uses = {one.name: Use(one.name) for one in self.features}
         self._reserved = 0.0  # for calls that are under way
         self._lock = threading.Lock()
-        self._warned: set[str] = set()
+        self._models: dict[str, str] = {}  # by feature: who answered first
+        self._changed: dict[str, str] = {}  # who answered later, if that is another one
+        self._warned: set[tuple[str, str]] = set()
 
     def __repr__(self) -> str:
         names = ", ".join(one.name for one in self.features)
@@ -276,7 +278,7 @@ class PaidFeatures:
                 if isinstance(result, CallError):
                     self._check_alive(result, streaks[feature.name])
                 bar.job(done, len(waiting), "")
-        self._warn_of_prices()
+        self._warn_of_surprises()
         collected = self._collected(results)
         if collected.failures:
             reasons = list(collected.failures.values())
@@ -311,7 +313,7 @@ class PaidFeatures:
                 return self._bought(results)
 
             decisions = cascade.run(range(n_rows), acquire, budget, retries=0)
-        self._warn_of_prices()
+        self._warn_of_surprises()
         return decisions
 
     async def arun(self, cascade: Cascade, inputs: Any, budget: float | None = None) -> Decisions:
@@ -336,7 +338,7 @@ class PaidFeatures:
             decisions = await cascade.arun(
                 range(n_rows), acquire, budget, concurrency=at_a_time, retries=0
             )
-        self._warn_of_prices()
+        self._warn_of_surprises()
         return decisions
 
     def _expected(self, feature: PaidFeature, rows: Rows) -> Use:
@@ -412,6 +414,7 @@ class PaidFeatures:
             feature.columns
         ):
             self._count(feature, cached=n_rows)
+            self._models.setdefault(feature.name, known.model)
             return [known] * n_rows
         for pause in Retries(feature.retries, feature.pause).pauses():
             try:
@@ -451,6 +454,8 @@ class PaidFeatures:
             raise
         else:
             self._count(feature, Answer(None, paid.tokens_in, paid.tokens_out), paid.price)
+            if paid.model != self._models.setdefault(feature.name, paid.model):
+                self._changed[feature.name] = paid.model
             return paid
         finally:
             with self._lock:
@@ -503,19 +508,27 @@ class PaidFeatures:
                 "so far are kept; collect again once the service is back."
             )
 
-    def _warn_of_prices(self) -> None:
-        """Warn once of each feature that cost more than was declared."""
+    def _warn_of_surprises(self) -> None:
+        """Warn once of each feature that cost more than declared, or whose model has changed."""
         for feature in self.features:
             use = self._uses[feature.name]
-            if use.over and feature.name not in self._warned:
-                self._warned.add(feature.name)
-                warnings.warn(
-                    DataWarning(
-                        f"{feature.name!r} must cost at most what was declared, got more for "
-                        f"{use.over} of {counted(use.calls, 'call')}; the bill has what they cost."
-                    ),
-                    stacklevel=3,
+            said = []
+            if use.over:
+                said.append(
+                    f"{feature.name!r} must cost at most what was declared, got more for "
+                    f"{use.over} of {counted(use.calls, 'call')}; the bill has what they cost."
                 )
+            if feature.name in self._changed:
+                first, now = self._models[feature.name], self._changed[feature.name]
+                said.append(
+                    f"{feature.name!r} must be answered by one model, got answers of {first!r} and "
+                    f"{now!r}; collect and fit again with the new one."
+                )
+            for words in said:
+                key = feature.name, words[:40]
+                if key not in self._warned:
+                    self._warned.add(key)
+                    warnings.warn(DataWarning(words), stacklevel=3)
 
     def _check_cascade(self, cascade: Cascade) -> None:
         known = {name for one in self.features for name in one.columns}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import math
 import os
@@ -69,7 +70,7 @@ class ChatEndpoint:
     """
 
     model: str
-    prompt: str | Callable[[Any], str]
+    prompt: str | Callable[[Any], Any]
     url: str
     key_env: str | None
     labels: tuple[Any, ...]
@@ -128,8 +129,11 @@ class ChatEndpoint:
 
     def request(self, one: Any) -> dict[str, Any]:
         """Return the body of the request for one row."""
-        text = self.prompt(one) if callable(self.prompt) else self.prompt
-        text = str(text).replace("{input}", str(one))
+        if callable(self.prompt):
+            given = self.prompt(one)
+        else:
+            given = self.prompt.replace("{input}", str(one))
+        messages = [{"role": "user", "content": given}] if isinstance(given, str) else list(given)
         body: dict[str, Any] = {
             "model": self.model,
             "temperature": 0,
@@ -137,9 +141,10 @@ class ChatEndpoint:
         }
         if self.asks_letters:
             choices = [f"{a}: {label}" for a, label in zip(LETTERS, self.labels, strict=False)]
-            text += "\n\nAnswer with one letter and nothing else.\n" + "\n".join(choices)
+            asked = "\n\nAnswer with one letter and nothing else.\n" + "\n".join(choices)
+            messages[-1] = {**messages[-1], "content": messages[-1]["content"] + asked}
             body |= {"max_tokens": 1, "logprobs": True, "top_logprobs": 20}
-        body["messages"] = [{"role": "user", "content": text}]
+        body["messages"] = messages
         body |= self.options
         return {name: value for name, value in body.items() if value is not None}
 
@@ -155,12 +160,13 @@ class ChatEndpoint:
                 None,
                 tokens_in=int(usage.get("prompt_tokens") or 0),
                 tokens_out=int(usage.get("completion_tokens") or 0),
+                model=str(answer.get("model") or ""),
             )
             choice = answer["choices"][0]
             if self.asks_letters:
                 return replace(used, value=self._log_probabilities(choice))
             text = str(choice["message"]["content"])
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             rule = "be a chat completion" + (" with logprobs" if self.asks_letters else "")
             raise CallError(f"the answer must {rule}, got {brief(answer)}.", used=used) from None
         except CallError as error:
@@ -184,13 +190,13 @@ class ChatEndpoint:
         for word in first["top_logprobs"] or [first]:
             label = label_of.get(word["token"].strip().upper())
             number = float(word["logprob"])
-            if label is not None and not math.isnan(number):
+            if label is not None and math.isfinite(number):
                 # "A", " A" and "a" are the same answer.
                 found[label] = float(np.logaddexp(found.get(label, -math.inf), number))
         if not found:
             words = [word["token"] for word in first["top_logprobs"] or [first]]
             raise CallError(
-                f"the answer must begin with one of the letters {LETTERS[: len(self.labels)]}, got "
+                f"the answer must have log-probabilities of {LETTERS[: len(self.labels)]}, got ones of "
                 f"{brief(words)}."
             )
         # Sums of rounded probabilities may pass 1.
@@ -207,10 +213,12 @@ class ChatEndpoint:
                 content = response.read(_MOST_BYTES)
         except urllib.error.HTTPError as error:
             raise self._refusal(error) from None
-        except TimeoutError:
-            raise CallError(f"no answer within {self.timeout:g} s.") from None
-        except (OSError, ValueError) as error:  # no connection, a broken one, or a broken answer
-            why = self._without_keys(first_line(error))
+        # No connection, a broken one, or an answer that is no HTTP.
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            cause = getattr(error, "reason", error)
+            if isinstance(cause, TimeoutError):
+                raise CallError(f"no answer within {self.timeout:g} s.") from None
+            why = self._without_keys(first_line(cause) if isinstance(cause, Exception) else cause)
             raise CallError(f"{self.url} cannot be reached ({why}).") from None
         text = self._without_keys(content.decode(errors="replace"))
         try:

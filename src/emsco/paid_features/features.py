@@ -115,7 +115,7 @@ class PaidFeature:
         cls,
         name: str,
         model: str,
-        prompt: str | Callable[[Any], str],
+        prompt: str | Callable[[Any], Any],
         *,
         labels: Sequence[Any] = (),
         returns: str = "log-probabilities",
@@ -137,8 +137,8 @@ class PaidFeature:
             Otherwise the text of the answer counts.
         model : str
         prompt : str or callable
-            Text in which ``{input}`` stands for the row, or a function of the row that returns
-            such a text.
+            Text in which ``{input}`` stands for the row; or a function of the row that returns
+            the text, or a list of messages such as ``{"role": "system", "content": "…"}``.
         url : str
             Address before ``/chat/completions``; or "litellm" for models of any vendor that
             LiteLLM knows by name (``pip install 'emsco[litellm]'``), with keys as LiteLLM reads
@@ -221,8 +221,9 @@ class PaidFeature:
     def expected_price(self, one: Any) -> float:
         """Return what a call about one input should cost."""
         if isinstance(self.ask, ChatEndpoint):
-            asked = self.ask.request(one)["messages"]
-            return self._price.expected(len(asked[0]["content"]), self.ask.max_tokens)
+            messages = self.ask.request(one)["messages"]
+            n_characters = sum(len(str(message["content"])) for message in messages)
+            return self._price.expected(n_characters, self.ask.max_tokens)
         return self._price.expected(len(str(one)) if self._price.by_token else 0, 0)
 
     def is_over(self, price: float) -> bool:
@@ -270,7 +271,14 @@ class PaidFeature:
             values = values_of(answer.value, self.returns, self.labels)
         except AnswerError as error:
             raise CallError(str(error), used=answer) from None
-        return Paid(values, price, seconds, answer.tokens_in, answer.tokens_out)
+        return Paid(
+            values=values,
+            price=price,
+            seconds=seconds,
+            tokens_in=answer.tokens_in,
+            tokens_out=answer.tokens_out,
+            model=answer.model,
+        )
 
 
 class _Pace:

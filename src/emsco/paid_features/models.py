@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +17,11 @@ from emsco._base.typing import AnyArray
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.evaluation import Evaluation
 from emsco.errors import DataWarning
-from emsco.estimator import EMSCOClassifier
 from emsco.paid_features.collection import PaidFeatures, Rows
 from emsco.paid_features.features import PaidFeature
+
+if TYPE_CHECKING:
+    from emsco.estimator import EMSCOClassifier
 
 _TIMED = 30  # calls that latency is the median of
 _FEW = 50  # rows; a model may have fewer all right by chance
@@ -101,6 +103,8 @@ def cascade_of(
     >>> len(found), bool(found.cost.mean() < 101)
     (119, True)
     """
+    from emsco.estimator import EMSCOClassifier  # a process that only decides does not need it
+
     named = _named(models)
     labels = np.asarray(y)
     rows = Rows(X)
