@@ -196,8 +196,8 @@ class ChatEndpoint:
         if not found:
             words = [word["token"] for word in first["top_logprobs"] or [first]]
             raise CallError(
-                f"the answer must have log-probabilities of {LETTERS[: len(self.labels)]}, got ones of "
-                f"{brief(words)}."
+                f"the answer must have log-probabilities of {LETTERS[: len(self.labels)]}, got "
+                f"ones of {brief(words)}."
             )
         # Sums of rounded probabilities may pass 1.
         return {label: min(number, 0.0) for label, number in found.items()}
