@@ -101,7 +101,7 @@ def rounded(number: float, digits: int = 4) -> str:
 def add_up(parts: Sequence[float]) -> list[float]:
     """Return parts as whole numbers that add up to their sum, as rounded; as they are below 1.
 
-    The parts that lose most are rounded up.
+    The parts that lose most are rounded up, the first of them where several lose the same.
 
     Examples
     --------
@@ -112,7 +112,8 @@ def add_up(parts: Sequence[float]) -> list[float]:
     if total < 1:
         return list(parts)
     rounded = [math.floor(part) for part in parts]
-    most_lost = sorted(range(len(parts)), key=lambda i: rounded[i] - parts[i])
+    # Rounded, so that thirds lose the same wherever they stand.
+    most_lost = sorted(range(len(parts)), key=lambda i: round(rounded[i] - parts[i], 6))
     for i in most_lost[: round(total) - sum(rounded)]:
         rounded[i] += 1
     return [*rounded]

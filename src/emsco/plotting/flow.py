@@ -305,6 +305,7 @@ class Flow:
         left, rejected = [one.left for one in self.stages], [one.rejected for one in self.stages]
         counts = add_up([*left, *rejected])
         left, rejected = counts[: len(left)], counts[len(left) :]
+        correct = add_up([one.correct for one in self.stages])
         before = [stage.before - 1 for stage in self.stages]
         n_rows = math.fsum(counts)
         reached, rejected = _reaching(before, n_rows, left, rejected)
@@ -313,7 +314,7 @@ class Flow:
                 stage,
                 reached=reached[j],
                 left=left[j],
-                correct=min(left[j], round(stage.correct)) if left[j] >= 1 else stage.correct,
+                correct=min(left[j], correct[j]),
                 rejected=rejected[j],
             )
             for j, stage in enumerate(self.stages)

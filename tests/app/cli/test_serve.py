@@ -113,6 +113,15 @@ def test_serve_without_its_packages_says_how_to_get_them(typed, folder, monkeypa
     )
 
 
+def test_a_service_that_must_be_certified_needs_a_certificate(typed, folder):
+    said = typed("serve", folder, "--port", 0, "--require-certificate")
+    refuses(
+        said,
+        "RUN must have a certificate.json with --require-certificate, got none; emsco certify "
+        f"{folder} tests promises, and writes one if they are kept.",
+    )
+
+
 def test_help_of_serve_says_what_is_exposed(typed):
     shown = " ".join(typed("serve", "--help").out.split())
     for words in ("There is no TLS here", "--token-file", "--max-body", "--retain", "/metrics"):

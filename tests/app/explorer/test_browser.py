@@ -49,6 +49,11 @@ for (let y = 60; y < box.height; y += 6) for (let x = 40; x < box.width; x += 6)
   if (name !== shown) return [x - box.width / 2, y - box.height / 2, name];
 }
 """
+# Tables that are wider than the boxes around them.
+CUT_TABLES = """
+return [...document.querySelectorAll("table")].map((table) => [table.id, table.parentElement])
+  .filter(([, box]) => box.scrollWidth > box.clientWidth + 1).map(([id, box]) => id || box.id);
+"""
 # Scripts that tests add to a page run before its content policy holds.
 COMPLAINTS = """
 window.complaints = [];
@@ -199,6 +204,8 @@ def test_the_page_opens_on_any_screen_without_scrolling_sideways(see, front, wid
     driver = see(width=width)
     assert driver.execute_script("return innerWidth") == width
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    if width < 560:
+        assert driver.execute_script(CUT_TABLES) == []
     assert f"{len(front)} designs" in text_of(driver, "lead")
     assert design_shown(driver) == 1
     for drawn in ("#scatter canvas", "#spending canvas", "#cascade .bands"):
@@ -349,7 +356,7 @@ def test_a_recall_that_no_design_has_says_how_to_find_more(see):
     set_limit(driver, "recall-1", 100)
     set_limit(driver, "recall-0", 100)
     said = text_of(driver, "best")
-    assert "the best recall of 0 " in said
+    assert "the highest recall of 0 " in said
     assert "class weights" in said
 
 
@@ -627,6 +634,23 @@ def test_what_there_is_without_a_cascade_is_a_table(see, front):
         for line, one in zip(lines[1:], references, strict=True):
             shares = f"{100 * one.coverage:.1f} % {100 * one.accuracy:.1f} %"
             assert line.startswith(f"{one.title} {shares} {one.cost:.0f}")
+
+
+def test_counts_of_rows_are_whole_add_up_and_agree_with_python(see, front):
+    counts = front[1].by_class.counts
+    thrice = ByClass((0, 1), tuple(tuple(n / 3 for n in line) for line in counts))
+    point = replace(front[1], by_class=thrice)  # counts are means over three rounds of folds
+    assert point.times_scored == pytest.approx(3)
+    again = replace(front, points=(front[0], point, *front[2:]), seen=None)
+    whole = again.flow(1).in_whole_rows()
+    driver = see(page=again.to_html(deployed=1))
+    cards = [card.text for card in driver.find_elements(By.CSS_SELECTOR, "#cascade .leaves")]
+    for stage, card in zip(whole.stages, cards, strict=False):
+        assert f"{stage.left:.0f} of {stage.reached:.0f} row" in card
+    correct = sum(stage.correct for stage in whole.stages)
+    said = f"{whole.accepted:.0f} get a label: {correct:.0f} correct, "
+    wrong = whole.accepted - correct
+    assert f"{said}{f'{wrong:.0f}' if wrong else 'none'} wrong" in text_of(driver, "in-words")
 
 
 def test_the_classes_of_a_design_are_counted_on_scored_and_seen_rows(see, front):

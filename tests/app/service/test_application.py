@@ -240,6 +240,7 @@ def test_the_cascade_describes_itself(service):
     assert [one["cost_so_far"] for one in answer["stages"]] == CASCADE.stage_costs.tolist()
     assert answer["stages"][0]["thresholds"][0] == {"label": "ill", "confidence": 0.8}
     assert answer["columns"]["age"] == {"kind": "number", "categories": [], "range": None}
+    assert (answer["run"], answer["target"], answer["unit"]) == (None, None, None)
     assert service.get("/health") == (200, {"status": "ok"})
 
 

@@ -97,9 +97,12 @@ def test_a_case_is_played_by_hand(driver, tmp_path, width, scheme):
     cascade = replace(cascade, encoding=encoding)
     row = rows[int(np.flatnonzero(cascade.decide(rows).stage == 2)[0])]
     values = dict(zip(NAMES, row.tolist(), strict=True))
-    with serving(cascade, tmp_path / "a.sqlite") as service:
+    named = Settings(run="ward-run", target="state")
+    with serving(cascade, tmp_path / "a.sqlite", named) as service:
         see(driver, service.url, width, scheme)
         wait(driver, lambda: "1. age, pulse" in shown(driver, "stages"))
+        said = "Run ward-run; decides state: ill or well; costs have no unit."
+        assert shown(driver, "served") == said
         press(driver, "open")
         wait(driver, lambda: shown(driver, "asks") == "Stage 1 asks for age, pulse, for 3.5.")
         fill(driver, age="old", pulse=1)

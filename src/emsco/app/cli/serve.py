@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,11 +14,13 @@ from emsco._base.checks import memory_bytes, refused
 from emsco._base.text import counted
 from emsco.app.cli.decide import cascade_file
 from emsco.app.cli.endings import say
-from emsco.app.cli.options import AsJSON, Trusted
+from emsco.app.cli.options import AsJSON, Currency, Trusted
 from emsco.app.cli.output import echo, print_json
+from emsco.errors import Parameter
 
 if TYPE_CHECKING:
     from emsco.app.service.server import Started
+    from emsco.cascade import Cascade
 
 _LONGEST_TOKEN = 10_000
 
@@ -65,6 +68,14 @@ def serve(
         bool,
         typer.Option("--trace", help="Record a span of OpenTelemetry for each purchase of a case."),
     ] = False,
+    require_certificate: Annotated[
+        bool,
+        typer.Option(
+            "--require-certificate",
+            help="Serve only if certificate.json in RUN is for the deployed design.",
+        ),
+    ] = False,
+    currency: Currency = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
@@ -84,6 +95,7 @@ def serve(
     from emsco.app.service.settings import Settings, check_host, check_installed
     from emsco.cascade import Cascade
     from emsco.cascade.telemetry import trace_purchases
+    from emsco.plotting.figures import check_currency
 
     check_installed()
     if trace:
@@ -98,12 +110,17 @@ def serve(
         retain=access.retain,
         token=None if access.token_file is None else _read_token(access.token_file),
         behind_proxy=access.behind_proxy,
+        run=run.resolve().name,
+        target=_target_of(run),
+        unit=check_currency(currency) or None,
     )
     check_host(host, has_token=settings.token is not None, allowed=access.no_token)
     file = cascade_file(run)
     if database is None:
         database = run / "cases.sqlite" if run.is_dir() else file.with_suffix(".sqlite")
     cascade = Cascade.load(file, trusted or ())
+    if require_certificate:
+        _check_certified(run, cascade)
 
     def report(started: Started) -> None:
         if as_json:
@@ -119,6 +136,34 @@ def serve(
     service = serve_cascade(cascade, database, settings, host, port, report)
     cases = f"{counted(service.n_open, 'open case')} and {service.n_decided:,} decided"
     say(f"ended; {cases} in {database}.")
+
+
+def _target_of(run: Path) -> str | None:
+    """Return the column that a run decides; None for a cascade without a run."""
+    from emsco.app.runs.run import RUN
+
+    try:
+        about = json.loads((run / RUN).read_text(encoding="utf-8"))
+        return str(about["body"]["files"]["target"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None  # only a name for readers: without one, the service works as well
+
+
+def _check_certified(run: Path, cascade: Cascade) -> None:
+    """Refuse a run whose certificate is missing, or of another design than the deployed one."""
+    from emsco.app.runs.run import CERTIFICATE
+    from emsco.front import Certificate
+
+    path = run / CERTIFICATE
+    if not path.exists():
+        raise refused(
+            "run",
+            (f"have a {CERTIFICATE} with ", Parameter("require_certificate")),
+            run,
+            got="none",
+            hint=f"emsco certify {run} tests promises, and writes one if they are kept",
+        )
+    Certificate.load(path).require(cascade)
 
 
 def _read_token(path: Path) -> str:

@@ -116,13 +116,14 @@ function leavesCard(stage, rows) {
       ...ruleOf(stage),
       element("p", { className: "note" }, "no row reaches this stage"),
     );
+  const { inRows } = stage;
   const lines = [
     ...ruleOf(stage),
     element(
       "p",
       {},
-      element("strong", {}, amount(stage.left)),
-      ` of ${rowsOf(stage.reached)} ${amount(stage.left) === "1" ? "leaves" : "leave"}`,
+      element("strong", {}, amount(inRows.left)),
+      ` of ${rowsOf(inRows.reached)} ${amount(inRows.left) === "1" ? "leaves" : "leave"}`,
     ),
   ];
   if (stage.left) {
@@ -130,7 +131,7 @@ function leavesCard(stage, rows) {
       element(
         "p",
         {},
-        `${percent(stage.correct / stage.left)} correct${stage.wrong ? `, ${amount(stage.wrong)} wrong` : ""}`,
+        `${percent(stage.correct / stage.left)} correct${inRows.wrong ? `, ${amount(inRows.wrong)} wrong` : ""}`,
       ),
     );
     lines.push(
@@ -144,7 +145,7 @@ function leavesCard(stage, rows) {
   return element("div", { className: "leaves" }, ...lines);
 }
 
-function rejectedCard({ rejected, rows, stages }) {
+function rejectedCard({ rejected, rows, stages, inRows }) {
   if (!rejected)
     return element("div", { className: "leaves" }, element("p", {}, "No row is rejected"));
   return element(
@@ -153,8 +154,8 @@ function rejectedCard({ rejected, rows, stages }) {
     element(
       "p",
       {},
-      element("strong", {}, amount(rejected)),
-      ` ${amount(rejected) === "1" ? "row is" : "rows are"} rejected`,
+      element("strong", {}, amount(inRows.rejected)),
+      ` ${amount(inRows.rejected) === "1" ? "row is" : "rows are"} rejected`,
     ),
     element("p", {}, takesAll(stages.at(-1)) ? "they lack a value" : "no stage was sure enough"),
     element(
@@ -224,8 +225,8 @@ function treeStage(flow, index) {
       element(
         "p",
         {},
-        element("strong", {}, amount(stage.rejected)),
-        ` ${amount(stage.rejected) === "1" ? "row is" : "rows are"} rejected`,
+        element("strong", {}, amount(stage.inRows.rejected)),
+        ` ${amount(stage.inRows.rejected) === "1" ? "row is" : "rows are"} rejected`,
       ),
     );
   leaves.prepend(rowsBar(stage, flow.rows));
@@ -247,12 +248,12 @@ function treePart(flow, first) {
   }
   if (!after.length) return list;
   const ways = after.map((next) => {
-    const { reached } = flow.stages[next];
+    const { reached, inRows } = flow.stages[next];
     const words = element(
       "p",
       { className: "asked" },
       element("strong", {}, flow.tree.ways[next]),
-      `: ${rowsOf(reached)}, ${percent(reached / (flow.rows || 1), 0)} of all`,
+      `: ${rowsOf(inRows.reached)}, ${percent(reached / (flow.rows || 1), 0)} of all`,
     );
     return element("li", {}, words, treePart(flow, next));
   });

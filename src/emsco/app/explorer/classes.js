@@ -26,8 +26,16 @@ function countsOf(counts, rows) {
 /** A share of rows; blank if there are none. */
 const shareOf = (part, whole) => (whole ? percent(Math.min(1, part / whole)) : "–");
 
+/** The outcomes of the class at a place as whole numbers of rows that add up, for readers. */
+function inWholeRows(one, place) {
+  const as = addUp(one.as ? [...one.as, one.rejected] : [one.correct, one.wrong, one.rejected]);
+  const rejected = as.pop();
+  const correct = one.as ? as[place] : as[0];
+  return { rows: sumOf(as) + rejected, correct, wrong: sumOf(as) - correct, rejected, as };
+}
+
 /** A count of rows with its share of the class. */
-const countAndShare = (part, whole) => (part ? `${amount(part)} (${shareOf(part, whole)})` : "none");
+const countAndShare = (count, part, whole) => (part ? `${amount(count)} (${shareOf(part, whole)})` : "none");
 
 /** A bar of a class: the shares that are correct, wrong and rejected, in the colours of the bands. */
 function classBar(one) {
@@ -48,23 +56,31 @@ function everythingOf(which) {
   return found && countsOf(found.counts, found.rows);
 }
 
-function classLine(label, one, everything) {
+function classLine(label, place, heads, one, everything) {
+  const inRows = inWholeRows(one, place);
+  const all = everything && inWholeRows(everything, place);
   const beside = (text) =>
-    everything ? [text(one), element("span", { className: "interval" }, ` everything: ${text(everything)}`)] : [text(one)];
+    everything
+      ? [text(one, inRows), element("span", { className: "interval" }, ` everything: ${text(everything, all)}`)]
+      : [text(one, inRows)];
   const shares = [
-    [amount(one.rows)],
+    [amount(inRows.rows)],
     beside(({ correct, rows }) => shareOf(correct, rows)),
-    beside(({ wrong, rows }) => countAndShare(wrong, rows)),
-    beside(({ rejected, rows }) => countAndShare(rejected, rows)),
+    beside(({ wrong, rows }, whole) => countAndShare(whole.wrong, wrong, rows)),
+    beside(({ rejected, rows }, whole) => countAndShare(whole.rejected, rejected, rows)),
     beside(({ correct, said }) => shareOf(correct, said)),
   ];
-  const counts = CLASSES.has_counts ? one.as.map((count) => [amount(count)]) : [];
+  const counts = CLASSES.has_counts ? inRows.as.map((count) => [amount(count)]) : [];
   return element(
     "tr",
     {},
     element("th", { scope: "row" }, label),
     element("td", { "aria-hidden": "true" }, classBar(one)),
-    ...[...shares, ...counts].map((parts) => element("td", {}, ...parts)),
+    // A phone has no room for a line of headings: each cell carries its own.
+    ...[...shares, ...counts].map((parts, i) => {
+      const inside = parts.length > 1 ? [element("span", {}, ...parts)] : parts;
+      return element("td", { "data-head": heads[i] }, ...inside);
+    }),
   );
 }
 
@@ -88,7 +104,7 @@ function drawClasses(design, which) {
       "tbody",
       {},
       ...(counts ? countsOf(counts, found.rows) : []).map((one, k) =>
-        classLine(labels[k], one, everything?.[k]),
+        classLine(labels[k], k, heads, one, everything?.[k]),
       ),
     ),
   );

@@ -72,7 +72,7 @@ function reachInWords(limits) {
   const words = [`the lowest cost is ${figure("cost", extremes("cost")[0])}`];
   for (const { name, title, values } of LIMITS.slice(1))
     if (!name.startsWith("recall") || limits[name])
-      words.push(`the best ${title.replace("Minimum ", "")} ${percent(Math.max(...ends(values)))}`);
+      words.push(`the highest ${title.replace("Minimum ", "")} ${percent(Math.max(...ends(values)))}`);
   const missed = CLASS_LIMITS.some((one) => isSet(one, limits));
   const weights = " A fit with class weights, or with prices of errors, finds more of a rare class.";
   return `Loosen a limit: over all designs, ${words.join(", ")}.${missed ? weights : ""}`;

@@ -100,7 +100,7 @@ function whyHome(design) {
 
 function drawBest() {
   const home = homeDesign();
-  byId("show-best").textContent = isAsked() ? "Show the best" : "Show the deployed";
+  byId("show-best").textContent = hasErrorCosts() ? "Show the lowest total" : isAsked() ? "Show the chosen" : "Show the deployed";
   enable("show-best", home !== null && home !== state.chosen);
   byId("best").classList.toggle("none", isAsked() && home === null);
   const parts = [];

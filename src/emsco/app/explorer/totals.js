@@ -163,7 +163,7 @@ function aboutErrorCosts() {
     return "Your costs differ by class: the sliders show their means, and change all of them alike.";
   if (hasErrorCosts() && TOLD?.designs.rejected)
     return "Your costs of a rejection differ by class: the slider shows their mean, and changes all of them alike.";
-  if (hasErrorCosts()) return "In the unit of the feature costs. The best design has the lowest total.";
+  if (hasErrorCosts()) return "In the unit of the feature costs. The design with the lowest total is chosen.";
   if (hasErrorPrices()) return "Set the cost of a rejection too.";
   if (errorCosts.isByClass) return "Set a cost for each class, and for a rejection.";
   if (errorCosts.reject !== null) return "Set the cost of an error too.";

@@ -67,18 +67,22 @@ function percent(share, digits = 1) {
 const number = (value) =>
   Number(Number(value).toPrecision(6)).toLocaleString("en-GB", { maximumFractionDigits: 6 });
 
-/** The decimals of all amounts of money: enough to tell mean costs apart, and for cents if features have any. */
+const CURRENCY = DATA.currency;
+const SIGN_FIRST = CURRENCY !== null && /\p{Sc}/u.test(CURRENCY);
+
+/**
+ * The decimals of all amounts of money: two with a sign such as €, unless all costs are below one. Else enough to
+ * tell mean costs apart, and for cents if features have any.
+ */
 function decimalsOfMoney() {
   const telling = 3 - Math.floor(Math.log10(extremes("cost")[1] || 1));
+  if (SIGN_FIRST) return Math.min(9, Math.max(2, telling - 1));
   const given = [...DATA.costs, ...DATA.fees.map((fee) => fee.cost), DATA.evaluation];
   const cents = [0, 1].find((digits) => given.every((cost) => Number(cost.toFixed(digits)) === cost));
   return Math.min(9, Math.max(cents ?? 2, telling));
 }
 
 const DECIMALS = decimalsOfMoney();
-
-const CURRENCY = DATA.currency;
-const SIGN_FIRST = CURRENCY !== null && /\p{Sc}/u.test(CURRENCY);
 
 /** Put the currency beside the text of a cost: "€12", but "12 EUR" and "12 minutes". */
 function priced(text) {
@@ -163,6 +167,32 @@ function leftOut(design) {
   return DATA.features.filter((_, feature) => !bought.has(feature));
 }
 
+/** Parts as whole numbers that add up to their sum; those that lose most are rounded up, as in Python. */
+function addUp(parts) {
+  const sum = (numbers) => numbers.reduce((total, one) => total + one, 0);
+  if (sum(parts) < 1) return parts;
+  const whole = parts.map(Math.floor);
+  const lost = parts.map((part, i) => Math.round(1e6 * (part - whole[i])));
+  const mostLost = parts.map((_, i) => i).sort((a, b) => lost[b] - lost[a]);
+  for (const i of mostLost.slice(0, Math.round(sum(parts)) - sum(whole))) whole[i] += 1;
+  return whole;
+}
+
+/** Give every stage of a flow `inRows`, whole numbers of rows that add up, for readers; return their sums. */
+function countInRows(stages, tree) {
+  const left = addUp([...stages.map((one) => one.left), ...stages.map((one) => one.rejected)]);
+  const rejected = left.splice(stages.length);
+  const before = tree ? tree.before : stages.map((_, stage) => stage - 1);
+  const reached = reachingOf({ before }, left, rejected);
+  const corrects = addUp(stages.map((one) => one.correct));
+  stages.forEach((stage, j) => {
+    const correct = Math.min(left[j], corrects[j]);
+    stage.inRows = { reached: reached[j], left: left[j], correct, wrong: left[j] - correct, rejected: rejected[j] };
+  });
+  const sum = (name) => stages.reduce((total, { inRows }) => total + inRows[name], 0);
+  return { rows: reached[0], left: sum("left"), correct: sum("correct"), wrong: sum("wrong"), rejected: sum("rejected") };
+}
+
 /**
  * Count the rows that reach and leave each stage of a design: `which` is "scored" or "seen".
  * The file holds only the rows that leave; the rows that reach a stage follow from these.
@@ -200,7 +230,7 @@ function flowOf(design, which) {
   });
   if (!tree) stages.at(-1).rejected = reached;
   const rejected = stages.reduce((sum, stage) => sum + stage.rejected, 0);
-  return { stages, rows: total, rejected, tree };
+  return { stages, rows: total, rejected, tree, inRows: countInRows(stages, tree) };
 }
 
 /** Rows that reach each stage of a design that branches: those that leave there or further on. */
@@ -214,10 +244,13 @@ function reachingOf(tree, left, rejected) {
 /** List the possible costs of a row, with the number of rows at each. */
 function spendingOf(flow) {
   const rows = new Map();
-  for (const stage of flow.stages)
-    rows.set(stage.costSoFar, (rows.get(stage.costSoFar) || 0) + stage.left + stage.rejected);
+  for (const stage of flow.stages) {
+    const [count, share] = rows.get(stage.costSoFar) ?? [0, 0];
+    const leaving = (stage.left + stage.rejected) / (flow.rows || 1);
+    rows.set(stage.costSoFar, [count + stage.inRows.left + stage.inRows.rejected, share + leaving]);
+  }
   const sorted = [...rows].sort(([one], [other]) => one - other);
-  return sorted.map(([cost, count]) => ({ cost, rows: count, share: count / (flow.rows || 1) }));
+  return sorted.map(([cost, [count, share]]) => ({ cost, rows: count, share }));
 }
 
 /** The time that a row waits on average; rejected rows wait for all stages on their path. */
@@ -236,14 +269,12 @@ function thanAllFeatures(cost) {
 /** Describe the figures of a design in a few sentences. */
 function inWords(design, which) {
   const flow = flowOf(design, which);
-  const left = flow.rows - flow.rejected;
-  const correct = flow.stages.reduce((sum, stage) => sum + stage.correct, 0);
-  const wrong = flow.stages.reduce((sum, stage) => sum + stage.wrong, 0);
+  const { left, correct, wrong, rejected } = flow.inRows;
   const rows = which === "seen" ? "test rows" : "scored rows";
   return (
-    `Of ${amount(flow.rows)} ${rows}, ${amount(left)} get a label: ${amount(correct)} correct, ` +
-    `${wrong ? amount(wrong) : "none"} wrong. ${flow.rejected ? amount(flow.rejected) : "None"} ` +
-    `${amount(flow.rejected) === "1" ? "is" : "are"} rejected. A row costs ${price(DATA[which].cost[design])} on average, ` +
+    `Of ${amount(flow.inRows.rows)} ${rows}, ${amount(left)} get a label: ${amount(correct)} correct, ` +
+    `${wrong ? amount(wrong) : "none"} wrong. ${rejected ? amount(rejected) : "None"} ` +
+    `${amount(rejected) === "1" ? "is" : "are"} rejected. A row costs ${price(DATA[which].cost[design])} on average, ` +
     `${thanAllFeatures(DATA[which].cost[design])} (${price(DATA.total)}).` +
     (DATA.waits
       ? ` It waits ${number(meanDelay(flow))} on average, ${number(Math.max(...flow.stages.map((stage) => stage.delaySoFar)))} at worst.`

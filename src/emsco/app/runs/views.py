@@ -124,8 +124,9 @@ def _finding(front: ParetoFront, number: int, on: str, unit: str) -> str:
     """Say what a design gives, and what buying everything does."""
     point: Objectives = front[number]
     references = front.references
-    if on == "expected" and front[number].expected is not None:
-        point = front[number].expected.figures
+    expected = front[number].expected
+    if on == "expected" and expected is not None:
+        point = expected.figures
     elif on == "seen" and front.seen is not None:
         point, references = front.seen[number], front.seen_references
     finding = f"design {number} has {_in_figures(point, unit)}"

@@ -108,6 +108,9 @@ class CaseService:
             },
             "prices_by_row": list(stages.prices.features),
             "missing_values": self.cascade.encoding.gaps,
+            "run": self.settings.run,
+            "target": self.settings.target,
+            "unit": self.settings.unit,
         }
         if branches:
             facts["branches"] = branches

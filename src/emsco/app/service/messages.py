@@ -255,6 +255,9 @@ class CascadeFacts(TypedDict):
     columns: dict[str, ColumnFacts]
     prices_by_row: list[str]
     missing_values: Annotated[str, Field(description="refuse, impute or skip.")]
+    run: Annotated[str | None, Field(description="Name of the run that is served.")]
+    target: Annotated[str | None, Field(description="Column whose labels it gives.")]
+    unit: Annotated[str | None, Field(description="Unit of all costs.")]
     branches: NotRequired[list[BranchFacts]]
 
 

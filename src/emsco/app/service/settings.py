@@ -34,6 +34,8 @@ class Settings:
         Text that every request for data must carry.
     behind_proxy : bool
         Whether a proxy in front names the client in ``X-Forwarded-For``.
+    run, target, unit : str or None
+        Names of the run and of the column that it decides, and the unit of costs, for readers.
     """
 
     max_body: int = 10**6
@@ -43,6 +45,9 @@ class Settings:
     retain: float = 30.0
     token: str | None = None
     behind_proxy: bool = False
+    run: str | None = None
+    target: str | None = None
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no service can keep."""

@@ -15,6 +15,24 @@ const make = (kind, words, mark) => {
 
 const number = (value) => Number(value.toPrecision(6)).toString();
 
+// A cost with its unit: "€12", but "12 minutes".
+function price(value) {
+  const unit = cascade.unit;
+  if (!unit) return number(value);
+  return /\p{Sc}/u.test(unit) ? `${unit}${value.toFixed(2)}` : `${number(value)} ${unit}`;
+}
+
+// Which run is served, what it decides and in which unit it counts.
+function drawServed() {
+  const labels = cascade.labels.length <= 6 ? `: ${cascade.labels.join(" or ")}` : "";
+  const parts = [
+    cascade.run && `Run ${cascade.run}`,
+    cascade.target && `decides ${cascade.target}${labels}`,
+    cascade.unit ? `costs in ${cascade.unit}` : "costs have no unit",
+  ];
+  at("served").textContent = `${parts.filter(Boolean).join("; ")}.`;
+}
+
 const say = (words) => {
   at("trouble").textContent = words;
   at("trouble").hidden = !words;
@@ -103,7 +121,7 @@ function drawStages() {
     const delay = one.delay_so_far ? `, after a wait of ${number(one.delay_so_far)}` : "";
     item.append(
       make("strong", `${one.stage}. ${one.needs.join(", ") || "nothing"}`),
-      make("span", `${wayTo(one.stage)}costs ${number(one.cost)}, so far ${number(one.cost_so_far)}${delay}; ${sure}`, "note"),
+      make("span", `${wayTo(one.stage)}costs ${price(one.cost)}, so far ${price(one.cost_so_far)}${delay}; ${sure}`, "note"),
     );
     if (isOpen && i === next) item.setAttribute("aria-current", "step");
     return item;
@@ -129,7 +147,7 @@ function drawNeeds() {
   at("give-form").hidden = !names.length;
   if (!names.length) return;
   const empty = cascade.missing_values === "refuse" ? "" : " Leave empty what cannot be had.";
-  at("asks").textContent = `Stage ${nextStage() + 1} asks for ${names.join(", ")}, for ${number(current.next_cost)}.${empty}`;
+  at("asks").textContent = `Stage ${nextStage() + 1} asks for ${names.join(", ")}, for ${price(current.next_cost)}.${empty}`;
   const fields = names.map((name) => {
     const {kind, range} = cascade.columns[name];
     const seen = range ? `number, in training ${number(range[0])} to ${number(range[1])}` : "number";
@@ -152,8 +170,8 @@ function drawDecision() {
   const lines = [];
   if (decided) lines.push(["Why", reason]);
   if (confidence !== null) lines.push(["Confidence", `${(100 * confidence).toFixed(1)} %`]);
-  if (path?.length) lines.push(["Path", path.join(" → ")], ["Cost", number(cost)]);
-  else if (stage || decided) lines.push(["Stages", `${stage} of ${cascade.stages.length}`], ["Cost", number(cost)]);
+  if (path?.length) lines.push(["Path", path.join(" → ")], ["Cost", price(cost)]);
+  else if (stage || decided) lines.push(["Stages", `${stage} of ${cascade.stages.length}`], ["Cost", price(cost)]);
   if (delay) lines.push(["Waited", number(delay)]);
   const list = make("dl");
   for (const [name, words] of lines) list.append(make("dt", name), make("dd", words));
@@ -229,6 +247,7 @@ async function start() {
   cascade = await ask("GET", "cascade", undefined, false);
   if (!cascade) return;
   at("main").hidden = false;
+  drawServed();
   drawStages();
   drawOpening();
 }
