@@ -16,7 +16,6 @@ from emsco.paid_features import PaidFeature, PaidFeatures, Price
 from emsco.paid_features.practice import LABELS, PracticeServer, practice_tickets
 
 texts, departments = practice_tickets(700)
-train, test = slice(400), slice(400, 700)
 server = PracticeServer()
 
 # %%
@@ -31,7 +30,7 @@ services = PaidFeatures(
             prompt="Which department should answer this ticket?\n\n{input}",
             labels=LABELS,
             url=server.url,
-            key_env=None,  # with a vendor: the environment variable that holds your key
+            key_env=None,  # a vendor's key: in this environment variable
             price=Price(per_million_in=dollars, per_million_out=4 * dollars),
         )
         for name, dollars in prices.items()
@@ -41,38 +40,34 @@ services = PaidFeatures(
 )
 
 # %%
-# The dry run asks nothing. Then all models answer all training rows, once.
+# The dry run asks nothing. Then all models answer all training rows, once. The front has the
+# trade-offs; the chosen design is the cheapest that is as good as asking all.
 
-print(services.estimate(texts[train]))
-answers = services.collect(texts[train])
-
-# %%
-# The front has the trade-offs; the chosen design is the cheapest that is as good as asking all.
-
+print(services.estimate(texts[:400]))
+answers = services.collect(texts[:400])
 clf = EMSCOClassifier(answers.costs, always_answer=True, estimator="logistic", random_state=0)
-clf.fit(answers.table, departments[train])
-print(clf.front_)
-print(clf.cascade_)
+clf.fit(answers.table, departments[:400])
+print(clf.front_, clf.cascade_, sep="\n")
 
 # %%
 # New tickets ask a model only if the ones before it are unsure.
 
-before = services.bill.total
-decisions = services.run(clf.cascade_, texts[test])
-bill = 1000 * (services.bill.total - before) / len(decisions)
+decisions = services.run(clf.cascade_, texts[400:])
 print(services.bill)
 
 # %%
 # Compare with the large model alone, on the same tickets.
 
 alone = PaidFeatures([services.features[-1]])
-table = alone.collect(texts[test]).table
+table = alone.collect(texts[400:]).table
 best = np.column_stack([table[f"large {label}"] for label in LABELS]).argmax(axis=1)
 large = 1000 * alone.bill.total / len(decisions)
-truth = np.array(departments[test])
+truth = np.array(departments[400:])
 print(f"large alone {np.mean(np.array(LABELS)[best] == truth):.1%} correct, ${large:.3f} per 1,000")
-print(f"the cascade {np.mean(decisions.guesses == truth):.1%} correct, ${bill:.3f} per 1,000")
-print(f"The cascade saves {1 - bill / large:.0%}.")
+print(
+    f"the cascade {np.mean(decisions.guesses == truth):.1%} correct, ${decisions.cost.mean():.3f} per 1,000"
+)
+print(f"The cascade saves {1 - decisions.cost.mean() / large:.0%}.")
 server.close()
 
 figure = clf.front_.plot(mark=clf.point_, width=6)
