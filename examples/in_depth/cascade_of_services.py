@@ -17,9 +17,8 @@ from emsco.paid_features.practice import LABELS, PracticeServer, practice_ticket
 
 texts, departments = practice_tickets(700)
 server = PracticeServer()
-
 # %%
-# A paid feature is a model, a question and a price. These are dollars for a million tokens.
+# A paid feature is a model, a question and a price: dollars for a million tokens.
 
 prices = {"small": 0.1, "medium": 0.8, "large": 5.0}
 services = PaidFeatures(
@@ -61,15 +60,13 @@ print(services.bill)
 alone = PaidFeatures([services.features[-1]])
 table = alone.collect(texts[400:]).table
 best = np.column_stack([table[f"large {label}"] for label in LABELS]).argmax(axis=1)
-large = 1000 * alone.bill.total / len(decisions)
 truth = np.array(departments[400:])
-print(f"large alone {np.mean(np.array(LABELS)[best] == truth):.1%} correct, ${large:.3f} per 1,000")
-print(
-    f"the cascade {np.mean(decisions.guesses == truth):.1%} correct, ${decisions.cost.mean():.3f} per 1,000"
-)
-print(f"The cascade saves {1 - decisions.cost.mean() / large:.0%}.")
+guesses = {"large alone": np.array(LABELS)[best], "the cascade": decisions.guesses}
+dollars = {"large alone": 1000 * alone.bill.total / 300, "the cascade": decisions.cost.mean()}
+for who in dollars:
+    print(f"{who} {np.mean(guesses[who] == truth):.1%} correct, ${dollars[who]:.3f} per 1,000")
+print(f"The cascade saves {1 - dollars['the cascade'] / dollars['large alone']:.0%}.")
 server.close()
-
 figure = clf.front_.plot(mark=clf.point_, width=6)
 figure.savefig("front.png")
 figure = clf.front_.plot_cascade(clf.point_, width=7)
