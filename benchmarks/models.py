@@ -380,7 +380,7 @@ def main_calibration() -> None:
     One stage buys everything. Three fifths of the rows fit and calibrate it, the rest test it: the
     gap between confidence and accuracy (expected calibration error) and the share of rows labelled
     at 0.9, means over five splits, whose seeds are 0 to 4. No figure depends on the machine; those
-    in docs/guides/problems.md are of 2026-11-17, 2 cores (aarch64).
+    in docs/guides/models.md are of 2026-11-17, 2 cores (aarch64).
     """
     argparse.ArgumentParser(description=main_calibration.__doc__).parse_args()
     warnings.simplefilter("ignore")

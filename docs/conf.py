@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -19,6 +20,8 @@ project = "emsco"
 author = "The emsco developers"
 copyright = author  # noqa: A001 - the name that Sphinx reads
 release = version = version_of("emsco")
+
+gc.set_threshold(100_000, 50, 50)  # pages live to the end of the build: a sixth less time
 
 extensions = [
     "myst_parser",
@@ -81,7 +84,18 @@ html_css_files = ["emsco.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_show_search_summary = False  # summaries are fetched, and a page opened from disk cannot fetch
-_alone = ("index", "quick_start", "tutorial", "which_tool", "findings", "commands", "changelog")
+_alone = (
+    "index",
+    "start",
+    "choose",
+    "sign",
+    "run",
+    "words",
+    "which_tool",
+    "findings",
+    "commands",
+    "changelog",
+)
 html_sidebars = {page: [] for page in _alone}
 html_theme_options = {
     "navbar_align": "left",

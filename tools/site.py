@@ -91,8 +91,10 @@ def _missing(path: Path, address: str, pages: dict[Path, Page]) -> str:
 
 def build(out: Path, gallery: bool) -> int:
     """Run Sphinx with warnings as errors; return its exit code."""
-    # Pages of names and examples that are gone would be pages that no table of contents lists.
+    # Pages of the last build that are gone from the sources would be pages that nothing leads to.
     shutil.rmtree(ROOT / "docs" / "api" / "generated", ignore_errors=True)
+    if (out / ".buildinfo").is_file():
+        shutil.rmtree(out)
     if not gallery:
         shutil.rmtree(ROOT / "docs" / "gallery", ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-E", "-W", "--keep-going", "-n", "-q"]

@@ -1,4 +1,4 @@
-"""The tutorial runs from top to bottom, and its commands print what the page shows."""
+"""The four pages for newcomers run from top to bottom, and commands print what the pages show."""
 
 import json
 import re
@@ -12,7 +12,9 @@ from support.services import serving
 from emsco import Cascade
 from emsco.app.cli.words import warning_in_words
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
+PAGES = [
+    Path(__file__).parents[2] / "docs" / f"{name}.md" for name in ["start", "choose", "sign", "run"]
+]
 BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 CURL = re.compile(r"^curl --json (.*) localhost:8000(/\S*)$", flags=re.MULTILINE)
 ANY = r"\S*( \S+){0,40}?"  # for …, which leaves something out
@@ -50,13 +52,13 @@ def ask(text, folder):
 
 
 @pytest.mark.usefixtures("all_bags")
-def test_the_tutorial_runs_and_prints_what_it_shows(tmp_path, monkeypatch, emsco):
+def test_the_pages_run_and_print_what_they_show(tmp_path, monkeypatch, emsco):
     monkeypatch.chdir(tmp_path)
     namespace, printed, wrong = {}, "", []
-    for kind, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for kind, text in BLOCK.findall(pages):
         if kind == "python":
-            exec(compile(text, "tutorial.md", "exec"), namespace)
-            printed = Path("clinic.csv").read_text(encoding="utf-8")
+            exec(compile(text, "docs", "exec"), namespace)
         elif kind == "console" and CURL.search(text):
             answers = ask(text, tmp_path)
             assert [one["needs"] == [] for _, one in answers] == [False, False, True]
