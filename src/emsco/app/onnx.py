@@ -368,7 +368,9 @@ class _StageGraph:
         )
         # Nodes are in pre-order: the left child is next, the right one after all on the left.
         n_nodes, node = n_leaves - 1, np.arange(len(trees.inputs))
-        left_leaf = np.repeat(first_leaf, n_nodes) + spans[0]
+        # onnxruntime before 1.24 takes the root of a tree for a leaf if its two sides, one a leaf
+        # and one a node, have the same number. Behind two leaves that nothing leads to, none has.
+        left_leaf = np.repeat(first_leaf, n_nodes) + spans[0] + 2
         n_left = trees.n_left.astype(np.int64)
         n_right = spans[1] - spans[0] - n_left
         # One cut more for each input: it is above all values, so every value goes left.
@@ -389,8 +391,8 @@ class _StageGraph:
             nodes_truenodeids=np.where(n_left == 1, left_leaf, node + 1).tolist(),
             nodes_falseleafs=(n_right == 1).astype(int).tolist(),
             nodes_falsenodeids=np.where(n_right == 1, left_leaf + n_left, node + n_left).tolist(),
-            leaf_targetids=np.repeat(output, n_leaves).tolist(),
-            leaf_weights=numpy_helper.from_array(trees.leaves.astype(np.float64)),
+            leaf_targetids=[0, 0, *np.repeat(output, n_leaves).tolist()],
+            leaf_weights=numpy_helper.from_array(np.append([0.0, 0.0], trees.leaves)),
         )
         return self.add("Add", sums, baseline)
 
