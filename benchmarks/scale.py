@@ -131,6 +131,7 @@ def report_counts(engine: Any, n_features: int, n_slots: int) -> None:
 def report_whole(X: Any, y: Any, options: argparse.Namespace) -> None:
     settings: dict[str, Any] = {"estimator": "logistic", "search": "evolution"}
     settings |= {"population_size": options.population, "generations": options.generations}
+    settings["patience"] = options.generations  # however little the front grows
     settings |= {"memory_limit": options.memory, "n_jobs": -1, "random_state": options.seed}
     settings["screen_rows"] = "auto" if options.screen else None
     if options.min_confidence:
@@ -326,6 +327,7 @@ def report_screening(asked: argparse.Namespace) -> str:
                 "estimator": asked.estimator,
                 "population_size": asked.population,
                 "generations": asked.generations,
+                "patience": asked.generations,  # however little the front grows
                 "search": "evolution",
                 "device": asked.device,
                 "memory_limit": asked.memory,

@@ -138,8 +138,8 @@ class EMSCOClassifier(TableClassifier):
         Designs per generation, and generations; the paper's |G| and max_iter.
     patience : int or None
         Generations without a change of the front ("paper": of the fittest design) after which
-        the search stops; the paper's g. None: it runs all generations, unless one boosted model
-        answers for all subsets; then it stops once the front hardly grows.
+        the search stops; the paper's g. None: "paper" runs all generations, and "evolution" stops
+        once the front hardly grows.
     cv : "auto", float, int, splitter or list of splits
         Rows that score designs: a fraction of the rows (stratified), a number of folds, or any
         scikit-learn splitter. Use `PredefinedSplit` for a split of your own. "auto" makes 5

@@ -56,4 +56,4 @@ def test_a_proof_of_some_rows_that_is_too_long_for_all_is_forecast_as_an_evoluti
     assert forecast(many, **settings).search == "exact"
     monkeypatch.setattr("emsco.fitting.forecast.MAX_EXACT", 0.0)
     plan = forecast(many, **settings)
-    assert (plan.search, plan.n_designs) == ("evolution", 1500)
+    assert (plan.search, plan.n_designs) == ("evolution", 300)

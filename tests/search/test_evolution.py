@@ -28,6 +28,7 @@ from emsco.search.loop import Stop, StopReason, run_search
 from emsco.search.settings import SearchSettings
 
 COSTS = [3, 1, 4, 1, 5, 9]
+TO_THE_END = {"patience": 1000}  # whether or not the front still grows
 
 
 def made_up(designs) -> Scores:
@@ -44,7 +45,7 @@ def all_alike(designs) -> Scores:
 
 def search_with(n_features=6, seed=0, costs=None, **settings) -> EvolutionSearch:
     costs = np.arange(1.0, n_features + 1) if costs is None else np.array(costs, dtype=float)
-    chosen = {"max_stages": 3, "population_size": 30, "generations": 20, **settings}
+    chosen = {"max_stages": 3, "population_size": 30, "generations": 20, **TO_THE_END, **settings}
     return EvolutionSearch(costs, SearchSettings(**chosen), np.random.default_rng(seed))
 
 
@@ -231,7 +232,7 @@ def test_a_search_may_end_once_its_front_hardly_grows():
         correct = (9000 * ones if generation < 10 else 9500 * ones) + generation // 5
         return Scores(10_000, 10_000 * ones[:, None], correct[:, None], 7 * ones)
 
-    search = search_with(10, generations=100, until_steady=True)
+    search = search_with(10, generations=100, patience=None)
     assert len(run(search, hardly)) == 10 + 15 + 1
     assert str(search.stop_reason) == "the front has hardly grown in the last 15 generations"
     search = search_with(10, generations=100)
@@ -479,7 +480,7 @@ def made_up_by_level(designs) -> Scores:
 
 
 def leveled_search(n_features=6, seed=0, grid=GRID, **settings):
-    chosen = {"max_stages": 3, "population_size": 30, "generations": 20, **settings}
+    chosen = {"max_stages": 3, "population_size": 30, "generations": 20, **TO_THE_END, **settings}
     costs = np.arange(1.0, n_features + 1)
     return EvolutionSearch(costs, SearchSettings(**chosen), np.random.default_rng(seed), grid=grid)
 
@@ -577,7 +578,7 @@ def test_a_search_of_a_single_design_wants_no_chains():
 def test_with_chains_a_small_search_ends_with_the_front_and_each_design_once(grid, allow_exclusion):
     evaluator = bench_of().evaluator(2, grid)
     settings = SearchSettings(
-        2, population_size=60, generations=400, allow_exclusion=allow_exclusion
+        2, population_size=60, generations=400, patience=400, allow_exclusion=allow_exclusion
     )
     search = EvolutionSearch(
         evaluator.costs.costs, settings, np.random.default_rng(0), evaluator.costs.total, grid=grid

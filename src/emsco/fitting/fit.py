@@ -337,7 +337,6 @@ class _Steps:
             "constraints": asdict(self.constraints),
             **asdict(self.search),
         }
-        del problem["until_steady"]  # it follows from the stage models
         # A shorter time limit tries fewer families, and may choose another one.
         if settings.recipe.estimator == AUTO and self.families != FAMILIES:
             problem["stage models to try"] = list(self.families)
@@ -400,11 +399,9 @@ class _Steps:
     ) -> SearchResult:
         """Search for designs; the search has less of the time if other models come after it."""
         is_last = _has_models_of(bench, recipe) and not self.is_screened
-        # Scores by a model that stands in for others are too rough for a search to the end.
-        until_steady = bench.recipe.shared and self.search.patience is None
         return bench.search(
             self.settings.search.kind,
-            replace(self.search, until_steady=until_steady),
+            self.search,
             self.grid,
             rng,
             time_limit=self.deadline.rest(_SEARCHED if is_last else _SEARCHED_FIRST),

@@ -21,6 +21,7 @@ from emsco.search.plan import MAX_EXACT
 
 _ROWS = 1_000  # rows to measure on
 _GENERATIONS = 4
+_USUAL_GENERATIONS = 30  # until the front hardly grows: 22 to 31 on five sets
 _LONGEST = 60.0  # seconds
 # Calibrated on whole fits: docs/guides/data.md. Of the time of the first generations, later ones
 # take this share for each feature: the fewer there are, the more subsets recur. Work on logistic
@@ -109,19 +110,22 @@ def forecast_fit(data: TrainingData, settings: FitSettings) -> FitForecast:
     choice = fitted.model_choice
     is_linear = settings.recipe.is_linear if choice is None else choice.family != "boosting"
     growth = _GROWTH if is_linear else 1.0
+    n_generations = search.generations
+    if search.patience is None:
+        n_generations = min(n_generations, _USUAL_GENERATIONS)
     if is_exact:
         search_seconds = searched * more_searched
     else:
         share = min(1.0, _LATER_PER_FEATURE * len(data.costs.names))
         later = share * float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
-        search_seconds = (searched + later * (search.generations - few)) * more_searched**growth
+        search_seconds = (searched + later * (n_generations - few)) * more_searched**growth
     return FitForecast(
         n_features=len(data.costs.names),
         n_inputs=data.encoding.n_inputs,
         n_searched=n_searched,
         n_splits=fitted.n_splits,
         search="exact" if is_exact else "evolution",
-        n_designs=fitted.stop_reason.n_settled or search.population_size * search.generations,
+        n_designs=fitted.stop_reason.n_settled or search.population_size * n_generations,
         choice=choice,
         n_tried=len(part.labels),
         seconds=search_seconds + rest * more_rows**growth,

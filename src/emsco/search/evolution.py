@@ -320,7 +320,7 @@ class EvolutionSearch:
         if self._nearby:
             self._nearby.note(designs)
         self.generation += 1
-        if self._settings.until_steady:
+        if self._settings.patience is None:
             self._volumes.append(_volumes(self._main.points_of(self.front[1])))
         self.stop_reason = self._reason_to_stop()
         if self.stop_reason is not None:

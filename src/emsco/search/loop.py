@@ -29,7 +29,7 @@ class Stop(Enum):
     GENERATIONS = "generations"  # all generations have run
     SAME_BEST = "same best"  # patience of the paper's loop
     SAME_FRONT = "same front"  # patience of evolution
-    STEADY_FRONT = "steady front"  # of models that only stand in for others: it hardly grows
+    STEADY_FRONT = "steady front"  # it hardly grows
     ELITES = "elites"  # the population consists of elites only
     EXHAUSTED = "exhausted"  # every design has been scored
     PROVEN = "proven"

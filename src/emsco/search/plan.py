@@ -343,7 +343,8 @@ def prove_front(
     space = settings.space(problem.n_features, problem.evaluator.grid)
     large = _LARGE if problem.evaluator.grid.is_single else _LARGE_WITH_THRESHOLDS
     generations = settings.generations if space.size > large else 0
-    first = replace(settings, generations=generations, patience=None)
+    # The better the first designs, the more is skipped: they are searched for to the end.
+    first = replace(settings, generations=generations, patience=max(1, generations))
     progress.begin("first designs", first.generations)
     search = start_evolution(problem, first, rng)
     warm = evolve(search, problem, first, time_limit, progress)

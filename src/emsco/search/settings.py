@@ -194,13 +194,11 @@ class SearchSettings:
         Most generations, the paper's max_iter.
     patience : int or None
         Generations without a change before the search stops, the paper's g. "paper" watches the
-        fittest design, "evolution" the front.
+        fittest design, "evolution" the front; with None, it stops once the front hardly grows.
     allow_exclusion : bool
         Whether designs may leave features out.
     first : int or None
         A feature that every design buys at its first stage.
-    until_steady : bool
-        Whether "evolution" stops once the front hardly grows.
     """
 
     max_stages: int
@@ -215,7 +213,6 @@ class SearchSettings:
     patience: int | None = None
     allow_exclusion: bool = False
     first: int | None = None
-    until_steady: bool = False
 
     def space(self, n_features: int, grid: ThresholdGrid | None = None) -> DesignSpace:
         """Space of designs over `n_features` features, with thresholds of a grid."""

@@ -149,7 +149,7 @@ def test_a_forecast_says_what_a_fit_would_do(messy):
     with pytest.warns(UserWarning, match="read"):
         forecast = inspect_file(files, forecast=True, **settings).forecast
     assert (forecast.n_features, forecast.n_splits, forecast.search) == (3, 1, "evolution")
-    assert forecast.n_designs == 1500
+    assert forecast.n_designs == 300
     assert forecast.seconds > 0
     assert forecast.to_dict()["rows_tried"] == 161
     assert forecast.to_dict()["rows_searched"] is None

@@ -267,7 +267,10 @@ def _search(job: PaperJob, data: Dataset) -> Answers:
     seeds = [[*words, repeat] for repeat in range(job.runs)]
     n_features = data.X.shape[1]
     settings = SearchSettings(
-        default_max_stages(n_features), generations=job.generations, **SETTINGS[job.data]
+        default_max_stages(n_features),
+        generations=job.generations,
+        patience=job.generations,
+        **SETTINGS[job.data],
     )
     search, note, time_limit = job.method, "", None
     if search == "excluding":

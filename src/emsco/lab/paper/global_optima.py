@@ -305,7 +305,7 @@ def _repeat(
     rng, costs = np.random.default_rng(words), evaluator.costs
     searcher: PaperLoop | EvolutionSearch
     if search == "evolution":
-        settings = SearchSettings(max_stages, generations=_GENERATIONS)
+        settings = SearchSettings(max_stages, generations=_GENERATIONS, patience=_GENERATIONS)
         searcher = EvolutionSearch(costs.costs, settings, rng)
     else:
         settings = SearchSettings(max_stages, generations=_GENERATIONS, **SETTINGS[name])
