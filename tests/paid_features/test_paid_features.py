@@ -14,7 +14,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from support.chat_server import SECRET, chat_server
 
-from emsco import AnswerError, DataError, DataWarning, EMSCOClassifier, ParameterError
+from emsco import (
+    AnswerError,
+    DataError,
+    DataWarning,
+    EMSCOClassifier,
+    FileError,
+    ParameterError,
+)
 from emsco.paid_features import Answer, PaidFeature, PaidFeatures, Price, cascade_of
 from emsco.paid_features.answers import values_of
 from emsco.paid_features.practice import LABELS, practice_tickets
@@ -223,6 +230,11 @@ def test_a_prompt_may_be_a_list_of_messages():
     assert user["content"].startswith("{input}?\n\nAnswer with one letter")
 
 
+def test_a_label_may_be_asked_for_as_text(server):
+    said = PaidFeatures([chat(server[0], "large", returns="label")]).collect(TEXTS[:40]).table
+    assert np.mean(np.array(said["large"].to_pylist()) == TRUTH[:40]) > 0.8
+
+
 @pytest.mark.parametrize(
     ("returns", "value", "columns"),
     [
@@ -288,6 +300,8 @@ def test_wrong_features_and_inputs_are_refused(server, fitted):
         PaidFeatures([words, words])
     with pytest.raises(ParameterError, match="inputs must be a list or table"):
         PaidFeatures([words]).collect("one text")
+    with pytest.raises(FileError, match="cache must be a folder that can be written"):
+        PaidFeatures([words], cache=__file__)
     with pytest.raises(DataError, match="inputs must be text, numbers, lists or mappings"):
         PaidFeatures([words]).collect([object()])
     with pytest.raises(ParameterError, match="cascade must buy columns of these features only"):

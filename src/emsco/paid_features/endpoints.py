@@ -75,6 +75,7 @@ class ChatEndpoint:
     key_env: str | None
     labels: tuple[Any, ...]
     asks_letters: bool
+    asks_label: bool
     max_tokens: int
     timeout: float
     options: Mapping[str, Any]
@@ -144,6 +145,11 @@ class ChatEndpoint:
             asked = "\n\nAnswer with one letter and nothing else.\n" + "\n".join(choices)
             messages[-1] = {**messages[-1], "content": messages[-1]["content"] + asked}
             body |= {"max_tokens": 1, "logprobs": True, "top_logprobs": 20}
+        elif self.asks_label:
+            asked = (
+                f"\n\nAnswer with one of these and nothing else: {', '.join(map(str, self.labels))}"
+            )
+            messages[-1] = {**messages[-1], "content": messages[-1]["content"] + asked}
         body["messages"] = messages
         body |= self.options
         return {name: value for name, value in body.items() if value is not None}

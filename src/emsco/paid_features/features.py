@@ -133,8 +133,8 @@ class PaidFeature:
         ----------
         name, labels, returns, timeout
             As for the class. For log-probabilities, the model is asked to choose among labels by
-            letter, and the probabilities of the letters are read: one token for each call.
-            Otherwise the text of the answer counts.
+            letter, and the probabilities of the letters are read: one token for each call. For
+            a label, the labels are listed below the prompt, and the text of the answer counts.
         model : str
         prompt : str or callable
             Text in which ``{input}`` stands for the row; or a function of the row that returns
@@ -163,6 +163,7 @@ class PaidFeature:
             key_env=key_env,
             labels=tuple(labels),
             asks_letters=asks_letters,
+            asks_label=returns == "label" and parse is None,
             max_tokens=1 if asks_letters else max_tokens,
             timeout=timeout,
             options=dict(options or {}),

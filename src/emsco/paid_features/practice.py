@@ -115,8 +115,9 @@ class PracticeHandler(BaseHTTPRequestHandler):
 def completion(body: dict[str, Any], noise: float) -> dict[str, Any]:
     """Return a chat completion for a request, off by about `noise` words."""
     text = body["messages"][-1]["content"]
-    choices = re.findall(r"^([A-Z]): (.+)$", text, flags=re.MULTILINE)
-    question = text.split("\n\nAnswer with one letter")[0]
+    letters = re.findall(r"^([A-Z]): (.+)$", text, flags=re.MULTILINE)
+    choices = letters or [(label, label) for label in LABELS]
+    question = text.split("\n\nAnswer with ")[0]
     chances = _log_probabilities(question, [label for _, label in choices], body["model"], noise)
     ranked = sorted(zip(choices, chances.tolist(), strict=True), key=lambda one: -one[1])
     words = [{"token": letter, "logprob": chance} for (letter, _), chance in ranked]
