@@ -169,7 +169,7 @@ def test_a_cascade_that_allows_gaps_goes_on_without_the_service(server):
     assert decisions.accepted.all()
 
 
-def test_collecting_stops_where_it_cannot_succeed(server, monkeypatch):
+def test_collecting_stops_where_it_cannot_succeed(server, fitted, monkeypatch):
     url, asked = server
     before = asked["dead"]
     with pytest.raises(AnswerError, match=r"10 questions in a row have failed, .*503: overloaded"):
@@ -181,6 +181,8 @@ def test_collecting_stops_where_it_cannot_succeed(server, monkeypatch):
     monkeypatch.delenv("PRACTICE")
     with pytest.raises(AnswerError, match="environment variable PRACTICE must hold the key"):
         both(url).collect(TEXTS)
+    with pytest.raises(AnswerError, match="environment variable PRACTICE must hold the key"):
+        both(url).run(fitted.cascade_, NEW)
     monkeypatch.setenv("PRACTICE", "two\nlines")
     with pytest.raises(AnswerError, match="got characters that no key has"):
         both(url).collect(TEXTS)

@@ -56,10 +56,6 @@ class AnswerCache:
             ) from None
         self._answers.update(_answers_in(content))
 
-    def __len__(self) -> int:
-        """Number of answers."""
-        return len(self._answers)
-
     def get(self, key: str) -> Paid | None:
         """Return the answer to a question, if it is there."""
         return self._answers.get(key)

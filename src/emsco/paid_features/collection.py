@@ -535,6 +535,8 @@ class PaidFeatures:
         if unknown := [name for name in cascade.columns if name not in known]:
             rule = "buy columns of these features only"
             raise refused("cascade", rule, cascade, got=repr(unknown[0]))
+        for feature in self._asked(cascade.columns):
+            feature.check_ready()
 
     def _asked(self, names: Sequence[str]) -> list[PaidFeature]:
         """Return the features that columns belong to."""
