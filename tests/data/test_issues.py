@@ -227,6 +227,16 @@ def test_the_dearer_of_two_columns_that_tell_the_same_is_named(table, labels):
     )
 
 
+def test_a_text_that_makes_categories_of_numbers_is_told_with_its_row(table, labels):
+    texts = table["age"].round().astype(int).mod(9).astype(str)
+    assert issues_of(table.assign(score=texts), labels) == []
+    texts[7] = "n/k"
+    (odd,) = data_issues_of(training(table.assign(score=texts), labels))
+    assert str(odd).startswith("column 'score' holds numbers but for the text 'n/k' in row 7, so ")
+    texts[:60] = "n/k"  # a category like others
+    assert issues_of(table.assign(score=texts), labels) == []
+
+
 def test_copies_of_categories_are_found_under_other_names(table, labels):
     flipped = table["ward"].map({"north": "z", "south": "a"})
     (odd,) = data_issues_of(training(table.assign(side=flipped), labels))

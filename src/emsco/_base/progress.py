@@ -59,6 +59,10 @@ class JobProgress:
             self._bar.live.transient = error is not None and not self._begun
             self._bar.stop()
 
+    def say(self, line: str) -> None:
+        """Print a line that stays, above the bar."""
+        self._bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
     def job(self, done: int, total: int, what: str) -> None:
         """Count a finished job; without a terminal, print a line that names it.
 

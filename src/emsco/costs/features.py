@@ -715,7 +715,7 @@ def _in_table_order(
     if missing := [name for name in features if name not in given]:
         columns_of_table = tuple(name for name in missing if name in names)
         whose = "its cost" if len(missing) == 1 else "their costs"
-        hint = (f"; add {whose}, or ", Hint(Remedy.DROP, columns_of_table[:5]))
+        hint = (f"; add {whose}, or ", Hint(Remedy.DROP, columns_of_table))
         error = MissingCosts(
             Parameter("costs"),
             f" must have a cost for every feature, got none for {some(missing)}",

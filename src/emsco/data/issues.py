@@ -20,7 +20,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.data.columns import ColumnCode
 from emsco.data.dates import are_dates
 from emsco.data.training import TrainingData
-from emsco.errors import DataWarning, Hint, Part, Remedy
+from emsco.errors import DataWarning, Hint, Part, Remedy, Row
 
 _SEED = 20_221_101  # the same rows each time, so that the same data get the same warnings
 _SAMPLE = 4_000  # rows of a sample, all classes together
@@ -45,6 +45,8 @@ _PREDICTED, _STANDARD_ERRORS = 0.65, 4
 _KNOWN = 0.9  # of the values of a column that predicts
 _MOST_PREDICTORS, _MOST_MASKS = 100, 20
 _SAME = 1e-9  # relative difference of values that only rounding tells apart
+_NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?", re.ASCII)
+_LEAST_NUMBERS, _FEW_TEXTS = 5, 0.01  # different numbers of a column, and its share of other texts
 _ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index)$|ID$|Id$|Key$|Index$")
 
 
@@ -58,6 +60,7 @@ class DataIssueKind(Enum):
     RARE_CLASS = "rare class"
     COPY = "copy"
     CONSTANT = "constant"
+    TEXT_AMONG_NUMBERS = "text among numbers"
     MANY_CATEGORIES = "many categories"
 
 
@@ -161,7 +164,7 @@ before the answer? If not, drop 'bill'.
         issue = _constant(table, i)
         if issue is None:
             is_category = code.kind == "category"
-            issue = _category(table, code) if is_category else _identifier(table, i)
+            issue = _category(table, i) if is_category else _identifier(table, i)
         if issue is not None:
             issues[code.name] = issue
     leaks = {leak.subject: leak for leak in _leaks(table, issues)}
@@ -294,8 +297,11 @@ def _an_id(name: str, *, every_row: bool) -> DataIssue:
     return DataIssue.of_column(DataIssueKind.IDENTIFIER, name, words)
 
 
-def _category(table: _CountedTable, code: ColumnCode) -> DataIssue | None:
+def _category(table: _CountedTable, i: int) -> DataIssue | None:
+    code = table.codes[i]
     name, n_levels = code.name, len(code.categories)
+    if (issue := _text_among_numbers(table, i)) is not None:
+        return issue
     if are_dates(code.categories):
         words = (
             "holds dates as text, so every date is a category and a new one tells nothing; make it "
@@ -317,6 +323,26 @@ def _category(table: _CountedTable, code: ColumnCode) -> DataIssue | None:
     else:
         return None
     return DataIssue.of_column(DataIssueKind.MANY_CATEGORIES, name, words)
+
+
+def _text_among_numbers(table: _CountedTable, i: int) -> DataIssue | None:
+    """Return the issue of a column whose texts are all numbers, but for a few rows."""
+    name, categories = table.codes[i].name, table.codes[i].categories
+    texts = [k for k, text in enumerate(categories) if not _NUMBER.fullmatch(str(text).strip())]
+    if not texts or len(categories) - len(texts) < _LEAST_NUMBERS:
+        return None
+    rows = np.flatnonzero(np.isin(table.values(i), texts))
+    if len(rows) > max(1, _FEW_TEXTS * table.n_rows):
+        return None
+    text = categories[int(table.values(i)[rows[0]])]
+    others = f" and {counted(len(rows) - 1, 'other row')}" if len(rows) > 1 else ""
+    parts: tuple[Part, ...] = (
+        f"column {name!r} holds numbers but for the text {brief(text)} in ",
+        Row(int(rows[0])),
+        f"{others}, so every number in it is a category; make that cell a number or a missing "
+        "value.",
+    )
+    return DataIssue(DataIssueKind.TEXT_AMONG_NUMBERS, name, parts)
 
 
 def _leaks(table: _CountedTable, issues: Mapping[str, DataIssue]) -> list[DataIssue]:

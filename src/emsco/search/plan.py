@@ -321,8 +321,11 @@ def _forecast(problem: Problem, reach: Reach, moment: float = 0.0) -> str:
         return f"exact search over {reach.designs} fits {2**problem.n_features - 1:,} models first"
     if (seconds := reach.seconds / problem.n_jobs) <= moment:
         return ""
-    cores = "one core" if problem.n_jobs == 1 else f"{problem.n_jobs} cores"
-    return f"exact search over {reach.designs} should take {duration(seconds)} on {cores}"
+    said = f"exact search over {reach.designs} should take {duration(reach.seconds)} on one core"
+    here = duration(seconds)
+    if here == duration(reach.seconds):
+        return said
+    return f"{said}, {here} on {problem.n_jobs}"
 
 
 def prove_front(

@@ -10,6 +10,7 @@ import pytest
 from support.commands import refuses
 from typer.testing import CliRunner
 
+import emsco
 from emsco.app import cli
 from emsco.errors import EMSCOError
 
@@ -89,7 +90,7 @@ def test_version_is_that_of_the_package():
 def test_python_m_emsco_is_the_command_line():
     command = [sys.executable, "-m", "emsco", "--version"]
     process = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert process.stdout.startswith("emsco ")
+    assert process.stdout == f"emsco {emsco.__version__}\n" == f"emsco {version('emsco')}\n"
 
 
 def test_an_error_of_our_own_is_one_line_and_exit_code_1(monkeypatch, capsys):

@@ -39,6 +39,8 @@ def test_a_certified_design_is_written_and_deployed(typed, run, fresh):
     best = certificate.best_first[0]
     passed = len(certificate.best_first)
     assert f"for design {best}, one of {passed} that passed\n" in result.out
+    # Before a row is spent, it is said what is tested first.
+    assert f"Testing design {certificate.order[0]}" in result.err.splitlines()[0]
     assert "a row costs at most 60 on average" in result.out
     assert result.out.endswith(
         f"Written to {run}/certificate.json.\n{run} deploys design {best}, which is certified.\n"

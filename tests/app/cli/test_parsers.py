@@ -171,3 +171,10 @@ def test_texts_that_are_no_costs_are_refused(texts):
 def test_costs_are_given_once_for_a_label(texts):
     with pytest.raises(ParameterError, match=r"^error_cost must be given once for a label.* again"):
         parse_error_costs("error_cost", texts, by_label=True)
+
+
+def test_an_unknown_estimator_is_likened_to_classifiers_alone():
+    with pytest.raises(
+        ParameterError, match=r"which is none; did you mean 'RandomForestClassifier'"
+    ):
+        parse_estimator("RandomForest")

@@ -117,8 +117,7 @@ def test_a_service_that_must_be_certified_needs_a_certificate(typed, folder):
     said = typed("serve", folder, "--port", 0, "--require-certificate")
     refuses(
         said,
-        "RUN must have a certificate.json with --require-certificate, got none; emsco certify "
-        f"{folder} tests promises, and writes one if they are kept.",
+        f"'{folder}' must have a certificate.json, got none; certify it first.",
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from emsco._base.text import counted
 from emsco.app.cli.endings import NOT_CERTIFIED, interruptible
 from emsco.app.cli.options import AsJSON, HowToRead, Promises, RunFolder, Seed, Trusted
 from emsco.app.cli.output import echo, print_json
@@ -100,6 +101,12 @@ def certify(
     with locked_folder(run):
         opened = Run.open(run, trusted or ())
         limits = promises.limits(opened)
+
+        def begin(order: tuple[int, ...], n_rows: int) -> None:
+            first = f"design {order[0]}{', the deployed one' if order[0] == opened.chosen else ''}"
+            others = f", then {counted(len(order) - 1, 'other')} in turn" if order[1:] else ""
+            progress.say(f"Testing {first}, on {counted(n_rows, 'row')}{others}.")
+
         with interruptible("nothing is written"), JobProgress("designs tested") as progress:
             certificate = certify_run(
                 opened,
@@ -111,6 +118,7 @@ def certify(
                 random_state=seed,
                 reading=read.reading(),
                 report=lambda done, total: progress.job(done, total, ""),
+                begin=begin,
                 **limits,
             )
         best = certificate.best_first[0] if certificate.best_first else None

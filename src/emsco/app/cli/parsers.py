@@ -318,7 +318,8 @@ def parse_estimator(text: str) -> Any:
     except (SyntaxError, ValueError):
         raise refuse() from None
     except LookupError as error:
-        meant = did_you_mean(error.args[0], (AUTO, *FAMILIES, *known))
+        classifiers = [name for name, _ in all_estimators(type_filter="classifier")]
+        meant = did_you_mean(error.args[0], (AUTO, *FAMILIES, "make_pipeline", *classifiers))
         raise refuse(got=f"{error.args[0]!r}, which is none", hint=meant) from None
     except TypeError as error:
         raise refuse(got=f"{text!r} ({error})") from None

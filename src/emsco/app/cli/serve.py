@@ -16,11 +16,9 @@ from emsco.app.cli.decide import cascade_file
 from emsco.app.cli.endings import say
 from emsco.app.cli.options import AsJSON, Currency, Trusted
 from emsco.app.cli.output import echo, print_json
-from emsco.errors import Parameter
 
 if TYPE_CHECKING:
     from emsco.app.service.server import Started
-    from emsco.cascade import Cascade
 
 _LONGEST_TOKEN = 10_000
 
@@ -120,7 +118,9 @@ def serve(
         database = run / "cases.sqlite" if run.is_dir() else file.with_suffix(".sqlite")
     cascade = Cascade.load(file, trusted or ())
     if require_certificate:
-        _check_certified(run, cascade)
+        from emsco.app.runs.certify import require_certificate as check_certified
+
+        check_certified(cascade, run)
 
     def report(started: Started) -> None:
         if as_json:
@@ -147,23 +147,6 @@ def _target_of(run: Path) -> str | None:
         return str(about["body"]["files"]["target"])
     except (OSError, ValueError, LookupError, TypeError):
         return None  # only a name for readers: without one, the service works as well
-
-
-def _check_certified(run: Path, cascade: Cascade) -> None:
-    """Refuse a run whose certificate is missing, or of another design than the deployed one."""
-    from emsco.app.runs.run import CERTIFICATE
-    from emsco.front import Certificate
-
-    path = run / CERTIFICATE
-    if not path.exists():
-        raise refused(
-            "run",
-            (f"have a {CERTIFICATE} with ", Parameter("require_certificate")),
-            run,
-            got="none",
-            hint=f"emsco certify {run} tests promises, and writes one if they are kept",
-        )
-    Certificate.load(path).require(cascade)
 
 
 def _read_token(path: Path) -> str:

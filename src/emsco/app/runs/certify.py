@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def certify_run(
     random_state: int = 0,
     reading: Reading | None = None,
     report: Report | None = None,
+    begin: Callable[[tuple[int, ...], int], None] | None = None,
     **limits: Any,
 ) -> Certificate:
     """Test designs of a run on fresh rows of a file, the deployed one first if it may well pass.
@@ -56,6 +58,9 @@ def certify_run(
         How to read the file, where that differs from the files of the run.
     report : callable, optional
         Called as ``report(done, total)`` after each design.
+    begin : callable, optional
+        Called as ``begin(order, n_rows)`` before the first test, with the designs in the order in
+        which they are tested, and the number of rows.
     **limits
         Promises, as for `ParetoFront.certify`. Labels in them may also be text.
     """
@@ -96,6 +101,7 @@ def certify_run(
             deployed=run.chosen,
             prefer=rule_to_certify(run.preference),
             report=report,
+            begin=None if begin is None else lambda numbers: begin(numbers, len(rows.truth)),
         )
         if not same:
             spent = {

@@ -142,7 +142,8 @@ def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
             refusal = (f"column {name!r} holds dates; ", *date_remedy(name, may_drop=True))
     elif 0 < len(other) < len(counts):
         holds = "mixed"
-        mixes = f"column {name!r} mixes numbers and text such as {other[0]!r}; "
+        row = compute.index(column, pa.scalar(other[0], kind)).as_py() + 1
+        mixes = f"column {name!r} mixes numbers and text such as {other[0]!r} in row {row:,}; "
         refusal = (f"{mixes}if that means a missing value, ", Hint(Remedy.NA, (other[0],)), ".")
     elif len(counts) > MOST_CATEGORIES:
         refusal = _refusal(f"has {counted(len(counts), 'different text')}, too many", name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -116,6 +116,7 @@ def certify(
     deployed: ParetoPoint | int | None = None,
     prefer: str = "balanced",
     report: Report | None = None,
+    begin: Callable[[tuple[int, ...]], None] | None = None,
 ) -> Certificate:
     """Test designs in a fixed order; see `ParetoFront.certify` for the parameters.
 
@@ -125,7 +126,8 @@ def certify(
     design of the order that breaks a promise to pass its test, which has a chance of `delta` at
     most, whichever design that is.
 
-    `report(done, total)` is called after each design.
+    `begin(order)` is called before the first design is tested, while all rows are still fresh, and
+    `report(done, total)` after each design.
     """
     delta, rule = check_delta(delta), check_choice("prefer", prefer, RULES)
     in_use = None if deployed is None else front.position(deployed)
@@ -138,6 +140,8 @@ def certify(
     if doubt:
         warnings.warn(EMSCOWarning(doubt), stacklevel=3)  # this, its method, and the caller
 
+    if begin:
+        begin(numbers)
     # Each design is tested at the whole level, until the first that fails.
     tests: list[DesignTest] = []
     for test in _tests(front, numbers, promises, rows, delta):
