@@ -62,16 +62,17 @@ def write_onnx(cascade: Cascade, path: PathLike) -> None:
         )
     graphs = [_StageGraph(cascade, j).model() for j in range(cascade.n_stages)]
     folder = Path(path)
+    manifest = folder / "manifest.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        manifest.unlink(missing_ok=True)  # written last: a folder that has one is complete
         for j, graph in enumerate(graphs):
             with writing_atomically(folder / _file_name(j)) as file:
                 file.write(graph.SerializeToString())
     except OSError as error:
         got = f"{str(path)!r} ({error.strerror})"
         raise refused("path", "be a folder that can be written", path, got=got) from None
-    # Last: a folder with a manifest is complete.
-    write_document(folder / "manifest.json", "onnx", _FORMAT, _manifest(cascade))
+    write_document(manifest, "onnx", _FORMAT, _manifest(cascade))
 
 
 def _file_name(stage: int) -> str:
