@@ -551,6 +551,20 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         picture = front_picture(self, marked, on, currency, every=every)
         return draw_front(picture, kind, width, ax)
 
+    def sliders(self, *, currency: str | None = None) -> Any:
+        """Return sliders for a notebook: limits and prices, and the design that they choose.
+
+        They choose as `select` does. Needs ipywidgets: ``pip install 'emsco[notebook]'``.
+
+        Parameters
+        ----------
+        currency : str, optional
+            Unit of costs, such as "€".
+        """
+        from emsco.front.sliders import make_sliders  # which knows this class
+
+        return make_sliders(self, currency)
+
     def plot_cascade(
         self,
         point: ParetoPoint | int,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,11 +150,7 @@ def front_html(front: ParetoFront) -> str:
     shown, notes = _spread(shortlist, _HTML_LINES, front.deployed), []
     columns = _html_columns(front, shown)
     lines = list(zip(*columns.values(), strict=True))
-    dots = [
-        Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point, metric)}")
-        for i, point in enumerate(points)
-        if (point.shortlisted or i == front.deployed) and not point.rejects_everyone
-    ]
+    dots = front_dots(front, front.deployed)
     if len(shortlist) < len(points):
         notes.append(f"{len(shortlist):,} of {len(points):,} designs differ beyond noise.")
     if len(points) > len(shown):
@@ -169,6 +165,29 @@ def front_html(front: ParetoFront) -> str:
         f"<div>{table(tuple(columns), lines, ('buys first',))}{''.join(map(note, notes))}</div>",
         scatter(dots, "cost", metric, "coverage"),
     )
+
+
+def front_dots(
+    front: ParetoFront, number: int | None, within: Collection[int] | None = None
+) -> list[Dot]:
+    """Return dots of the shortlist, of the design `number` with a ring, and crosses of references.
+
+    Designs that are not `within` some limits are faint.
+    """
+    metric, dots = metric_name(front.metric), []
+    near = None if within is None else {*within}
+    for i, point in enumerate(front.points):
+        if i != number and (point.rejects_everyone or not point.shortlisted):
+            continue
+        look = "faint" if near is not None and i not in near else ""
+        says = f"{i}: {in_short(point, metric)}"
+        look = "ring" if i == number else look
+        dots.append(Dot(point.cost, point.accuracy, point.coverage, says, look))
+    for one in front.references:
+        figures = one.scored_by(front.metric)
+        says = f"{one.title}: {in_short(figures, metric)}"
+        dots.append(Dot(figures.cost, figures.accuracy, figures.coverage, says, "cross"))
+    return dots
 
 
 def _html_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequence[str]]:

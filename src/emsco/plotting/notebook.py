@@ -37,12 +37,16 @@ _WIDTH, _HEIGHT, _LEFT, _BELOW = 300, 190, 52, 40
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A point of a scatter plot: its place, the value that colours it, and its tooltip."""
+    """A point of a scatter plot: its place, the value that colours it, its tooltip and its look.
+
+    The look is "" for a dot, "faint", "ring" for a dot with a ring, or "cross" for a reference.
+    """
 
     x: float
     y: float
     shade: float
     says: str
+    look: str = ""
 
 
 def fragment(title: str, *parts: str) -> str:
@@ -95,9 +99,11 @@ def scatter(dots: Sequence[Dot], x: str, y: str, shade: str) -> str:
     `x`, `y` and `shade` name the axes and the colour scale. Values of `y` and `shade` are shares
     and appear in per cent.
     """
-    by_x = sorted(dots, key=lambda dot: dot.x)
+    marked = [dot for dot in dots if dot.look in ("ring", "cross")]
+    plain = [dot for dot in dots if dot.look not in ("ring", "cross")]
+    by_x = sorted(plain, key=lambda dot: dot.x)
     step = max(1.0, len(by_x) / _MOST_DOTS)
-    shown = [by_x[int(i * step)] for i in range(min(len(by_x), _MOST_DOTS))]
+    shown = [by_x[int(i * step)] for i in range(min(len(by_x), _MOST_DOTS))] + marked
     (x_low, x_high), (y_low, y_high), (low, high) = (
         (min(values, default=0.0), max(values, default=0.0))
         for values in ([getattr(dot, name) for dot in dots] for name in ("x", "y", "shade"))
@@ -107,10 +113,16 @@ def scatter(dots: Sequence[Dot], x: str, y: str, shade: str) -> str:
         across = _LEFT + 6 + _share(dot.x, x_low, x_high) * (_WIDTH - _LEFT - 12)
         up = _HEIGHT - _BELOW - 6 - _share(dot.y, y_low, y_high) * (_HEIGHT - _BELOW - 12)
         colour = _SHADES[round(_share(dot.shade, low, high) * (len(_SHADES) - 1))]
-        marks.append(
-            f'<circle cx="{across:.0f}" cy="{up:.0f}" r="4" fill="{colour}">'
-            f"<title>{escape(dot.says)}</title></circle>"
-        )
+        says = f"<title>{escape(dot.says)}</title>"
+        if dot.look == "cross":
+            arms = f"M{across - 4:.0f} {up - 4:.0f}l8 8m0 -8l-8 8"
+            marks.append(f'<path d="{arms}" stroke-width="1.6">{says}</path>')
+            continue
+        faint = ' opacity=".25"' if dot.look == "faint" else ""
+        place = f'cx="{across:.0f}" cy="{up:.0f}"'
+        marks.append(f'<circle {place} r="4" fill="{colour}"{faint}>{says}</circle>')
+        if dot.look == "ring":
+            marks.append(f'<circle {place} r="8" fill="none" stroke-width="2"/>')
     says = escape(f"{y} against {x} of {len(dots):,} points, coloured by {shade}", quote=True)
     some = "" if len(shown) == len(dots) else note(f"{len(shown)} of {len(dots):,} points drawn.")
     return (
