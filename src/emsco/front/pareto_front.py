@@ -561,7 +561,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         currency : str, optional
             Unit of costs, such as "€".
         """
-        from emsco.front.sliders import make_sliders  # which knows this class
+        from emsco.front.sliders import make_sliders  # for notebooks alone
 
         return make_sliders(self, currency)
 

@@ -19,7 +19,7 @@ _ERRORS, _REJECTIONS = 20, 4  # ends of the sliders of prices, in costs of every
 _STEPS = 200
 
 
-def choice_html(front: ParetoFront, asked: Mapping[str, float], currency: str | None = None) -> str:
+def choice_html(front: ParetoFront, asked: Mapping[str, Any], currency: str | None = None) -> str:
     """Show the design that limits and prices choose, and the picture with it.
 
     Parameters
@@ -34,7 +34,9 @@ def choice_html(front: ParetoFront, asked: Mapping[str, float], currency: str | 
     number, title, notes = front.deployed, "No design is deployed", []
     if number is not None:
         title = f"Deployed: design {number}"
-    prices = {name: price for name, price in asked.items() if name.endswith("_cost")}
+    prices: dict[str, Any] = {
+        name: price for name, price in asked.items() if name.endswith("_cost")
+    }
     prices.pop("max_cost", None)
     within = front.within(**{name: asked[name] for name in asked if name not in prices})
     try:
