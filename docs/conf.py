@@ -101,7 +101,7 @@ html_theme_options = {
     "navbar_align": "left",
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 9,
+    "header_links_before_dropdown": 10,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
