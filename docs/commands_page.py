@@ -44,7 +44,8 @@ def _section(path: str, command: Any) -> Iterator[str]:
     """Yield a heading, the help text and one table for each panel of options."""
     yield f"## {path}"
     context = typer.Context(command, info_name=path)
-    yield f"`{path} {' '.join(command.collect_usage_pieces(context))}`"
+    pieces = " ".join(command.collect_usage_pieces(context))
+    yield f"`{path} {re.sub('[{}]', '', pieces)}`"
     yield _with_code(inspect.cleandoc(command.help or ""))
     panels: dict[str, list[Any]] = {}
     for parameter in command.params:
@@ -76,7 +77,9 @@ def _with_code(text: str) -> str:
     """Put options between backticks, except in indented examples."""
     lines = text.splitlines()
     return "\n".join(
-        line if line.startswith("    ") else re.sub(r"(?<![\w`-])--[a-z][\w-]*", r"`\g<0>`", line)
+        line
+        if line.startswith("    ")
+        else re.sub(r"(?<![\w`-])--[a-z][\w-]*( '[^']*')?", r"`\g<0>`", line)
         for line in lines
     )
 

@@ -7,6 +7,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from emsco._base.checks import check_choice, refused
 from emsco._base.documents import PathLike
 from emsco._base.objectives import Objectives
@@ -91,7 +93,14 @@ def plot_run(
         )
         figure = draw_cost_classes(replace(record, corner=f"{record.corner}{unit}"), inches)
     elif kind == "convergence":
-        figure = draw_convergence(run.convergence, inches)
+        history = run.convergence
+        figure = draw_convergence(history, inches)
+        best = np.array([history.best_coverage, history.best_accuracy, history.best_cost])
+        changes = np.flatnonzero((np.diff(best, axis=1) != 0).any(axis=0))
+        last = history.generation[changes[-1] + 1] if changes.size else history.generation[0]
+        finding = (
+            f"the best design last changed in generation {last:g} of {history.generation[-1]:g}"
+        )
     elif data is not None:
         cascade = front.cascade(number)
         rows = run.labelled(data)
@@ -113,7 +122,7 @@ def plot_run(
         finding = _finding(front, number, on, unit)
     title = [run.folder.resolve().name]
     if kind in _OF_DESIGNS:
-        title.append(f"design {number}")
+        title.append(f"{'deployed ' if number == run.chosen else ''}design {number}")
     if data is not None:
         title.append(Path(data).name)
     entitle(figure, ", ".join(title), finding)
