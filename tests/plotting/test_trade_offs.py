@@ -124,9 +124,20 @@ def test_ten_thousand_points_are_drawn(tmp_path):
     assert (tmp_path / "front.png").stat().st_size > 0
 
 
-def test_points_of_one_coverage_have_a_scale_too():
-    series = FrontSeries("scored", 5, *np.ones((3, 2)))
-    assert FrontPicture((series,), np.ones(2), 1.0).coverage_range == (0.99, 1.01)
+@pytest.mark.parametrize(("coverage", "n_axes"), [(1.0, 1), (0.9, 2)])
+def test_a_front_that_labels_every_row_has_no_scale_of_coverage(coverage, n_axes):
+    series = FrontSeries("scored", 5, np.full(2, coverage), np.ones(2), np.arange(2))
+    assert len(draw_front(FrontPicture((series,), np.ones(2), 1.0)).axes) == n_axes
+
+
+def test_a_point_that_is_not_informative_does_not_stretch_the_axes():
+    scores = np.array([0.2, 0.95, 0.97])
+    nothing = ReferenceMark(1.0, 0.2, 0.0, "buy nothing")
+    informative = [False, True, True]
+    series = FrontSeries("scored", 5, np.ones(3), scores, np.arange(3), informative, (nothing,))
+    panel = draw_front(FrontPicture((series,), np.ones(3), 1.0)).axes[0]
+    assert panel.get_ylim()[0] > 0.9
+    assert [text.get_text() for text in panel.texts] == ["buy nothing ↓ 20.0%"]
 
 
 def test_an_unknown_kind_or_a_bad_width_is_refused(front):

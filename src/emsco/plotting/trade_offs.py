@@ -194,6 +194,11 @@ class FrontPicture:
         return any(one.references for one in self.series)
 
     @property
+    def labels_all(self) -> bool:
+        """Whether every point labels every row, so that colour has nothing to tell."""
+        return all(np.all(one.coverage == 1) for one in self.series)
+
+    @property
     def coverage_range(self) -> tuple[float, float]:
         """Lowest and highest coverage of all series, moved apart if they are equal."""
         every = np.concatenate([one.coverage for one in self.series])
@@ -206,9 +211,10 @@ def draw_front(
 ) -> Figure:
     """Draw a front: colour shows coverage, and markers show the number of stages.
 
-    Markers of seen figures are hollow. Points that are not informative are hollow and grey.
-    Crosses show what there is without a cascade; one far from all points stands at the edge, with
-    an arrow and its figure. A line joins the marked point to its expected figures.
+    If all points have coverage 1, there is no scale of colours. Markers of seen figures are hollow.
+    Points that are not informative are hollow and grey. Crosses show what there is without a
+    cascade. One of either far from the other points stands at the edge; a cross has an arrow and
+    its figure there. A line joins the marked point to its expected figures.
 
     Parameters
     ----------
@@ -233,7 +239,7 @@ def draw_front(
             _fill_space(panel, picture)
         else:
             _scatter(panel, picture, *_PAIRS[0])
-        add_scale(panel.figure, panel, "coverage", picture.coverage_range, aspect=30)
+        _add_coverage_scale(panel.figure, panel, picture, aspect=30)
         _plain(panel.legend(framealpha=0.85, **look))
         return figure_of(panel)
 
@@ -253,8 +259,9 @@ def draw_front(
         with rc_context({"grid.color": "0.9", "grid.linewidth": 0.5}):
             panels: Any = [figure.add_axes((0.04, 1 - share, 0.8, share), projection="3d")]
         _fill_space(panels[0], picture)
-        scale = figure.add_axes((0.815, 1 - 0.8 * share, 0.025, 0.55 * share))
-        add_scale(figure, panels, "coverage", picture.coverage_range, cax=scale)
+        if not picture.labels_all:
+            scale = figure.add_axes((0.815, 1 - 0.8 * share, 0.025, 0.55 * share))
+            _add_coverage_scale(figure, panels, picture, cax=scale)
         _plain(figure.legend(loc="lower center", **look))
         return figure
     beside = kind == "pairs" and width >= _SIDE_BY_SIDE
@@ -268,9 +275,15 @@ def draw_front(
     panels = figure.subplots(*shape, squeeze=False).ravel()
     for panel, (across, up) in zip(panels, pairs, strict=True):
         _scatter(panel, picture, across, up)
-    add_scale(figure, panels, "coverage", picture.coverage_range, aspect=30)
+    _add_coverage_scale(figure, panels, picture, aspect=30)
     _plain(figure.legend(loc="outside lower center", **look))
     return figure
+
+
+def _add_coverage_scale(figure: Any, panels: Any, picture: FrontPicture, **look: Any) -> None:
+    """Add the colour bar of coverage, unless all points have coverage 1."""
+    if not picture.labels_all:
+        add_scale(figure, panels, "coverage", picture.coverage_range, **look)
 
 
 def _fill_space(panel: Any, picture: FrontPicture) -> None:
@@ -309,6 +322,9 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
     for one in picture.series:
         colours = colormaps[COLOURS]((one.coverage - low) / (high - low))
         places = [getattr(one, name) for name in objectives]
+        if len(objectives) == 2 and picture.has_references:
+            limits = [_ends(picture, name) for name in objectives]
+            places = [np.clip(place, *ends) for place, ends in zip(places, limits, strict=True)]
         for k, is_informative in product(np.unique(picture.n_stages), (False, True)):
             which = (picture.n_stages == k) & (one.informative == is_informative)
             if not which.any():
@@ -373,15 +389,20 @@ def _draw_references(panel: Any, picture: FrontPicture, objectives: Sequence[str
 
 
 def _ends(picture: FrontPicture, objective: str) -> tuple[float, float]:
-    """Limits of an axis: all points, expected figures, and the references that are near enough."""
-    shown = [getattr(one, objective) for one in picture.series]
+    """Limits of an axis: informative points, expected figures, and all others near enough."""
+    shown, others = [], []
+    for one in picture.series:
+        values, is_informative = getattr(one, objective), np.asarray(one.informative)
+        shown.append(values[is_informative])
+        others.append(values[~is_informative])
+    if not any(map(len, shown)):
+        shown, others = others, []
     if picture.expected is not None:
         expected = getattr(picture.expected, objective)
         shown.append([expected.low, expected.high])
     points = np.concatenate(shown)
-    marks = np.array(
-        [getattr(mark, objective) for one in picture.series for mark in one.references]
-    )
+    others += [[getattr(mark, objective)] for one in picture.series for mark in one.references]
+    marks = np.concatenate(others)
     low, high = float(points.min()), float(points.max())
     reach = _REACH * (high - low) if high > low else np.inf
     near = marks[(marks >= low - reach) & (marks <= high + reach)]
@@ -442,6 +463,8 @@ def _plain(legend: Any) -> None:
 def _title(picture: FrontPicture) -> str | None:
     """Title of the legend: which designs are drawn, and the rows behind them."""
     lines, n_shown = [], len(picture.n_stages)
+    if picture.labels_all:
+        lines.append("every row gets a label")
     if picture.n_designs is not None and n_shown < picture.n_designs:
         lines.append(f"{n_shown:,} designs that differ beyond noise, of {picture.n_designs:,}")
     if len(picture.series) == 1:
