@@ -13,52 +13,64 @@ these tests. Longer checks, of other versions and of the built package, are in n
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CHECKS = (
-    ("layout", ["ruff", "format", "--check", "."]),
-    ("lint", ["ruff", "check", "."]),
-    ("types", ["mypy"]),
-    ("layers", ["importlinter.cli"]),
-    ("site", ["tools/site.py", "--no-gallery"]),
-    # In large shares, so that the files of tests, and what they prepare, stay with a process.
-    ("tests", ["pytest", "-n", "auto", "--dist", "worksteal"]),
-)
+CHECKS = {  # the longest first, since they run side by side
+    "types": ["mypy"],
+    "site": ["tools/site.py", "--no-gallery"],
+    "layout": ["ruff", "format", "--check", "."],
+    "lint": ["ruff", "check", "."],
+    "layers": ["importlinter.cli"],
+}
+# In large shares, so that the files of tests, and what they prepare, stay with a process.
+TESTS = ["pytest", "-n", "auto", "--dist", "worksteal"]
 MORE_TESTS = {"--coverage": ["--cov", "--cov-report=term"], "--thorough": ["-m", ""]}
 FIXES = (["ruff", "format", "."], ["ruff", "check", "--fix", "."])
 
 
-def run(module: str, *arguments: str) -> int:
-    """Run a Python module or script as a command at the root of the project; return its exit code.
+def command_of(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a Python module or script."""
+    code = "from importlinter.cli import lint_imports_command as run; run()"
+    if module == "importlinter.cli":
+        return [sys.executable, "-c", code]
+    return [sys.executable, *([] if module.endswith(".py") else ["-m"]), module, *arguments]
+
+
+def run(command: list[str], *, quietly: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run a command of a check at the root of the project; keep what it prints if `quietly`.
 
     Libraries have one thread each: a process for each core leaves none to others.
     """
-    code = "from importlinter.cli import lint_imports_command as run; run()"
-    if module == "importlinter.cli":
-        command = ["-c", code]
-    elif module.endswith(".py"):
-        command = [module, *arguments]
-    else:
-        command = ["-m", module, *arguments]
-    environment = {"OMP_NUM_THREADS": "1", **os.environ}
-    done = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, check=False)
-    return done.returncode
+    return subprocess.run(
+        command_of(*command),
+        cwd=ROOT,
+        env={"OMP_NUM_THREADS": "1", **os.environ},
+        check=False,
+        text=True,
+        stdout=subprocess.PIPE if quietly else None,
+        stderr=subprocess.STDOUT if quietly else None,
+    )
 
 
 def main() -> int:
     """Run all checks, even after one has failed; 0 if all pass."""
     if "--fix" in sys.argv[1:]:
         for fix in FIXES:
-            run(*fix)
+            run(fix)
     subprocess.run([sys.executable, ROOT / "tools" / "browser.py"], cwd=ROOT, check=False)
     failed = []
-    for name, command in CHECKS:
-        asked = [word for word in sys.argv[1:] if name == "tests" and word in MORE_TESTS]
-        more = [option for word in asked for option in MORE_TESTS[word]]
-        print(f"== {name}: {' '.join([*command, *more])}", flush=True)
-        if run(*command, *more):
-            failed.append(name)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each of these uses one core
+        results = pool.map(lambda command: run(command, quietly=True), CHECKS.values())
+        for (name, command), result in zip(CHECKS.items(), results, strict=True):
+            print(f"== {name}: {' '.join(command)}\n{result.stdout}", end="", flush=True)
+            if result.returncode:
+                failed.append(name)
+    more = [option for word in sys.argv[1:] for option in MORE_TESTS.get(word, [])]
+    print(f"== tests: {' '.join([*TESTS, *more])}", flush=True)
+    if run([*TESTS, *more]).returncode:
+        failed.append("tests")
     print(f"gate failed: {', '.join(failed)}" if failed else "gate passed")
     return 1 if failed else 0
 
