@@ -362,3 +362,12 @@ def test_values_that_are_missing_by_chance_are_no_issue(table, labels):
     for share in (0.2, 0.4, 0.6):
         table["scan"] = np.where(rng.random(300) < share, np.nan, rng.normal(size=300))
         assert issues_of(table, labels, gaps="impute") == []
+
+
+def test_ids_do_not_tell_which_values_are_missing_by_chance(table, labels):
+    table["patient"] = [f"p{i}" for i in range(300)]
+    table["scan"] = np.where(
+        np.random.default_rng(4).random(300) < 0.3, np.nan, np.arange(300.0) % 7
+    )
+    found = issues_of(table, labels, gaps="impute")
+    assert ("partly bought", "scan") not in found

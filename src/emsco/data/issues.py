@@ -452,18 +452,19 @@ def _predictability(values: FloatArray, mask: BoolArray, turn: IntArray) -> floa
     centred = np.clip(centred, -5, 5)
     squares = centred**2 - (centred**2).mean(axis=0)
     inputs = np.column_stack([centred, squares])
-    target = mask - mask.mean()
-    best = np.argsort(-np.abs(target @ inputs), kind="stable")[:_MOST_PREDICTORS]
-    inputs = inputs[:, best]
     areas = []
     for half in (turn % 2 == 0, turn % 2 == 1):
-        seen, unseen = inputs[half], mask[~half]
+        # Predictors are chosen, too, without the unseen rows: each row has an id of its own.
+        seen, unseen = inputs[half] - inputs[half].mean(axis=0), mask[~half]
+        target = mask[half] - mask[half].mean()
+        best = np.argsort(-np.abs(target @ seen), kind="stable")[:_MOST_PREDICTORS]
+        seen = seen[:, best]
         penalty = 0.01 * len(seen) * np.eye(len(best))
-        slopes = np.linalg.solve(seen.T @ seen + penalty, seen.T @ target[half])
+        slopes = np.linalg.solve(seen.T @ seen + penalty, seen.T @ target)
         n_with, n_without = int(unseen.sum()), int((~unseen).sum())
         if not n_with or not n_without:
             return 0.5
-        order = np.argsort(inputs[~half] @ slopes, kind="stable")
+        order = np.argsort(inputs[~half][:, best] @ slopes, kind="stable")
         ranks = np.empty(len(order))
         ranks[order] = np.arange(1, len(order) + 1)
         area = (ranks[unseen].sum() - n_with * (n_with + 1) / 2) / (n_with * n_without)
