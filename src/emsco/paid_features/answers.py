@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,6 +18,7 @@ RETURNS = ("probabilities", "log-probabilities", "scores", "score", "label")
 OF_LABELS = RETURNS[:3]  # one column for each label
 
 _LEAST = 1e-6  # probabilities are cut here: their logarithms are columns
+_NEVER = -1e6  # stands for a log-probability of minus infinity
 _OFF = 0.01  # how far from 1 the sum of rounded probabilities may be
 _CHARACTERS = 4  # of a token, about, in English
 
@@ -33,9 +34,11 @@ class Answer:
     tokens_in, tokens_out : int
         Tokens read and written, if the price is by the token.
     price : float or None
-        What this call cost, if the price is reported.
+        What this call cost, for a feature with ``Price(reported=True)``.
     model : str
         Model that answered, if the service says so.
+    seconds : float
+        How long the call took; emsco measures it.
     """
 
     value: Any
@@ -43,6 +46,7 @@ class Answer:
     tokens_out: int = 0
     price: float | None = None
     model: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +63,11 @@ class Price:
     reported : bool
         Whether the function says what a call cost, in `Answer.price`. The other parts are then
         expectations for a dry run.
-    tokens_in, tokens_out, seconds : float or None
-        What a call usually uses, for a dry run. By default a token read for every four
-        characters, as many tokens written as the call may write, and one second.
 
     Examples
     --------
     >>> price = Price(per_million_in=0.15, per_million_out=0.60)
-    >>> price.of(Answer("yes", tokens_in=2000, tokens_out=1), seconds=0.4)
+    >>> price.of(Answer("yes", tokens_in=2000, tokens_out=1))
     0.0003006
     """
 
@@ -75,16 +76,11 @@ class Price:
     per_million_out: float = 0.0
     per_second: float = 0.0
     reported: bool = False
-    tokens_in: float | None = None
-    tokens_out: float | None = None
-    seconds: float | None = None
 
     def __post_init__(self) -> None:
         """Check every number."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name != "reported" and value is not None:
-                check_number(field.name, value, 0, math.inf, "[)")
+        for name in ("per_call", "per_million_in", "per_million_out", "per_second"):
+            check_number(name, getattr(self, name), 0, math.inf, "[)")
 
     @property
     def is_fixed(self) -> bool:
@@ -96,28 +92,20 @@ class Price:
         """Whether tokens are counted."""
         return bool(self.per_million_in or self.per_million_out)
 
-    def of(self, answer: Answer, seconds: float) -> float:
+    def of(self, answer: Answer) -> float:
         """Return what a call cost."""
-        price = answer.price
-        if price is None:
-            price = self._sum(answer.tokens_in, answer.tokens_out, seconds)
-        return check_number("price", price, 0, math.inf, "[)")
+        if self.reported and answer.price is not None:
+            return check_number("price", answer.price, 0, math.inf, "[)")
+        return self._sum(answer.tokens_in, answer.tokens_out, answer.seconds)
 
     def expected(self, n_characters: int, max_tokens: int) -> float:
-        """Return what a call should cost, before it is made."""
-        tokens_in = n_characters / _CHARACTERS if self.tokens_in is None else self.tokens_in
-        tokens_out = max_tokens if self.tokens_out is None else self.tokens_out
-        return self._sum(tokens_in, tokens_out, 1.0 if self.seconds is None else self.seconds)
+        """Return what a call of about a second should cost, before it is made."""
+        return self._sum(n_characters / _CHARACTERS, max_tokens, seconds=1.0)
 
     def _sum(self, tokens_in: float, tokens_out: float, seconds: float) -> float:
         by_million = self.per_million_in * tokens_in + self.per_million_out * tokens_out
         # Without the last digits of floating-point numbers, sums of prices are exact.
         return round(self.per_call + by_million / 1e6 + self.per_second * seconds, 12)
-
-
-def columns_of(name: str, returns: str, labels: Sequence[Any]) -> tuple[str, ...]:
-    """Return the names of the columns that an answer becomes."""
-    return tuple(f"{name} {label}" for label in labels) if returns in OF_LABELS else (name,)
 
 
 def values_of(value: Any, returns: str, labels: Sequence[Any]) -> list[float | str]:
@@ -146,34 +134,29 @@ def values_of(value: Any, returns: str, labels: Sequence[Any]) -> list[float | s
 
 def _by_label(value: Any, returns: str, labels: Sequence[Any]) -> list[float]:
     """Return one number for each label, from a mapping or a sequence."""
+    names = [str(label) for label in labels]
+    listed = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, Mapping):
-        by_name = {str(name): number for name, number in value.items()}
-        names = [str(label) for label in labels]
-        unknown = [name for name in by_name if name not in names]
-        missing = [name for name in names if name not in by_name]
+        given = {str(name): number for name, number in value.items()}
         # Of log-probabilities, only the likeliest words are known.
-        if unknown or (missing and returns != "log-probabilities") or not by_name:
-            _refuse(f"be {returns} of the labels {some(names)}", list(by_name))
-        given = [by_name[name] for name in names if name in by_name]
+        has_all = returns == "log-probabilities" or len(given) == len(names)
+        if not given or not has_all or not given.keys() <= {*names}:
+            _refuse(f"be {returns} of the labels {some(names)}", list(given))
+    elif isinstance(listed, Sequence) and not isinstance(listed, str) and len(listed) == len(names):
+        given = dict(zip(names, listed, strict=True))
     else:
-        listed = value.tolist() if hasattr(value, "tolist") else value
-        if not isinstance(listed, Sequence) or isinstance(listed, str):
-            _refuse(f"be {returns}, one for each label", value)
-        if len(listed) != len(labels):
-            _refuse(f"be {len(labels)} {returns}, one for each label", listed)
-        given, missing = list(listed), []
-    numbers = [float(number) if is_number(number) else math.nan for number in given]
+        _refuse(f"be {len(names)} {returns}, one for each label", value)
+    numbers = {name: float(one) if is_number(one) else math.nan for name, one in given.items()}
     if returns == "log-probabilities":
-        numbers = [max(number, -1e6) if number == -math.inf else number for number in numbers]
-    if not all(map(math.isfinite, numbers)):
+        numbers = {name: max(one, _NEVER) if one < 0 else one for name, one in numbers.items()}
+    if not all(map(math.isfinite, numbers.values())):
         _refuse(f"be {returns} that are finite numbers", value)
-    if not missing:
-        return numbers
+    if len(numbers) == len(names):
+        return [numbers[name] for name in names]
     # A word that is not listed is at most as likely as the last one that is, and as the rest.
-    rest = 1 - math.fsum(map(math.exp, numbers))
-    floor = min(*numbers, math.log(max(rest, _LEAST)))
-    known = dict(zip([name for name in names if name in by_name], numbers, strict=True))
-    return [known.get(name, floor) for name in names]
+    rest = 1 - math.fsum(map(math.exp, numbers.values()))
+    floor = min(*numbers.values(), math.log(max(rest, _LEAST)))
+    return [numbers.get(name, floor) for name in names]
 
 
 def _score(value: Any) -> float:

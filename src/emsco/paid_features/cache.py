@@ -5,28 +5,15 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from emsco._base.checks import is_number
 from emsco._base.documents import PathLike
 from emsco.errors import FileError
+from emsco.paid_features.answers import Answer
 
 FILE = "answers.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Paid:
-    """An answer as columns, and what it took."""
-
-    values: list[float | str]
-    price: float
-    seconds: float
-    tokens_in: int = 0
-    tokens_out: int = 0
-    model: str = ""
 
 
 class AnswerCache:
@@ -37,7 +24,7 @@ class AnswerCache:
     """
 
     def __init__(self, folder: PathLike | None) -> None:
-        self._answers: dict[str, Paid] = {}
+        self._answers: dict[str, Answer] = {}
         self._lock = threading.Lock()
         self._path = None if folder is None else Path(folder) / FILE
         if self._path is None:
@@ -54,41 +41,25 @@ class AnswerCache:
                 f"cache must be a folder that can be written, got {str(folder)!r} "
                 f"({error.strerror or error})."
             ) from None
-        self._answers.update(_answers_in(content))
+        for line in content.splitlines():
+            with suppress(KeyError, TypeError, ValueError):  # cut by a crash, or not ours
+                record = json.loads(line)
+                self._answers[record["key"]] = Answer(**record["answer"])
 
-    def get(self, key: str) -> Paid | None:
+    def get(self, key: str) -> Answer | None:
         """Return the answer to a question, if it is there."""
         return self._answers.get(key)
 
-    def put(self, key: str, feature: str, paid: Paid) -> None:
+    def put(self, key: str, feature: str, answer: Answer) -> None:
         """Remember an answer."""
         with self._lock:
-            self._answers[key] = paid
+            self._answers[key] = answer
             if self._path is None:
                 return
-            line = json.dumps({"key": key, "feature": feature, **asdict(paid)}) + "\n"
+            record = {"key": key, "feature": feature, "answer": asdict(answer)}
             # One write to the end of the file: two processes may share it.
             handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
             try:
-                os.write(handle, line.encode())
+                os.write(handle, f"{json.dumps(record)}\n".encode())
             finally:
                 os.close(handle)
-
-
-def _answers_in(content: bytes) -> Iterator[tuple[str, Paid]]:
-    for line in content.splitlines():
-        try:
-            record: Any = json.loads(line)
-            paid = Paid(
-                values=list(record["values"]),
-                price=float(record["price"]),
-                seconds=float(record["seconds"]),
-                tokens_in=int(record["tokens_in"]),
-                tokens_out=int(record["tokens_out"]),
-                model=str(record["model"]),
-            )
-            key = record["key"]
-        except (KeyError, TypeError, ValueError):  # cut by a crash, or not ours
-            continue
-        if all(isinstance(value, str) or is_number(value) for value in paid.values):
-            yield key, paid

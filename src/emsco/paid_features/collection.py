@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -22,14 +21,16 @@ from emsco.cascade.cascade import Cascade
 from emsco.cascade.decisions import Decisions
 from emsco.costs import FeatureCosts
 from emsco.errors import AnswerError, DataWarning
-from emsco.paid_features.answers import Answer
-from emsco.paid_features.cache import AnswerCache, Paid
+from emsco.paid_features.answers import Answer, Price
+from emsco.paid_features.cache import AnswerCache
 from emsco.paid_features.endpoints import CallError, without_keys
 from emsco.paid_features.features import PaidFeature
 
 _FAILURES_IN_A_ROW = 10  # after which a service is taken as down
 
-_Result: TypeAlias = Paid | CallError
+_Result: TypeAlias = Answer | CallError
+_Asked: TypeAlias = list[tuple[Future[list[_Result]], int]]  # by row: its result is at a position
+_Submit: TypeAlias = Callable[[PaidFeature, Sequence[int]], _Asked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +43,15 @@ class Use:
     calls : int
         Attempts, those that failed too.
     cached : int
-        Answers that were there already.
+        Answers that came from the cache.
     failed : int
         Attempts that failed.
     tokens_in, tokens_out : int
     spent : float
-    over : int
-        Calls that cost more than was declared.
     basis : str
         Of an estimate: where the price comes from.
-    seconds : float or None
-        Of an estimate: about how long the calls take, if that is known.
+    seconds : float
+        Of an estimate: about how long the calls take; 0 if that is not known.
     """
 
     feature: str
@@ -62,46 +61,8 @@ class Use:
     tokens_in: int = 0
     tokens_out: int = 0
     spent: float = 0.0
-    over: int = 0
     basis: str = ""
-    seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What answers for some rows will cost: the dry run. Printed, it is a table.
-
-    Attributes
-    ----------
-    uses : tuple of Use
-        One for each feature.
-    left : float or None
-        What the spending limit still allows.
-    """
-
-    uses: tuple[Use, ...]
-    left: float | None = None
-
-    @property
-    def calls(self) -> int:
-        """Number of calls."""
-        return sum(use.calls for use in self.uses)
-
-    @property
-    def total(self) -> float:
-        """Money in all."""
-        return math.fsum(use.spent for use in self.uses)
-
-    def __str__(self) -> str:
-        lines = [f"{counted(self.calls, 'call')} for about {rounded(self.total)}"]
-        for use in self.uses:
-            line = f"  {use.feature}: {counted(use.calls, 'call')} for about {rounded(use.spent)}"
-            line += f" ({use.basis})" if use.calls and use.basis else ""
-            line += f", about {_duration(use.seconds)}" if use.calls and use.seconds else ""
-            lines.append(line + (f"; {use.cached:,} answers are there" if use.cached else ""))
-        if self.left is not None:
-            lines.append(f"The spending limit allows {rounded(self.left)} more.")
-        return "\n".join(lines)
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +78,54 @@ class Bill:
     uses: tuple[Use, ...]
 
     @property
+    def calls(self) -> int:
+        """Number of calls."""
+        return sum(use.calls for use in self.uses)
+
+    @property
     def total(self) -> float:
         """Money in all."""
         return math.fsum(use.spent for use in self.uses)
 
     def __str__(self) -> str:
-        lines = [f"{rounded(self.total)} for {counted(sum(u.calls for u in self.uses), 'call')}"]
+        return "\n".join(self._lines("for"))
+
+    def _lines(self, amounts: str) -> list[str]:
+        lines = [f"{counted(self.calls, 'call')} {amounts} {rounded(self.total)}"]
         for use in self.uses:
-            line = f"  {use.feature}: {rounded(use.spent)} for {counted(use.calls, 'call')}"
+            line = f"  {use.feature}: {counted(use.calls, 'call')} {amounts} {rounded(use.spent)}"
+            if use.basis and use.calls:
+                line += f" ({use.basis})"
+            if use.seconds and use.calls:
+                line += f", about {_duration(use.seconds)}"
             if use.tokens_in or use.tokens_out:
                 line += f", {use.tokens_in:,} tokens in, {use.tokens_out:,} out"
-            line += f"; {use.failed:,} failed" if use.failed else ""
-            line += f"; {use.over:,} cost more than declared" if use.over else ""
-            lines.append(line + (f"; {use.cached:,} from the cache" if use.cached else ""))
+            if use.failed:
+                line += f"; {use.failed:,} failed"
+            if use.cached:
+                line += f"; {counted(use.cached, 'answer')} from the cache"
+            lines.append(line)
+        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate(Bill):
+    """What answers for some rows will cost: the dry run. Printed, it is a table.
+
+    Attributes
+    ----------
+    uses : tuple of Use
+        One for each feature.
+    left : float or None
+        What the spending limit still allows.
+    """
+
+    left: float | None = None
+
+    def __str__(self) -> str:
+        lines = self._lines("for about")
+        if self.left is not None:
+            lines.append(f"The spending limit allows {rounded(self.left)} more.")
         return "\n".join(lines)
 
 
@@ -141,6 +137,7 @@ class Collected:
     ----------
     table : pyarrow.Table
         A column for each value, and one for each price that differs from row to row.
+        ``table.to_pandas()`` is a data frame.
     costs : FeatureCosts
         One feature for each service.
     delays : dict
@@ -159,6 +156,10 @@ class Collected:
         kept = [i for i in range(self.table.num_rows) if i not in self.failures]
         labels = y.tolist() if hasattr(y, "tolist") else list(y)
         return self.table.take(kept), [labels[i] for i in kept]
+
+    def __repr__(self) -> str:
+        size = f"{counted(self.table.num_rows, 'row')}, {len(self.failures):,} lack an answer"
+        return f"Collected({size}; columns {', '.join(self.table.column_names)})"
 
 
 class PaidFeatures:
@@ -202,6 +203,10 @@ class PaidFeatures:
         columns = [name for one in self.features for name in {one.name, *one.columns}]
         if twice := [name for name in columns if columns.count(name) > 1]:
             raise refused("features", "have different names", features, got=f"{twice[0]!r} twice")
+        if all(one.pricing == Price() for one in self.features):
+            rule = "include one with a price above 0"
+            hint = "for a model on your machine, take price=Price(per_second=1)"
+            raise refused("features", rule, features, got="none", hint=hint)
         if spending_limit is not None:
             check_number("spending_limit", spending_limit, 0, math.inf)
         self.spending_limit = spending_limit
@@ -211,7 +216,7 @@ class PaidFeatures:
         self._reserved = 0.0  # for calls that are under way
         self._lock = threading.Lock()
         self._models: dict[str, str] = {}  # by feature: who answered first
-        self._changed: dict[str, str] = {}  # who answered later, if that is another one
+        self._surprises: dict[tuple[str, str], str] = {}  # what to warn of, by feature and kind
         self._warned: set[tuple[str, str]] = set()
 
     def __repr__(self) -> str:
@@ -229,9 +234,7 @@ class PaidFeatures:
         Prices are as declared, or the mean of answers that are there. So collect a few rows first
         if you do not know how many tokens a call takes.
         """
-        return self._estimate(Rows(inputs))
-
-    def _estimate(self, rows: Rows) -> Estimate:
+        rows = Rows.of(inputs)
         left = None
         if self.spending_limit is not None:
             left = max(0.0, self.spending_limit - self.bill.total)
@@ -250,42 +253,37 @@ class PaidFeatures:
             If the spending limit is too low for these rows, a key is wrong, or a service fails
             ten times in a row. Answers so far are in the cache.
         """
-        inputs = Rows(inputs)
-        n_rows = len(inputs)
+        rows = Rows.of(inputs)
         for feature in self.features:
             feature.check_ready()
-        estimate = self._estimate(inputs)
+        estimate = self.estimate(rows)
         if estimate.left is not None and estimate.total > estimate.left:
             raise AnswerError(
-                f"answers for {counted(n_rows, 'row')} must cost at most {rounded(estimate.left)}, "
-                f"which is left of spending_limit, got about {rounded(estimate.total)} for "
-                f"{counted(estimate.calls, 'call')}; raise it, or take fewer rows."
+                f"answers for {counted(len(rows), 'row')} must cost at most "
+                f"{rounded(estimate.left)}, which is left of spending_limit, got about "
+                f"{rounded(estimate.total)} for {counted(estimate.calls, 'call')}; raise it, or "
+                "take fewer rows."
             )
-        results: dict[str, list[_Result]] = {}
-        with self._asking(inputs) as submit, JobProgress("answers") as bar:
-            waiting: dict[Future[list[_Result]], tuple[PaidFeature, list[int]]] = {}
-            for feature in self.features:
-                results[feature.name] = [CallError("not asked")] * n_rows
-                for rows, future in submit(feature, list(range(n_rows))):
-                    waiting[future] = feature, rows
-            streaks = dict.fromkeys(results, 0)
-            for done, future in enumerate(as_completed(waiting), start=1):
-                feature, rows = waiting[future]
-                for i, result in zip(rows, future.result(), strict=True):
-                    results[feature.name][i] = result
-                failed = isinstance(result, CallError)
-                streaks[feature.name] = streaks[feature.name] + 1 if failed else 0
+        with self._asking(rows) as submit, JobProgress("answers") as bar:
+            asked = {one.name: submit(one, range(len(rows))) for one in self.features}
+            names = {future: name for name, jobs in asked.items() for future, _ in jobs}
+            streaks = dict.fromkeys(asked, 0)
+            for done, future in enumerate(as_completed(names), start=1):
+                result = future.result()[-1]
                 if isinstance(result, CallError):
-                    self._check_alive(result, streaks[feature.name])
-                bar.job(done, len(waiting), "")
+                    streaks[names[future]] += 1
+                    _check_alive(result, streaks[names[future]])
+                else:
+                    streaks[names[future]] = 0
+                bar.job(done, len(names), "")
         self._warn_of_surprises()
-        collected = self._collected(results)
+        collected = self._collected({name: _results(jobs) for name, jobs in asked.items()})
         if collected.failures:
             reasons = list(collected.failures.values())
             commonest = max(dict.fromkeys(reasons), key=reasons.count)
             warnings.warn(
                 DataWarning(
-                    f"{len(reasons)} of {n_rows} rows lack an answer, most often: "
+                    f"{len(reasons)} of {len(rows)} rows lack an answer, most often: "
                     f"{commonest} Collect again, fit without them (complete), or fit with "
                     "gaps='skip'."
                 ),
@@ -300,19 +298,16 @@ class PaidFeatures:
         with `gaps` to go on without the value. `Decisions.cost` has what the answers of each row
         cost when they were bought; `bill` has what was spent now.
         """
-        inputs = Rows(inputs)
-        n_rows = len(inputs)
+        rows = Rows.of(inputs)
         self._check_cascade(cascade)
-        with self._asking(inputs) as submit:
+        with self._asking(rows) as submit:
 
             def acquire(names: list[str], ids: list[int]) -> Bought:
-                results = {}
-                for feature in self._asked(names):
-                    answers = [(rows, future.result()) for rows, future in submit(feature, ids)]
-                    results[feature.name] = _in_order(answers, ids)
-                return self._bought(results)
+                asked = {one.name: submit(one, ids) for one in self._sources(names)}
+                results = {name: _results(jobs) for name, jobs in asked.items()}
+                return Bought(*self._columns(results))
 
-            decisions = cascade.run(range(n_rows), acquire, budget, retries=0)
+            decisions = cascade.run(range(len(rows)), acquire, budget, retries=0)
         self._warn_of_surprises()
         return decisions
 
@@ -321,22 +316,21 @@ class PaidFeatures:
 
         To be awaited in an event loop, such as that of a web service.
         """
-        inputs = Rows(inputs)
-        n_rows = len(inputs)
+        rows = Rows.of(inputs)
         self._check_cascade(cascade)
-        with self._asking(inputs) as submit:
+        with self._asking(rows) as submit:
 
             async def acquire(names: list[str], ids: list[int]) -> Bought:
-                pending = {one.name: submit(one, ids) for one in self._asked(names)}
-                results = {}
-                for name, jobs in pending.items():
-                    answers = [(rows, await asyncio.wrap_future(future)) for rows, future in jobs]
-                    results[name] = _in_order(answers, ids)
-                return self._bought(results)
+                asked = {one.name: submit(one, ids) for one in self._sources(names)}
+                for jobs in asked.values():
+                    for future, _ in jobs:
+                        await asyncio.wrap_future(future)
+                results = {name: _results(jobs) for name, jobs in asked.items()}
+                return Bought(*self._columns(results))
 
             at_a_time = sum(one.concurrency for one in self.features)
             decisions = await cascade.arun(
-                range(n_rows), acquire, budget, concurrency=at_a_time, retries=0
+                range(len(rows)), acquire, budget, concurrency=at_a_time, retries=0
             )
         self._warn_of_surprises()
         return decisions
@@ -348,18 +342,18 @@ class PaidFeatures:
             price = feature.expected_price("")
             return Use(feature.name, n_rows, spent=price * n_rows, basis="as declared")
         missing: dict[str, Any] = {}
-        known: list[Paid] = []
+        known: list[Answer] = []
         for i in range(n_rows):
             one = rows.one(i)
             key = feature.key(one)
-            if (paid := self._cache.get(key)) is None:
+            if (answer := self._cache.get(key)) is None:
                 missing[key] = one
             else:
-                known.append(paid)
+                known.append(answer)
         if known:
-            spent = math.fsum(paid.price for paid in known) / len(known) * len(missing)
+            spent = math.fsum(one.price or 0.0 for one in known) / len(known) * len(missing)
             basis = f"mean of {counted(len(known), 'answer')}"
-            seconds = math.fsum(paid.seconds for paid in known) / len(known)
+            seconds = math.fsum(one.seconds for one in known) / len(known)
             seconds *= len(missing) / feature.concurrency
         else:
             spent = math.fsum(feature.expected_price(one) for one in missing.values())
@@ -372,32 +366,29 @@ class PaidFeatures:
             cached=len(known),
             spent=spent,
             basis=basis,
-            seconds=seconds or None,
+            seconds=seconds,
         )
 
     @contextmanager
-    def _asking(
-        self, inputs: Rows
-    ) -> Iterator[
-        Callable[[PaidFeature, list[int]], list[tuple[list[int], Future[list[_Result]]]]]
-    ]:
+    def _asking(self, rows: Rows) -> Iterator[_Submit]:
         """Open threads that ask; the value submits rows of a feature and returns their futures."""
         stop = threading.Event()
         pools = {one.name: ThreadPoolExecutor(one.concurrency) for one in self.features}
 
-        def submit(
-            feature: PaidFeature, rows: list[int]
-        ) -> list[tuple[list[int], Future[list[_Result]]]]:
+        def submit(feature: PaidFeature, ids: Sequence[int]) -> _Asked:
             pool = pools[feature.name]
             if feature.takes_many:
-                return [(rows, pool.submit(self._ask_many, feature, inputs, rows))] if rows else []
-            by_key: dict[str, list[int]] = {}
-            for i in rows:  # the same question twice is asked once
-                by_key.setdefault(feature.key(inputs.one(i)), []).append(i)
-            return [
-                (same, pool.submit(self._ask, feature, key, inputs.one(same[0]), len(same), stop))
-                for key, same in by_key.items()
-            ]
+                job = pool.submit(self._ask_many, feature, rows.some(list(ids)), len(ids))
+                return [(job, position) for position in range(len(ids))]
+            questions: dict[str, Future[list[_Result]]] = {}  # the same one twice is asked once
+            asked = []
+            for i in ids:
+                one = rows.one(i)
+                key = feature.key(one)
+                if key not in questions:
+                    questions[key] = pool.submit(self._ask, feature, key, one, stop)
+                asked.append((questions[key], 0))
+            return asked
 
         try:
             yield submit
@@ -407,160 +398,132 @@ class PaidFeatures:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def _ask(
-        self, feature: PaidFeature, key: str, one: Any, n_rows: int, stop: threading.Event
+        self, feature: PaidFeature, key: str, one: Any, stop: threading.Event
     ) -> list[_Result]:
-        """Answer one question for so many rows, from the cache or by asking, with retries."""
-        if (known := self._cache.get(key)) is not None and len(known.values) == len(
-            feature.columns
-        ):
-            self._count(feature, cached=n_rows)
+        """Answer one question, from the cache or by asking, with retries."""
+        if (known := self._cache.get(key)) is not None:
+            self._count(feature, cached=1)
             self._models.setdefault(feature.name, known.model)
-            return [known] * n_rows
+            return [known]
         for pause in Retries(feature.retries, feature.pause).pauses():
             try:
-                paid = self._buy(feature, one, stop)
+                answer = self._buy(feature, one, stop)
             except CallError as error:
-                failure = CallError(
-                    f"{feature.name!r}: {error}", is_hopeless=error.is_hopeless, wait=error.wait
-                )
+                words = f"{feature.name!r}: {error}"
+                failure = CallError(words, is_hopeless=error.is_hopeless)
                 if pause is None or not error.may_pass or stop.wait(max(pause, error.wait)):
                     break
             else:
-                self._cache.put(key, feature.name, paid)
-                return [paid] * n_rows
-        return [failure] * n_rows
+                self._cache.put(key, feature.name, answer)
+                return [answer]
+        return [failure]
 
-    def _buy(self, feature: PaidFeature, one: Any, stop: threading.Event) -> Paid:
+    def _buy(self, feature: PaidFeature, one: Any, stop: threading.Event) -> Answer:
         """Make one attempt, and put it on the bill."""
+        feature.pace.wait()
+        if stop.is_set():
+            raise CallError("stopped.", may_pass=False)
         expected = feature.expected_price(one)
         with self._lock:
-            spent = math.fsum(use.spent for use in self._uses.values())
-            limit = self.spending_limit
+            spent, limit = self.bill.total, self.spending_limit
             if limit is not None and spent + self._reserved + expected > limit:
                 rule = f"the spending limit of {rounded(limit)} is reached"
                 raise CallError(f"{rule} ({rounded(spent)} spent).", may_pass=False)
             self._reserved += expected
-        begun = time.perf_counter()
         try:
-            feature.wait_for_turn()
-            if stop.is_set():
-                raise CallError("stopped.", may_pass=False)
-            paid = feature.call(one)
+            answer = feature.call(one)
         except CallError as error:
-            if str(error) != "stopped.":
-                used = error.used or Answer(None, price=0.0)
-                price = feature.price_of(used, time.perf_counter() - begun)
-                self._count(feature, used, price, failed=1)
+            self._count(feature, error.used or Answer(None), failed=1)
             raise
         else:
-            self._count(feature, Answer(None, paid.tokens_in, paid.tokens_out), paid.price)
-            if paid.model != self._models.setdefault(feature.name, paid.model):
-                self._changed[feature.name] = paid.model
-            return paid
+            self._count(feature, answer)
+            return answer
         finally:
             with self._lock:
                 self._reserved -= expected
 
-    def _ask_many(self, feature: PaidFeature, inputs: Rows, rows: list[int]) -> list[_Result]:
+    def _ask_many(self, feature: PaidFeature, inputs: Any, n_rows: int) -> list[_Result]:
         """Ask a local model about many rows at once."""
         try:
-            answers = feature.call_many(inputs.some(rows))
-            if len(answers) != len(rows):
-                raise CallError(f"{len(rows)} answers must come back, got {len(answers)}.")
+            answers = feature.call_many(inputs)
+            if len(answers) != n_rows:
+                raise CallError(f"{n_rows} answers must come back, got {len(answers)}.")
         except Exception as error:  # a model may raise anything
             why = f"{type(error).__name__}: " if not isinstance(error, CallError) else ""
             words = f"{feature.name!r}: {why}{without_keys(first_line(error))}."
-            return [CallError(words)] * len(rows)
-        for paid in answers:
-            self._count(feature, Answer(None), paid.price)
+            return [CallError(words)] * n_rows
+        for answer in answers:
+            self._count(feature, answer)
         return [*answers]
 
     def _count(
         self,
         feature: PaidFeature,
-        used: Answer | None = None,
-        price: float = 0.0,
+        answer: Answer | None = None,
         *,
         cached: int = 0,
         failed: int = 0,
     ) -> None:
-        """Put a call, or answers from the cache, on the bill."""
+        """Put a call, or answers from the cache, on the bill; remember what is surprising."""
+        name, used = feature.name, answer or Answer(None)
+        price = used.price or 0.0
         with self._lock:
-            use = self._uses[feature.name]
-            self._uses[feature.name] = replace(
+            use = self._uses[name]
+            self._uses[name] = replace(
                 use,
-                calls=use.calls + (used is not None),
+                calls=use.calls + (answer is not None),
                 cached=use.cached + cached,
                 failed=use.failed + failed,
-                tokens_in=use.tokens_in + (used.tokens_in if used else 0),
-                tokens_out=use.tokens_out + (used.tokens_out if used else 0),
+                tokens_in=use.tokens_in + used.tokens_in,
+                tokens_out=use.tokens_out + used.tokens_out,
                 spent=use.spent + price,
-                over=use.over + feature.is_over(price),
             )
-
-    def _check_alive(self, failure: CallError, n_failures: int) -> None:
-        """Stop collecting if further calls would fail as well."""
-        if failure.is_hopeless:
-            raise AnswerError(f"{failure} Answers so far are kept.")
-        if n_failures >= _FAILURES_IN_A_ROW:
-            raise AnswerError(
-                f"{n_failures} questions in a row have failed, the last one so: {failure} Answers "
-                "so far are kept; collect again once the service is back."
-            )
+            if feature.max_price is not None and price > feature.max_price:
+                self._surprises[name, "price"] = (
+                    f"{name!r} must cost at most {feature.max_price:g} (max_price), got a call for "
+                    f"{price:g}; the bill has what calls cost."
+                )
+            if answer is None or failed:
+                return
+            first = self._models.setdefault(name, used.model)
+            if used.model != first:
+                self._surprises[name, "model"] = (
+                    f"{name!r} must be answered by one model, got answers of {first!r} and "
+                    f"{used.model!r}; collect and fit again with the new one."
+                )
 
     def _warn_of_surprises(self) -> None:
         """Warn once of each feature that cost more than declared, or whose model has changed."""
-        for feature in self.features:
-            use = self._uses[feature.name]
-            said = []
-            if use.over:
-                said.append(
-                    f"{feature.name!r} must cost at most what was declared, got more for "
-                    f"{use.over} of {counted(use.calls, 'call')}; the bill has what they cost."
-                )
-            if feature.name in self._changed:
-                first, now = self._models[feature.name], self._changed[feature.name]
-                said.append(
-                    f"{feature.name!r} must be answered by one model, got answers of {first!r} and "
-                    f"{now!r}; collect and fit again with the new one."
-                )
-            for words in said:
-                key = feature.name, words[:40]
-                if key not in self._warned:
-                    self._warned.add(key)
-                    warnings.warn(DataWarning(words), stacklevel=3)
+        for key, words in self._surprises.items():
+            if key not in self._warned:
+                self._warned.add(key)
+                warnings.warn(DataWarning(words), stacklevel=3)
 
     def _check_cascade(self, cascade: Cascade) -> None:
         known = {name for one in self.features for name in one.columns}
         if unknown := [name for name in cascade.columns if name not in known]:
             rule = "buy columns of these features only"
             raise refused("cascade", rule, cascade, got=repr(unknown[0]))
-        for feature in self._asked(cascade.columns):
+        for feature in self._sources(cascade.columns):
             feature.check_ready()
 
-    def _asked(self, names: Sequence[str]) -> list[PaidFeature]:
+    def _sources(self, names: Sequence[str]) -> list[PaidFeature]:
         """Return the features that columns belong to."""
         return [one for one in self.features if not {*one.columns}.isdisjoint(names)]
-
-    def _bought(self, results: Mapping[str, list[_Result]]) -> Bought:
-        """Return answers as a cascade takes them."""
-        columns, prices, failures = self._columns(results)
-        return Bought(columns, prices, failures)
 
     def _collected(self, results: Mapping[str, list[_Result]]) -> Collected:
         import pyarrow as pa
 
-        columns, prices, failures = self._columns(results)
-        table = {**columns, **{_price_column(name): prices[name] for name in prices}}
+        table, prices, failures = self._columns(results)
         costs: dict[str, Any] = {}
         delays = {}
         for one in self.features:
-            costs[one.name] = (
-                _price_column(one.name)
-                if one.has_row_prices
-                else self.per_rows * one.price_of(Answer(None), 0.0)
-            )
-            seconds = [r.seconds for r in results[one.name] if isinstance(r, Paid)]
+            if one.name in prices:
+                costs[one.name] = f"{one.name} price"
+                table[f"{one.name} price"] = prices[one.name]
+            else:
+                costs[one.name] = self.per_rows * one.pricing.per_call
+            seconds = [r.seconds for r in results[one.name] if isinstance(r, Answer)]
             delays[one.name] = math.fsum(seconds) / max(len(seconds), 1)
         groups = {one.name: one.columns for one in self.features if one.columns != (one.name,)}
         return Collected(
@@ -578,29 +541,34 @@ class PaidFeatures:
         prices: dict[str, list[float]] = {}
         failures: dict[int, str] = {}
         for feature in self.features:
-            if feature.name not in results:
+            answers = results.get(feature.name)
+            if answers is None:
                 continue
-            answers = results[feature.name]
             for j, column in enumerate(feature.columns):
-                columns[column] = [r.values[j] if isinstance(r, Paid) else None for r in answers]
-            if feature.has_row_prices:
-                prices[feature.name] = [
-                    self.per_rows * r.price if isinstance(r, Paid) else 0.0 for r in answers
-                ]
+                columns[column] = [r.value[j] if isinstance(r, Answer) else None for r in answers]
+            if not feature.pricing.is_fixed:
+                paid = [(r.price or 0.0) if isinstance(r, Answer) else 0.0 for r in answers]
+                prices[feature.name] = [self.per_rows * price for price in paid]
             for i, result in enumerate(answers):
                 if isinstance(result, CallError):
                     failures.setdefault(i, str(result))
         return columns, prices, dict(sorted(failures.items()))
 
 
-def _price_column(name: str) -> str:
-    return f"{name} price"
+def _results(asked: _Asked) -> list[_Result]:
+    """Return the results of rows, in their order."""
+    return [future.result()[position] for future, position in asked]
 
 
-def _in_order(answers: list[tuple[list[int], list[_Result]]], ids: list[int]) -> list[_Result]:
-    """Return results in the order of the rows."""
-    by_row = {i: one for rows, results in answers for i, one in zip(rows, results, strict=True)}
-    return [by_row[i] for i in ids]
+def _check_alive(failure: CallError, n_failures: int) -> None:
+    """Stop collecting if further calls would fail as well."""
+    if failure.is_hopeless:
+        raise AnswerError(f"{failure} Answers so far are kept.")
+    if n_failures >= _FAILURES_IN_A_ROW:
+        raise AnswerError(
+            f"{n_failures} questions in a row have failed, the last one so: {failure} Answers so "
+            "far are kept; collect again to go on."
+        )
 
 
 class Rows:
@@ -619,6 +587,11 @@ class Rows:
         if isinstance(inputs, (str, bytes, Mapping)) or not has_rows:
             rule = "be a list or table, one entry per row"
             raise refused("inputs", rule, inputs, got=brief(inputs))
+
+    @classmethod
+    def of(cls, inputs: Any) -> Rows:
+        """Return inputs as rows, unless they are."""
+        return inputs if isinstance(inputs, cls) else cls(inputs)
 
     def __len__(self) -> int:
         shaped = hasattr(self._inputs, "shape")  # sparse matrices have no length

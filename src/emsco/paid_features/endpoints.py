@@ -10,7 +10,7 @@ import re
 import string
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -74,8 +74,7 @@ class ChatEndpoint:
     url: str
     key_env: str | None
     labels: tuple[Any, ...]
-    asks_letters: bool
-    asks_label: bool
+    returns: str
     max_tokens: int
     timeout: float
     options: Mapping[str, Any]
@@ -95,9 +94,8 @@ class ChatEndpoint:
             rule = "be the name of an environment variable, in capitals, that holds the key"
             raise refused("key_env", rule, None, got="something else")
         if kept := [name for name in self.options if re.search("key|header", str(name), re.I)]:
-            raise refused(
-                "options", "hold no keys or headers", None, got=repr(kept[0]), hint="use key_env"
-            )
+            rule = "hold no keys or headers"
+            raise refused("options", rule, None, got=repr(kept[0]), hint="use key_env")
         if self.url == LITELLM:
             return
         parts = urlsplit(self.url)
@@ -105,9 +103,13 @@ class ChatEndpoint:
             rule = "begin with https:// or http://, or be 'litellm'"
             raise refused("url", rule, None, got="something else")
         if parts.username or parts.password or parts.query:
-            raise refused(
-                "url", "hold no user, password or query", None, got="one", hint="use key_env"
-            )
+            rule = "hold no user, password or query"
+            raise refused("url", rule, None, got="one", hint="use key_env")
+
+    @property
+    def asks_letters(self) -> bool:
+        """Whether the model chooses a label by its letter, whose probability is read."""
+        return self.returns == "log-probabilities" and self.parse is None
 
     def check_ready(self) -> None:
         """Refuse to begin without a key, or without LiteLLM where it is asked for."""
@@ -125,9 +127,6 @@ class ChatEndpoint:
     def _key(self) -> str:
         return os.environ.get(self.key_env or "", "").strip()
 
-    def _without_keys(self, text: str) -> str:
-        return without_keys(text, [self.key_env] if self.key_env else [])
-
     def request(self, one: Any) -> dict[str, Any]:
         """Return the body of the request for one row."""
         if callable(self.prompt):
@@ -135,23 +134,17 @@ class ChatEndpoint:
         else:
             given = self.prompt.replace("{input}", str(one))
         messages = [{"role": "user", "content": given}] if isinstance(given, str) else list(given)
-        body: dict[str, Any] = {
-            "model": self.model,
-            "temperature": 0,
-            "max_tokens": self.max_tokens,
-        }
+        body = {"model": self.model, "temperature": 0, "max_tokens": self.max_tokens}
+        asked = ""
         if self.asks_letters:
             choices = [f"{a}: {label}" for a, label in zip(LETTERS, self.labels, strict=False)]
             asked = "\n\nAnswer with one letter and nothing else.\n" + "\n".join(choices)
-            messages[-1] = {**messages[-1], "content": messages[-1]["content"] + asked}
             body |= {"max_tokens": 1, "logprobs": True, "top_logprobs": 20}
-        elif self.asks_label:
-            asked = (
-                f"\n\nAnswer with one of these and nothing else: {', '.join(map(str, self.labels))}"
-            )
-            messages[-1] = {**messages[-1], "content": messages[-1]["content"] + asked}
-        body["messages"] = messages
-        body |= self.options
+        elif self.returns == "label" and self.parse is None:
+            choices = [str(label) for label in self.labels]
+            asked = f"\n\nAnswer with one of these and nothing else: {', '.join(choices)}"
+        messages[-1] = {**messages[-1], "content": messages[-1]["content"] + asked}
+        body |= {"messages": messages, **self.options}
         return {name: value for name, value in body.items() if value is not None}
 
     def __call__(self, one: Any) -> Answer:
@@ -170,25 +163,20 @@ class ChatEndpoint:
             )
             choice = answer["choices"][0]
             if self.asks_letters:
-                return replace(used, value=self._log_probabilities(choice))
+                return replace(used, value=self._log_probabilities(choice, used))
             text = str(choice["message"]["content"])
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             rule = "be a chat completion" + (" with logprobs" if self.asks_letters else "")
             raise CallError(f"the answer must {rule}, got {brief(answer)}.", used=used) from None
-        except CallError as error:
-            error.used = used
-            raise
-        if self.parse is None:
-            return replace(used, value=text)
         try:
-            return replace(used, value=self.parse(text))
+            return replace(used, value=text if self.parse is None else self.parse(text))
         except Exception as error:  # the user's function may raise anything
-            why = f"{type(error).__name__}: {first_line(error)}"
+            why = f"{brief(text)} ({type(error).__name__}: {first_line(error)})"
             raise CallError(
-                f"the answer must be one that parse reads, got {brief(text)} ({why}).", used=used
+                f"the answer must be one that parse reads, got {why}.", used=used
             ) from None
 
-    def _log_probabilities(self, choice: Any) -> dict[str, float]:
+    def _log_probabilities(self, choice: Any, used: Answer) -> dict[str, float]:
         """Return the log-probabilities of the labels whose letters are among the likeliest."""
         first = choice["logprobs"]["content"][0]
         label_of = dict(zip(LETTERS, map(str, self.labels), strict=False))
@@ -201,10 +189,8 @@ class ChatEndpoint:
                 found[label] = float(np.logaddexp(found.get(label, -math.inf), number))
         if not found:
             words = [word["token"] for word in first["top_logprobs"] or [first]]
-            raise CallError(
-                f"the answer must have log-probabilities of {LETTERS[: len(self.labels)]}, got "
-                f"ones of {brief(words)}."
-            )
+            rule = f"have log-probabilities of {LETTERS[: len(self.labels)]}"
+            raise CallError(f"the answer must {rule}, got ones of {brief(words)}.", used=used)
         # Sums of rounded probabilities may pass 1.
         return {label: min(number, 0.0) for label, number in found.items()}
 
@@ -224,9 +210,11 @@ class ChatEndpoint:
             cause = getattr(error, "reason", error)
             if isinstance(cause, TimeoutError):
                 raise CallError(f"no answer within {self.timeout:g} s.") from None
-            why = self._without_keys(first_line(cause) if isinstance(cause, Exception) else cause)
+            why = without_keys(
+                first_line(cause) if isinstance(cause, Exception) else cause, self.key_env
+            )
             raise CallError(f"{self.url} cannot be reached ({why}).") from None
-        text = self._without_keys(content.decode(errors="replace"))
+        text = without_keys(content.decode(errors="replace"), self.key_env)
         try:
             return json.loads(text)
         except (RecursionError, ValueError):
@@ -238,14 +226,14 @@ class ChatEndpoint:
             answer = _litellm().completion(**body, timeout=self.timeout, num_retries=0)
         except Exception as error:  # each vendor has errors of its own
             state = getattr(error, "status_code", None)
-            raise _failed(state, self._without_keys(first_line(error)), 0.0) from None
-        return json.loads(self._without_keys(json.dumps(answer.model_dump(), default=str)))
+            raise _failed(state, without_keys(first_line(error), self.key_env), 0.0) from None
+        return json.loads(without_keys(json.dumps(answer.model_dump(), default=str), self.key_env))
 
     def _refusal(self, error: urllib.error.HTTPError) -> CallError:
         """Return the error for an answer with a state of HTTP from 300 on."""
         said = ""
         with suppress(OSError):
-            said = self._without_keys(error.read(10_000).decode(errors="replace"))
+            said = without_keys(error.read(10_000).decode(errors="replace"), self.key_env)
         with suppress(KeyError, TypeError, ValueError):
             said = str(json.loads(said)["error"]["message"])
         wait = 0.0
@@ -283,10 +271,10 @@ def _failed(state: Any, said: str, wait: float) -> CallError:
     )
 
 
-def without_keys(text: str, names: Sequence[str] = ()) -> str:
+def without_keys(text: str, key_env: str | None = None) -> str:
     """Return text in which the values of environment variables that hold keys are stars."""
     for name, value in os.environ.items():
         secret = value.strip()
-        if len(secret) >= _LEAST_SECRET and (name in names or _SECRET.search(name)):
+        if len(secret) >= _LEAST_SECRET and (name == key_env or _SECRET.search(name)):
             text = text.replace(secret, "***")
     return text

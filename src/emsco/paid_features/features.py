@@ -9,15 +9,15 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from emsco._base.checks import check_choice, check_number, check_whole, is_number, refused
 from emsco._base.text import brief, first_line
 from emsco.cascade.acquisition import Retries
 from emsco.errors import AnswerError, DataError
-from emsco.paid_features.answers import RETURNS, Answer, Price, columns_of, values_of
-from emsco.paid_features.cache import Paid
+from emsco.paid_features.answers import OF_LABELS, RETURNS, Answer, Price, values_of
 from emsco.paid_features.endpoints import CallError, ChatEndpoint, without_keys
 
 OPENAI = "https://api.openai.com/v1"
@@ -82,6 +82,7 @@ class PaidFeature:
     concurrency: int = 8
     version: str = ""
     takes_many: bool = field(default=False, repr=False)  # `ask` gets all inputs at once
+    pace: Pace = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check everything before anything is paid for."""
@@ -108,7 +109,7 @@ class PaidFeature:
         for name in ("max_price", "max_per_minute"):
             if (value := getattr(self, name)) is not None:
                 check_number(name, value, 0, math.inf, "()")
-        object.__setattr__(self, "_pace", _Pace(self.max_per_minute))
+        object.__setattr__(self, "pace", Pace(self.max_per_minute))
 
     @classmethod
     def chat(
@@ -155,16 +156,16 @@ class PaidFeature:
         **settings
             `price`, `max_price`, `retries` and so on, as for the class.
         """
-        asks_letters = returns == "log-probabilities" and parse is None
+        if returns == "log-probabilities" and parse is None:
+            max_tokens = 1
         endpoint = ChatEndpoint(
             model=model,
             prompt=prompt,
             url=url,
             key_env=key_env,
             labels=tuple(labels),
-            asks_letters=asks_letters,
-            asks_label=returns == "label" and parse is None,
-            max_tokens=1 if asks_letters else max_tokens,
+            returns=returns,
+            max_tokens=max_tokens,
             timeout=timeout,
             options=dict(options or {}),
             parse=parse,
@@ -186,15 +187,13 @@ class PaidFeature:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that answers become."""
-        return columns_of(self.name, self.returns, self.labels)
+        if self.returns in OF_LABELS:
+            return tuple(f"{self.name} {label}" for label in self.labels)
+        return (self.name,)
 
     @property
-    def has_row_prices(self) -> bool:
-        """Whether the price differs from row to row."""
-        return not self._price.is_fixed
-
-    @property
-    def _price(self) -> Price:
+    def pricing(self) -> Price:
+        """The price, also if it was given as a number."""
         assert isinstance(self.price, Price)  # a number became one
         return self.price
 
@@ -224,65 +223,55 @@ class PaidFeature:
         if isinstance(self.ask, ChatEndpoint):
             messages = self.ask.request(one)["messages"]
             n_characters = sum(len(str(message["content"])) for message in messages)
-            return self._price.expected(n_characters, self.ask.max_tokens)
-        return self._price.expected(len(str(one)) if self._price.by_token else 0, 0)
+            return self.pricing.expected(n_characters, self.ask.max_tokens)
+        return self.pricing.expected(len(str(one)) if self.pricing.by_token else 0, 0)
 
-    def is_over(self, price: float) -> bool:
-        """Whether a call cost more than was declared."""
-        declared = self.max_price
-        if declared is None and self._price.is_fixed:
-            declared = self._price.per_call
-        return declared is not None and price > declared * (1 + 1e-9)
-
-    def wait_for_turn(self) -> None:
-        """Wait until another call may begin."""
-        self._pace.wait()  # type: ignore[attr-defined]  # made with the settings
-
-    def call(self, one: Any) -> Paid:
-        """Ask once; a failure is a `CallError` without keys."""
+    def call(self, one: Any) -> Answer:
+        """Ask once and return values of columns; a failure is a `CallError` without keys."""
         begun = time.perf_counter()
         try:
             given = _within(self.timeout, self.ask, one)
-            answer = given if isinstance(given, Answer) else Answer(given)
-            return self._paid(answer, time.perf_counter() - begun)
-        except CallError:
+            return self._answer(given, time.perf_counter() - begun)
+        except CallError as error:
+            if error.used is not None:
+                error.used = self._priced(error.used, time.perf_counter() - begun)
             raise
         except Exception as error:  # the user's function may raise anything
             why = without_keys(first_line(error))
             raise CallError(f"{type(error).__name__}: {why}.") from None
 
-    def call_many(self, inputs: Any) -> list[Paid]:
+    def call_many(self, inputs: Any) -> list[Answer]:
         """Ask about many inputs at once."""
         begun = time.perf_counter()
         answers = self.ask(inputs)
         seconds = (time.perf_counter() - begun) / max(len(answers), 1)
-        return [self._paid(Answer(answer), seconds) for answer in answers]
+        return [self._answer(answer, seconds) for answer in answers]
 
-    def price_of(self, used: Answer, seconds: float) -> float:
-        """Return what a call cost."""
-        return self._price.of(used, seconds)
-
-    def _paid(self, answer: Answer, seconds: float) -> Paid:
-        price = self.price_of(answer, seconds)
-        unknown = self._price.reported or (self._price.by_token and not answer.tokens_in)
-        if unknown and answer.price is None:
-            what = "cost (Answer.price)" if self._price.reported else "used (usage, tokens)"
-            raise CallError(f"the answer must say what it {what}, got nothing.", may_pass=False)
+    def _answer(self, given: Any, seconds: float) -> Answer:
+        """Return the values of columns and the price of what a function has returned."""
+        answer = given if isinstance(given, Answer) else Answer(given)
+        price, unknown = self.pricing, ""
+        if price.reported and answer.price is None:
+            unknown = "cost (Answer.price)"
+        elif price.by_token and not answer.tokens_in and not price.reported:
+            unknown = "used (usage, tokens)"
+        if unknown:
+            raise CallError(f"the answer must say what it {unknown}, got nothing.", may_pass=False)
+        if answer.price is not None and not price.reported:
+            rule = "be Price(reported=True) if answers have a price"
+            raise CallError(f"price must {rule}, got {price}.", may_pass=False, is_hopeless=True)
         try:
             values = values_of(answer.value, self.returns, self.labels)
         except AnswerError as error:
             raise CallError(str(error), used=answer) from None
-        return Paid(
-            values=values,
-            price=price,
-            seconds=seconds,
-            tokens_in=answer.tokens_in,
-            tokens_out=answer.tokens_out,
-            model=answer.model,
-        )
+        return self._priced(replace(answer, value=values), seconds)
+
+    def _priced(self, answer: Answer, seconds: float) -> Answer:
+        timed = replace(answer, seconds=seconds)
+        return replace(timed, price=self.pricing.of(timed))
 
 
-class _Pace:
+class Pace:
     """Lets calls begin at most so often."""
 
     def __init__(self, max_per_minute: float | None) -> None:
@@ -301,24 +290,19 @@ class _Pace:
 
 def _within(timeout: float, function: Callable[[Any], Any], one: Any) -> Any:
     """Call a function in a thread of its own, and give up on it after so many seconds."""
-    result: list[Any] = []
-    errors: list[BaseException] = []
+    future: Future[Any] = Future()
 
     def work() -> None:
         try:
-            result.append(function(one))
+            future.set_result(function(one))
         except BaseException as error:
-            errors.append(error)
+            future.set_exception(error)
 
     # Nobody can end a thread from outside; as a daemon it does not keep the process alive.
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(timeout)
-    if errors:
-        raise errors[0]
-    if not result:
+    threading.Thread(target=work, daemon=True).start()
+    if not wait([future], timeout).done:
         raise CallError(f"no answer within {timeout:g} s.")
-    return result[0]
+    return future.result()
 
 
 def _plain(value: Any) -> Any:

@@ -110,12 +110,15 @@ def cascade_of(
     rows = Rows(X)
     priced = _prices(prices, named, rows)
     features = [PaidFeature.classifier(name, named[name], priced[name]) for name in named]
+    if labels.shape != (len(rows),):
+        rule = f"have one label for each of the {len(rows)} rows of X"
+        raise refused("y", rule, y, got=f"shape {labels.shape}")
     for one in features:
         if not {*one.labels} & {*labels.tolist()}:
             got = some([*one.labels])
             raise refused("models", "know classes of y", models, of=repr(one.name), got=got)
     services = PaidFeatures(features)
-    collected = services.collect(X)
+    collected = services.collect(rows)
     for one in features:
         chances = np.column_stack([collected.table[name] for name in one.columns])
         right = np.asarray(one.labels)[chances.argmax(axis=1)] == labels
@@ -133,16 +136,14 @@ def cascade_of(
 
 def _named(models: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """Return models by name; those of a list are called after their classes."""
+    named: dict[str, Any] = {}
     if isinstance(models, Mapping):
         named = {str(name): model for name, model in models.items()}
     elif isinstance(models, Sequence) and not isinstance(models, str):
         kinds = [type(model).__name__ for model in models]
-        named = {
-            kind if kinds.count(kind) == 1 else f"{kind} {kinds[: i + 1].count(kind)}": model
-            for i, (kind, model) in enumerate(zip(kinds, models, strict=True))
-        }
-    else:
-        named = {}
+        for i, kind in enumerate(kinds):
+            count = f" {kinds[: i + 1].count(kind)}" if kinds.count(kind) > 1 else ""
+            named[f"{kind}{count}"] = models[i]
     if not named:
         raise refused("models", "be a list or mapping of classifiers", models, got=brief(models))
     return named

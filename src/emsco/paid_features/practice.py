@@ -11,7 +11,7 @@ import json
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -54,34 +54,28 @@ def practice_tickets(n_rows: int, random_state: int = 0) -> tuple[list[str], lis
     return texts, labels
 
 
-class _Server(ThreadingHTTPServer):
+class PracticeServer(ThreadingHTTPServer):
+    """A chat server on this machine, from when it is made until it is closed.
+
+    Its address, for `PaidFeature.chat`, is `url`. It takes any key, or none. Its models are
+    "small", "medium" and "large".
+    """
+
     daemon_threads = True
     request_queue_size = 128  # of the standard 5, some are turned away
 
-
-class PracticeServer:
-    """A chat server on this machine, from when it is made until it is closed.
-
-    Its address, for `PaidFeature.chat`, is `url`. It wants no key. Its models are "small",
-    "medium" and "large".
-    """
-
     def __init__(self, handler: type[BaseHTTPRequestHandler] | None = None) -> None:
-        self._server = _Server(("127.0.0.1", 0), handler or PracticeHandler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        super().__init__(("127.0.0.1", 0), handler or PracticeHandler)
+        self.url = f"http://127.0.0.1:{self.server_port}/v1"
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self) -> None:
         """Stop answering."""
-        self._server.shutdown()
-        self._server.server_close()
-
-    def __enter__(self) -> Self:
-        """Use the server in a block."""
-        return self
+        self.shutdown()
+        self.server_close()
 
     def __exit__(self, *_: object) -> None:
-        """Close it at the end of the block."""
+        """Close it at the end of a block."""
         self.close()
 
 
