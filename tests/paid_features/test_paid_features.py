@@ -210,7 +210,7 @@ def test_a_call_that_costs_more_than_declared_is_counted_and_warned_of():
         "dear", lambda _: Answer(0.5, price=0.04), returns="score", price=reported, max_price=0.01
     )
     services = PaidFeatures([dear])
-    with pytest.warns(DataWarning, match="'dear' must cost at most 0.01 .*, got a call for 0.04"):
+    with pytest.warns(DataWarning, match="'dear' must cost at most 0.01 .*, got one for 0.04"):
         table = services.collect([1, 2]).table
     assert table["dear price"].to_pylist() == [0.04, 0.04]
     assert str(services.bill).startswith("2 calls for 0.08")

@@ -34,7 +34,7 @@ class Answer:
     tokens_in, tokens_out : int
         Tokens read and written, if the price is by the token.
     price : float or None
-        What this call cost, for a feature with ``Price(reported=True)``.
+        What this call cost, if the price is reported.
     model : str
         Model that answered, if the service says so.
     seconds : float
@@ -94,7 +94,7 @@ class Price:
 
     def of(self, answer: Answer) -> float:
         """Return what a call cost."""
-        if self.reported and answer.price is not None:
+        if answer.price is not None:
             return check_number("price", answer.price, 0, math.inf, "[)")
         return self._sum(answer.tokens_in, answer.tokens_out, answer.seconds)
 

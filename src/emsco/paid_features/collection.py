@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from emsco._base.checks import check_number, check_whole, refused
 from emsco._base.documents import PathLike
 from emsco._base.progress import JobProgress
-from emsco._base.text import brief, counted, first_line, rounded
+from emsco._base.text import brief, counted, rounded
 from emsco.cascade.acquisition import Bought, Retries
 from emsco.cascade.cascade import Cascade
 from emsco.cascade.decisions import Decisions
@@ -23,14 +23,15 @@ from emsco.costs import FeatureCosts
 from emsco.errors import AnswerError, DataWarning
 from emsco.paid_features.answers import Answer, Price
 from emsco.paid_features.cache import AnswerCache
-from emsco.paid_features.endpoints import CallError, without_keys
+from emsco.paid_features.endpoints import CallError
 from emsco.paid_features.features import PaidFeature
 
 _FAILURES_IN_A_ROW = 10  # after which a service is taken as down
 
 _Result: TypeAlias = Answer | CallError
-_Asked: TypeAlias = list[tuple[Future[list[_Result]], int]]  # by row: its result is at a position
-_Submit: TypeAlias = Callable[[PaidFeature, Sequence[int]], _Asked]
+_Jobs: TypeAlias = list[tuple[Future[list[_Result]], int]]  # by row: its result is at a position
+_Asked: TypeAlias = dict[str, _Jobs]  # by feature
+_Submit: TypeAlias = Callable[[Sequence[PaidFeature], Sequence[int]], _Asked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +266,7 @@ class PaidFeatures:
                 "take fewer rows."
             )
         with self._asking(rows) as submit, JobProgress("answers") as bar:
-            asked = {one.name: submit(one, range(len(rows))) for one in self.features}
+            asked = submit(self.features, range(len(rows)))
             names = {future: name for name, jobs in asked.items() for future, _ in jobs}
             streaks = dict.fromkeys(asked, 0)
             for done, future in enumerate(as_completed(names), start=1):
@@ -277,7 +278,7 @@ class PaidFeatures:
                     streaks[names[future]] = 0
                 bar.job(done, len(names), "")
         self._warn_of_surprises()
-        collected = self._collected({name: _results(jobs) for name, jobs in asked.items()})
+        collected = self._collected(asked)
         if collected.failures:
             reasons = list(collected.failures.values())
             commonest = max(dict.fromkeys(reasons), key=reasons.count)
@@ -303,9 +304,7 @@ class PaidFeatures:
         with self._asking(rows) as submit:
 
             def acquire(names: list[str], ids: list[int]) -> Bought:
-                asked = {one.name: submit(one, ids) for one in self._sources(names)}
-                results = {name: _results(jobs) for name, jobs in asked.items()}
-                return Bought(*self._columns(results))
+                return Bought(*self._columns(submit(self._sources(names), ids)))
 
             decisions = cascade.run(range(len(rows)), acquire, budget, retries=0)
         self._warn_of_surprises()
@@ -321,12 +320,11 @@ class PaidFeatures:
         with self._asking(rows) as submit:
 
             async def acquire(names: list[str], ids: list[int]) -> Bought:
-                asked = {one.name: submit(one, ids) for one in self._sources(names)}
+                asked = submit(self._sources(names), ids)
                 for jobs in asked.values():
                     for future, _ in jobs:
                         await asyncio.wrap_future(future)
-                results = {name: _results(jobs) for name, jobs in asked.items()}
-                return Bought(*self._columns(results))
+                return Bought(*self._columns(asked))
 
             at_a_time = sum(one.concurrency for one in self.features)
             decisions = await cascade.arun(
@@ -371,11 +369,11 @@ class PaidFeatures:
 
     @contextmanager
     def _asking(self, rows: Rows) -> Iterator[_Submit]:
-        """Open threads that ask; the value submits rows of a feature and returns their futures."""
+        """Open threads that ask; the value asks features about rows and returns futures."""
         stop = threading.Event()
         pools = {one.name: ThreadPoolExecutor(one.concurrency) for one in self.features}
 
-        def submit(feature: PaidFeature, ids: Sequence[int]) -> _Asked:
+        def jobs(feature: PaidFeature, ids: Sequence[int]) -> _Jobs:
             pool = pools[feature.name]
             if feature.takes_many:
                 job = pool.submit(self._ask_many, feature, rows.some(list(ids)), len(ids))
@@ -391,7 +389,7 @@ class PaidFeatures:
             return asked
 
         try:
-            yield submit
+            yield lambda features, ids: {one.name: jobs(one, ids) for one in features}
         finally:
             stop.set()  # after an error or Ctrl-C, nobody goes on buying
             for pool in pools.values():
@@ -445,13 +443,9 @@ class PaidFeatures:
     def _ask_many(self, feature: PaidFeature, inputs: Any, n_rows: int) -> list[_Result]:
         """Ask a local model about many rows at once."""
         try:
-            answers = feature.call_many(inputs)
-            if len(answers) != n_rows:
-                raise CallError(f"{n_rows} answers must come back, got {len(answers)}.")
-        except Exception as error:  # a model may raise anything
-            why = f"{type(error).__name__}: " if not isinstance(error, CallError) else ""
-            words = f"{feature.name!r}: {why}{without_keys(first_line(error))}."
-            return [CallError(words)] * n_rows
+            answers = feature.call_many(inputs, n_rows)
+        except CallError as error:
+            return [CallError(f"{feature.name!r}: {error}")] * n_rows
         for answer in answers:
             self._count(feature, answer)
         return [*answers]
@@ -478,10 +472,10 @@ class PaidFeatures:
                 tokens_out=use.tokens_out + used.tokens_out,
                 spent=use.spent + price,
             )
-            if feature.max_price is not None and price > feature.max_price:
+            if feature.max_price is not None and price > feature.max_price * (1 + 1e-9):
                 self._surprises[name, "price"] = (
-                    f"{name!r} must cost at most {feature.max_price:g} (max_price), got a call for "
-                    f"{price:g}; the bill has what calls cost."
+                    f"{name!r} must cost at most {feature.max_price:g} for a call, as declared, "
+                    f"got one for {price:g}; the bill has what calls cost."
                 )
             if answer is None or failed:
                 return
@@ -494,7 +488,7 @@ class PaidFeatures:
 
     def _warn_of_surprises(self) -> None:
         """Warn once of each feature that cost more than declared, or whose model has changed."""
-        for key, words in self._surprises.items():
+        for key, words in list(self._surprises.items()):
             if key not in self._warned:
                 self._warned.add(key)
                 warnings.warn(DataWarning(words), stacklevel=3)
@@ -511,10 +505,10 @@ class PaidFeatures:
         """Return the features that columns belong to."""
         return [one for one in self.features if not {*one.columns}.isdisjoint(names)]
 
-    def _collected(self, results: Mapping[str, list[_Result]]) -> Collected:
+    def _collected(self, asked: _Asked) -> Collected:
         import pyarrow as pa
 
-        table, prices, failures = self._columns(results)
+        table, prices, failures = self._columns(asked)
         costs: dict[str, Any] = {}
         delays = {}
         for one in self.features:
@@ -523,7 +517,7 @@ class PaidFeatures:
                 table[f"{one.name} price"] = prices[one.name]
             else:
                 costs[one.name] = self.per_rows * one.pricing.per_call
-            seconds = [r.seconds for r in results[one.name] if isinstance(r, Answer)]
+            seconds = [r.seconds for r in _results(asked[one.name]) if isinstance(r, Answer)]
             delays[one.name] = math.fsum(seconds) / max(len(seconds), 1)
         groups = {one.name: one.columns for one in self.features if one.columns != (one.name,)}
         return Collected(
@@ -534,16 +528,16 @@ class PaidFeatures:
         )
 
     def _columns(
-        self, results: Mapping[str, list[_Result]]
+        self, asked: _Asked
     ) -> tuple[dict[str, list[Any]], dict[str, list[float]], dict[int, str]]:
         """Return columns of values, prices by row, and the positions of rows that lack a value."""
         columns: dict[str, list[Any]] = {}
         prices: dict[str, list[float]] = {}
         failures: dict[int, str] = {}
         for feature in self.features:
-            answers = results.get(feature.name)
-            if answers is None:
+            if feature.name not in asked:
                 continue
+            answers = _results(asked[feature.name])
             for j, column in enumerate(feature.columns):
                 columns[column] = [r.value[j] if isinstance(r, Answer) else None for r in answers]
             if not feature.pricing.is_fixed:
@@ -555,9 +549,9 @@ class PaidFeatures:
         return columns, prices, dict(sorted(failures.items()))
 
 
-def _results(asked: _Asked) -> list[_Result]:
+def _results(jobs: _Jobs) -> list[_Result]:
     """Return the results of rows, in their order."""
-    return [future.result()[position] for future, position in asked]
+    return [future.result()[position] for future, position in jobs]
 
 
 def _check_alive(failure: CallError, n_failures: int) -> None:

@@ -143,7 +143,8 @@ class ChatEndpoint:
         elif self.returns == "label" and self.parse is None:
             choices = [str(label) for label in self.labels]
             asked = f"\n\nAnswer with one of these and nothing else: {', '.join(choices)}"
-        messages[-1] = {**messages[-1], "content": messages[-1]["content"] + asked}
+        if asked:
+            messages[-1] = {**messages[-1], "content": messages[-1]["content"] + asked}
         body |= {"messages": messages, **self.options}
         return {name: value for name, value in body.items() if value is not None}
 

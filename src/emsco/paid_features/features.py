@@ -43,7 +43,8 @@ class PaidFeature:
     price : float or Price
         What a call costs; a number is the price of every call.
     max_price : float, optional
-        A call that costs more is counted at its price, and warned of.
+        A call that costs more is counted at its price, and warned of. By default the price, if
+        that is the same for every call.
     timeout : float
         Seconds after which an attempt counts as failed.
     retries : int
@@ -109,6 +110,8 @@ class PaidFeature:
         for name in ("max_price", "max_per_minute"):
             if (value := getattr(self, name)) is not None:
                 check_number(name, value, 0, math.inf, "()")
+        if self.max_price is None and self.pricing.is_fixed:
+            object.__setattr__(self, "max_price", self.pricing.per_call)
         object.__setattr__(self, "pace", Pace(self.max_per_minute))
 
     @classmethod
@@ -232,34 +235,32 @@ class PaidFeature:
         try:
             given = _within(self.timeout, self.ask, one)
             return self._answer(given, time.perf_counter() - begun)
-        except CallError as error:
-            if error.used is not None:
-                error.used = self._priced(error.used, time.perf_counter() - begun)
-            raise
         except Exception as error:  # the user's function may raise anything
-            why = without_keys(first_line(error))
-            raise CallError(f"{type(error).__name__}: {why}.") from None
+            failure = _call_error(error)
+            if failure.used is not None:
+                failure.used = self._priced(failure.used, time.perf_counter() - begun)
+            raise failure from None
 
-    def call_many(self, inputs: Any) -> list[Answer]:
-        """Ask about many inputs at once."""
+    def call_many(self, inputs: Any, n_rows: int) -> list[Answer]:
+        """Ask about many inputs at once; a failure is a `CallError`."""
         begun = time.perf_counter()
-        answers = self.ask(inputs)
-        seconds = (time.perf_counter() - begun) / max(len(answers), 1)
-        return [self._answer(answer, seconds) for answer in answers]
+        try:
+            answers = self.ask(inputs)
+            if len(answers) != n_rows:
+                raise CallError(f"{n_rows} answers must come back, got {len(answers)}.")
+            seconds = (time.perf_counter() - begun) / max(n_rows, 1)
+            return [self._answer(answer, seconds) for answer in answers]
+        except Exception as error:  # a model may raise anything
+            raise _call_error(error) from None
 
     def _answer(self, given: Any, seconds: float) -> Answer:
         """Return the values of columns and the price of what a function has returned."""
         answer = given if isinstance(given, Answer) else Answer(given)
-        price, unknown = self.pricing, ""
-        if price.reported and answer.price is None:
-            unknown = "cost (Answer.price)"
-        elif price.by_token and not answer.tokens_in and not price.reported:
-            unknown = "used (usage, tokens)"
-        if unknown:
-            raise CallError(f"the answer must say what it {unknown}, got nothing.", may_pass=False)
-        if answer.price is not None and not price.reported:
-            rule = "be Price(reported=True) if answers have a price"
-            raise CallError(f"price must {rule}, got {price}.", may_pass=False, is_hopeless=True)
+        price = self.pricing
+        is_known = not price.reported and (answer.tokens_in or not price.by_token)
+        if answer.price is None and not is_known:
+            what = "cost (Answer.price)" if price.reported else "used (usage, tokens)"
+            raise CallError(f"the answer must say what it {what}, got nothing.", may_pass=False)
         try:
             values = values_of(answer.value, self.returns, self.labels)
         except AnswerError as error:
@@ -286,6 +287,12 @@ class Pace:
             turn = max(self._next, time.monotonic())
             self._next = turn + self._gap
         time.sleep(max(0.0, turn - time.monotonic()))
+
+
+def _call_error(error: Exception) -> CallError:
+    if isinstance(error, CallError):
+        return error
+    return CallError(f"{type(error).__name__}: {without_keys(first_line(error))}.")
 
 
 def _within(timeout: float, function: Callable[[Any], Any], one: Any) -> Any:
