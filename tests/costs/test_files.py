@@ -90,7 +90,11 @@ def test_names_with_commas_are_quoted(costs_file):
             "it has the line 'a,1', which is not 'feature,cost,g",
         ),
         ("c.csv", "feature,cost,group\na,,g\nb,,g\n", "it has no cost for group 'g'"),
-        ("c.csv", "feature,cost,group\na,1,g\nb,2,g\n", "it has the costs 1 and 2 for group 'g'"),
+        (
+            "c.csv",
+            "feature,cost,group\na,1,g\nb,2,g\n",
+            "it has the costs 1 and 2 for group 'g', which has one cost for all its columns",
+        ),
         ("c.csv", "feature,cost,group\na,1,g\na,1,h\n", "it has feature 'a' twice"),
         ("c.csv", "feature,cost,group\na,,\n", "it has '' as a cost in the line 'a,,'"),
         ("c.csv", "feature,cost,group\ng,1,\nb,1,g\n", "it has 'g' as a feature and as a group of"),

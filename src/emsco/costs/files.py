@@ -227,7 +227,8 @@ def _add_once(
         first, second = (
             one if isinstance(one, str) else f"{one:g}" for one in (known[name], value)
         )
-        raise ValueError(f"it has the {what} {first} and {second} for {whose} {name!r}")
+        rule = ", which has one cost for all its columns" if whose == "group" else ""
+        raise ValueError(f"it has the {what} {first} and {second} for {whose} {name!r}{rule}")
     known[name] = value
 
 

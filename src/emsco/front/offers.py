@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from emsco._base.text import rounded
@@ -20,7 +21,7 @@ class RejectionOffer:
     Attributes
     ----------
     min_coverage : float
-        The limit that chooses it.
+        The share of rows that it labels, or more.
     point : ParetoPoint
     deployed : ParetoPoint
         The design that answers everyone.
@@ -71,6 +72,12 @@ def rejection_offers(front: ParetoFront, deployed: ParetoPoint) -> list[Rejectio
             point = front.select(min_coverage=min_coverage)
         except NoSuchDesign:
             continue
+        # The last half point of scored accuracy may cost twice as much, and not be there on new
+        # rows: a design that costs no more than the deployed one, and expects as much, is better.
+        with contextlib.suppress(NoSuchDesign):
+            affordable = front.select(min_coverage=min_coverage, max_cost=deployed.cost)
+            if affordable.promised[1].accuracy >= point.promised[1].accuracy:
+                point = affordable
         is_new = all(point is not offer.point for offer in offers)
         gain = point.promised[1].accuracy - accuracy
         if is_new and point.coverage < 1 and gain >= _WORTH_IT:

@@ -41,8 +41,10 @@ def test_a_design_that_is_better_in_all_three_figures_is_named_with_the_class_it
     deployed = point(70, 14)
     cheaper = [replace(point(*correct), cost=5.0) for correct in ((80, 4), (80, 8))]
     run = SimpleNamespace(point=deployed, front=[deployed, *cheaper])
-    said = "Design 2 costs less and is no worse in coverage and accuracy, but finds 40.0% of ill."
-    assert _beaten(run) == said
+    assert _beaten(run) == (
+        "Design 2 costs less and is no worse in coverage and accuracy, but finds 40.0% of ill "
+        "instead of 70.0%, as scored."
+    )
     dearer = [replace(one, cost=10.0) for one in cheaper]
     assert not _beaten(SimpleNamespace(point=deployed, front=[deployed, *dearer]))
     as_good = replace(point(75, 14), cost=5.0)

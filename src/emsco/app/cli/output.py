@@ -178,7 +178,10 @@ def print_deployed(run: Run) -> None:
         recalls = f"Found of each class, {basis}: {listed(named, _CLASSES)}. {beaten}"
         console().print(recalls.rstrip(), highlight=False, markup=False)
     for offer in () if by_money else rejection_offers(run.front, run.point):
-        command = f"emsco choose {run.folder} --min-coverage {offer.min_coverage:g}"
+        by = f"--min-coverage {offer.min_coverage:g}"
+        if run.front.select(min_coverage=offer.min_coverage) is not offer.point:
+            by = str(run.front.position(offer.point))
+        command = f"emsco choose {run.folder} {by}"
         console().print(f"Or {offer}: {command}", highlight=False, markup=False)
 
 
@@ -190,7 +193,10 @@ def _beaten(run: Run) -> str:
         if beats and point.cost < deployed.cost and point.by_class and deployed.by_class:
             lost = deployed.by_class.recall - point.by_class.recall
             worst = int(lost.argmax())
-            said = f"{point.by_class.recall[worst]:.1%} of {point.by_class.labels[worst]}"
+            said = (
+                f"{point.by_class.recall[worst]:.1%} of {point.by_class.labels[worst]} instead of "
+                f"{deployed.by_class.recall[worst]:.1%}, as scored"
+            )
             rivals.append((float(lost[worst]), place, said))
     if not rivals or min(rivals)[0] <= 0:
         return ""

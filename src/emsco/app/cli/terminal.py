@@ -406,7 +406,7 @@ def _certified_line(certified: Sequence[int]) -> list[str]:
     if not certified:
         return []
     designs = counted(len(certified), "design")
-    return [f"{_CERTIFIED} certified: {designs}; certificate.json says to keep what."]
+    return [f"{_CERTIFIED} certified: {designs}; certificate.json has the promises."]
 
 
 def _first_stage(design: Design, room: int) -> str:
