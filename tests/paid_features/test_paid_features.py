@@ -214,6 +214,7 @@ def test_a_call_that_costs_more_than_declared_is_counted_and_warned_of():
         table = services.collect([1, 2]).table
     assert table["dear price"].to_pylist() == [0.04, 0.04]
     assert str(services.bill).startswith("2 calls for 0.08")
+    assert services.estimate([3]).total == 0.04  # as the calls so far
 
 
 def test_a_model_that_the_vendor_changes_is_named(server):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Protocol
 
@@ -94,8 +95,13 @@ def rounded(number: float, digits: int = 4) -> str:
     --------
     >>> rounded(981.14), rounded(12345.6), rounded(1031.2, digits=3), rounded(0.92104, digits=3)
     ('981.1', '12346', '1031', '0.921')
+    >>> rounded(0.0000103)
+    '0.0000103'
     """
-    return f"{number:.0f}" if abs(number) >= 10**digits else f"{number:.{digits}g}"
+    if abs(number) >= 10**digits:
+        return f"{number:.0f}"
+    text = f"{number:.{digits}g}"
+    return f"{Decimal(text):f}" if "e-" in text else text
 
 
 def add_up(parts: Sequence[float]) -> list[float]:

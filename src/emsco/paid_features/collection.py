@@ -232,8 +232,9 @@ class PaidFeatures:
     def estimate(self, inputs: Any) -> Estimate:
         """Say what `collect` would spend on these rows; nothing is asked.
 
-        Prices are as declared, or the mean of answers that are there. So collect a few rows first
-        if you do not know how many tokens a call takes.
+        Prices are the mean of cached answers to these rows; without any, the mean of the calls so
+        far; without these, as declared. So collect a few rows first if you do not know how many
+        tokens a call takes.
         """
         rows = Rows.of(inputs)
         left = None
@@ -348,14 +349,19 @@ class PaidFeatures:
                 missing[key] = one
             else:
                 known.append(answer)
+        so_far = self._uses[feature.name]
+        seconds = 0.0
         if known:
             spent = math.fsum(one.price or 0.0 for one in known) / len(known) * len(missing)
             basis = f"mean of {counted(len(known), 'answer')}"
             seconds = math.fsum(one.seconds for one in known) / len(known)
             seconds *= len(missing) / feature.concurrency
+        elif so_far.calls:
+            spent = so_far.spent / so_far.calls * len(missing)
+            basis = f"mean of {counted(so_far.calls, 'call')}"
         else:
             spent = math.fsum(feature.expected_price(one) for one in missing.values())
-            basis, seconds = "as declared", 0.0
+            basis = "as declared"
         if feature.max_per_minute is not None:
             seconds = max(seconds, 60 * len(missing) / feature.max_per_minute)
         return Use(
