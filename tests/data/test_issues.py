@@ -20,6 +20,7 @@ from emsco.data.issues import (
     data_issues_of,
     is_copy,
     is_numbering,
+    to_leave_out,
     warnings_of,
 )
 from emsco.data.training import TrainingData
@@ -80,6 +81,17 @@ def test_ordinary_columns_and_classes_are_not_odd(table, labels):
 def test_a_column_made_from_the_classes_is_a_leak(table, labels, leak):
     leaking = table.assign(bill=leak(labels))
     assert issues_of(leaking, labels) == [("leak", "bill")]
+
+
+def test_a_leak_with_typing_errors_is_named_but_not_left_out(table, labels):
+    typed_wrong = np.random.default_rng(1).random(len(labels)) < 0.02
+    leaking = table.assign(bill=np.where(typed_wrong, 1 - labels, labels))
+    (issue,) = data_issues_of(training(leaking, labels))
+    assert str(issue).startswith("column 'bill' nearly decides the class alone (balanced accuracy ")
+    assert to_leave_out([issue], keep=()) == ()
+    rival = np.random.default_rng(2).random(len(labels)) < 0.04
+    as_good = leaking.assign(scan=np.where(rival, 1 - labels, labels))
+    assert issues_of(as_good, labels) == []
 
 
 def test_a_leak_of_many_classes_and_of_missing_values_is_found(table):

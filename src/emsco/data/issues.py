@@ -33,6 +33,7 @@ _LEAST_ROWS = 50  # in smaller tables, all of this happens by chance
 _LEAST_LEAK_ROWS = 100
 _LEAK = 0.99  # balanced accuracy of a single column on unseen rows
 _SUSPECT = 0.9  # on the few rows of the first look
+_FAR_AHEAD = 3  # times fewer errors than the next best column, which makes a near leak
 _LEAST_OF_CLASS = 20  # rows; accuracy on a smaller class is a guess
 _EXCEPTIONS, _MANY_ROWS = 4, 1_000  # a value but for 4 of 1,000 rows or more is as good as constant
 _OWN_VALUE = 0.9  # different values for each row of a column of ids
@@ -54,6 +55,7 @@ class DataIssueKind(Enum):
     """Ways in which a column or a class may look wrong, most serious first."""
 
     LEAK = "leak"
+    NEAR_LEAK = "near leak"
     IDENTIFIER = "identifier"
     DATES = "dates"
     PARTLY_BOUGHT = "partly bought"
@@ -346,13 +348,14 @@ def _text_among_numbers(table: _CountedTable, i: int) -> DataIssue | None:
 
 
 def _leaks(table: _CountedTable, issues: Mapping[str, DataIssue]) -> list[DataIssue]:
-    """Return columns that alone decide the class, unless most columns do: then it is easy."""
+    """Return columns that alone decide the class or nearly do, unless most do: then it is easy."""
     if table.n_rows < _LEAST_LEAK_ROWS:
         return []
     # Most columns fail on a few rows already, so that the whole sample is read for suspects alone.
     quick = table.sample.screen()
     first = np.flatnonzero(np.isin(table.sample.rows, quick.rows))
     leaks: list[DataIssue] = []
+    others: dict[str, float] = {}
     for code, seen in zip(table.codes, table.sampled, strict=True):
         issue = issues.get(code.name)
         if issue is not None and issue.kind is not DataIssueKind.MANY_CATEGORIES:
@@ -366,8 +369,28 @@ def _leaks(table: _CountedTable, issues: Mapping[str, DataIssue]) -> list[DataIs
                 "is it known before the answer? If not, "
             )
             leaks.append(DataIssue.of_column(DataIssueKind.LEAK, code.name, words))
+        else:
+            others[code.name] = accuracy
+    leaks += _near_leaks(others)
     # Where most columns decide the class, the problem is easy and nothing leaks.
     return leaks if len(leaks) <= max(1, len(table.codes) // 2) else []
+
+
+def _near_leaks(accuracies: Mapping[str, float]) -> list[DataIssue]:
+    """Return the column that is far better than all others, such as a leak with typing errors."""
+    if not accuracies:
+        return []
+    best = max(accuracies, key=accuracies.__getitem__)
+    next_best = max((one for name, one in accuracies.items() if name != best), default=0.0)
+    # Columns that were dismissed at the first look are not measured; they have less than this.
+    next_best = max(next_best, _SUSPECT)
+    if _FAR_AHEAD * (1 - accuracies[best]) > 1 - next_best:
+        return []
+    words = (
+        f"nearly decides the class alone (balanced accuracy {_percent(accuracies[best])} on "
+        "unseen rows, far more than any other): is it known before the answer? If not, "
+    )
+    return [DataIssue.of_column(DataIssueKind.NEAR_LEAK, best, words)]
 
 
 def _copies(table: _CountedTable, issues: Mapping[str, DataIssue]) -> Iterator[DataIssue]:

@@ -118,18 +118,20 @@ def test_a_costs_file_to_fill_in_is_written_once(typed, messy, tmp_path):
     words = ("inspect", messy, "--target", "sick", "--no-forecast", "--write-costs", costs)
     told = " ".join(typed(*words, "--drop", "id").out.split())
     assert (
-        ", without 'sick_code' (left out by emsco fit) and 'visit', 'score', 'ward' (not "
+        ", without 'sick_code' (left out by emsco fit) and 'visit', 'ward' (not "
         "usable as is): set the costs, then emsco fit"
     ) in told
-    assert "--drop visit --drop score --drop sick_code --drop ward --costs" in told
+    assert "--drop visit --drop sick_code --drop ward --na n/k --costs" in told
     lines = costs.read_text().splitlines()
-    assert lines == ["feature,cost,group,fee,fee_cost", "age,1,,,", "iron,1,,,", "city,1,,,"]
+    assert lines[0] == "feature,cost,group,fee,fee_cost"
+    assert lines[1:] == ["age,1,,,", "iron,1,,,", "city,1,,,", "score,1,,,"]
     rule = f"--write-costs must be a new file, got '{costs}', which exists; --force writes over it."
     refuses(typed(*words), rule)
     assert typed(*words, "--force").code == 0
     run = tmp_path / "run"
-    fit = ("fit", messy, "--target", "sick", "--costs", costs, *FIXED, *TOLD, *QUICK)
-    assert typed(*fit, "--drop", "visit", "--out", run).code == 0
+    fit = ("fit", messy, "--target", "sick", "--costs", costs, *TOLD, "--na", "n/k", *QUICK)
+    drops = ("--drop", "id", "--drop", "visit", "--drop", "sick_code", "--drop", "ward")
+    assert typed(*fit, *drops, "--out", run).code == 0
 
 
 def test_a_costs_file_has_no_column_that_a_fit_leaves_out(typed, tmp_path):

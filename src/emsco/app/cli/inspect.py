@@ -80,17 +80,19 @@ def inspect(
         return
     show(inspection)
     if write_costs is not None:
-        without, drops = "", ""
+        without, options = "", ""
         if inspection.to_drop and inspection.to_buy:
             left_out = [name for name in inspection.to_drop if name in inspection.left_out]
             unusable = [name for name in inspection.to_drop if name not in inspection.left_out]
             named = ((left_out, "left out by emsco fit"), (unusable, "not usable as is"))
             reasons = [f"{some(names)} ({why})" for names, why in named if names]
             without = f", without {' and '.join(reasons)}"
-            drops = f"{repeated('--drop', inspection.to_drop)} "
+            options = f"{repeated('--drop', inspection.to_drop)} "
+        if marks := inspection.missing_marks:
+            options += f"{repeated('--na', marks)} "
         echo(
             f"Written to {write_costs}{without}: set the costs, then emsco fit … "
-            f"{drops}--costs {write_costs}."
+            f"{options}--costs {write_costs}."
         )
 
 

@@ -58,6 +58,8 @@ class ColumnProfile:
         The range of numbers, or the commonest texts with their counts.
     refusal : tuple of str, Parameter or Hint
         Why a fit would refuse the column, and the way out; empty if it would not.
+    only_text : str
+        The only text among numbers, which may mean a missing value; else empty.
     n_odd_zeros : int
         Zeros that may mean missing values, since all other values lie far from 0.
     """
@@ -68,6 +70,7 @@ class ColumnProfile:
     n_missing: int
     values: str
     refusal: tuple[Part, ...] = ()
+    only_text: str = ""
     n_odd_zeros: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,6 +133,7 @@ def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
     common = [f"{shorten(text, _WIDTH)} {n:,}" for text, n in counts.most_common(_COMMONEST)]
     holds, values = "text", listed(common, _COMMONEST)
     refusal: tuple[Part, ...] = ()
+    only_text = ""
     # Texts that are no numbers. If all or none are, the column is of one kind.
     other = [text for text in counts if not NUMBER.fullmatch(text)]
     if are_dates(counts):
@@ -145,9 +149,10 @@ def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
         row = compute.index(column, pa.scalar(other[0], kind)).as_py() + 1
         mixes = f"column {name!r} mixes numbers and text such as {other[0]!r} in row {row:,}; "
         refusal = (f"{mixes}if that means a missing value, ", Hint(Remedy.NA, (other[0],)), ".")
+        only_text = other[0] if len(other) == 1 else ""
     elif len(counts) > MOST_CATEGORIES:
         refusal = _refusal(f"has {counted(len(counts), 'different text')}, too many", name)
-    return ColumnProfile(name, holds, len(counts), n_missing, values, refusal)
+    return ColumnProfile(name, holds, len(counts), n_missing, values, refusal, only_text)
 
 
 def n_odd_zeros(values: FloatArray) -> int:
@@ -225,9 +230,19 @@ class Inspection:
 
     @property
     def to_drop(self) -> tuple[str, ...]:
-        """Columns that a fit would refuse or leave out, and dates and constants."""
+        """Columns that a fit would refuse or leave out, and dates and constants.
+
+        Numbers with a single text among them are not: that text may mean a missing value.
+        """
         odd = suspects(self.data_issues) | {*self.left_out}
-        return tuple(one.name for one in self.columns if one.refusal or one.name in odd)
+        refused = {one.name for one in self.columns if one.refusal and not one.only_text}
+        return tuple(name for name in self.names if name in refused | odd)
+
+    @property
+    def missing_marks(self) -> tuple[str, ...]:
+        """The texts that stand alone among the numbers of a column."""
+        marks = (one.only_text for one in self.columns if one.only_text)
+        return tuple(dict.fromkeys(marks))
 
     @property
     def left_out(self) -> tuple[str, ...]:
