@@ -46,6 +46,15 @@ def test_cost_classes_without_a_design_have_one_column():
     assert record.lines == ("1", "2.5", "5")
 
 
+def test_a_fee_stands_at_its_cost_in_the_first_stage_that_pays_it():
+    fees = {"visit": (5, ["pulse", "biopsy"]), "theatre": (9, ["scan"])}
+    costs = FeatureCosts.from_mapping(dict(zip(NAMES, [1, 9, 1, 9], strict=True)), fees=fees)
+    record = CostClasses.from_costs(costs, Design([0, 1, -1, 1], NAMES))
+    assert record.lines == ("1", "5", "9")
+    assert record.cells[1] == ((), ("fee for visit",), ())
+    assert record.cells[2] == ((), ("pulse", "biopsy"), ("fee for theatre",))
+
+
 def test_sets_stand_side_by_side_by_rank_of_cost():
     sets = {"one": FeatureCosts.from_array([10, 100]), "other": FeatureCosts.from_array([7])}
     record = CostClasses.from_sets(sets)

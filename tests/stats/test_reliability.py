@@ -86,6 +86,15 @@ def test_honest_confidence_has_almost_no_error():
     assert record.largest_error < 0.03
 
 
+def test_the_error_by_chance_is_that_of_honest_confidence_on_as_many_rows():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.5, 1, (300, 100))
+    correct = rng.random(confidence.shape) < confidence
+    records = [reliability_of(*rows, lowest=0.5) for rows in zip(confidence, correct, strict=True)]
+    by_chance = np.mean([one.error_by_chance for one in records])
+    assert by_chance == pytest.approx(np.mean([one.error for one in records]), rel=0.1)
+
+
 def test_overconfidence_has_a_negative_error():
     record = reliability_of(np.full(10, 0.95), np.arange(10) < 6)
     assert record.errors[-1] == pytest.approx(-0.35)

@@ -48,6 +48,8 @@ class CostClasses:
     def from_costs(cls, costs: FeatureCosts, design: Design | None = None) -> Self:
         """Sort features by cost and, given a design, by the stage that buys them.
 
+        A fee stands at its own cost, in the first stage that buys a feature that shares it.
+
         Examples
         --------
         >>> costs = FeatureCosts.from_mapping({"age": 1, "pulse": 1, "scan": 9})
@@ -57,18 +59,24 @@ class CostClasses:
         | 1 | age | pulse |
         | 9 |  | scan |
         """
-        columns = {"features": np.ones(len(costs.names), dtype=np.bool_)}
+        columns: dict[str, tuple[str, ...]] = {"features": costs.names}
         if design is not None:
-            sets = {f"stage {j}": bought for j, bought in enumerate(design.buys, start=1)}
+            columns = {f"stage {j}": bought for j, bought in enumerate(design.buys, start=1)}
             if design.left_out:
-                sets["never bought"] = design.left_out
-            columns = {
-                title: np.array([name in features for name in design.names])
-                for title, features in sets.items()
-            }
-        values = np.unique(costs.costs)
+                columns["never bought"] = design.left_out
+        cost_of = dict(zip(costs.names, costs.costs.tolist(), strict=True))
+        paid: dict[str, list[str]] = {title: [] for title in columns}
+        for fee in costs.fees:
+            named = f"fee for {fee.name}"
+            cost_of[named] = fee.cost
+            first = next(title for title in columns if {*fee.features} & {*columns[title]})
+            paid[first].append(named)
+        values = np.unique([*cost_of.values()]).tolist()
         cells = tuple(
-            tuple(_names(costs, (costs.costs == value) & here) for here in columns.values())
+            tuple(
+                tuple(name for name in (*bought, *paid[title]) if cost_of[name] == value)
+                for title, bought in columns.items()
+            )
             for value in values
         )
         return cls("cost", tuple(f"{value:.15g}" for value in values), tuple(columns), cells)

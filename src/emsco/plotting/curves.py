@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _ACCURACY, _CONFIDENCE = "share correct", "confidence"
 _FEWEST = 10  # rows of a bar: fewer are pooled with the next bin
 _MOST_ALONE = 3  # stages alone that risk is drawn for
+_FEW_LABELS = 0.1  # share of rows with a label below which risk jumps by chance
 _CURVES = {"risk": "share of labels\nthat are wrong", "cost": "mean cost"}
 
 
@@ -146,7 +147,8 @@ def draw_risk_coverage(
 
     Curves have one threshold for all stages and classes. A star is the cascade by its own
     thresholds, as it decides rows; it may stand off its curve. Of many stages, the first, the
-    middle and the last are drawn alone.
+    middle and the last are drawn alone. The scale fits coverages of 10 % and more: below, a few
+    rows make the share jump.
 
     Parameters
     ----------
@@ -209,4 +211,9 @@ def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: flo
                 panel.plot(record.coverage[i], values[i], "o", label=label, color=DARK, **mark)
     panel.set_ylabel(_CURVES[name], fontsize=8)
     panel.set_ylim(bottom=0)
+    if name == "risk":
+        usual = [risk for one in records for risk in one.risk[one.coverage >= _FEW_LABELS]]
+        usual += [1 - one.deployed.accuracy for one in records if one.deployed is not None]
+        if highest := np.nanmax(usual, initial=0.0):
+            panel.set_ylim(top=1.15 * highest)
     soften(panel)

@@ -63,6 +63,17 @@ class Reliability(Tabular):
         """Accuracy minus mean confidence of each bin: negative where a stage is overconfident."""
         return self.accuracy - self.confidence
 
+    @property
+    def error_by_chance(self) -> float:
+        """About the error that honest confidence would show on as many rows."""
+        known = self.rows > 0
+        rows, confidence = self.rows[known], self.confidence[known]
+        if not rows.size:
+            return 0.0
+        # The mean absolute value of a normal variable with the variance of a share.
+        deviation = np.sqrt(2 / np.pi * confidence * (1 - confidence) / rows)
+        return float(np.average(deviation, weights=rows))
+
     def columns(self) -> Columns:
         """Return the bins as columns by name; figures of empty bins are masked."""
         n_bins, empty = len(self.rows), self.rows == 0

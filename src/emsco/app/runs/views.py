@@ -108,8 +108,11 @@ def plot_run(
             stages = cascade.reliability(*rows)
             figure = draw_reliability(stages, inches)
             judged = [float(stage.rows.sum()) for stage in stages]
-            error = sum(n * stage.error for n, stage in zip(judged, stages, strict=True))
-            finding = f"confidence is off by {error / (sum(judged) or 1):.3f} on average"
+            error = np.average([stage.error for stage in stages], weights=judged)
+            by_chance = np.average([stage.error_by_chance for stage in stages], weights=judged)
+            finding = (
+                f"confidence is off by {error:.3f} on average; chance alone gives {by_chance:.3f}"
+            )
         else:
             curves = cascade.risk_coverage(*rows)
             figure = draw_risk_coverage(curves, width=inches)
