@@ -27,7 +27,10 @@ def export(
         ),
     ] = "onnx",
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write to; by default FORMAT in RUN.")
+        Path | None,
+        typer.Option(
+            help="Folder to write to; by default FORMAT in RUN, or beside a cascade file."
+        ),
     ] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
