@@ -7,7 +7,7 @@ import pytest
 from support.clinic import patients, write_rows
 from support.handmade import make_rich_cascade, make_rich_rows
 
-from emsco import DataError, EMSCOError, FileError, Monitor, ParameterError
+from emsco import DataError, DataWarning, EMSCOError, FileError, Monitor, ParameterError
 from emsco.app.files import parquet
 from emsco.app.runs.monitor import monitor_file, open_monitor, target_of
 from emsco.app.runs.run import CERTIFICATE
@@ -61,6 +61,15 @@ def test_a_change_in_the_middle_of_a_file_is_found_if_its_rows_are_in_order(fitt
     in_order = monitor_file(monitor, path, "sick", in_order=True)
     assert in_order.alarm
     assert len(in_order.state.looks) == 4
+
+
+def test_a_change_of_unit_is_named_at_once_and_without_labels(monitor, tmp_path):
+    X, y = patients(120, 9)
+    path = write_rows(tmp_path / "usual.csv", X, y)
+    monitor_file(monitor, path)  # without a warning
+    path = write_rows(tmp_path / "changed.csv", 1_000 * X, y)
+    with pytest.warns(DataWarning, match=r"unlike the training rows: .* outside .* of 120 rows"):
+        monitor_file(monitor, path)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])

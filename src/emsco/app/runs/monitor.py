@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -16,7 +17,7 @@ from pyarrow import compute
 
 from emsco._base.digests import DIGEST
 from emsco._base.documents import PathLike
-from emsco._base.text import counted
+from emsco._base.text import counted, listed
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco._base.workers import slices
 from emsco.app.files.csv import CsvFile
@@ -28,10 +29,13 @@ from emsco.cascade import Cascade
 from emsco.cascade.monitor import LookCounts, Monitor, Source
 from emsco.data.labels import as_classes, labels_of, positions_of
 from emsco.data.row_prints import Lookup, RowPrints
-from emsco.errors import DataError, Hint, ParameterError, Remedy
+from emsco.errors import DataError, DataWarning, Hint, ParameterError, Remedy
 from emsco.front import Certificate
 
 _LOOK = 100  # rows between two looks at a file in order
+_MOST_UNLIKE = 3  # columns that are named
+# Rows with a value unlike those of training, and their share, from which a file warns.
+_FEWEST_UNLIKE, _MANY_UNLIKE = 10, 0.05
 
 
 def monitor_file(
@@ -81,6 +85,7 @@ def monitor_file(
     cascade, seen = monitor.cascade, _Seen(monitor, late)
     lookup = None if searched is None else Lookup(searched)
     looks: list[LookCounts] = []
+    unlike = np.zeros(2 * len(cascade.columns), dtype=np.int64)
     for rows, inputs, truth in _labelled_rows(cascade, path, target, reading):
         looks += [
             monitor.count(cascade.decide_rows(rows[part]), truth[part], late=late)
@@ -90,6 +95,7 @@ def monitor_file(
             # One look for the whole file: its chunks are counted together.
             looks = [sum(looks[1:], looks[0])]
         seen.add(inputs, truth)
+        unlike += cascade.encoding.unlike(rows, cascade.columns).sum(axis=0)
         if lookup is not None:
             lookup.add(inputs)
         if report:
@@ -103,9 +109,27 @@ def monitor_file(
         seen.check(path)
     if lookup is not None:
         warn_of_searched(lookup, seen.n_rows, path)
+    _warn_of_unlike(cascade, unlike, seen.n_rows, path)
     for look in looks:
         monitor = monitor.look(look)
     return replace(monitor, state=monitor.state.remember(seen.source(Path(path).name)))
+
+
+def _warn_of_unlike(cascade: Cascade, unlike: IntArray, n_rows: int, path: PathLike) -> None:
+    """Warn of columns in which many rows are unlike the training rows, as after a change of unit.
+
+    That shows at once and without labels; an alarm needs labels, and many of them.
+    """
+    said = [
+        f"{words} in {n_unlike:,} of {n_rows:,} rows"
+        for words, n_unlike in zip(
+            cascade.encoding.unlike_in_words(cascade.columns), unlike.tolist(), strict=True
+        )
+        if n_unlike >= max(_FEWEST_UNLIKE, _MANY_UNLIKE * n_rows)
+    ]
+    if said:
+        words = f"{path} is unlike the training rows: {listed(said, _MOST_UNLIKE)}."
+        warnings.warn(DataWarning(words), stacklevel=3)
 
 
 def _labelled_rows(
