@@ -314,8 +314,8 @@ class TestTimeLimit:
         )
 
     def test_a_late_fit_judges_few_designs_and_keeps_the_best(self, monkeypatch):
-        X, y = linear(600, n_features=8)
-        settings = LIMITED | {"generations": 30, "max_stages": 4, "cv": 1 / 3}
+        X, y = linear(300, n_features=7)
+        settings = LIMITED | {"generations": 12, "max_stages": 3, "cv": 1 / 3}
         whole = EMSCOClassifier(**settings).fit(X, y)
         assert len(whole.front_) > 12
         monkeypatch.setattr(fit, "_SEARCHED", 1e9)  # the search has all the time it wants

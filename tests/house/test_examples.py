@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py"))
 TIERS = sorted({script.split("/")[0] for script in SCRIPTS})
+SLOW = ("in_depth/calibration.py", "paper/compare_with_rivals.py", "paper/paper_against_exact.py")
 BY_THEMSELVES = ("in_depth/sqlite_source.py", "in_depth/triage_service.py")  # below
 TELLS = {
     "quickstart/first_cascade.py": r"Buying everything costs 90 per row, the cascade \d\d?\.\d\.",
@@ -65,7 +66,14 @@ def run(script: str, folder: Path) -> tuple[str, list[str]]:
     return printed.getvalue(), [str(warning.message) for warning in caught]
 
 
-@pytest.mark.parametrize("script", sorted(set(SCRIPTS) - set(BY_THEMSELVES)))
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(script, marks=pytest.mark.thorough if script in SLOW else ())
+        for script in SCRIPTS
+        if script not in BY_THEMSELVES
+    ],
+)
 def test_a_script_runs_without_warnings_and_draws_what_it_says(
     script, tmp_path, monkeypatch, capsys
 ):

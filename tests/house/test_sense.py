@@ -20,7 +20,7 @@ from emsco.front import economical
 from emsco.scoring.scored_rows import ScoredRows
 
 every_share = pytest.mark.parametrize(
-    "share", [0.05, 0.24, pytest.param(0.40, marks=pytest.mark.thorough)]
+    "share", [0.05, *(pytest.param(share, marks=pytest.mark.thorough) for share in (0.24, 0.40))]
 )
 
 

@@ -103,9 +103,13 @@ def plain_terms(block: Block, line):
     return value, np.r_[along, slope.sum(), -turn.sum()]
 
 
-@parametrize_with_checks(
-    [CSTC(depth=2, random_state=0), CSTC(depth=2, weak_learners="trees", random_state=0)]
-)
+@pytest.mark.thorough
+@parametrize_with_checks([CSTC(depth=2, weak_learners="trees", random_state=0)])
+def test_scikit_learn_contract_with_trees(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([CSTC(depth=2, random_state=0)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

@@ -406,7 +406,13 @@ class TestStages:
             clf.trees_.values[0, 0, 0] = 1.0
 
 
-@parametrize_with_checks([GreedyMiser(n_trees=15), GreedyMiser(n_trees=15, loss="squared")])
+@pytest.mark.thorough
+@parametrize_with_checks([GreedyMiser(n_trees=15, loss="squared")])
+def test_scikit_learn_contract_with_squared_loss(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([GreedyMiser(n_trees=15)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
