@@ -26,8 +26,9 @@ def test_both_commands_are_a_single_line_each():
     assert commands[1].strip().endswith("tools/gate.py")
 
 
-def test_it_has_one_picture_and_one_example():
-    assert re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README) == ["docs/_static/cascade.svg"]
+def test_it_has_two_pictures_and_one_example():
+    pictures = ["docs/_static/cascade.svg", "docs/_static/bakeoff_thyroid.svg"]
+    assert re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README) == pictures
     assert README.count("```python") == 1
 
 
