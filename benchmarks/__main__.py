@@ -31,6 +31,7 @@ BENCHMARKS = {
     "expected": ("trust.main_expected", "expected figures beside the truth"),
     "explorer": ("explorer.main", "size and speed of the explorer page"),
     "families": ("models.main_families", "families of stage models on test rows"),
+    "forecasts": ("speed.main_forecasts", "forecasts of inspect beside the fits they are about"),
     "forest": ("models.main_forest", "forests as stage models"),
     "fresh_rows": ("fresh_rows.main", "near copies found, and honest rows accused"),
     "gpu": ("scale.main_gpu", "fits and counts on a GPU"),

@@ -10,17 +10,25 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from common import quietly
 
+from emsco import EMSCOClassifier
+from emsco.app.runs.fit import FitFiles
+from emsco.app.runs.inspect import inspect_file
+from emsco.lab.datasets import load
 from emsco.plotting import save_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 EARLIER = "4ce9a6b7"
+TARGET = "class to predict"
 SETS = ("thyroid", "credit", "synthetic15", "digits", "regions")
 PHASES = {  # functions whose time counts
     "choose_models": "trying families",
@@ -127,3 +135,30 @@ def main() -> None:
             drawn[name] = pairs[0]
         if asked.where:
             draw(drawn, asked.out)
+
+
+def main_forecasts() -> None:
+    """Forecasts of `emsco inspect` beside the fits that they are about, in seconds.
+
+    python benchmarks forecasts [--sets pima,heart,credit,breast_cancer,cleveland]
+
+    All rows, each feature at a cost of 1, one thread, seed 0.
+    """
+    parser = argparse.ArgumentParser(
+        description=main_forecasts.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", default="pima,heart,credit,breast_cancer,cleveland")
+    print(f"{'set':<16} {'rows':>6} {'forecast':>9} {'fit':>9}")
+    for name in parser.parse_args().sets.split(","):
+        data = load(name)
+        table = pd.DataFrame(data.X, columns=list(data.costs.names)).assign(**{TARGET: data.y})
+        with tempfile.TemporaryDirectory() as folder, quietly():
+            file = Path(folder) / "table.csv"
+            table.to_csv(file, index=False)
+            files = FitFiles(TARGET, file)
+            forecast = inspect_file(files, forecast=True, n_jobs=1).forecast
+            started = time.perf_counter()
+            clf = EMSCOClassifier(gaps="impute", random_state=0, n_jobs=1)
+            clf.fit(table.drop(columns=TARGET), data.y)
+            seconds = time.perf_counter() - started
+        print(f"{name:<16} {len(table):>6} {forecast.seconds:>8.1f}s {seconds:>8.1f}s", flush=True)
