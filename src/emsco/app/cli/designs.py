@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from emsco._base.text import rounded
 from emsco.app.cli.options import (
     AsJSON,
     ErrorCost,
@@ -19,10 +20,9 @@ from emsco.app.cli.output import doubts_of, echo, print_design, print_front, pri
 from emsco.errors import ParameterError
 
 if TYPE_CHECKING:
-    from emsco.front import ParetoPoint
+    from emsco.front import ParetoFront, ParetoPoint
 
-if TYPE_CHECKING:
-    from emsco.front import ParetoPoint
+_FAR_LESS = 0.75  # of the cost of a design: what another must cost to be named beside it
 
 
 def front(
@@ -222,7 +222,39 @@ def choose(
         echo(f"{run} now deploys design {chosen.chosen}{why}.\n")
         if missed := _expected_beyond(choice.limits(), chosen.point):
             echo(f"Limits are about scored figures; on new rows expect {missed}.\n")
+        if point is None and rule.keys() <= {"max_cost", "min_coverage"}:
+            if (other := _as_good_for_less(chosen.front, chosen.point, **rule)) is not None:
+                number = chosen.front.position(other)
+                echo(
+                    f"Design {number} expects as much, {other.promised[1].accuracy:.1%} of the "
+                    f"labels correct, for {rounded(other.cost)} a row instead of "
+                    f"{rounded(chosen.point.cost)}: emsco choose {run} {number}\n"
+                )
         print_design(chosen, chosen.chosen, doubts=False)  # they were warnings a moment ago
+
+
+def _as_good_for_less(
+    front: ParetoFront,
+    chosen: ParetoPoint,
+    *,
+    max_cost: float | None = None,
+    min_coverage: float | None = None,
+) -> ParetoPoint | None:
+    """Return the best design within the limits that costs far less and expects as much, if any.
+
+    Limits choose by scored accuracy, whose last half point may be luck.
+    """
+    least = chosen.coverage if min_coverage is None else min_coverage
+    expected = chosen.promised[1].accuracy
+    others = [
+        front[i]
+        for i in front.within(max_cost, min_coverage=least)
+        if front[i].is_informative
+        and front[i].shortlisted
+        and front[i].cost <= _FAR_LESS * chosen.cost
+        and front[i].promised[1].accuracy >= expected
+    ]
+    return max(others, key=lambda point: point.promised[1].accuracy, default=None)
 
 
 def _expected_beyond(limits: dict[str, Any], point: ParetoPoint) -> str:
