@@ -222,14 +222,16 @@ def choose(
         echo(f"{run} now deploys design {chosen.chosen}{why}.\n")
         if missed := _expected_beyond(choice.limits(), chosen.point):
             echo(f"Limits are about scored figures; on new rows expect {missed}.\n")
+        other = None
         if point is None and rule.keys() <= {"max_cost", "min_coverage"}:
-            if (other := _as_good_for_less(chosen.front, chosen.point, **rule)) is not None:
-                number = chosen.front.position(other)
-                echo(
-                    f"Design {number} expects as much, {other.promised[1].accuracy:.1%} of the "
-                    f"labels correct, for {rounded(other.cost)} a row instead of "
-                    f"{rounded(chosen.point.cost)}: emsco choose {run} {number}\n"
-                )
+            other = _as_good_for_less(chosen.front, chosen.point, **rule)
+        if other is not None:
+            number = chosen.front.position(other)
+            echo(
+                f"Design {number} expects as much, {other.promised[1].accuracy:.1%} of the labels "
+                f"correct, for {rounded(other.cost)} a row instead of "
+                f"{rounded(chosen.point.cost)}: emsco choose {run} {number}\n"
+            )
         print_design(chosen, chosen.chosen, doubts=False)  # they were warnings a moment ago
 
 
