@@ -222,15 +222,15 @@ def choose(
         echo(f"{run} now deploys design {chosen.chosen}{why}.\n")
         if missed := _expected_beyond(choice.limits(), chosen.point):
             echo(f"Limits are about scored figures; on new rows expect {missed}.\n")
-        other = None
+        as_good = None
         if point is None and rule.keys() <= {"max_cost", "min_coverage"}:
-            other = _as_good_for_less(chosen.front, chosen.point, **rule)
-        if other is not None:
-            number = chosen.front.position(other)
+            as_good = _as_good_for_less(chosen.front, chosen.point, **rule)
+        if as_good is not None:
+            number = chosen.front.position(as_good)
+            correct = f"{as_good.promised[1].accuracy:.1%} of the labels correct"
             echo(
-                f"Design {number} expects as much, {other.promised[1].accuracy:.1%} of the labels "
-                f"correct, for {rounded(other.cost)} a row instead of "
-                f"{rounded(chosen.point.cost)}: emsco choose {run} {number}\n"
+                f"Design {number} expects as much, {correct}, for {rounded(as_good.cost)} a row "
+                f"instead of {rounded(chosen.point.cost)}: emsco choose {run} {number}\n"
             )
         print_design(chosen, chosen.chosen, doubts=False)  # they were warnings a moment ago
 
