@@ -21,7 +21,10 @@ def decide(
         Path, typer.Argument(metavar="NEW", help="CSV or Parquet file with the rows to decide.")
     ],
     out: Annotated[
-        Path, typer.Option(help="CSV or Parquet file for the decisions, one per row.")
+        Path,
+        typer.Option(
+            help="CSV or Parquet file for the decisions, one per row; written over if it exists."
+        ),
     ] = Path("decisions.csv"),
     not_bought: Annotated[
         str | None,

@@ -120,7 +120,7 @@ class Listing:
             # By identity: points with equal figures must not share a mark.
             if objectives not in different or any(point is one for one in marked):
                 different[objectives] = i
-        by_cost = [different[objectives] for objectives in sorted(different)]
+        by_cost = sorted(different.values(), key=lambda i: (front[i].cost, i))
         noted = [i for i in by_cost if front[i].shortlisted]
         is_short = not every and 0 < len(noted) < len(by_cost)
         if not is_short:
