@@ -15,6 +15,7 @@ from typing import Any
 from emsco._base.checks import refused
 from emsco._base.documents import PathLike, write_text
 from emsco.cascade import Cascade
+from emsco.cascade.format import features_to_dicts
 from emsco.errors import not_installed
 
 __all__ = ["load_model", "log_model", "save_model"]
@@ -136,20 +137,9 @@ def _signature(mlflow: Any, cascade: Cascade) -> Any:
 
 
 def _facts(cascade: Cascade) -> dict[str, Any]:
-    costs = cascade.costs
     return {
         "fingerprint": cascade.stages.identity,
-        "features": [
-            {
-                "name": name,
-                "cost": cost,
-                "delay": delay,
-                "columns": list(cascade.encoding.needs(name)),
-            }
-            for name, cost, delay in zip(
-                costs.names, costs.costs.tolist(), costs.delays.tolist(), strict=True
-            )
-        ],
-        "fees": [fee.to_dict() for fee in costs.fees],
+        "features": features_to_dicts(cascade.costs, cascade.encoding),
+        "fees": [fee.to_dict() for fee in cascade.costs.fees],
         "stages": [list(names) for names in cascade.design.buys],
     }

@@ -22,6 +22,7 @@ from emsco._base.checks import refused
 from emsco._base.documents import PathLike, write_document, writing_atomically
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import Cascade
+from emsco.cascade.format import features_to_dicts
 from emsco.data.columns import ColumnCode
 from emsco.designs.format import branches_to_dicts
 from emsco.designs.questions import Question
@@ -96,12 +97,7 @@ def _manifest(cascade: Cascade) -> dict[str, Any]:
             for code in encoding.codes
             if code.name in cascade.columns
         },
-        "features": [
-            {"name": name, "columns": list(encoding.needs(name)), "cost": cost, "delay": delay}
-            for name, cost, delay in zip(
-                costs.names, costs.costs.tolist(), costs.delays.tolist(), strict=True
-            )
-        ],
+        "features": features_to_dicts(costs, encoding),
         "fees": [fee.to_dict() for fee in costs.fees],
         "evaluation_cost": float(costs.evaluation),
         "prices_by_row": list(stages.prices.features),

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from emsco._base.arrays import locked_copy
 from emsco._base.documents import PathLike, read_document, write_document
-from emsco._base.objectives import Objectives
 from emsco._base.text import listed
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco._base.wings import open_wing
@@ -442,17 +441,10 @@ class Cascade:
         of_stages = [
             curve(slice(j, j + 1), np.flatnonzero(on_path[j]), j + 1) for j in range(self.n_stages)
         ]
-        decisions = self.decide_rows(rows)
-        labelled = decisions.accepted
-        correct_labels = labelled & (decisions.guesses == truth)
-        coverage = float(np.average(labelled, weights=weights))
-        own = Objectives(
-            coverage,
-            float(np.average(correct_labels, weights=weights)) / (coverage or 1.0),
-            float(np.average(decisions.cost, weights=weights)),
-        )
-        whole = replace(curve(slice(None), np.arange(len(rows)), None), deployed=own)
-        return whole, *of_stages
+        whole = curve(slice(None), np.arange(len(rows)), None)
+        tally = self.tally()
+        tally.add(self.decide_rows(rows), truth, weights)
+        return replace(whole, deployed=tally.evaluation().objectives), *of_stages
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities at the last stage that judged each row, (n_rows, n_classes)."""

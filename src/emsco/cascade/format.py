@@ -279,6 +279,16 @@ class StoredModels(Sequence[StageModels]):
         return averaged(splits)
 
 
+def features_to_dicts(costs: FeatureCosts, encoding: Encoding) -> list[dict[str, Any]]:
+    """Name, columns, cost and delay of each feature, for programs that do not have emsco."""
+    return [
+        {"name": name, "columns": list(encoding.needs(name)), "cost": cost, "delay": delay}
+        for name, cost, delay in zip(
+            costs.names, costs.costs.tolist(), costs.delays.tolist(), strict=True
+        )
+    ]
+
+
 def stages_from_dicts(
     fields: Fields, shared: Shared, name: str = "stages"
 ) -> tuple[Design, StageModels]:

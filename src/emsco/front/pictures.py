@@ -135,7 +135,7 @@ def reference_marks(
     marks, kinds = [], {one.kind for one in references}
     for one in references:
         title = f"buy nothing: {one.title}"
-        if one.kind in ("everything", "answered"):
+        if one.buys_everything:
             # Only where both are there, the difference between them needs words.
             title = f"buy {one.title if {'everything', 'answered'} <= kinds else 'everything'}"
         marks.append(ReferenceMark(**asdict(one.scored_by(metric)), title=title))

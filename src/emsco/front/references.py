@@ -82,6 +82,11 @@ class Reference(Objectives):
         """Return the time that every row waits: for the slowest feature, if it buys any."""
         return 0.0 if self.kind in ("commonest", REJECTED) else float(costs.delays.max())
 
+    @property
+    def buys_everything(self) -> bool:
+        """Whether every row gets all features."""
+        return self.kind in ("everything", "answered")
+
     def scored_by(self, metric: str) -> Objectives:
         """Return the objectives with the accuracy that `metric` names."""
         if metric == "accuracy":
@@ -103,7 +108,7 @@ class Reference(Objectives):
         With `cheapest_label`, rows for which everything is bought get labels of least expected
         cost, as those of a cascade do; see `ParetoPoint.total`.
         """
-        if cheapest_label and self.kind in ("everything", "answered"):
+        if cheapest_label and self.buys_everything:
             relabelled = costs.relabelled(self.by_class)
             return self.from_counts(self.kind, relabelled, self.cost).total_with(costs)
         return costs.total(self.objectives, self.by_class, promised=True)

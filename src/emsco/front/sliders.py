@@ -31,13 +31,9 @@ def choice_html(front: ParetoFront, asked: Mapping[str, Any], currency: str | No
     currency : str, optional
         Unit of all costs.
     """
-    number, title, notes = front.deployed, "No design is deployed", []
-    if number is not None:
-        title = f"Deployed: design {number}"
-    prices: dict[str, Any] = {
-        name: price for name, price in asked.items() if name.endswith("_cost")
-    }
-    prices.pop("max_cost", None)
+    number, notes = front.deployed, []
+    title = "No design is deployed" if number is None else f"Deployed: design {number}"
+    prices = {name: asked[name] for name in ("error_cost", "reject_cost") if name in asked}
     within = front.within(**{name: asked[name] for name in asked if name not in prices})
     try:
         if asked:
@@ -55,7 +51,7 @@ def choice_html(front: ParetoFront, asked: Mapping[str, Any], currency: str | No
             notes.append(f"On new rows, expect accuracy {one.value:.1%} ({ends}).")
         if "error_cost" in prices:
             notes.append(f"Expected total of a row: {point.total(**prices)}.")
-        notes.append(f"{point.design.arrows()}")
+        notes.append(point.design.arrows())
     picture = scatter(
         front_dots(front, number, within), "cost", metric_name(front.metric), "coverage"
     )

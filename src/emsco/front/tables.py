@@ -175,13 +175,14 @@ def front_dots(
     Designs that are not `within` some limits are faint.
     """
     metric, dots = metric_name(front.metric), []
-    near = None if within is None else {*within}
+    near = {*range(len(front))} if within is None else {*within}
     for i, point in enumerate(front.points):
         if i != number and (point.rejects_everyone or not point.shortlisted):
             continue
-        look = "faint" if near is not None and i not in near else ""
+        look = "" if i in near else "faint"
+        if i == number:
+            look = "ring"
         says = f"{i}: {in_short(point, metric)}"
-        look = "ring" if i == number else look
         dots.append(Dot(point.cost, point.accuracy, point.coverage, says, look))
     for one in front.references:
         figures = one.scored_by(front.metric)

@@ -54,9 +54,8 @@ _LEGEND: dict[str, Any] = {
 }
 _CROSSES = "x+1234"  # markers of references, in order
 _LONGEST = 34  # letters of the name of a reference
-_REACH = (
-    2.0  # an axis reaches for a reference by at most twice the range of the points, on either side
-)
+# On either side, an axis reaches for a reference by at most so many times the range of the points.
+_REACH = 2.0
 _EXPECTED: dict[str, Any] = {
     "marker": "D",
     "markerfacecolor": "white",

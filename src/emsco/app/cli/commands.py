@@ -118,8 +118,7 @@ def with_options(body: Callable[..., None], rare: Collection[str] = ()) -> Calla
     """Turn each field of a parameter that is a dataclass into an option of the command.
 
     Annotate fields like parameters of a Typer command. A dataclass may have a PANEL: help lists
-    its options under that heading. A command with `rare` ones has
-    --help-all.
+    its options under that heading. If some options are `rare`, the command has --help-all.
     """
     kinds = get_type_hints(body, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from emsco.app.cli.decide import cascade_file
 from emsco.app.cli.endings import say
 from emsco.app.cli.options import AsJSON, Currency, Trusted
 from emsco.app.cli.output import echo, print_json
+from emsco.errors import FileError
 
 if TYPE_CHECKING:
     from emsco.app.service.server import Started
@@ -140,12 +140,11 @@ def serve(
 
 def _target_of(run: Path) -> str | None:
     """Return the column that a run decides; None for a cascade without a run."""
-    from emsco.app.runs.run import RUN
+    from emsco.app.runs.run import RUN, read_about
 
     try:
-        about = json.loads((run / RUN).read_text(encoding="utf-8"))
-        return str(about["body"]["files"]["target"])
-    except (OSError, ValueError, LookupError, TypeError):
+        return str(read_about(run / RUN)["files"]["target"])
+    except FileError:
         return None  # only a name for readers: without one, the service works as well
 
 

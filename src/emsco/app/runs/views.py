@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -11,14 +12,16 @@ import numpy as np
 
 from emsco._base.checks import check_choice, refused
 from emsco._base.documents import PathLike
-from emsco._base.objectives import Objectives
+from emsco._base.objectives import Objectives, metric_name
 from emsco._base.text import counted, shorten
 from emsco.app.runs.run import CERTIFICATE, Run
+from emsco.designs.design import Design
 from emsco.errors import Parameter
 from emsco.front import Certificate, ParetoFront
 from emsco.front.pictures import ON, cascade_picture
 from emsco.plotting import (
     COLUMN,
+    Convergence,
     CostClasses,
     check_matplotlib,
     draw_convergence,
@@ -28,6 +31,7 @@ from emsco.plotting import (
     entitle,
 )
 from emsco.plotting.figures import check_currency, unit_of
+from emsco.stats.reliability import Reliability
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,54 +79,30 @@ def plot_run(
     number = run.chosen if point is None else front.position(point)
     inches = COLUMN if width is None else width
     unit = unit_of(check_currency(currency))
-    finding = ""
     if kind == "cascade":
         figure = front.plot_cascade(number, on=on, width=width, currency=currency)
-        flow = cascade_picture(front, number, on).flow
-        early = flow.share(sum(stage.left for stage in flow.stages if flow.after(stage)))
-        finding = f"a row costs {flow.cost:.4g}{unit} instead of {front.costs.total:.6g}{unit}"
-        if flow.stages[1:]:
-            finding = f"{early:.0%} of rows stop early, {finding}"
+        finding = _cascade_finding(front, number, on, unit)
     elif kind == "costs":
-        design = front[number].design
-        record = CostClasses.from_costs(front.costs, design)
-        n_bought = len(front.costs.names) - len(design.left_out)
-        finding = (
-            f"{n_bought} of {counted(len(front.costs.names), 'feature')} are bought, "
-            f"{len(design.buys[0])} of them in the first stage"
-        )
+        record = CostClasses.from_costs(front.costs, front[number].design)
         figure = draw_cost_classes(replace(record, corner=f"{record.corner}{unit}"), inches)
+        finding = _costs_finding(front[number].design)
     elif kind == "convergence":
-        history = run.convergence
-        figure = draw_convergence(history, inches)
-        best = np.array([history.best_coverage, history.best_accuracy, history.best_cost])
-        changes = np.flatnonzero((np.diff(best, axis=1) != 0).any(axis=0))
-        last = history.generation[changes[-1] + 1] if changes.size else history.generation[0]
-        finding = (
-            f"the best design last changed in generation {last:g} of {history.generation[-1]:g}"
-        )
-    elif data is not None:
-        cascade = front.cascade(number)
-        rows = run.labelled(data)
-        if kind == "reliability":
-            stages = cascade.reliability(*rows)
-            figure = draw_reliability(stages, inches)
-            judged = [float(stage.rows.sum()) for stage in stages]
-            error = np.average([stage.error for stage in stages], weights=judged)
-            by_chance = np.average([stage.error_by_chance for stage in stages], weights=judged)
-            finding = (
-                f"confidence is off by {error:.3f} on average; chance alone gives {by_chance:.3f}"
-            )
-        else:
-            curves = cascade.risk_coverage(*rows)
-            figure = draw_risk_coverage(curves, width=inches)
-            finding = _in_figures(curves[0].deployed, unit)
+        figure = draw_convergence(run.convergence, inches)
+        finding = _convergence_finding(run.convergence)
+    elif kind == "reliability" and data is not None:
+        stages = front.cascade(number).reliability(*run.labelled(data))
+        figure = draw_reliability(stages, inches)
+        finding = _reliability_finding(stages)
+    elif kind == "risk" and data is not None:
+        curves = front.cascade(number).risk_coverage(*run.labelled(data))
+        figure = draw_risk_coverage(curves, width=inches)
+        finding = _in_figures(curves[0].deployed, "accuracy", unit)
     else:
         of_front = "2d" if kind == "front" else kind
         figure = front.plot(
             of_front, mark=number, on=on, width=inches, currency=currency, every=every
         )
-        finding = _finding(front, number, on, unit)
+        finding = _front_finding(front, number, on, unit)
     title = [run.folder.resolve().name]
     if kind in _OF_DESIGNS:
         title.append(f"{'deployed ' if number == run.chosen else ''}design {number}")
@@ -132,27 +112,59 @@ def plot_run(
     return figure
 
 
-def _finding(front: ParetoFront, number: int, on: str, unit: str) -> str:
+def _cascade_finding(front: ParetoFront, number: int, on: str, unit: str) -> str:
+    flow = cascade_picture(front, number, on).flow
+    finding = f"a row costs {flow.cost:.4g}{unit} instead of {front.costs.total:.6g}{unit}"
+    if len(flow.stages) == 1:
+        return finding
+    early = flow.share(sum(stage.left for stage in flow.stages if flow.after(stage)))
+    return f"{early:.0%} of rows stop early, {finding}"
+
+
+def _costs_finding(design: Design) -> str:
+    n_bought = len(design.names) - len(design.left_out)
+    return (
+        f"{n_bought} of {counted(len(design.names), 'feature')} are bought, "
+        f"{len(design.buys[0])} of them in the first stage"
+    )
+
+
+def _convergence_finding(history: Convergence) -> str:
+    best = np.array([history.best_coverage, history.best_accuracy, history.best_cost])
+    changes = np.flatnonzero((np.diff(best, axis=1) != 0).any(axis=0))
+    last = history.generation[changes[-1] + 1] if changes.size else history.generation[0]
+    return f"the best design last changed in generation {last:g} of {history.generation[-1]:g}"
+
+
+def _reliability_finding(stages: Sequence[Reliability]) -> str:
+    judged = [float(stage.rows.sum()) for stage in stages]
+    error = np.average([stage.error for stage in stages], weights=judged)
+    by_chance = np.average([stage.error_by_chance for stage in stages], weights=judged)
+    return f"confidence is off by {error:.3f} on average; chance alone gives {by_chance:.3f}"
+
+
+def _front_finding(front: ParetoFront, number: int, on: str, unit: str) -> str:
     """Say what a design gives, and what buying everything does."""
     point: Objectives = front[number]
-    references = front.references
+    references, metric = front.references, front.metric
     expected = front[number].expected
     if on == "expected" and expected is not None:
         point = expected.figures
     elif on == "seen" and front.seen is not None:
-        point, references = front.seen[number], front.seen_references
-    finding = f"design {number} has {_in_figures(point, unit)}"
-    everything = [one for one in references if one.kind in ("everything", "answered")]
+        point, references, metric = front.seen[number], front.seen_references, "accuracy"
+    finding = f"design {number} has {_in_figures(point, metric, unit)}"
+    everything = [one.scored_by(metric) for one in references if one.buys_everything]
     if not everything:
         return finding
-    return f"{finding}; buying everything has {_in_figures(everything[-1], unit)}"
+    return f"{finding}; buying everything has {_in_figures(everything[-1], metric, unit)}"
 
 
-def _in_figures(one: Objectives | None, unit: str) -> str:
+def _in_figures(one: Objectives | None, metric: str, unit: str) -> str:
     if one is None:
         return ""
     labelled = "" if one.coverage == 1 else f"{one.coverage:.1%} labelled, "
-    return f"{labelled}{one.accuracy:.1%} correct for {one.cost:.4g}{unit} a row"
+    correct = "correct" if metric == "accuracy" else metric_name(metric)
+    return f"{labelled}{one.accuracy:.1%} {correct} for {one.cost:.4g}{unit} a row"
 
 
 def check_plot(kind: str, on: str, data: PathLike | None, currency: str | None) -> None:
