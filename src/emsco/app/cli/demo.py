@@ -75,5 +75,6 @@ def demo(
     out.print()
     out.print(comparison_table(test, everything))
     out.print(f"The cascade spends {than_everything(1 - test.cost / everything.cost)}.")
+    out.print("Next, a file of yours: emsco inspect FILE.csv --target COLUMN", highlight=False)
     if classifier.stop_reason_.is_interrupted:
         raise typer.Exit(INTERRUPTED)

@@ -622,7 +622,7 @@ def _bar(share: float) -> str:
 
 def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
     """Return a table that compares the cascade with buying every feature for every row."""
-    table = Table(title=f"On {counted(cascade.n_rows, 'test row')}", title_justify="left")
+    table = plain_table(f"On {counted(cascade.n_rows, 'test row')}", "")
     for heading in ("", "coverage", "accuracy", "mean cost"):
         table.add_column(heading, justify="left" if not heading else "right")
     names = ("this cascade", "buying everything")
