@@ -25,7 +25,7 @@ from emsco.designs.chromosomes import (
 )
 from emsco.designs.design import Design
 from emsco.designs.questions import Question
-from emsco.designs.space import DesignSpace, count_designs, default_max_stages
+from emsco.designs.space import DesignSpace, default_max_stages
 from emsco.errors import EMSCOError, ParameterError
 
 NAMES = ("age", "scan", "sex")
@@ -250,16 +250,16 @@ def test_the_size_of_the_space_agrees_with_listing_it(n_features):
     listed = vectors[(compress(vectors) == vectors).all(axis=1)]
     for max_stages in range(1, n_features + 1):
         n_listed = (listed.max(axis=1) < max_stages).sum()
-        assert count_designs(n_features, max_stages) == n_listed
+        assert DesignSpace(n_features, max_stages).size == n_listed
 
 
 @pytest.mark.parametrize(("n_features", "size"), [(8, 46_875), (12, 15_199_275), (14, 254_152_083)])
 def test_the_size_of_the_space_agrees_with_the_printed_numbers(n_features, size):
-    assert count_designs(n_features, 4) == size
+    assert DesignSpace(n_features, 4).size == size
 
 
 def test_stages_beyond_the_number_of_features_add_no_design():
-    assert count_designs(4, 9) == count_designs(4, 4) == 75
+    assert DesignSpace(4, 9).size == DesignSpace(4, 4).size == 75
 
 
 @pytest.mark.parametrize(
@@ -303,8 +303,8 @@ def test_a_space_holds_its_designs_and_no_others(allow_exclusion, first):
 
 def test_the_formula_for_spaces_with_exclusion_sums_over_subsets_bought():
     for n_features, max_stages in ((6, 3), (14, 4), (9, 9)):
-        parts = (comb(n_features, m) * count_designs(m, max_stages) for m in range(1, 15))
-        assert count_designs(n_features, max_stages, allow_exclusion=True) == sum(parts)
+        parts = (comb(n_features, m) * DesignSpace(m, max_stages).size for m in range(1, 15))
+        assert DesignSpace(n_features, max_stages, allow_exclusion=True).size == sum(parts)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,12 @@
 
 from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.design import Design
-from emsco.designs.space import DesignSpace, count_designs, default_max_stages
+from emsco.designs.space import DesignSpace, default_max_stages
 
 __all__ = [
     "Blocks",
     "Constraints",
     "Design",
     "DesignSpace",
-    "count_designs",
     "default_max_stages",
 ]

@@ -82,21 +82,6 @@ class DesignSpace:
         return inside
 
 
-def count_designs(n_features: int, max_stages: int, allow_exclusion: bool = False) -> int:
-    """Count the ordered partitions of n features into 1 to k stages.
-
-    With exclusion, partitions of every non-empty subset count: Σ C(n, m) S(m, k) over m = 1..n.
-
-    Examples
-    --------
-    >>> count_designs(8, 4), count_designs(12, 4), count_designs(14, 4)
-    (46875, 15199275, 254152083)
-    >>> count_designs(14, 4, allow_exclusion=True)
-    5317308365
-    """
-    return DesignSpace(n_features, max_stages, allow_exclusion).size
-
-
 def _alternating(k: int, term: Callable[[int], int]) -> int:
     """Count the ways to use all k stages; `term(i)` counts the ways to use at most i of them."""
     return sum((-1) ** (k - i) * comb(k, i) * term(i) for i in range(k + 1))

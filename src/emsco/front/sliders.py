@@ -68,12 +68,12 @@ def make_sliders(front: ParetoFront, currency: str | None = None) -> Any:
     highest = max(point.cost for point in front)
     total = front.costs.total or 1.0
 
-    def slider(words: str, value: float, most: float, form: str) -> Any:
+    def slider(words: str, value: float, maximum: float, form: str) -> Any:
         return ipywidgets.FloatSlider(
             value=value,
             min=0.0,
-            max=most,
-            step=most / _STEPS,
+            max=maximum,
+            step=maximum / _STEPS,
             description=words,
             readout_format=form,
             style={"description_width": "initial"},

@@ -199,10 +199,10 @@ def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: flo
             label = "cascade, one threshold"
             panel.plot(record.coverage, values, linewidth=1.8, label=label, **STYLES[0])
             if record.deployed is not None and record.deployed.coverage:
-                own = record.deployed
-                up = own.cost if name == "cost" else 1 - own.accuracy
+                deployed = record.deployed
+                height = deployed.cost if name == "cost" else 1 - deployed.accuracy
                 star: dict[str, Any] = {"color": "black", "markersize": 9, "zorder": 6}
-                panel.plot(own.coverage, up, "*", label="the design itself", **star)
+                panel.plot(deployed.coverage, height, "*", label="the design itself", **star)
             if at is not None:
                 is_above = record.threshold >= at
                 i = int(is_above.argmax()) if is_above.any() else -1

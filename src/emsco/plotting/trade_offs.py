@@ -401,10 +401,10 @@ def _ends(picture: FrontPicture, objective: str) -> tuple[float, float]:
         shown.append([expected.low, expected.high])
     points = np.concatenate(shown)
     others += [[getattr(mark, objective)] for one in picture.series for mark in one.references]
-    marks = np.concatenate(others)
+    candidates = np.concatenate(others)
     low, high = float(points.min()), float(points.max())
     reach = _REACH * (high - low) if high > low else np.inf
-    near = marks[(marks >= low - reach) & (marks <= high + reach)]
+    near = candidates[(candidates >= low - reach) & (candidates <= high + reach)]
     low, high = min([low, *near]), max([high, *near])
     edge = 0.06 * (high - low) or 0.05 * (abs(high) or 1.0)
     return low - edge, high + edge

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from emsco._base.objectives import metric_name
 from emsco._base.text import rounded
 from emsco.app.cli.options import (
     AsJSON,
@@ -227,9 +228,10 @@ def choose(
             as_good = _as_good_for_less(chosen.front, chosen.point, **rule)
         if as_good is not None:
             number = chosen.front.position(as_good)
-            correct = f"{as_good.promised[1].accuracy:.1%} of the labels correct"
+            metric = metric_name(chosen.front.metric)
+            expected = f"{metric} {as_good.promised[1].accuracy:.1%}"
             echo(
-                f"Design {number} expects as much, {correct}, for {rounded(as_good.cost)} a row "
+                f"Design {number} expects as much, {expected}, for {rounded(as_good.cost)} a row "
                 f"instead of {rounded(chosen.point.cost)}: emsco choose {run} {number}\n"
             )
         print_design(chosen, chosen.chosen, doubts=False)  # they were warnings a moment ago
@@ -246,11 +248,12 @@ def _as_good_for_less(
 
     Limits choose by scored accuracy, whose last half point may be luck.
     """
-    least = chosen.coverage if min_coverage is None else min_coverage
+    if min_coverage is None:
+        min_coverage = chosen.coverage
     expected = chosen.promised[1].accuracy
     others = [
         front[i]
-        for i in front.within(max_cost, min_coverage=least)
+        for i in front.within(max_cost, min_coverage=min_coverage)
         if front[i].is_informative
         and front[i].shortlisted
         and front[i].cost <= _FAR_LESS * chosen.cost

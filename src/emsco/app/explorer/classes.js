@@ -3,7 +3,6 @@
 const CLASSES = DATA.classes;
 const FEW_LABELS = CLASSES?.has_counts ? CLASSES.labels : []; // with a limit and a price for each
 
-const sumOf = (counts) => counts.reduce((total, count) => total + count, 0);
 
 /** The rows of a class that were labelled correctly, labelled wrongly and rejected. */
 function outcomesOf(rows, correct, labelled, said) {

@@ -27,6 +27,8 @@ const SIMPLIFIED = new Set(DATA.simplified);
 const REFERENCES = DATA.references.scored;
 const NO_BETTER = `no better than always answering ${DATA.commonest}`;
 
+const sumOf = (numbers) => numbers.reduce((total, one) => total + one, 0);
+
 /** The lowest and the highest value of an objective. */
 const extremes = (name) => [FIGURES[name][SORTED[name][0]], FIGURES[name][SORTED[name].at(-1)]];
 
@@ -169,12 +171,11 @@ function leftOut(design) {
 
 /** Parts as whole numbers that add up to their sum; those that lose most are rounded up, as in Python. */
 function addUp(parts) {
-  const sum = (numbers) => numbers.reduce((total, one) => total + one, 0);
-  if (sum(parts) < 1) return parts;
+  if (sumOf(parts) < 1) return parts;
   const whole = parts.map(Math.floor);
   const lost = parts.map((part, i) => Math.round(1e6 * (part - whole[i])));
   const mostLost = parts.map((_, i) => i).sort((a, b) => lost[b] - lost[a]);
-  for (const i of mostLost.slice(0, Math.round(sum(parts)) - sum(whole))) whole[i] += 1;
+  for (const i of mostLost.slice(0, Math.round(sumOf(parts)) - sumOf(whole))) whole[i] += 1;
   return whole;
 }
 
@@ -189,7 +190,7 @@ function countInRows(stages, tree) {
     const correct = Math.min(left[j], corrects[j]);
     stage.inRows = { reached: reached[j], left: left[j], correct, wrong: left[j] - correct, rejected: rejected[j] };
   });
-  const sum = (name) => stages.reduce((total, { inRows }) => total + inRows[name], 0);
+  const sum = (name) => sumOf(stages.map(({ inRows }) => inRows[name]));
   return { rows: reached[0], left: sum("left"), correct: sum("correct"), wrong: sum("wrong"), rejected: sum("rejected") };
 }
 
@@ -229,7 +230,7 @@ function flowOf(design, which) {
     return found;
   });
   if (!tree) stages.at(-1).rejected = reached;
-  const rejected = stages.reduce((sum, stage) => sum + stage.rejected, 0);
+  const rejected = sumOf(stages.map((stage) => stage.rejected));
   return { stages, rows: total, rejected, tree, inRows: countInRows(stages, tree) };
 }
 
@@ -256,7 +257,7 @@ function spendingOf(flow) {
 /** The time that a row waits on average; rejected rows wait for all stages on their path. */
 function meanDelay(flow) {
   const waited = ({ left, rejected, delaySoFar }) => (left + rejected) * delaySoFar;
-  return flow.stages.reduce((total, stage) => total + waited(stage), 0) / (flow.rows || 1);
+  return sumOf(flow.stages.map(waited)) / (flow.rows || 1);
 }
 
 /** Compare a cost with the cost of all features, in words. */
@@ -294,8 +295,7 @@ const inShort = (design, which = "scored") =>
 
 /** The share of the labels of a design that are correct. */
 function shareCorrect(design, which) {
-  const sum = (counts) => counts.reduce((total, count) => total + count, 0);
-  return sum(DATA[which].correct[design]) / (sum(DATA[which].left[design]) || 1);
+  return sumOf(DATA[which].correct[design]) / (sumOf(DATA[which].left[design]) || 1);
 }
 
 /** A colour of the style sheet as it is now, light or dark. */
