@@ -121,7 +121,7 @@ def test_a_costs_file_to_fill_in_is_written_once(typed, messy, tmp_path):
         ", without 'sick_code' (left out by emsco fit) and 'visit', 'ward' (not "
         "usable as is): set the costs, then emsco fit"
     ) in told
-    assert "--drop visit --drop sick_code --drop ward --na n/k --costs" in told
+    assert "--drop visit --drop sick_code --drop ward --na n/k --gaps impute --costs" in told
     lines = costs.read_text().splitlines()
     assert lines[0] == "feature,cost,group,fee,fee_cost"
     assert lines[1:] == ["age,1,,,", "iron,1,,,", "city,1,,,", "score,1,,,"]

@@ -90,6 +90,9 @@ def inspect(
             options = f"{repeated('--drop', inspection.to_drop)} "
         if marks := inspection.missing_marks:
             options += f"{repeated('--na', marks)} "
+        bought = [one for one in inspection.columns if one.name in inspection.to_buy]
+        if any(one.n_missing or one.only_text for one in bought):
+            options += "--gaps impute "
         echo(
             f"Written to {write_costs}{without}: set the costs, then emsco fit … "
             f"{options}--costs {write_costs}."
