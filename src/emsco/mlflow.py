@@ -1,4 +1,4 @@
-"""Cascades in MLflow: log, save and load them; MLflow's generic loader and server take them, too.
+"""Log, save and load cascades with MLflow; its generic loader and server read them, too.
 
 A model is stored as the JSON file of the cascade. Nothing is pickled. Install MLflow with
 ``pip install 'emsco[mlflow]'``.
@@ -57,7 +57,7 @@ def save_model(cascade: Cascade, path: PathLike, mlflow_model: Any = None) -> No
     path : path
         A folder that is new or empty.
     mlflow_model : mlflow.models.Model, optional
-        What MLflow has to say about the model; `log_model` gives it.
+        Model to describe and save; by default a new one.
     """
     mlflow = _mlflow()
     if types := cascade.untrusted_types:
@@ -96,7 +96,7 @@ def _load_pyfunc(path: str) -> _Decider:
 
 
 class _Decider:
-    """What MLflow asks for predictions."""
+    """The object that MLflow calls for predictions."""
 
     def __init__(self, cascade: Cascade) -> None:
         self.cascade = cascade

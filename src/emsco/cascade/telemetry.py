@@ -13,7 +13,7 @@ from emsco.errors import not_installed
 
 NAME = "emsco.purchase"
 
-tracer: Any = None  # None: nobody wants spans, and nothing is spent on them
+tracer: Any = None  # None: no spans are recorded
 
 
 def trace_purchases(on: bool = True) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+from contextlib import suppress
 from dataclasses import dataclass
 
 from emsco._base.text import rounded
@@ -74,7 +74,7 @@ def rejection_offers(front: ParetoFront, deployed: ParetoPoint) -> list[Rejectio
             continue
         # The last half point of scored accuracy may cost twice as much, and not be there on new
         # rows: a design that costs no more than the deployed one, and expects as much, is better.
-        with contextlib.suppress(NoSuchDesign):
+        with suppress(NoSuchDesign):
             affordable = front.select(min_coverage=min_coverage, max_cost=deployed.cost)
             if affordable.promised[1].accuracy >= point.promised[1].accuracy:
                 point = affordable

@@ -358,7 +358,7 @@ class ParetoPoint(Objectives):
         >>> point.promised
         ('scored', Objectives(coverage=0.8, accuracy=0.95, cost=2.0))
         """
-        # Expected figures are of accuracy, also if a front was searched by balanced accuracy.
+        # Expected figures have the metric of the front, which may be balanced accuracy.
         if self.expected is not None and self.metric == "accuracy":
             return "expected", self.expected.figures
         labelled = sum(self.exits)

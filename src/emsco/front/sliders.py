@@ -31,7 +31,7 @@ def choice_html(front: ParetoFront, asked: Mapping[str, Any], currency: str | No
     currency : str, optional
         Unit of all costs.
     """
-    number, notes = front.deployed, []
+    number, notes, metric = front.deployed, [], metric_name(front.metric)
     title = "No design is deployed" if number is None else f"Deployed: design {number}"
     prices = {name: asked[name] for name in ("error_cost", "reject_cost") if name in asked}
     within = front.within(**{name: asked[name] for name in asked if name not in prices})
@@ -44,17 +44,15 @@ def choice_html(front: ParetoFront, asked: Mapping[str, Any], currency: str | No
         notes.append(str(error))
     if number is not None:
         point, unit = front[number], unit_of(check_currency(currency))
-        notes.append(f"{in_short(point, metric_name(front.metric))}{unit}")
+        notes.append(f"{in_short(point, metric)}{unit}")
         if point.expected is not None and point.coverage:
             one = point.expected.accuracy
             ends = f"{one.low:.1%} to {one.high:.1%}"
-            notes.append(f"On new rows, expect accuracy {one.value:.1%} ({ends}).")
+            notes.append(f"On new rows, expect {metric} {one.value:.1%} ({ends}).")
         if "error_cost" in prices:
             notes.append(f"Expected total of a row: {point.total(**prices)}.")
         notes.append(point.design.arrows())
-    picture = scatter(
-        front_dots(front, number, within), "cost", metric_name(front.metric), "coverage"
-    )
+    picture = scatter(front_dots(front, number, within), "cost", metric, "coverage")
     return fragment(title, picture, f"<div>{''.join(map(note, notes))}</div>")
 
 

@@ -175,7 +175,7 @@ class RiskCoverage(Tabular):
     stage : int or None
         The only stage that gives labels, from 1; None for the whole cascade.
     deployed : Objectives or None
-        What the whole cascade does with these rows by its own thresholds, if that is known.
+        Figures of the whole cascade on these rows, by its own thresholds; None for one stage.
     """
 
     threshold: FloatArray

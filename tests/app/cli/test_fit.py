@@ -16,7 +16,7 @@ from emsco.app.files.sources import FitFiles
 from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
 from emsco.app.runs.studies import read_parts
-from emsco.app.runs.views import explore_run
+from emsco.app.runs.views import explore_run, plot_run
 from emsco.cascade import Cascade
 from emsco.errors import DataWarning
 from emsco.front import ParetoFront
@@ -102,7 +102,12 @@ def test_fit_by_balanced_accuracy_is_named_wherever_figures_are_shown(fit, typed
     assert "(exact search does not support balanced accuracy)" in result.out
     assert "bal. acc." in result.out
     run = tmp_path / "run"
-    point = Run.open(run).point
+    opened = Run.open(run)
+    point = opened.point
+    everything = opened.front.references[1].by_class.balanced_accuracy
+    title = " ".join(plot_run(opened).get_suptitle().split())
+    assert f"{point.accuracy:.1%} balanced accuracy for" in title
+    assert f"{everything:.1%} balanced accuracy for" in title
     assert f"scored   balanced accuracy {point.accuracy:.1%}" in typed("show", run).out
     for words in (["front", run], ["show", run]):
         assert json.loads(typed(*words, "--json").out)["metric"] == "balanced_accuracy"

@@ -101,13 +101,14 @@ def certify(
     with locked_folder(run):
         opened = Run.open(run, trusted or ())
         limits = promises.limits(opened)
-
-        def begin(order: tuple[int, ...], n_rows: int) -> None:
-            first = f"design {order[0]}{', the deployed one' if order[0] == opened.chosen else ''}"
-            others = f", then {counted(len(order) - 1, 'other')} in turn" if order[1:] else ""
-            progress.say(f"Testing {first}, on {counted(n_rows, 'row')}{others}.")
-
         with interruptible("nothing is written"), JobProgress("designs tested") as progress:
+
+            def begin(order: tuple[int, ...], n_rows: int) -> None:
+                deployed = ", the deployed one" if order[0] == opened.chosen else ""
+                others = f", then {counted(len(order) - 1, 'other')} in turn" if order[1:] else ""
+                rows = counted(n_rows, "row")
+                progress.say(f"Testing design {order[0]}{deployed}, on {rows}{others}.")
+
             certificate = certify_run(
                 opened,
                 data,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from emsco._base.objectives import metric_name
 from emsco._base.text import rounded
 from emsco.app.cli.options import (
     AsJSON,
@@ -228,10 +227,9 @@ def choose(
             as_good = _as_good_for_less(chosen.front, chosen.point, **rule)
         if as_good is not None:
             number = chosen.front.position(as_good)
-            metric = metric_name(chosen.front.metric)
-            expected = f"{metric} {as_good.promised[1].accuracy:.1%}"
+            correct = f"{as_good.promised[1].accuracy:.1%} of the labels correct"
             echo(
-                f"Design {number} expects as much, {expected}, for {rounded(as_good.cost)} a row "
+                f"Design {number} expects as much, {correct}, for {rounded(as_good.cost)} a row "
                 f"instead of {rounded(chosen.point.cost)}: emsco choose {run} {number}\n"
             )
         print_design(chosen, chosen.chosen, doubts=False)  # they were warnings a moment ago

@@ -22,7 +22,7 @@ function price(value) {
   return /\p{Sc}/u.test(unit) ? `${unit}${value.toFixed(2)}` : `${number(value)} ${unit}`;
 }
 
-// Which run is served, what it decides and in which unit it counts.
+// Name the run, the column that it decides, and the unit of costs.
 function drawServed() {
   const labels = cascade.labels.length <= 6 ? `: ${cascade.labels.join(" or ")}` : "";
   const parts = [
