@@ -7,7 +7,7 @@ import inspect
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from itertools import count
@@ -29,7 +29,6 @@ from emsco.errors import CostsError, DataError, ParameterError
 
 Acquire: TypeAlias = Callable[[list[str], list[Any]], Any]
 AsyncAcquire: TypeAlias = Callable[[list[str], list[Any]], Awaitable[Any]]
-_UNRECORDED = nullcontext()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -329,12 +328,12 @@ class Batch:
         """One reason for each row that `reject` ended or whose values could not be used."""
         return self._now.failures
 
-    def purchase(self) -> AbstractContextManager[None]:
-        """Return a context to buy the needed columns in; see `trace_purchases`."""
-        return _UNRECORDED if telemetry.tracer is None else self._recorded()
-
     @contextmanager
-    def _recorded(self) -> Iterator[None]:
+    def purchase(self) -> Iterator[None]:
+        """Record a span while the needed columns are bought; see `trace_purchases`."""
+        if telemetry.tracer is None:
+            yield
+            return
         asked, stage = self._now.asked, self._now.stage_now
         with telemetry.tracer.start_as_current_span(
             telemetry.NAME,
