@@ -48,7 +48,7 @@ def main() -> None:
     small.fit(X[:400], y[:400])  # loads the kernels
     n_jobs = 1 if is_profiled else -1
     clf = EMSCOClassifier(n_jobs=n_jobs, random_state=seed, **settings)
-    profile, started = cProfile.Profile(), time.process_time()
+    profile, started = cProfile.Profile(time.process_time), time.process_time()
     if is_profiled:
         profile.runcall(clf.fit, X, y)
     else:

@@ -33,13 +33,13 @@ SETS = ("thyroid", "credit", "synthetic15", "digits", "regions")
 PHASES = {  # functions whose time counts
     "choose_models": "trying families",
     "train_together": "training the shared model",
-    "search_designs": "searching",
-    "refine": "models of their own",
+    "run_search": "searching",
+    "finish_search": "models of their own",
     "fit_rows": "judging and deploying",
 }
 INSIDE = {
-    "search_designs": ("train_together",),
-    "fit_rows": ("choose_models", "search_designs", "refine"),
+    "run_search": ("train_together",),
+    "fit_rows": ("choose_models", "run_search", "finish_search"),
 }
 
 
@@ -90,7 +90,8 @@ def draw(results: dict[str, list[dict[str, Any]]], out: Path) -> None:
         left += widths
     axes.set_yticks(places, labels)
     axes.invert_yaxis()
-    axes.set_xlabel("processor seconds of a default fit, chains alone, one thread")
+    axes.set_xlabel("processor seconds of a default fit, chains alone, one thread, profiled")
+    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     save_figure(figure, out)
 
