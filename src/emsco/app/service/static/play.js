@@ -15,11 +15,12 @@ const make = (kind, words, mark) => {
 
 const number = (value) => Number(value.toPrecision(6)).toString();
 
-// A cost with its unit: "€12", but "12 minutes".
+// A cost with its unit: "€12.00", but "12 minutes"; only 0 reads as 0.
 function price(value) {
   const unit = cascade.unit;
   if (!unit) return number(value);
-  return /\p{Sc}/u.test(unit) ? `${unit}${value.toFixed(2)}` : `${number(value)} ${unit}`;
+  if (!/\p{Sc}/u.test(unit)) return `${number(value)} ${unit}`;
+  return `${unit}${value > 0 && value < 0.1 ? number(value) : value.toFixed(2)}`;
 }
 
 // Name the run, the column that it decides, and the unit of costs.
