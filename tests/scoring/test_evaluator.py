@@ -27,7 +27,7 @@ from support.leveled import (
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress, stage_counts, stages_of, with_levels
 from emsco.designs.design import Design
-from emsco.designs.space import count_designs
+from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import ParameterError
 from emsco.models.bank import SubsetBank
@@ -251,7 +251,7 @@ class TestMemory:
     def test_the_whole_space_is_scored_as_its_designs_are_one_by_one(self, small):
         grid = np.indices((3,) * 6).reshape(6, -1).T
         designs = np.unique(compress(grid), axis=0)
-        assert len(designs) == count_designs(6, 3) == 603
+        assert len(designs) == DesignSpace(6, 3).size == 603
         together, evaluator = small.evaluator(3).score(designs), small.evaluator(3)
         alone = Scores.concatenate([evaluator.score(design[None]) for design in designs])
         assert together.exits.tolist() == alone.exits.tolist()
@@ -260,7 +260,7 @@ class TestMemory:
     @pytest.mark.parametrize("n_first", [0, 900])
     def test_more_designs_than_the_first_table_holds_are_remembered(self, small, n_first):
         designs = np.unique(compress(np.indices((6,) * 6).reshape(6, -1).T), axis=0)
-        assert len(designs) == count_designs(6, 6) == 4683
+        assert len(designs) == DesignSpace(6, 6).size == 4683
         evaluator = small.evaluator(6)
         evaluator.score(designs[:n_first])
         for part in (designs, designs[::-1]):

@@ -11,7 +11,7 @@ from support.leveled import bench_of, every_leveled, grid_of
 
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress, levels_of, stages_of, with_levels
-from emsco.designs.space import DesignSpace, count_designs
+from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
@@ -153,7 +153,7 @@ def test_lines_that_join_lose_no_design(monkeypatch, run, side_until):
     search = search_with(6, generations=200)
     asked = run(search)
     assert search.stop_reason.cause is Stop.EXHAUSTED
-    assert len(np.unique(asked, axis=0)) == len(asked) == count_designs(6, 3)
+    assert len(np.unique(asked, axis=0)) == len(asked) == DesignSpace(6, 3).size
 
 
 @pytest.mark.parametrize("n_features", [9, 17])
@@ -186,7 +186,7 @@ def test_the_search_climbs_to_the_best_design_of_a_large_space():
 
     search = search_with(12, max_stages=4, population_size=100, generations=40)
     n_asked = sum(map(len, run(search, likeness)))
-    assert n_asked < count_designs(12, 4) / 3000
+    assert n_asked < DesignSpace(12, 4).size / 3000
     assert search.front[0].tolist() == [best.tolist()]
 
 
@@ -199,7 +199,7 @@ def test_every_design_of_a_small_space_is_scored_and_then_the_search_says_so(
 ):
     search = search_with(n_features, max_stages=max_stages, population_size=300, generations=10_000)
     n_asked = sum(map(len, run(search)))
-    assert n_asked == count_designs(n_features, max_stages)
+    assert n_asked == DesignSpace(n_features, max_stages).size
     assert str(search.stop_reason) == f"all {n_asked:,} designs have been scored"
 
 
@@ -207,7 +207,7 @@ def test_all_designs_are_said_to_be_scored_only_where_they_are(monkeypatch):
     monkeypatch.setattr(evolution, "_POOL", 5)
     search = search_with(5, max_stages=5, population_size=300, generations=10_000)
     n_asked = sum(map(len, run(search)))
-    assert n_asked == count_designs(5, 5) or not str(search.stop_reason).startswith("all ")
+    assert n_asked == DesignSpace(5, 5).size or not str(search.stop_reason).startswith("all ")
 
 
 @pytest.mark.parametrize("generations", [0, 1, 7])
@@ -292,7 +292,7 @@ def test_less_than_half_of_a_space_is_enough_to_find_nearly_all_of_the_front(eva
     evaluator = evaluate(6, min_confidence=0.85)
     search = search_with(6, seed, COSTS, max_stages=6, population_size=25, generations=80)
     n_asked = sum(map(len, run(search, evaluator.score)))
-    assert n_asked < count_designs(6, 6) / 2
+    assert n_asked < DesignSpace(6, 6).size / 2
     _, scores = search.front
     truth = evaluator.score(exact_front(evaluator, 6).designs)
     assert len(vectors(scores) & vectors(truth)) >= 18

@@ -15,7 +15,7 @@ from support.settings import ONE_THRESHOLD, PLAIN
 from emsco import EMSCOClassifier
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress
-from emsco.designs.space import DesignSpace, count_designs
+from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import InterruptedWarning, NoSuchDesign, ParameterError
 from emsco.models.bank import SubsetBank, logistic_bank
@@ -127,7 +127,7 @@ def test_exact_search_asked_for_is_not_explained():
 )
 def test_exact_search_asked_for_says_how_long_it_takes_where_that_is_no_moment(n_jobs, how_long):
     plan = plan_search("exact", replace(problem_of(16), n_jobs=n_jobs), settings_of(8))
-    space = f"{count_designs(16, 8):,} designs"
+    space = f"{DesignSpace(16, 8).size:,} designs"
     assert plan.forecast == f"exact search over {space} should take about {how_long}"
     assert plan.note == ""
 
@@ -146,7 +146,7 @@ def test_auto_is_exact_if_that_takes_a_moment_and_forecasts_the_time():
 def test_auto_is_evolution_if_exact_would_take_long_and_notes_how_long():
     plan = plan_search("auto", problem_of(16), settings_of(8))
     assert plan.kind == "evolution"
-    space = f"{count_designs(16, 8):,} designs"
+    space = f"{DesignSpace(16, 8).size:,} designs"
     assert plan.note == f"exact search over {space} would take about 19 minutes on one core"
 
 
@@ -629,7 +629,7 @@ def test_a_limit_below_the_cheapest_first_stage_is_refused(limited, limits, name
 
 def test_exclusion_makes_spaces_larger_and_exact_search_longer():
     plan = plan_search("auto", problem_of(16), settings_of(8, allow_exclusion=True))
-    assert f"over {count_designs(16, 8, allow_exclusion=True):,} designs" in plan.note
+    assert f"over {DesignSpace(16, 8, allow_exclusion=True).size:,} designs" in plan.note
     seconds = [
         exact_seconds(problem_of(12), DesignSpace(12, 3, allow_exclusion))
         for allow_exclusion in (False, True)

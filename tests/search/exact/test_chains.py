@@ -20,7 +20,7 @@ from support.brute import (
 )
 
 from emsco._kernels.chains import Candidates, Labels
-from emsco.designs.space import count_designs
+from emsco.designs.space import DesignSpace
 from emsco.errors import MemoryLimitError
 from emsco.search.exact import chains
 from emsco.search.exact.chains import find_front, tied_designs
@@ -276,7 +276,7 @@ class TestIndifference:
         coarse = find_front(hard.landscape(), known=hard.scores(list(plain)))
         assert chains.ChainPool(hard.landscape(), 1000).rules.shift > 0
         assert found_ones(coarse) == plain
-        assert coarse.n_settled == count_designs(6, hard.max_stages)
+        assert coarse.n_settled == DesignSpace(6, hard.max_stages).size
 
 
 class StopAfter:
@@ -356,7 +356,7 @@ class TestProgress:
         assert done[-1] == pytest.approx(4)
         covered = [step.n_settled for step in steps]
         assert covered == sorted(covered)
-        assert covered[-1] == result.n_settled == count_designs(5, 3)
+        assert covered[-1] == result.n_settled == DesignSpace(5, 3).size
         assert steps[-1].n_labels == result.n_labels
 
     @pytest.mark.parametrize(("n_features", "max_stages"), [(1, 1), (4, 1)])
@@ -383,7 +383,7 @@ class TestPaperSets:
     def test_the_front_of_pima_is_what_scoring_every_design_finds(self, pima, max_stages):
         result = find_front(pima.landscape(max_stages))
         assert found_ones(result) == simplest_and_ties(pima.front(max_stages))
-        assert result.n_settled == count_designs(8, max_stages)
+        assert result.n_settled == DesignSpace(8, max_stages).size
 
     def test_the_front_of_heart_is_what_scoring_every_design_of_two_stages_finds(self, heart):
         result = find_front(heart.landscape(2))
