@@ -54,7 +54,16 @@ def figures(front):
     return [[repr(getattr(point, name)) for name in FIGURES] for point in front]
 
 
-@pytest.fixture(scope="module", params=FITS)
+OTHER_RULES = ("knee", "one error", "costs of errors")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=pytest.mark.thorough if name in OTHER_RULES else ())
+        for name in FITS
+    ],
+)
 def fit_again(request):
     """A fit to repeat, and its figures as they are when all are computed in the fit."""
     with pytest.MonkeyPatch.context() as patch:
