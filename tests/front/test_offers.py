@@ -8,8 +8,7 @@ import pytest
 from support.handmade import make_front
 
 from emsco._base.objectives import Estimate, Expected
-from emsco.app.cli.designs import _as_good_for_less
-from emsco.front.offers import rejection_offers
+from emsco.front.offers import as_good_for_less, rejection_offers
 from emsco.stats.by_class import ByClass
 
 
@@ -84,9 +83,9 @@ def test_choosing_names_a_design_that_expects_as_much_for_far_less(front):
     dear = expecting(answered(front, 0.9, 0.81, 9.0, 0.45), 0.79, 0.4)
     front = replace(front, points=(front[0], cheap, dear))
     assert front.select(min_coverage=0.9) is dear
-    assert _as_good_for_less(front, dear, min_coverage=0.9) is cheap
-    assert _as_good_for_less(front, dear, min_coverage=0.95) is None
-    assert _as_good_for_less(front, cheap, min_coverage=0.9) is None
+    assert as_good_for_less(front, dear, min_coverage=0.9) is cheap
+    assert as_good_for_less(front, dear, min_coverage=0.95) is None
+    assert as_good_for_less(front, cheap, min_coverage=0.9) is None
 
 
 def test_nothing_is_offered_where_rejecting_gains_next_to_nothing(front):

@@ -13,6 +13,7 @@ from support import brute
 from support.settings import ONE_THRESHOLD, PLAIN
 
 from emsco import EMSCOClassifier
+from emsco._base.text import duration
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress
 from emsco.designs.space import DesignSpace
@@ -26,7 +27,7 @@ from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits, Scores
 from emsco.search import plan
 from emsco.search.exact.spaces import SingleThresholdSpace
-from emsco.search.plan import SearchPlan, duration, exact_seconds, plan_search, readable
+from emsco.search.plan import SearchPlan, exact_seconds, plan_search, readable
 from emsco.search.problem import Problem
 from emsco.search.settings import SearchSettings
 

@@ -14,6 +14,8 @@ _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 )
 
+DAY = 86_400.0  # seconds
+
 
 def shorten(text: str, width: int) -> str:
     """Return at most `width` characters of `text`; an ellipsis marks a cut."""
@@ -102,6 +104,25 @@ def rounded(number: float, digits: int = 4) -> str:
         return f"{number:.0f}"
     text = f"{number:.{digits}g}"
     return f"{Decimal(text):f}" if "e-" in text else text
+
+
+def duration(seconds: float) -> str:
+    """Write a duration in the largest unit of which it has two or more.
+
+    Examples
+    --------
+    >>> duration(200)
+    'about 3 minutes'
+    """
+    if seconds < 1:
+        return "a second or less"
+    if seconds > 1e15 * DAY:
+        return "more than 10^12 years"
+    units = (("years", 365.25 * DAY), ("days", DAY), ("hours", 3600.0), ("minutes", 60.0))
+    for name, length in units:
+        if seconds >= 2 * length:
+            return f"about {seconds / length:,.0f} {name}"
+    return "about 1 second" if round(seconds) == 1 else f"about {seconds:.0f} seconds"
 
 
 def add_up(parts: Sequence[float]) -> list[float]:

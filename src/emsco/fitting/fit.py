@@ -13,6 +13,7 @@ import numpy as np
 from emsco._base.arrays import distinct_rows
 from emsco._base.digests import fingerprint
 from emsco._base.progress import JobProgress, print_note
+from emsco._base.text import duration
 from emsco._base.typing import FloatArray, IntArray, Report, StageArray
 from emsco._base.warn import warn_once
 from emsco._base.workers import one_thread
@@ -67,7 +68,6 @@ from emsco.search.finishing import (
     spread_order,
 )
 from emsco.search.loop import SearchResult, Stop, StopReason
-from emsco.search.plan import duration
 from emsco.search.settings import SearchSettings
 
 # Shares of a time limit by which steps end: a search before other models, or before none; other

@@ -111,7 +111,7 @@ def forecast_fit(data: TrainingData, settings: FitSettings) -> FitForecast:
     is_linear = settings.recipe.is_linear if choice is None else choice.family != "boosting"
     growth = _GROWTH if is_linear else 1.0
     n_generations = search.generations
-    if search.patience is None:
+    if search.patience is None and search.kind != "paper":  # that one runs all of them
         n_generations = min(n_generations, _USUAL_GENERATIONS)
     if is_exact:
         search_seconds = searched * more_searched

@@ -1,4 +1,4 @@
-"""What rejecting the least sure rows would bring, for someone whose design answers everyone."""
+"""Designs to name beside a chosen one: what rejecting would bring, and what costs far less."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
 
 _COVERAGES = (0.9, 0.8)  # the shares of rows to label that are offered
+_FAR_LESS = 0.75  # of the cost of a design: what another must cost to be named beside it
 _WORTH_IT = 0.01  # gain in accuracy below which nothing is offered
 
 
@@ -84,3 +85,28 @@ def rejection_offers(front: ParetoFront, deployed: ParetoPoint) -> list[Rejectio
             offers.append(RejectionOffer(min_coverage, point, deployed))
             accuracy = point.promised[1].accuracy
     return offers
+
+
+def as_good_for_less(
+    front: ParetoFront,
+    chosen: ParetoPoint,
+    *,
+    max_cost: float | None = None,
+    min_coverage: float | None = None,
+) -> ParetoPoint | None:
+    """Return the best design within the limits that costs far less and expects as much, if any.
+
+    Limits choose by scored accuracy, whose last half point may be luck.
+    """
+    if min_coverage is None:
+        min_coverage = chosen.coverage
+    expected = chosen.promised[1].accuracy
+    others = [
+        front[i]
+        for i in front.within(max_cost, min_coverage=min_coverage)
+        if front[i].is_informative
+        and front[i].shortlisted
+        and front[i].cost <= _FAR_LESS * chosen.cost
+        and front[i].promised[1].accuracy >= expected
+    ]
+    return max(others, key=lambda point: point.promised[1].accuracy, default=None)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from emsco._base.checks import check_number, check_whole, refused
 from emsco._base.documents import PathLike
 from emsco._base.progress import JobProgress
-from emsco._base.text import brief, counted, rounded
+from emsco._base.text import brief, counted, duration, rounded
 from emsco.cascade.acquisition import Bought, Retries
 from emsco.cascade.cascade import Cascade
 from emsco.cascade.decisions import Decisions
@@ -98,7 +98,7 @@ class Bill:
             if use.basis and use.calls:
                 line += f" ({use.basis})"
             if use.seconds and use.calls:
-                line += f", about {_duration(use.seconds)}"
+                line += f", {duration(use.seconds)}"
             if use.tokens_in or use.tokens_out:
                 line += f", {use.tokens_in:,} tokens in, {use.tokens_out:,} out"
             if use.failed:
@@ -608,7 +608,3 @@ class Rows:
         if self._is_frame:
             return self._inputs[rows].to_native()
         return self._inputs[rows] if hasattr(self._inputs, "shape") else [self.one(i) for i in rows]
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(seconds, 1):.0f} s"

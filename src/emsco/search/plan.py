@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from emsco._base.checks import refused
 from emsco._base.objectives import metric_name
+from emsco._base.text import DAY, duration
 from emsco._base.typing import StageArray
 from emsco.designs.space import DesignSpace
 from emsco.errors import InterruptedWarning, Parameter
@@ -41,7 +42,6 @@ _PER_CHAIN = 40e-9
 _PER_SUBSET = 15e-9
 _PER_WORD = 2e-9
 _GROWTH = 4.5  # factor of kinds of chains per feature, with any number of stages
-_DAY = 86_400.0
 _MOST_FEATURES = 30
 _MOST_WEIGHT = 2**31
 MAX_EXACT = 10.0  # seconds, most that "auto" plans for exact search
@@ -86,7 +86,7 @@ class Reach:
     @property
     def is_possible(self) -> bool:
         """Whether exact search meets no obstacle and ends within a day."""
-        return not self.obstacle and self.seconds <= _DAY
+        return not self.obstacle and self.seconds <= DAY
 
     @property
     def designs(self) -> str:
@@ -115,7 +115,7 @@ class Reach:
         if self.is_possible:
             return f"exact search over {self.designs} would {self._time}"
         # The size is reason enough, unless a larger memory_limit would do.
-        reason = self.designs if self.seconds > _DAY else f"it would {self.obstacle}"
+        reason = self.designs if self.seconds > DAY else f"it would {self.obstacle}"
         return f"exact search is out of reach: {reason}"
 
     @property
@@ -171,19 +171,6 @@ def _obstacle(problem: Problem, space: DesignSpace) -> str:
 def readable(number: int) -> str:
     """Write a number with all its digits, or as a power of ten if they are too many."""
     return f"{number:,}" if number < 10**15 else f"about 10^{int(math.log10(number))}"
-
-
-def duration(seconds: float) -> str:
-    """Write a duration in the largest unit of which it has two or more."""
-    if seconds < 1:
-        return "a second or less"
-    if seconds > 1e15 * _DAY:
-        return "more than 10^12 years"
-    units = (("years", 365.25 * _DAY), ("days", _DAY), ("hours", 3600.0), ("minutes", 60.0))
-    for name, length in units:
-        if seconds >= 2 * length:
-            return f"about {seconds / length:,.0f} {name}"
-    return "about 1 second" if round(seconds) == 1 else f"about {seconds:.0f} seconds"
 
 
 @dataclass(frozen=True, slots=True)

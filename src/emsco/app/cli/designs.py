@@ -20,9 +20,7 @@ from emsco.app.cli.output import doubts_of, echo, print_design, print_front, pri
 from emsco.errors import ParameterError
 
 if TYPE_CHECKING:
-    from emsco.front import ParetoFront, ParetoPoint
-
-_FAR_LESS = 0.75  # of the cost of a design: what another must cost to be named beside it
+    from emsco.front import ParetoPoint
 
 
 def front(
@@ -224,7 +222,9 @@ def choose(
             echo(f"Limits are about scored figures; on new rows expect {missed}.\n")
         as_good = None
         if point is None and rule.keys() <= {"max_cost", "min_coverage"}:
-            as_good = _as_good_for_less(chosen.front, chosen.point, **rule)
+            from emsco.front.offers import as_good_for_less
+
+            as_good = as_good_for_less(chosen.front, chosen.point, **rule)
         if as_good is not None:
             number = chosen.front.position(as_good)
             correct = f"{as_good.promised[1].accuracy:.1%} of the labels correct"
@@ -233,31 +233,6 @@ def choose(
                 f"instead of {rounded(chosen.point.cost)}: emsco choose {run} {number}\n"
             )
         print_design(chosen, chosen.chosen, doubts=False)  # they were warnings a moment ago
-
-
-def _as_good_for_less(
-    front: ParetoFront,
-    chosen: ParetoPoint,
-    *,
-    max_cost: float | None = None,
-    min_coverage: float | None = None,
-) -> ParetoPoint | None:
-    """Return the best design within the limits that costs far less and expects as much, if any.
-
-    Limits choose by scored accuracy, whose last half point may be luck.
-    """
-    if min_coverage is None:
-        min_coverage = chosen.coverage
-    expected = chosen.promised[1].accuracy
-    others = [
-        front[i]
-        for i in front.within(max_cost, min_coverage=min_coverage)
-        if front[i].is_informative
-        and front[i].shortlisted
-        and front[i].cost <= _FAR_LESS * chosen.cost
-        and front[i].promised[1].accuracy >= expected
-    ]
-    return max(others, key=lambda point: point.promised[1].accuracy, default=None)
 
 
 def _expected_beyond(limits: dict[str, Any], point: ParetoPoint) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from emsco._base.text import counted, listed, some, visible
+from emsco._base.text import counted, duration, listed, some, visible
 from emsco.app.cli.endings import interruptible
 from emsco.app.cli.options import AsJSON, Drop, HowToRead, Target, Threads
 from emsco.app.cli.output import console, echo, print_json
@@ -141,8 +141,6 @@ def show(inspection: Inspection) -> None:
 
 def fit_lines(inspection: Inspection) -> Iterator[str]:
     """Yield sentences about what a fit would do."""
-    from emsco.search.plan import duration
-
     plan = inspection.forecast
     if plan is None:
         return
