@@ -46,6 +46,7 @@ from emsco.lab import (
 from emsco.lab.compare import TrialJob, run_trials, try_job
 from emsco.lab.compare_report import markdown_table, signed
 from emsco.lab.jobs import ResultStore
+from emsco.lab.methods import CHAINS
 from emsco.lab.standings import AHEAD, BEHIND, LEVEL, Duel, mean_ranks
 from emsco.lab.trials import Answers
 from emsco.plotting import save_figure
@@ -375,14 +376,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--known", action="store_true")
     asked = parser.parse_args()
-    if unknown := [one for one in asked.methods if one not in METHODS]:
-        parser.error(f"--methods must be some of {', '.join(METHODS)}, got {unknown[0]!r}")
+    known = (*METHODS, CHAINS)
+    if unknown := [one for one in asked.methods if one not in known]:
+        parser.error(f"--methods must be some of {', '.join(known)}, got {unknown[0]!r}")
     if unknown := [one for one in asked.sets or () if one.partition(":")[0] not in datasets.NAMES]:
         parser.error(f"--sets must be some of {', '.join(datasets.NAMES)}, got {unknown[0]!r}")
     usual = SEALED if asked.sealed else QUICK_SETS if asked.quick else SETS
     plan = Plan(
         asked.sets or usual,
-        tuple(one for one in METHODS if one in asked.methods),
+        tuple(one for one in known if one in asked.methods),
         asked.first_split,
         asked.splits or (_QUICK_SPLITS if asked.quick else 20),
         asked.seed,

@@ -17,6 +17,7 @@ from emsco._base.typing import FloatArray
 from emsco.errors import DataError, EMSCOError, Parameter
 from emsco.lab.jobs import Begin, Report, ResultStore, finish_jobs, opened_store
 from emsco.lab.methods import (
+    CHAINS,
     EMSCO,
     METHODS,
     answer_with_emsco,
@@ -606,8 +607,11 @@ def try_job(job: TrialJob, data: CostedRows) -> dict[str, Any]:
         prices = Prices(np.unique(data.rows.y), np.array(job.lines), job.may_reject)
     try:
         trial = data.trial(job.split, job.seed)
-        if job.method == EMSCO:
-            offers, note = answer_with_emsco(trial, QUESTIONS, prices, generations=job.generations)
+        if job.method in (EMSCO, CHAINS):
+            settings = {"branches": 1} if job.method == CHAINS else {}
+            offers, note = answer_with_emsco(
+                trial, QUESTIONS, prices, generations=job.generations, **settings
+            )
         else:
             rival = new_rival(job.method, trial.costs, random_state=trial.seed, gaps="impute")
             offers = answer_with_rival(rival, trial, QUESTIONS, job.most, prices)

@@ -41,6 +41,7 @@ from emsco.lab.trials import (
 )
 
 EMSCO = "emsco"
+CHAINS = "emsco_chains"  # EMSCO without branches, for a column outside the ranks
 RIVALS = {  # the class in `emsco.lab.rivals`, and the label in tables and pictures
     "cost_aware_boosting": ("CostAwareBoosting", "CEGB"),
     "catboost": ("PenalisedCatBoost", "CatBoost"),
@@ -66,7 +67,8 @@ Fold = tuple[IntArray, IntArray]  # rows to fit on, and rows to decide
 
 def label_of(method: str) -> str:
     """Name of a method in tables and drawings."""
-    return "EMSCO" if method == EMSCO else RIVALS[method][1]
+    own = {EMSCO: "EMSCO", CHAINS: "EMSCO, chains alone"}
+    return own[method] if method in own else RIVALS[method][1]
 
 
 def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
