@@ -18,6 +18,7 @@ sys.path += [str(ROOT / "tools"), str(ROOT / "tests")]  # the browser, and made-
 
 # Name: its module and function, and what it measures.
 BENCHMARKS = {
+    "afa": ("afa.main", "accuracy by number of features, beside published figures"),
     "bakeoff": ("bakeoff.main", "EMSCO and its rivals on many sets and splits"),
     "boosting": ("models.main_boosting", "boosted stages: speed, training, accuracy on subsets"),
     "branches": ("branches.main", "designs that branch beside chains, on test rows"),

@@ -85,6 +85,16 @@ def test_the_gaps_of_cleveland_stay_gaps(data_folder):
     assert {name: n for name, n in gaps.items() if n} == {"ca": 4, "thal": 2}
 
 
+def test_spam_has_unit_costs_and_its_second_class_is_spam(data_folder):
+    data = load("spam")
+    assert data.X.shape == (4601, 57)
+    assert np.bincount(data.y).tolist() == [2788, 1813]
+    assert set(data.costs.costs) == {1}
+    assert data.names[0] == "make"
+    # As UCI has the first row: 0.64 % of the words are "address", and it is spam.
+    assert (data.X[0, 1], data.y[0]) == (0.64, 1)
+
+
 def test_pima_has_the_same_rows_with_either_costs(data_folder):
     assert np.array_equal(load("pima_turney").X, load("pima").X)
 

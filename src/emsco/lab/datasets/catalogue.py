@@ -45,10 +45,10 @@ _TRACED = ("compactness", "concavity", "concave points", "symmetry", "fractal di
 def load(name: str, seed: int = 0) -> Dataset:
     """Load a data set by name; `NAMES` lists the names.
 
-    "heart", "pima", "credit", "thyroid" and "cleveland" are read from ``<name>.csv`` in the folder
-    that the environment variable EMSCO_DATA names. If the file is not there, they come from the
-    cache of downloads, and on first use from the archive; their values are checked. EMSCO_CACHE
-    names another folder for the cache.
+    "heart", "pima", "credit", "thyroid", "cleveland" and "spam" are read from ``<name>.csv`` in the
+    folder that the environment variable EMSCO_DATA names. If the file is not there, they come from
+    the cache of downloads, and on first use from the archive; their values are checked. EMSCO_CACHE
+    names another folder for the cache. Class 1 of "spam" is spam, and each of its features costs 1.
 
     "thyroid", "cleveland" and "pima_turney", which has the rows of "pima", have the costs of Turney
     (1995) in Canadian dollars. Tests that are done together share a fee, which a row pays once, and
@@ -103,6 +103,11 @@ def _with_costs_of_turney(name: str, _seed: int) -> Dataset:
     how, fees = "printed by Turney (1995), in Canadian dollars", _FEES[name]
     archived, days = name.removesuffix("_turney"), dict.fromkeys(fees[_DRAW][1], 1.0)
     return _from_archive(name, archived, _TURNEY[name], how, fees, days)
+
+
+def _with_unit_costs(name: str, _seed: int) -> Dataset:
+    n_features = len(PUBLIC_TABLES[name].columns)
+    return _from_archive(name, name, [1.0] * n_features, "one per feature")
 
 
 def _from_archive(
@@ -164,5 +169,6 @@ _LOADERS: dict[str, Callable[[str, int], Dataset]] = {
     "breast_cancer": _breast_cancer,
     "digits": _digits,
     **dict.fromkeys(_TURNEY, _with_costs_of_turney),
+    "spam": _with_unit_costs,
 }
 NAMES = tuple(_LOADERS)

@@ -231,5 +231,23 @@ PUBLIC_TABLES = {
             source="UCI Thyroid Disease, ann-thyroid (Quinlan 1987)",
             licence="CC BY 4.0",
         ),
+        PublicTable(
+            "spam",
+            (
+                "make address all num3d our over remove internet order mail receive will "
+                "people report addresses free business email you credit your font num000 "
+                "money hp hpl george num650 lab labs telnet num857 data num415 num85 "
+                "technology num1999 parts pm direct cs meeting original project re edu table "
+                "conference charSemicolon charRoundbracket charSquarebracket charExclamation "
+                "charDollar charHash capitalAve capitalLong capitalTotal"
+            ),
+            4601,
+            url=f"{_UCI}/94/spambase.zip",
+            members=["spambase.data"],
+            labels={"spam": "1", "nonspam": "0"},
+            sha256="706f0f74d9834f661de15274da6727d81955b258cdd7c50a4d80d15f15e5e5b4",
+            source="UCI Spambase (Hopkins et al. 1999)",
+            licence="CC BY 4.0",
+        ),
     )
 }
