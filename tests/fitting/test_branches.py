@@ -118,6 +118,18 @@ def test_gate_and_part_cost_together_what_the_path_costs(variant):
             assert tree.paid[stages] == pytest.approx(tree.paid[n_trunk - 1] + after)
 
 
+def test_rows_may_be_rejected_after_a_branch():
+    front = grown("plain").clf.front_
+    trees = [point for point in front if not point.design.is_chain]
+    answering = [point for point in trees if point.coverage == 1]
+    rejecting = [point for point in trees if 0.5 <= point.coverage < 0.95]
+    assert answering
+    assert rejecting
+    surest = max(rejecting, key=lambda point: point.accuracy)
+    for point in (one for one in answering if one.cost <= surest.cost):
+        assert surest.accuracy > point.accuracy
+
+
 @pytest.mark.parametrize("variant", ["plain", "balanced", "one threshold"])
 def test_no_point_of_the_search_beats_another(variant):
     # Designs that buy nothing, and the simplest as good as the best, are there beside the front.

@@ -31,6 +31,7 @@ from emsco.fitting.gates import WORTH, Bins, Gate, PricedSubsets, best_gate
 from emsco.fitting.workbench import Workbench
 from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.models.stage_models import JoinedModels, StageModels, averaged, parts_of
+from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scored_rows import RowOutcomes, ScoredPart, ScoredRows, ScoredTree
 from emsco.scoring.scores import CostLimits, Scores
@@ -47,7 +48,8 @@ _AT_ONCE = 64  # models that are quick to fit, between looks at the clock
 _FINISHED = 24  # subsets of a part that get models of their own
 _DESIGNS = 80  # of a part that are added up
 _SUMS = 400  # of several parts that are kept
-_TREES = 150  # that are judged row by row
+_TREES = 75  # that are judged row by row, of those that answer everyone
+_COVERAGES, _REJECTING = (0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.2), 40  # and of those for each of these
 _RUNNERS_UP = 200  # trees that might as well have been chosen
 _OTHER_HALVES = 1  # a seed, so that trees are not measured on the halves that chose the gate
 _BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)  # at which branches must earn their place
@@ -63,6 +65,9 @@ class SearchedPart:
         The models of the part.
     genes : ndarray of shape (n_designs, n_blocks)
         Chains over its blocks; what the gate buys is in their first stage.
+    n_searched : int
+        The first of them are the best ones that were found. The others answer everyone but for
+        their last threshold.
     designs : tuple of Design
         What they buy after the gate.
     scored : ScoredPart
@@ -70,8 +75,17 @@ class SearchedPart:
 
     bench: Workbench
     genes: StageArray
+    n_searched: int
     designs: tuple[Design, ...]
     scored: ScoredPart
+
+    @property
+    def last_levels(self) -> IntArray:
+        """The level of the last stage of each chain."""
+        n_stages = stage_counts(self.genes)
+        levels = levels_of(self.genes, int(n_stages.max()))
+        last: IntArray = levels[np.arange(len(levels)), n_stages - 1]
+        return last
 
 
 def priced_subsets(bench: Workbench, rows: ScoredRows, scored: StageArray) -> PricedSubsets:
@@ -316,13 +330,29 @@ class PartSearch:
         if answers.any():
             also = spread_order(scores[answers], evaluator.costs.total)[:_DESIGNS]
             order = np.unique(np.concatenate([order, np.flatnonzero(answers)[also]]))
-        genes = genes[order]
+        searched = genes[order]
+        genes = np.concatenate([searched, self._rejecting(searched, evaluator)])
         named = NamedDesigns(final.data.costs.names, grid, final.data.classes)
         is_gate = final.blocks.of_feature == final.blocks.first
         designs = tuple(_without(named(one), is_gate) for one in final.blocks.designs(genes))
-        return SearchedPart(
-            final, genes, designs, ScoredPart(final.scored_rows(grid, staked=True), places)
-        )
+        scored = ScoredPart(final.scored_rows(grid, staked=True), places)
+        return SearchedPart(final, genes, len(searched), designs, scored)
+
+    def _rejecting(self, genes: StageArray, evaluator: Evaluator) -> StageArray:
+        """Return those designs that answer everyone with each other threshold of a last stage."""
+        if not self.grid.may_answer_all:
+            return genes[:0]
+        stages, n_stages = stages_of(genes), stage_counts(genes)
+        levels = levels_of(genes, int(n_stages.max(initial=1)))
+        last = n_stages - 1
+        answering = np.flatnonzero(levels[np.arange(len(genes)), last] == self.grid.last[0])
+        variants = [genes[:0]]
+        for level in self.grid.last[1:]:
+            other = levels[answering]
+            other[np.arange(len(answering)), last[answering]] = level
+            variants.append(with_levels(stages[answering], other))
+        every = np.concatenate(variants)
+        return every[~evaluator.refused(every)] if len(every) else every
 
     def _best_subsets(self, quick: ScoredRows, weights: FloatArray, final: Workbench) -> BoolArray:
         """Return subsets that are worth models of their own, from cheap to everything."""
@@ -617,12 +647,13 @@ def grow_trees(
             continue
         seen.add(key)
         weights = rows.weights
-        at_gate = np.array([weights @ answered, weights @ (first.given == rows.truth), 0.0])
+        wrong = answered & (first.given != rows.truth)
+        at_gate = np.array([weights @ answered, -(weights @ wrong), 0.0])
         sums = [
             _sums_of(part, some, np.where(answered, 0.0, weights)[part.scored.places])
             for part, some in zip(parts, outcomes, strict=True)
         ]
-        figure, which = _added_up(sums)
+        figure, which = _added_up(parts, sums)
         trunks += [trunk] * len(which)
         figures.append(figure + at_gate)
         chosen.append(which)
@@ -633,7 +664,7 @@ def grow_trees(
     gate_paid = costs.after_stages(gate.blocks[bench.blocks.of_feature][None])
     at_gate = rows.weights @ rows.costs(trunks[0], first, gate_paid)
     within = np.flatnonzero(at_gate - figure[:, 2] <= bench.limits.most_spent(n_rows))
-    kept = within[_thinned(figure[within], _TREES, float(n_rows))]
+    kept = within[_best_trees(figure[within], float(n_rows))]
     others = np.setdiff1d(within, kept)
     others = np.random.default_rng(len(others)).permutation(others)[:_RUNNERS_UP]
 
@@ -659,28 +690,42 @@ def grow_trees(
 def _sums_of(
     part: SearchedPart, outcomes: Sequence[RowOutcomes], weights: FloatArray
 ) -> FloatArray:
-    """Rows that each design of a part accepts, correct ones, and their costs below 0; by weight."""
+    """Rows that each design of a part accepts, wrong ones and costs below 0; by weight.
+
+    Wrong labels, not correct ones, tell a tree that rejects rows from one that answers them badly:
+    a row without a label is neither.
+    """
     rows, costs = part.scored.rows, part.bench.data.costs.fixed()
     is_gate = part.bench.blocks.of_feature == part.bench.blocks.first
     sums = np.empty((len(outcomes), 3))
     for i, (design, genes, one) in enumerate(zip(part.designs, part.genes, outcomes, strict=True)):
         paid = costs.after_stages(design.subsets() | is_gate)
         cost = rows.costs(genes, one, paid)
-        accepted, correct = one.given < rows.n_classes, one.given == rows.truth
-        sums[i] = weights @ accepted, weights @ correct, -(weights @ cost)
+        accepted = one.given < rows.n_classes
+        wrong = accepted & (one.given != rows.truth)
+        sums[i] = weights @ accepted, -(weights @ wrong), -(weights @ cost)
     return sums
 
 
-def _added_up(sums: Sequence[FloatArray]) -> tuple[FloatArray, IntArray]:
+def _added_up(
+    parts: Sequence[SearchedPart], sums: Sequence[FloatArray]
+) -> tuple[FloatArray, IntArray]:
     """Add up designs of all parts; return what the best sums are, and the designs of each."""
-    every = [_sum_of(sums)]
-    # Sums that accept all rows are few among all, and users ask for them most.
-    answering = [np.flatnonzero(one[:, 0] >= one[:, 0].max()) for one in sums]
-    some = [one[which] for one, which in zip(sums, answering, strict=True)]
-    figures, chosen = _sum_of(some)
-    own = np.column_stack([which[chosen[:, p]] for p, which in enumerate(answering)])
-    every.append((figures, own))
-    return np.concatenate([one for one, _ in every]), np.concatenate([one for _, one in every])
+    levels = [part.last_levels for part in parts]
+    shared = sorted(set.intersection(*(set(one.tolist()) for one in levels)))
+    families = [
+        [np.arange(part.n_searched) for part in parts],
+        # Sums that accept all rows are few among all, and users ask for them most.
+        [np.flatnonzero(one[:, 0] >= one[:, 0].max()) for one in sums],
+        # Whom to reject is best decided at one confidence for all parts.
+        *([np.flatnonzero(one == level) for one in levels] for level in shared),
+    ]
+    figures, chosen = [], []
+    for places in families:
+        figure, which = _sum_of([one[some] for one, some in zip(sums, places, strict=True)])
+        figures.append(figure)
+        chosen.append(np.column_stack([some[which[:, p]] for p, some in enumerate(places)]))
+    return np.concatenate(figures), np.concatenate(chosen)
 
 
 def _sum_of(sums: Sequence[FloatArray]) -> tuple[FloatArray, IntArray]:
@@ -694,20 +739,34 @@ def _sum_of(sums: Sequence[FloatArray]) -> tuple[FloatArray, IntArray]:
     return figures, chosen
 
 
-def _thinned(figures: FloatArray, max_kept: int, accepting: float | None = None) -> IntArray:
-    """Return the places of the most different figures that no others beat.
+def _best_trees(figures: FloatArray, n_rows: float) -> IntArray:
+    """Return the places of the trees to judge.
 
-    Half of them are those that accept all rows, of weight `accepting`, if there are so many.
+    They are the best that accept all rows, and for each of several shares of rows the most accurate
+    ones, from cheap to dear, that accept as many.
     """
     from moocore import is_nondominated
 
+    accepted, wrong, cost = figures[:, 0], -figures[:, 1], -figures[:, 2]
+    accepts_all = accepted >= n_rows * (1 - 1e-9)
+    everyone = np.flatnonzero(accepts_all)
+    kept = [everyone[_thinned(figures[everyone], _TREES)]]
+    for coverage in _COVERAGES:
+        places = np.flatnonzero(~accepts_all & (accepted >= coverage * n_rows))
+        if places.size:
+            beaten = np.column_stack([wrong[places] / accepted[places], cost[places]])
+            places = places[is_nondominated(beaten, keep_weakly=False)]
+            kept.append(places[_spread(figures[places], _REJECTING)])
+    return np.unique(np.concatenate(kept))
+
+
+def _thinned(figures: FloatArray, max_kept: int) -> IntArray:
+    """Return the places of the most different figures that no others beat."""
+    from moocore import is_nondominated
+
+    if not len(figures):
+        return np.zeros(0, dtype=np.int64)
     best = np.flatnonzero(is_nondominated(figures, maximise=True, keep_weakly=False))
-    if accepting is not None:
-        all_rows = figures[best, 0] >= accepting * (1 - 1e-9)
-        some, others = best[all_rows], best[~all_rows]
-        kept = _spread(figures[some], max_kept // 2)
-        rest = _spread(figures[others], max_kept - len(kept))
-        return np.sort(np.concatenate([some[kept], others[rest]]))
     return best[_spread(figures[best], max_kept)]
 
 
@@ -715,8 +774,10 @@ def _spread(figures: FloatArray, max_kept: int) -> IntArray:
     """Return the places of figures that are as different as possible from each other."""
     if len(figures) <= max_kept:
         return np.arange(len(figures))
-    roots = np.sqrt(np.maximum(-figures[:, 2], 0.0))  # cheap ones are told apart
-    spread = np.column_stack([figures[:, :2], -roots])
+    # Roots tell those apart that reject few rows, and cheap ones.
+    rejected = np.sqrt(figures[:, 0].max() - figures[:, 0])
+    cost = np.sqrt(np.maximum(-figures[:, 2], 0.0))
+    spread = np.column_stack([rejected, figures[:, 1], cost])
     return np.sort(order_by_distance(spread, int(figures[:, 1].argmax()), max_kept))
 
 
