@@ -45,6 +45,7 @@ CHAINS = "emsco_chains"  # EMSCO without branches, for a column outside the rank
 RIVALS = {  # the class in `emsco.lab.rivals`, and the label in tables and pictures
     "cost_aware_boosting": ("CostAwareBoosting", "CEGB"),
     "catboost": ("PenalisedCatBoost", "CatBoost"),
+    "optimal_trees": ("OptimalTrees", "optimal trees"),
     "fixed_subset": ("FixedSubset", "fixed subset"),
     "threshold_cascade": ("ThresholdCascade", "threshold cascade"),
     "aaco": ("AACO", "AACO"),

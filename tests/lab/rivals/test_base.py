@@ -17,6 +17,7 @@ from emsco.lab.rivals import (
     CostedClassifier,
     CostOrdered,
     FixedSubset,
+    OptimalTrees,
     PenalisedCatBoost,
     ThresholdCascade,
 )
@@ -34,11 +35,13 @@ RIVALS = [
 ]
 if find_spec("catboost"):
     RIVALS.append(PenalisedCatBoost(n_trees=20, random_state=0))
+if find_spec("pystreed"):
+    RIVALS.append(OptimalTrees(random_state=0))
 BY_NAME = {type(rival).__name__: rival for rival in RIVALS}
 
 
 def expected_failures(rival):
-    if isinstance(rival, (CaCTLasso, CostOrdered)):
+    if isinstance(rival, (CaCTLasso, CostOrdered, OptimalTrees)):
         return {}
     why = "boosting counts rows in bins, leaves and penalties, whatever they weigh"
     return {"check_sample_weight_equivalence_on_dense_data": why}
@@ -105,7 +108,7 @@ def test_the_public_names_are_those_of_all():
 def test_optional_packages_are_imported_only_when_needed():
     code = (
         "import sys, emsco.lab.rivals as b; [getattr(b, name) for name in b.__all__]; "
-        "print({'catboost', 'lightgbm', 'skfb'} & set(sys.modules))"
+        "print({'catboost', 'lightgbm', 'pystreed', 'skfb'} & set(sys.modules))"
     )
     process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -18,6 +18,7 @@ from emsco.lab.rivals import (
     CostOrdered,
     FixedSubset,
     GreedyMiser,
+    OptimalTrees,
     PenalisedCatBoost,
     ThresholdCascade,
 )
@@ -41,6 +42,8 @@ RIVALS = [
 ]
 if find_spec("catboost"):
     RIVALS.append(PenalisedCatBoost(strength=0.1, n_trees=10, random_state=0))
+if find_spec("pystreed"):
+    RIVALS.append(OptimalTrees(error_cost=3.0, random_state=0))
 
 
 @pytest.fixture(params=[type(rival).__name__ for rival in RIVALS])

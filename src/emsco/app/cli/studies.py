@@ -40,8 +40,9 @@ class Methods:
         list[str] | None,
         typer.Option(
             metavar="METHOD",
-            help="emsco, cost_aware_boosting, catboost, fixed_subset, threshold_cascade, aaco, "
-            "greedy_miser, astc, cstc, cact_lasso or cost_ordered; repeatable, by default all.",
+            help="emsco, cost_aware_boosting, catboost, optimal_trees, fixed_subset, "
+            "threshold_cascade, aaco, greedy_miser, astc, cstc, cact_lasso or cost_ordered; "
+            "repeatable, by default all.",
         ),
     ] = None
     splits: Annotated[

@@ -9,6 +9,7 @@ from emsco.lab.rivals.cost_ordered import CostOrdered
 from emsco.lab.rivals.cstc import CSTC
 from emsco.lab.rivals.fixed_subset import FixedSubset
 from emsco.lab.rivals.greedy_miser import GreedyMiser
+from emsco.lab.rivals.optimal_trees import OptimalTrees
 from emsco.lab.rivals.penalised_catboost import PenalisedCatBoost
 from emsco.lab.rivals.threshold_cascade import ThresholdCascade
 from emsco.lab.rivals.tuned_rival import Trial, TunedRival, tune
@@ -23,6 +24,7 @@ __all__ = [
     "CostedClassifier",
     "FixedSubset",
     "GreedyMiser",
+    "OptimalTrees",
     "PenalisedCatBoost",
     "ThresholdCascade",
     "Trial",
