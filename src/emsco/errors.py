@@ -47,6 +47,7 @@ __all__ = [
     "ReadingWarning",
     "Remedy",
     "Row",
+    "command_to_install",
     "not_installed",
 ]
 
@@ -238,6 +239,20 @@ class InterruptedWarning(UserWarning):
     """Ctrl-C has ended a search or a run early; what it has so far is kept."""
 
 
+_MISSING = " must be installed for this: "
+
+
 def not_installed(package: str, install: str | None = None) -> EMSCOError:
     """The error to raise where an optional package is missing, and how to get it."""
-    return EMSCOError(f"{package} must be installed for this: pip install {install or package}")
+    return EMSCOError(f"{package}{_MISSING}pip install {install or package}")
+
+
+def command_to_install(message: str) -> str:
+    """The command that an error of `not_installed` recommends; "" for any other message.
+
+    Examples
+    --------
+    >>> command_to_install(str(not_installed("catboost")))
+    'pip install catboost'
+    """
+    return message.partition(_MISSING)[2]

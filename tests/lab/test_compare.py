@@ -75,7 +75,7 @@ def test_every_method_answers_on_every_split(data, made_rivals):
     assert (comparison.n_rows, comparison.total_cost) == ((120, 40), 12.0)
     assert str(comparison.error_costs) == "12 for an error and 0 for a rejection"
     assert comparison.complete
-    assert set(comparison.commonest) == {0, 1}
+    assert set(comparison.baselines) == {0, 1}
 
 
 def test_given_test_rows_make_one_split(data, made_rivals):
@@ -186,8 +186,8 @@ def test_false_settings_are_refused_before_any_work(data):
         compare_methods(data, error_cost=-1)
     with pytest.raises(ParameterError, match=r"reject_cost must be .*got inf"):
         compare_methods(data, reject_cost=float("inf"))
-    with pytest.raises(ParameterError, match=r"error_cost must be .*for each true label, got"):
-        compare_methods(data, error_cost=[[0, 5], [5, 1]])
+    with pytest.raises(ParameterError, match=r"error_cost must be .*2 lines of 2 numbers.*, got"):
+        compare_methods(data, error_cost=[[0, 5]])
 
 
 def test_errors_about_each_class_may_have_a_price(data, made_rivals):
@@ -200,6 +200,28 @@ def test_errors_about_each_class_may_have_a_price(data, made_rivals):
     assert sum(answer.wrong) == pytest.approx(answer.coverage * (1 - answer.accuracy))
     plain = ComparisonReport(comparison).to_dict()
     assert (plain["error_cost"], plain["reject_cost"]) == ({"0": 900, "1": 5}, 3)
+
+
+def test_costs_of_errors_may_be_a_matrix(data, made_rivals):
+    prices = {"error_cost": [[0, 90], [20, 1]], "reject_cost": 9}  # a correct 1 has a cost too
+    comparison = compare_methods(data, "own", ("cstc",), 1, TINY, n_jobs=1, **prices)
+    _, share = comparison.baselines[0].class_shares
+    for offer in comparison.answers["cstc"][0].offers:
+        seen = offer.seen
+        correct = share - seen.wrong[1] - seen.rejected[1]
+        losses = 90 * seen.wrong[0] + 20 * seen.wrong[1] + correct + 9 * sum(seen.rejected)
+        assert seen.money(comparison.error_costs) == pytest.approx(seen.cost + losses)
+    plain = ComparisonReport(comparison).to_dict()
+    assert plain["error_cost"] == {"0": {"0": 0, "1": 90}, "1": {"0": 20, "1": 1}}
+
+
+def test_recall_adds_up_to_the_share_of_correct_labels(data, made_rivals):
+    comparison = compare_methods(data, "own", ("cstc",), 2, TINY, n_jobs=1)
+    shares = np.array([comparison.baselines[split].class_shares for split in (0, 1)])
+    for standing in comparison.standings.values():
+        correct = (comparison.recall(standing) * shares).sum(axis=1)
+        assert correct == pytest.approx(standing.by_split[:, 0] * standing.accuracy)
+    assert sorted(comparison.recall(comparison.commonest)[0]) == [0, 1]
 
 
 def test_methods_are_ranked_by_the_lowest_total_if_errors_have_a_price(data, made_rivals):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.comparisons import NOISE, made_answers, made_comparison, over_splits, two_methods
 
 from emsco._base.objectives import Objectives
 from emsco.app.cli.studies import accuracy_table, seconds_line
-from emsco.lab.compare import MOST, TASKS
+from emsco.errors import not_installed
+from emsco.lab.compare import MOST, TASKS, Baseline
 from emsco.lab.compare_figure import draw_comparison
-from emsco.lab.compare_report import ComparisonReport, broken_limits
+from emsco.lab.compare_report import ComparisonReport, broken_limits, recall_table
 from emsco.lab.trials import ANYTHING, LOWEST_TOTAL, Answers, Offer, Seen
 from emsco.stats.error_costs import ErrorCosts
 
@@ -208,8 +210,89 @@ def test_the_tables_have_every_method_in_every_task(level):
     assert text.count("| **EMSCO** |") == 4 + 5 + 1
     assert "| CSTC | 0.00 (1, level) |" in text
     for task in TASKS:
-        assert accuracy_table(level, task).row_count == 2
+        assert accuracy_table(level, task).row_count == 3
+    # The commonest class is the last line of every table by budget.
+    assert text.count("| commonest class | 60.0 ± 0.0 (60.0) |") == 2
+    assert text.count("| commonest class | 40.0 |") == 2  # in money
     assert seconds_line(level).endswith(": EMSCO 1.5, CSTC 1.5.")
+
+
+def with_classes(answers, wrong):
+    """The same answers, with wrong labels by class."""
+    offers = []
+    for offer in answers.offers:
+        seen = replace(offer.seen, wrong=wrong, rejected=(0.0,) * len(wrong))
+        offers.append(replace(offer, seen=seen))
+    return replace(answers, offers=tuple(offers))
+
+
+def test_recall_of_each_class_has_a_table_where_results_have_classes(level):
+    assert recall_table(level).lines == ()
+    assert "Left out: some results were kept by an earlier" in ComparisonReport(level).to_markdown()
+    answers = {
+        "emsco": {split: with_classes(made_answers(0.8), (0.06, 0.1)) for split in range(5)},
+        "cstc": {split: with_classes(made_answers(0.8), (0.0, 0.2)) for split in range(5)},
+    }
+    comparison = made_comparison(answers)
+    table = recall_table(comparison)
+    assert table.title.endswith(": every row answered at a mean cost of at most 10 %")
+    assert table.classes == ("a (60)", "b (40)")
+    assert list(table.lines) == [
+        ("emsco", "90.0", "75.0"),
+        ("cstc", "100.0", "50.0"),
+        ("commonest", "100.0", "0.0"),
+    ]
+    report = ComparisonReport(comparison)
+    assert "| **EMSCO** | 90.0 ± 0.0 | 75.0 ± 0.0 |" in report.to_markdown()
+    plain = report.to_dict()
+    assert plain["methods"]["cstc"]["answers"][0]["recall"] == pytest.approx({"a": 1, "b": 0.5})
+    assert plain["classes"][1] == {"label": "b", "test_rows": 40}
+
+
+def test_recall_is_shown_where_a_rival_is_advised():
+    answers = {
+        "emsco": over_splits(0.8),
+        "cstc": over_splits(better_at_large_budgets, NOISE[::-1]),
+    }
+    comparison = made_comparison(
+        {
+            method: {split: with_classes(one, (0.1, 0.1)) for split, one in by_split.items()}
+            for method, by_split in answers.items()
+        }
+    )
+    assert recall_table(comparison).title.endswith("at most 20 %")
+
+
+def test_of_many_classes_the_rarest_are_shown_and_long_labels_are_cut():
+    few = made_comparison({"emsco": {0: with_classes(made_answers(0.76), (0.01,) * 12)}})
+    commonest = replace(few.baselines[0].offers[0], seen=few.answers["emsco"][0].offers[0].seen)
+    n_rows = np.arange(12)
+    comparison = replace(
+        few,
+        classes=tuple(f"a long label {i}" for i in range(12)),
+        baselines={0: Baseline((commonest,), n_rows, n_rows / n_rows.sum())},
+    )
+    table = recall_table(comparison, 50)
+    assert table.note.endswith("The 10 rarest of 12 classes; the JSON file has all.")
+    assert (table.classes[0], len(table.classes)) == ("a lo… (0)", 10)
+    assert table.lines[0][:3] == ("emsco", "–", "34.0")  # of the first class there is no row
+    recall = ComparisonReport(comparison).to_dict()["methods"]["emsco"]["answers"][0]["recall"]
+    assert (recall["a long label 0"], len(recall)) == (None, 12)
+
+
+def test_methods_that_are_not_installed_share_a_sentence():
+    answers = {
+        "emsco": {0: made_answers(0.8)},
+        "catboost": {0: Answers((), str(not_installed("catboost")), 0.1)},
+        "cost_aware_boosting": {0: Answers((), str(not_installed("lightgbm")), 0.1)},
+        "fixed_subset": {0: Answers((), str(not_installed("lightgbm")), 0.1)},
+        "astc": {0: Answers((), "two classes only.", 0.1)},
+    }
+    assert ComparisonReport(made_comparison(answers)).summary()[-2:] == [
+        "ASTC was left out: two classes only.",
+        "Left out, not installed: CatBoost (pip install catboost), CEGB and fixed subset "
+        "(pip install lightgbm).",
+    ]
 
 
 def test_tables_have_margins_from_five_splits_on(level):
@@ -269,8 +352,14 @@ def test_methods_are_ranked_by_their_totals_if_errors_have_a_price(n_splits):
     assert others == [*told, f"EMSCO promised a total of 2.9 and kept {totals[6:].split(',')[0]}."]
     lines = report.to_markdown().split("## Lowest mean total of a row")[1].splitlines()
     names = [line.split(" | ")[0] for line in lines if line.startswith("| ")]
-    assert names[2:5] == ["| **EMSCO**", "| ASTC", "| CSTC"]
-    assert [one["method"] for one in report.to_dict()["totals"]] == ["emsco", "astc", "cstc"]
+    assert names[2:6] == ["| **EMSCO**", "| ASTC", "| CSTC", "| nothing bought"]
+    assert "Nothing bought: 'a' for everyone." in report.to_markdown()
+    plain = report.to_dict()
+    assert [one["method"] for one in plain["totals"]] == ["emsco", "astc", "cstc"]
+    assert plain["nothing"]["total"] == pytest.approx(4)
+    assert (plain["totals"][2]["mean_rank"], plain["totals"][2]["rank_margin"]) == (3, 0)
+    totals, *_ = draw_comparison(comparison).axes
+    assert totals.get_title("left") == "Lowest mean total of a row"
 
 
 def test_money_says_what_errors_and_rejections_cost(level):

@@ -48,7 +48,7 @@ def test_nothing_labelled_has_no_accuracy_and_no_loss():
     none, free = np.zeros(3, dtype=bool), np.zeros(3)
     assert asdict(Seen.from_rows(none, none, free, free, None)) == dict.fromkeys(
         ("coverage", "accuracy", "cost", "log_loss"), 0.0
-    ) | {"wrong": (), "rejected": ()}
+    ) | {"wrong": (), "rejected": (), "lost": None}
 
 
 def test_the_commonest_class_costs_nothing():

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from emsco._base.objectives import Objectives
 from emsco.costs import FeatureCosts
 from emsco.lab import MethodComparison
+from emsco.lab.compare import Baseline
 from emsco.lab.datasets import Dataset
 from emsco.lab.rivals import CostedClassifier
-from emsco.lab.trials import QUESTIONS, Answers, Offer, Seen
+from emsco.lab.trials import ANYTHING, LOWEST_TOTAL, QUESTIONS, Answers, Offer, Seen
 from emsco.stats.error_costs import ErrorCosts
 
 
@@ -68,13 +69,20 @@ def made_answers(accuracy, *, cost=0.5, coverage=1.0, promised=None, log_loss=0.
 def made_comparison(answers, n_test=100, commonest=0.6):
     """A comparison of hand-made answers, by method and split."""
     splits = {split for by_split in answers.values() for split in by_split}
+    # The first class is the commonest.
+    seen = Seen(1.0, commonest, 0.0, 0.7, (0.0, 1 - commonest), (0.0, 0.0))
+    offer = Offer(ANYTHING, "'a' for everyone", Objectives(1.0, commonest, 0.0), seen)
+    shares = np.array([commonest, 1 - commonest])
+    priced = replace(offer, rule=LOWEST_TOTAL, promised_total=10 * (1 - commonest))
+    baseline = Baseline((offer, priced), (n_test * shares).round().astype(int), shares)
     return MethodComparison(
         name="made up",
         answers=answers,
         total_cost=10.0,
         n_rows=(3 * n_test, n_test),
         n_effective=float(n_test),
-        commonest=dict.fromkeys(splits, commonest),
+        classes=("a", "b"),
+        baselines=dict.fromkeys(splits, baseline),
         error_costs=ErrorCosts.from_parameters(10.0, 0.0),
     )
 

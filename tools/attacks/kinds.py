@@ -44,7 +44,7 @@ from emsco.app.service.store import CaseStore
 from emsco.errors import EMSCOError, FileError
 from emsco.front.rules import RULES
 from emsco.lab import ComparisonReport, MethodComparison, ThresholdSweep
-from emsco.lab.compare import TrialJob
+from emsco.lab.compare import Baseline, TrialJob
 from emsco.lab.jobs import ResultStore
 from emsco.lab.parts import EVERY_RULE, Choice
 from emsco.lab.sweep import SweepJob, SweepRepeat
@@ -506,7 +506,17 @@ def _use_comparison(folder: Path) -> str:
         return "done again"
     answers = {"emsco": {0: Answers.from_dict(result)}}
     prices = ErrorCosts.from_parameters(10.0, 0.0)
-    comparison = MethodComparison("made up", answers, 10.0, (90, 30), 30.0, {0: 0.6}, prices)
+    commonest = Offer(ANYTHING, "", Objectives(1.0, 0.6, 0.0), Seen(1.0, 0.6, 0.0))
+    comparison = MethodComparison(
+        name="made up",
+        answers=answers,
+        total_cost=10.0,
+        n_rows=(90, 30),
+        n_effective=30.0,
+        classes=("ill", "well"),
+        baselines={0: Baseline((commonest,), np.array([18, 12]), np.array([0.6, 0.4]))},
+        error_costs=prices,
+    )
     report = ComparisonReport(comparison)
     return f"{report.to_markdown()}\n{report.to_dict()}"
 

@@ -19,16 +19,19 @@ if TYPE_CHECKING:
     from emsco.lab.compare_report import (
         ComparisonReport,
         broken_limits,
+        nothing_words,
         quick_words,
+        recall_table,
         total_lines,
     )
-    from emsco.lab.methods import EMSCO, METHODS, check_methods, label_of
+    from emsco.lab.methods import COMMONEST, EMSCO, METHODS, check_methods, label_of
     from emsco.lab.parts import Parts, divided, split_parts
     from emsco.lab.standings import Standing
     from emsco.lab.sweep import ThresholdSweep, draw_sweep, sweep_thresholds
     from emsco.lab.trials import CostedRows, LabelledRows
 
 __all__ = [
+    "COMMONEST",
     "EMSCO",
     "FULL",
     "METHODS",
@@ -52,13 +55,16 @@ __all__ = [
     "draw_comparison",
     "draw_sweep",
     "label_of",
+    "nothing_words",
     "quick_words",
+    "recall_table",
     "split_parts",
     "sweep_thresholds",
     "total_lines",
 ]
 
 _HOMES = {
+    "COMMONEST": "emsco.lab.methods",
     "EMSCO": "emsco.lab.methods",
     "FULL": "emsco.lab.compare",
     "METHODS": "emsco.lab.methods",
@@ -83,6 +89,8 @@ _HOMES = {
     "draw_sweep": "emsco.lab.sweep",
     "label_of": "emsco.lab.methods",
     "quick_words": "emsco.lab.compare_report",
+    "recall_table": "emsco.lab.compare_report",
+    "nothing_words": "emsco.lab.compare_report",
     "split_parts": "emsco.lab.parts",
     "sweep_thresholds": "emsco.lab.sweep",
     "total_lines": "emsco.lab.compare_report",

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_whole, refused
+from emsco._base.checks import check_whole
 from emsco._base.documents import PathLike
 from emsco._base.text import first_line
-from emsco._base.typing import FloatArray
+from emsco._base.typing import FloatArray, IntArray
 from emsco.errors import DataError, EMSCOError, Parameter
 from emsco.lab.jobs import Begin, Report, ResultStore, finish_jobs, opened_store
 from emsco.lab.methods import (
@@ -21,6 +21,7 @@ from emsco.lab.methods import (
     EMSCO,
     METHODS,
     answer_with_emsco,
+    answer_with_nothing,
     answer_with_rival,
     check_methods,
     label_of,
@@ -34,9 +35,10 @@ from emsco.lab.trials import (
     QUESTIONS,
     Answers,
     CostedRows,
+    Offer,
     Prices,
     Question,
-    Seen,
+    TrialRows,
 )
 from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.tests import standard_error
@@ -171,6 +173,36 @@ class KeptPromise:
         return self.gap / self.error if self.error else None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Baseline:
+    """What is known about a split's test rows before any method answers.
+
+    Attributes
+    ----------
+    offers : tuple of Offer
+        The commonest class for everyone and, if errors have a price, the label or rejection that
+        costs least for everyone.
+    class_rows : ndarray of shape (n_classes,)
+        Test rows of each class.
+    class_shares : ndarray of shape (n_classes,)
+        Their shares, by weight.
+    """
+
+    offers: tuple[Offer, ...]
+    class_rows: IntArray
+    class_shares: FloatArray
+
+    @classmethod
+    def from_trial(cls, trial: TrialRows, prices: Prices | None = None) -> Baseline:
+        """Measure a split."""
+        counts, members = trial.test.counts, trial.members
+        return cls(
+            answer_with_nothing(trial, prices),
+            class_rows=members.sum(axis=1),
+            class_shares=members @ counts / counts.sum(),
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class MethodComparison:
     """Results of all methods on random splits of one data set.
@@ -187,8 +219,10 @@ class MethodComparison:
         Fitted and test rows of a split.
     n_effective : float
         Kish's effective number of test rows, the mean over splits; without weights, all of them.
-    commonest : dict of int to float
-        Accuracy of the commonest class on the test rows, by split.
+    classes : tuple
+        Labels of the classes.
+    baselines : dict of int to Baseline
+        What needs no method, by split.
     error_costs : ErrorCosts
         What errors about each class and rejections cost, where results are shown in money.
     of : dict
@@ -204,7 +238,8 @@ class MethodComparison:
     total_cost: float
     n_rows: tuple[int, int]
     n_effective: float
-    commonest: Mapping[int, float]
+    classes: tuple[object, ...]
+    baselines: Mapping[int, Baseline]
     error_costs: ErrorCosts
     of: Mapping[str, Any] = field(default_factory=dict)
     complete: bool = True
@@ -225,21 +260,22 @@ class MethodComparison:
         # By split, so that tables list them in order however jobs ended.
         for job, one in sorted(answers.items(), key=lambda item: item[0].split):
             by_method.setdefault(job.method, {})[job.split] = one
-        commonest, sizes, n_rows = {}, [], (0, 0)
+        prices = next((_prices_of(job, data) for job in answers), None)
+        baselines, sizes, n_rows = {}, [], (0, 0)
         for split, seed in dict.fromkeys((job.split, job.seed) for job in answers):
             trial = data.trial(split, seed)
-            label, share = trial.fitted.commonest()
-            rows = trial.test
-            commonest[split] = Seen.from_constant(label, rows.y, share, rows.weights).accuracy
-            sizes.append(rows.counts.sum() ** 2 / (rows.counts**2).sum())  # Kish's formula
-            n_rows = len(trial.fitted.y), len(rows.y)
+            baselines[split] = Baseline.from_trial(trial, prices)
+            counts = trial.test.counts
+            sizes.append(counts.sum() ** 2 / (counts**2).sum())  # Kish's formula
+            n_rows = len(trial.fitted.y), len(trial.test.y)
         return cls(
             name,
             by_method,
             total_cost=data.costs.total,
             n_rows=n_rows,
             n_effective=float(np.mean(sizes)),
-            commonest=commonest,
+            classes=tuple(np.unique(data.rows.y).tolist()),
+            baselines=baselines,
             error_costs=error_costs or check_prices(data),
             of=of or {},
             complete=complete,
@@ -300,11 +336,35 @@ class MethodComparison:
         return missing
 
     @property
-    def commonest_accuracy(self) -> float:
-        """Mean accuracy of the commonest class on the test rows."""
+    def commonest(self) -> Standing:
+        """The standing of the commonest class, for nothing, the same in every question."""
+        return self._constant(0)
+
+    @property
+    def nothing(self) -> Standing:
+        """The standing of what costs least for everyone without features.
+
+        Of `commonest` if errors have no price.
+        """
+        return self._constant(-1)
+
+    def _constant(self, place: int) -> Standing:
         # If nothing is shared, all splits say how hard the data is.
-        splits = self.splits or tuple(self.commonest)
-        return float(np.mean([self.commonest[split] for split in splits]))
+        splits = self.splits or tuple(self.baselines)
+        return Standing(
+            {split: [self.baselines[split].offers[place]] for split in splits}, self.total_cost
+        )
+
+    def recall(self, standing: Standing) -> FloatArray | None:
+        """Share of each class that gets its correct label; see `Standing.recall`."""
+        return standing.recall({split: one.class_shares for split, one in self.baselines.items()})
+
+    @property
+    def class_rows(self) -> list[int]:
+        """Test rows of each class in a split, on average."""
+        rows = [one.class_rows for one in self.baselines.values()]
+        means: list[int] = np.mean(rows, axis=0).round().astype(int).tolist()
+        return means
 
     def seconds(self, method: str) -> float:
         """Mean processor time of a method on a split."""
@@ -348,6 +408,16 @@ class MethodComparison:
 
     def _totals(self, standing: Standing) -> FloatArray:
         return standing.money(self.error_costs)
+
+    @cached_property
+    def total_ranks(self) -> dict[str, FloatArray]:
+        """Rank of every method by its lowest total, on each split."""
+        totals = {method: self._totals(one) for method, one in self.lowest_totals.items()}
+        by_split = [
+            ranks_of({method: -some[place] for method, some in totals.items()})
+            for place in range(len(self.splits))
+        ]
+        return {method: np.array([ranks[method] for ranks in by_split]) for method in totals}
 
     @cached_property
     def volumes(self) -> dict[str, FloatArray]:
@@ -475,14 +545,14 @@ class MethodComparison:
 
 def check_prices(data: CostedRows, error_cost: Any = None, reject_cost: Any = None) -> ErrorCosts:
     """Check what errors and rejections cost; by default an error as much as everything."""
-    costs = ErrorCosts.from_parameters(
+    # Without a price, no row is rejected for the lowest total; elsewhere rejections are free.
+    free = 0.0 if error_cost is None else None
+    return ErrorCosts.from_parameters(
         data.costs.total if error_cost is None else error_cost,
-        0.0 if reject_cost is None else reject_cost,
+        free if reject_cost is None else reject_cost,
         np.unique(data.rows.y).tolist(),
+        may_reject=False,
     )
-    if costs.by_true_class is None:
-        raise refused("error_cost", "be a number, or a number for each true label", error_cost)
-    return costs
 
 
 def compare_methods(
@@ -492,7 +562,7 @@ def compare_methods(
     splits: int = SPLITS,
     effort: TuningEffort = FULL,
     seed: int = 0,
-    error_cost: float | Mapping[Any, float] | None = None,
+    error_cost: Any = None,
     reject_cost: float | Mapping[Any, float] | None = None,
     folder: PathLike | None = None,
     n_jobs: int | None = -1,
@@ -513,10 +583,12 @@ def compare_methods(
     effort : TuningEffort
         How thoroughly methods are tuned.
     seed : int
-    error_cost : float or mapping, optional
-        Cost of an error, or one for each true label. Then every method also offers the lowest mean
-        total of a row that it finds, with labels of least expected cost, and methods are ranked by
-        it. By default errors cost as much as everything where results are shown in money.
+    error_cost : float, mapping or array-like, optional
+        Cost of an error: a number, one for each true label, or a matrix with true labels down and
+        labels given across; see `ErrorCosts.from_parameters`. Then every method also
+        offers the lowest mean total of a row that it finds, with labels of least expected cost, and
+        methods are ranked by it. By default errors cost as much as everything where results are
+        shown in money.
     reject_cost : float or mapping, optional
         Cost of a rejection, or one for each true label. If only errors have a price, no row is
         rejected where the lowest total counts.
@@ -602,9 +674,7 @@ def try_job(job: TrialJob, data: CostedRows) -> dict[str, Any]:
     If it refuses the data or fails in an unforeseen way, that is its result, and others go on.
     """
     started = process_time()
-    note, prices = "", None
-    if isinstance(job, PricedTrialJob):
-        prices = Prices(np.unique(data.rows.y), np.array(job.lines), job.may_reject)
+    note, prices = "", _prices_of(job, data)
     try:
         trial = data.trial(job.split, job.seed)
         if job.method in (EMSCO, CHAINS):
@@ -620,6 +690,13 @@ def try_job(job: TrialJob, data: CostedRows) -> dict[str, Any]:
     except Exception as error:
         offers, note = [], f"it failed with {type(error).__name__}: {first_line(error)}."
     return Answers(tuple(offers), note, process_time() - started).to_dict()
+
+
+def _prices_of(job: TrialJob, data: CostedRows) -> Prices | None:
+    """What errors and rejections cost in a job, if they have a price."""
+    if not isinstance(job, PricedTrialJob):
+        return None
+    return Prices(np.unique(data.rows.y), np.array(job.lines), job.may_reject)
 
 
 def _check_splits(data: CostedRows, splits: Sequence[int], seed: int) -> None:

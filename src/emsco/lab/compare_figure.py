@@ -9,8 +9,8 @@ import numpy as np
 
 from emsco.lab.compare import TASKS, MethodComparison, Task
 from emsco.lab.compare_report import MARGIN_SPLITS, breaks_limits
-from emsco.lab.methods import EMSCO, label_of
-from emsco.lab.standings import Standing, mean_ranks
+from emsco.lab.methods import EMSCO, NOTHING, label_of
+from emsco.lab.standings import Standing, margin_of, mean_ranks
 from emsco.lab.trials import BUDGETS
 from emsco.plotting.figures import STYLES, new_figure, soften
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WIDTH, _HEIGHT = 5.0, 2.9  # inches; panels below each other can be read on a phone
+_TOTAL_LINE = 0.17  # height of a method in the panel of totals
 _LINE = 0.057  # height of a label, as a share of the panel's
 _NAMED = 2  # rivals in colour
 _BANDS = 2  # lines with margins
@@ -32,13 +33,22 @@ _LAST = len(BUDGETS) - 1
 def draw_comparison(comparison: MethodComparison, tasks: Sequence[Task] = TASKS) -> Figure:
     """Draw accuracy on test rows at each allowed cost, a panel for each task.
 
+    If errors have a price, the first panel has the lowest mean total of each method.
     EMSCO is bold, the two rivals with the best mean ranks are in colour, the others are grey. Bands
     are 95 % margins of EMSCO and the best rival over five splits or more. Hollow marks are offers
     that break their limits on test rows: they spend over a quarter more than allowed, or answer
     over 3 points fewer rows than asked.
     """
-    figure = new_figure(_WIDTH, _HEIGHT * len(tasks) + 0.3)
-    panels = figure.subplots(len(tasks), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
+    n_totals = len(comparison.lowest_totals)
+    heights = [_HEIGHT] * len(tasks)
+    if n_totals:
+        heights.insert(0, _TOTAL_LINE * (n_totals + 4))
+    figure = new_figure(_WIDTH, sum(heights) + 0.3)
+    panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0].tolist()
+    if n_totals:
+        _draw_totals(panels.pop(0), comparison)
+    for panel in panels[:-1]:
+        panel.tick_params(labelbottom=False)
     # Methods in colour come first: EMSCO, then rivals by mean rank.
     cells = [cell for task in tasks for cell in comparison.ranks.get(task.key, {}).values()]
     order = sorted(mean_ranks(cells), key=lambda method: method != EMSCO)
@@ -54,7 +64,7 @@ def draw_comparison(comparison: MethodComparison, tasks: Sequence[Task] = TASKS)
         for task in tasks:
             line = [100 * one.mean.accuracy for one in _standings(comparison, method, task)]
             means += line if method in bold else [line[-1], max(line)]
-    low, high = (end(means or [100 * comparison.commonest_accuracy]) for end in (min, max))
+    low, high = (end(means or [100 * comparison.commonest.mean.accuracy]) for end in (min, max))
     room = 0.12 * (high - low) or 1.0
     for panel, task in zip(panels, tasks, strict=True):
         panel.set_ylim(low - room, min(high + room, 100 + 0.2 * room))
@@ -73,6 +83,29 @@ def draw_comparison(comparison: MethodComparison, tasks: Sequence[Task] = TASKS)
     if words:
         figure.supxlabel("; ".join(words), fontsize=7, color=_QUIET)
     return figure
+
+
+def _draw_totals(panel: Any, comparison: MethodComparison) -> None:
+    """Draw the lowest mean total of each method, and a line for buying nothing."""
+    names = []
+    for place, (method, standing) in enumerate(comparison.lowest_totals.items()):
+        totals = standing.money(comparison.error_costs)
+        spread = margin_of(totals) if len(totals) >= MARGIN_SPLITS else None
+        look = STYLES[0] | _OWN if method == EMSCO else _REST
+        color, mark = look["color"], {"marker": "o", "markersize": 4.5, "linestyle": "none"}
+        panel.errorbar([totals.mean()], [place], xerr=spread, color=color, linewidth=1.2, **mark)
+        names.append(label_of(method))
+    nothing = float(comparison.nothing.money(comparison.error_costs).mean())
+    panel.axvline(nothing, color=_QUIET, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)
+    text: dict[str, Any] = {"fontsize": 7, "color": _QUIET, "va": "bottom"}
+    text["ha"] = "right" if nothing > sum(panel.get_xlim()) / 2 else "left"
+    panel.text(nothing, len(names) - 0.6, f" {label_of(NOTHING)} ", **text)
+    panel.set_yticks(range(len(names)), names)
+    panel.set_ylim(len(names) - 0.4, -0.6)  # the lowest total on top
+    panel.set_title("Lowest mean total of a row", fontsize=9, loc="left")
+    panel.set_xlabel("features, errors and rejections together", fontsize=8)
+    soften(panel, 8)
+    panel.grid(visible=False, axis="y")
 
 
 def _draw_task(
@@ -97,7 +130,7 @@ def _draw_task(
             panel.fill_between(places, means - margins, means + margins, **band)
         ends[method] = float(means[-1])
     # The commonest class alone costs nothing.
-    low, floor = panel.get_ylim()[0], 100 * comparison.commonest_accuracy
+    low, floor = panel.get_ylim()[0], 100 * comparison.commonest.mean.accuracy
     text: dict[str, Any] = {"fontsize": 7, "color": _QUIET, "va": "bottom", "ha": "right"}
     if floor >= low:
         panel.axhline(floor, color=_QUIET, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)

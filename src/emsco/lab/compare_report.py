@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from emsco._base.text import counted
+import numpy as np
+
+from emsco._base.text import counted, shorten
+from emsco._base.typing import FloatArray
+from emsco.errors import command_to_install
 from emsco.lab.compare import (
     EVERYONE,
     MOST,
@@ -17,10 +21,10 @@ from emsco.lab.compare import (
     MethodComparison,
     Task,
 )
-from emsco.lab.methods import EMSCO, label_of
-from emsco.lab.standings import AHEAD, BEHIND, Duel, Standing, margin_of, mean_ranks
+from emsco.lab.methods import COMMONEST, EMSCO, NOTHING, label_of
+from emsco.lab.standings import AHEAD, BEHIND, DIGITS, Duel, Standing, margin_of, mean_ranks
 from emsco.lab.trials import BUDGETS
-from emsco.stats.error_costs import ErrorCosts
+from emsco.stats.error_costs import ErrorCosts, plain_costs
 
 MARGIN_SPLITS = 5  # margins of fewer splits are too wide to tell anything
 _CASES = {
@@ -33,6 +37,8 @@ _DIGITS = 3  # accuracies are shown to a tenth of a point; nearer ones are calle
 _SHORT = 0.03  # coverage below the one asked for
 _DEAR = 1.25  # cost, in budgets
 _ROUNDING = 1e-9
+_RECALL_BUDGET = 0.1  # of the table of recall, unless the advice names others
+_MAX_CLASSES = 10  # in the table of recall
 
 Place = tuple[Task, float]
 
@@ -44,18 +50,18 @@ class ComparisonReport:
     comparison: MethodComparison
 
     def summary(self) -> list[str]:
-        """The findings in four sentences, and one for each method that was left out.
+        """The findings in four sentences, and who was left out.
 
         They say who leads in each task, what to use, and what was promised and kept.
         """
         comparison = self.comparison
         missing = [
-            f"{label_of(name)} was left out: {why}" for name, why in comparison.left_out.items()
-        ]
-        missing += [
-            f"{label_of(name)} gave no answer on {n_splits} of its splits, "
-            f"which are left out: {why}"
-            for name, (n_splits, why) in comparison.missing.items()
+            *_left_out(comparison),
+            *(
+                f"{label_of(name)} gave no answer on {n_splits} of its splits, "
+                f"which are left out: {why}"
+                for name, (n_splits, why) in comparison.missing.items()
+            ),
         ]
         if not comparison.methods:
             return ["No method could run.", *missing]
@@ -98,11 +104,23 @@ class ComparisonReport:
             "splits": list(comparison.splits),
             "quick": comparison.quick,
             "total_cost": comparison.total_cost,
-            "error_cost": _plain_price(costs, costs.by_true_class or ()),
-            "reject_cost": _plain_price(costs, costs.costs[:, -1].tolist()),
-            "commonest": comparison.commonest_accuracy,
+            "error_cost": _plain_error_cost(costs),
+            "reject_cost": _plain_price(costs, costs.costs[:, -1].tolist())
+            if costs.may_reject
+            else None,
+            "classes": [
+                {"label": plain_costs(label), "test_rows": n_rows}
+                for label, n_rows in zip(comparison.classes, comparison.class_rows, strict=True)
+            ],
+            "commonest": comparison.commonest.mean.accuracy,
+            "nothing": self._plain_total(comparison.nothing) if comparison.lowest_totals else None,
             "totals": [
-                {"method": method, **self._plain_total(standing)}
+                {
+                    "method": method,
+                    **self._plain_total(standing),
+                    "mean_rank": float(comparison.total_ranks[method].mean()),
+                    "rank_margin": margin_of(comparison.total_ranks[method]),
+                }
                 for method, standing in comparison.lowest_totals.items()
             ],
             "methods": methods,
@@ -136,7 +154,15 @@ class ComparisonReport:
             "cost": standing.mean.cost * self.comparison.total_cost,
             "coverage": standing.mean.coverage,
             "accuracy": standing.mean.accuracy,
+            "recall": self._plain_recall(standing),
         }
+
+    def _plain_recall(self, standing: Standing) -> dict[str, float | None] | None:
+        """Share of each class that gets its correct label; None if results have no classes."""
+        recall = self.comparison.recall(standing)
+        if recall is None:
+            return None
+        return dict(zip(map(str, self.comparison.classes), _means(recall), strict=True))
 
     def _plain_standing(self, standing: Standing) -> dict[str, Any]:
         """Means over splits, and the accuracy of each split."""
@@ -153,6 +179,7 @@ class ComparisonReport:
             "overspent": standing.overspent,
             "coverage_short": standing.short,
             "accuracy_by_split": standing.accuracy.tolist(),
+            "recall": self._plain_recall(standing),
         }
 
     def _duel(self, duel: Duel) -> str:
@@ -176,6 +203,7 @@ class ComparisonReport:
         if comparison.methods:
             for task in TASKS:
                 parts += [f"{'#' * (level + 1)} {task.title}", *self._task(task)]
+            parts += [f"{'#' * (level + 1)} Recall of each class", *self._recall()]
             parts += [f"{'#' * (level + 1)} All offers together", self._others()]
         return "\n\n".join(parts)
 
@@ -192,18 +220,24 @@ class ComparisonReport:
         table = [[_named(line[0]), *line[1:], leads.get(line[0], "")] for line in lines]
         return [
             f"Features, errors and rejections{spread}, with {comparison.error_costs}; labels and "
-            "rejections are those of least expected cost.",
+            f"rejections are those of least expected cost. {nothing_words(comparison)}",
             markdown_table(["method", *heads[1:], "lead of EMSCO (verdict)"], table),
         ]
+
+    def _recall(self) -> list[str]:
+        """Table of the share of each class that gets its correct label."""
+        table = recall_table(self.comparison, margins=True)
+        words = f"{table.title}. {table.note}"
+        lines = [[_named(line[0]), *line[1:]] for line in table.lines]
+        return [words, markdown_table(["method", *table.classes], lines)] if lines else [words]
 
     def _task(self, task: Task) -> list[str]:
         """Tables of one task: accuracy, duels, and what else was kept."""
         comparison = self.comparison
-        commonest = f"The commonest class alone: {100 * comparison.commonest_accuracy:.1f} %."
         spread = " ± 95 % margin" if len(comparison.splits) >= MARGIN_SPLITS else ""
         ranks = mean_ranks(comparison.ranks[task.key].values())
         parts = [
-            f"Accuracy kept{spread} (promised), %. {commonest}",
+            f"Accuracy kept{spread} (promised), %.",
             self._table(task, _accuracy, ranks),
             *broken_limits(comparison, task),
         ]
@@ -245,6 +279,8 @@ class ComparisonReport:
             standings = [self.comparison.standing(method, task.coverage, one) for one in BUDGETS]
             rank = [f"{ranks[method]:.2f}"] if ranks else []
             lines.append([_named(method), *map(cell, standings), *rank])
+        constant = cell(self.comparison.commonest)
+        lines.append([label_of(COMMONEST), *[constant] * len(BUDGETS), *([""] if ranks else [])])
         heads = ["method", *map(_percent, BUDGETS), *(["rank"] if ranks else [])]
         return markdown_table(heads, lines)
 
@@ -281,24 +317,141 @@ def total_lines(comparison: MethodComparison) -> list[tuple[str, ...]]:
     """Headings, then a line for each method, the lowest total first.
 
     A line has the method, its mean total, the total that it promised, the cost of features,
-    coverage and accuracy.
+    coverage, the share of labels that are correct, and the mean rank over splits. What costs least
+    for everyone without features has a line too, without a rank.
     """
     lines: list[tuple[str, ...]] = [
-        ("method", "total", "promised", "features", "labelled", "correct")
+        ("method", "total", "promised", "features", "labelled", "correct", "rank")
     ]
-    for method, one in comparison.lowest_totals.items():
-        total = one.money(comparison.error_costs)
-        spread = f" ± {margin_of(total):.2g}" if len(one.splits) >= MARGIN_SPLITS else ""
+    standings = {**comparison.lowest_totals, NOTHING: comparison.nothing}
+    totals = {method: one.money(comparison.error_costs) for method, one in standings.items()}
+    for method in sorted(totals, key=lambda method: round(totals[method].mean(), DIGITS)):
+        one = standings[method]
+        labelled = one.mean.coverage
+        # A split without labels has no accuracy, so shares of all rows are averaged.
+        correct = (one.by_split[:, 0] * one.accuracy).mean() / (labelled or 1.0)
+        ranks = comparison.total_ranks.get(method)
         lines.append(
             (
                 method,
-                f"{total.mean():.4g}{spread}",
+                _with_margin(totals[method], ".4g"),
                 f"{one.promised_total.mean():.4g}",
                 f"{one.mean.cost * comparison.total_cost:.4g}",
-                f"{one.mean.coverage:.1%}",
-                f"{one.mean.accuracy:.1%}",
+                f"{labelled:.1%}",
+                f"{correct:.1%}" if labelled else "–",
+                "" if ranks is None else _with_margin(ranks, ".2f"),
             )
         )
+    return lines
+
+
+def _with_margin(by_split: FloatArray, form: str) -> str:
+    """Mean of figures of splits, with their margin if there are enough."""
+    spread = f" ± {margin_of(by_split):.2g}" if len(by_split) >= MARGIN_SPLITS else ""
+    return f"{by_split.mean():{form}}{spread}"
+
+
+def nothing_words(comparison: MethodComparison) -> str:
+    """Say what everyone gets where nothing is bought."""
+    offers = [some[0] for some in comparison.nothing.offers.values()]
+    return f"Nothing bought: {' or '.join(dict.fromkeys(one.setting for one in offers))}."
+
+
+@dataclass(frozen=True, slots=True)
+class RecallTable:
+    """The share of each class that gets its correct label.
+
+    Attributes
+    ----------
+    title : str
+        Says which offers are shown.
+    note : str
+        Explains the table, or says why it has no lines.
+    classes : tuple of str
+        Labels, with the numbers of test rows in brackets.
+    lines : list of tuple of str
+        The method, then a figure for each class.
+    """
+
+    title: str
+    note: str
+    classes: tuple[str, ...] = ()
+    lines: Sequence[tuple[str, ...]] = ()
+
+
+def recall_table(
+    comparison: MethodComparison, max_width: int | None = None, *, margins: bool = False
+) -> RecallTable:
+    """Recall of every method at one budget or, if errors have a price, of the lowest totals.
+
+    The last line is of the commonest class, or of what costs least for everyone. Labels are
+    shortened to about `max_width` characters together. There are no lines if some results have no
+    classes.
+    """
+    title = "Recall of each class, %"
+    standings = dict(comparison.lowest_totals)
+    if standings:
+        title += ": lowest totals"
+        standings[NOTHING] = comparison.nothing
+    else:
+        budget = _recall_budget(comparison)
+        title += f": every row answered at a mean cost of at most {_percent(budget)}"
+        for method in comparison.methods:
+            standings[method] = comparison.standing(method, EVERYONE.coverage, budget)
+        standings[COMMONEST] = comparison.commonest
+    n_rows = comparison.class_rows
+    shown = sorted(np.argsort(n_rows, kind="stable")[:_MAX_CLASSES].tolist())
+    lines = []
+    for method, standing in standings.items():
+        recall = comparison.recall(standing)
+        if recall is None:
+            note = "Left out: some results were kept by an earlier version, without classes."
+            return RecallTable(title, note)
+        cells = []
+        for place in shown:
+            (mean,) = _means(recall[:, [place]])
+            spread = ""
+            if margins and mean is not None and len(recall) >= MARGIN_SPLITS:
+                spread = f" ± {100 * margin_of(recall[:, place]):.1f}"
+            cells.append("–" if mean is None else f"{100 * mean:.1f}{spread}")
+        lines.append((method, *cells))
+    classes = []
+    for place in shown:
+        label = str(comparison.classes[place])
+        name = label if max_width is None else shorten(label, max(5, max_width // len(shown)))
+        classes.append(f"{name} ({n_rows[place]})")
+    note = "Share of a class that gets its correct label. In brackets: test rows of a split."
+    if len(shown) < len(n_rows):
+        note += f" The {len(shown)} rarest of {len(n_rows)} classes; the JSON file has all."
+    return RecallTable(title, note, tuple(classes), lines)
+
+
+def _recall_budget(comparison: MethodComparison) -> float:
+    """The budget of the table of recall: 10 %, or the lowest one at which a rival is advised."""
+    if EMSCO not in comparison.methods:
+        return _RECALL_BUDGET
+    advised = _beating_emsco(comparison).values()
+    budgets = [budget for places in advised for task, budget in places if task is EVERYONE]
+    return _RECALL_BUDGET if _RECALL_BUDGET in budgets or not budgets else min(budgets)
+
+
+def _means(by_split: FloatArray) -> list[float | None]:
+    """Mean of each column over the splits that have a figure; None if none has."""
+    means: list[float | None] = np.ma.masked_invalid(by_split).mean(axis=0).tolist()
+    return means
+
+
+def _left_out(comparison: MethodComparison) -> list[str]:
+    """Sentences about methods that were left out; one for all that are not installed."""
+    lines, by_command = [], dict[str, list[str]]()
+    for method, why in comparison.left_out.items():
+        if command := command_to_install(why):
+            by_command.setdefault(command, []).append(label_of(method))
+        else:
+            lines.append(f"{label_of(method)} was left out: {why}")
+    if by_command:
+        named = [f"{and_words(labels)} ({command})" for command, labels in by_command.items()]
+        lines.append(f"Left out, not installed: {', '.join(named)}.")
     return lines
 
 
@@ -540,6 +693,14 @@ def broken_limits(comparison: MethodComparison, task: Task) -> list[str]:
     if spends:
         lines.append(f"On test rows {and_words(spends)}.")
     return lines
+
+
+def _plain_error_cost(costs: ErrorCosts) -> Any:
+    """Return one number, one for each true label, or by true label and label given."""
+    if costs.by_true_class is not None:
+        return _plain_price(costs, costs.by_true_class)
+    lines = [dict(zip(costs.labels, line, strict=True)) for line in costs.of_labels.tolist()]
+    return plain_costs(dict(zip(costs.labels, lines, strict=True)))
 
 
 def _plain_price(costs: ErrorCosts, by_class: Sequence[float]) -> float | dict[str, float]:

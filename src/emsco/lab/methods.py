@@ -42,6 +42,7 @@ from emsco.lab.trials import (
 
 EMSCO = "emsco"
 CHAINS = "emsco_chains"  # EMSCO without branches, for a column outside the ranks
+COMMONEST, NOTHING = "commonest", "nothing"  # lines of tables for what needs no method
 RIVALS = {  # the class in `emsco.lab.rivals`, and the label in tables and pictures
     "cost_aware_boosting": ("CostAwareBoosting", "CEGB"),
     "catboost": ("PenalisedCatBoost", "CatBoost"),
@@ -68,7 +69,12 @@ Fold = tuple[IntArray, IntArray]  # rows to fit on, and rows to decide
 
 def label_of(method: str) -> str:
     """Name of a method in tables and drawings."""
-    own = {EMSCO: "EMSCO", CHAINS: "EMSCO, chains alone"}
+    own = {
+        EMSCO: "EMSCO",
+        CHAINS: "EMSCO, chains alone",
+        COMMONEST: "commonest class",
+        NOTHING: "nothing bought",
+    }
     return own[method] if method in own else RIVALS[method][1]
 
 
@@ -218,17 +224,18 @@ def answer_with_rival(
             merits = [one.accuracy for one in promised]
             best = _best_within(promised, merits, question, trial)
             if best is None:
-                offers.append(_commonest(trial, question))
+                offers.append(_commonest(trial, question, prices))
                 continue
             decisions, probabilities, classes = tested(menu[best])
-            threshold = rejecting[question.coverage][best][1]
+            accepted = decisions.confidence >= rejecting[question.coverage][best][1]
             seen = Seen.from_rows(
                 np.asarray(decisions.guesses == test.y),
-                decisions.confidence >= threshold,
+                accepted,
                 decisions.cost,
                 _chances(probabilities, classes, test.y),
                 test.weights,
                 trial.members,
+                None if prices is None else prices.losses_of(decisions.guesses, accepted, test.y),
             )
             words = setting_words({**menu[best].setting, **menu[best].differs})
             offers.append(Offer(question, words, promised[best], seen))
@@ -257,6 +264,7 @@ def _lowest_total(
         _chances(tested.probabilities, tested.classes, test.y),
         test.weights,
         trial.members,
+        prices.losses(given, accepted, test.y),
     )
     counts = trial.fitted.counts / trial.fitted.counts.sum()
     labelled = 1.0 if one.accepted.all() else float(counts @ one.accepted)  # sums round
@@ -280,13 +288,16 @@ def _nothing(trial: TrialRows, prices: Prices) -> Offer:
         _chances(everyone, classes, test.y),
         test.weights,
         trial.members,
+        prices.losses(given, accepted, test.y),
     )
     on_fitted = np.full(len(rows.y), given[0]), np.full(len(rows.y), accepted[0])
     counts = rows.counts / rows.counts.sum()
     total = float(counts @ prices.losses(*on_fitted, rows.y))
     correct = min(1.0, float(counts @ prices.right(*on_fitted, rows.y)))
     promised = Objectives(float(accepted[0]), correct, 0.0)
-    return Offer(ANYTHING, "", promised, seen, LOWEST_TOTAL, total)
+    label = f"{prices.classes.tolist()[given[0]]!r} for everyone"
+    words = label if accepted[0] else "no label for anyone"
+    return Offer(ANYTHING, words, promised, seen, LOWEST_TOTAL, total)
 
 
 def _out_of_fold(
@@ -392,11 +403,21 @@ def _chances(said: FloatArray, classes: AnyArray, y: AnyArray) -> FloatArray:
     return chances
 
 
-def _commonest(trial: TrialRows, question: Question) -> Offer:
+def _commonest(trial: TrialRows, question: Question, prices: Prices | None) -> Offer:
     """Offer the commonest class for nothing."""
     label, share = trial.fitted.commonest()
-    seen = Seen.from_constant(label, trial.test.y, share, trial.test.weights, trial.members)
+    y = trial.test.y
+    losses = None
+    if prices is not None:
+        losses = prices.losses_of(np.full(len(y), label), np.ones(len(y), dtype=np.bool_), y)
+    seen = Seen.from_constant(label, y, share, trial.test.weights, trial.members, losses)
     return Offer(question, "", Objectives(1.0, share, 0.0), seen)
+
+
+def answer_with_nothing(trial: TrialRows, prices: Prices | None = None) -> tuple[Offer, ...]:
+    """Offer the commonest class and, with prices of errors, what costs least for everyone."""
+    commonest = _commonest(trial, ANYTHING, prices)
+    return (commonest,) if prices is None else (commonest, _nothing(trial, prices))
 
 
 def answer_with_emsco(
@@ -431,10 +452,10 @@ def answer_with_emsco(
     for question in questions:
         best = _best_within(points, merits, question, trial)
         if best is None:
-            offers.append(_commonest(trial, question))
+            offers.append(_commonest(trial, question, prices))
             continue
         front, place = menu[best]
-        seen = _seen(front.cascade(place), trial)
+        seen = _seen(front.cascade(place), trial, prices)
         # Users are told to expect the accuracy corrected for selection.
         _, expected = points[best].promised
         promised = replace(points[best].objectives, accuracy=expected.accuracy)
@@ -451,13 +472,13 @@ def _priced_offer(trial: TrialRows, prices: Prices, **settings: Any) -> Offer:
         reject_cost=rejections if prices.may_reject else None,
         **settings,
     )
-    point, money, seen = fit.point_, fit.front_.money, _seen(fit.cascade_, trial)
+    point, money, seen = fit.point_, fit.front_.money, _seen(fit.cascade_, trial, prices)
     _, promised = point.promised
     total = None if money is None else point.total_with(money).value
     return Offer(ANYTHING, str(point.design), promised, seen, LOWEST_TOTAL, total)
 
 
-def _seen(cascade: Cascade, trial: TrialRows) -> Seen:
+def _seen(cascade: Cascade, trial: TrialRows, prices: Prices | None) -> Seen:
     """Test a cascade."""
     rows = trial.test
     decisions = cascade.decide(rows.X)
@@ -468,6 +489,7 @@ def _seen(cascade: Cascade, trial: TrialRows) -> Seen:
         _chances(cascade.predict_proba(rows.X), cascade.classes, rows.y),
         rows.weights,
         trial.members,
+        None if prices is None else prices.losses_of(decisions.guesses, decisions.accepted, rows.y),
     )
 
 

@@ -103,6 +103,25 @@ class Standing:
             ]
         )
 
+    def recall(self, shares: Mapping[int, FloatArray]) -> FloatArray | None:
+        """Share of each class that gets its correct label on test rows, (n_splits, n_classes).
+
+        NaN for a class without test rows; None if some results have no classes.
+
+        Parameters
+        ----------
+        shares : dict of int to ndarray of shape (n_classes,)
+            Share of the test rows that are of each class, by split.
+        """
+        table = []
+        for split, offers in self.offers.items():
+            share = np.where(shares[split] > 0, shares[split], np.nan)
+            if any(len(offer.seen.wrong) != len(share) for offer in offers):
+                return None
+            missed = [np.add(offer.seen.wrong, offer.seen.rejected) for offer in offers]
+            table.append(np.clip(1 - np.mean(missed, axis=0) / share, 0.0, 1.0))
+        return np.array(table)
+
     @cached_property
     def mean(self) -> Objectives:
         """Averaged over splits."""

@@ -166,6 +166,10 @@ class Prices:
         lost: FloatArray = self.lines[positions_of(y, self.classes), said]
         return lost
 
+    def losses_of(self, labels: AnyArray, accepted: BoolArray, y: AnyArray) -> FloatArray:
+        """Return the same for labels instead of their positions."""
+        return self.losses(positions_of(labels, self.classes), accepted, y)
+
 
 @dataclass(frozen=True, slots=True)
 class Seen(Objectives):
@@ -179,11 +183,14 @@ class Seen(Objectives):
     wrong, rejected : tuple of float
         For each class, the share of all test rows that belong to it and got a wrong label, or none;
         empty if nobody has counted them.
+    lost : float or None
+        Mean cost of labels and rejections, if errors have a price.
     """
 
     log_loss: float = 0.0
     wrong: tuple[float, ...] = ()
     rejected: tuple[float, ...] = ()
+    lost: float | None = None
 
     @classmethod
     def from_rows(
@@ -194,24 +201,27 @@ class Seen(Objectives):
         chances: FloatArray,
         weights: FloatArray | None,
         members: BoolArray | None = None,
+        losses: FloatArray | None = None,
     ) -> Seen:
         """Measure from what happened to each row; `chances` are those of its true class.
 
-        `members` says which rows belong to each class, (n_classes, n_rows), for results by class.
+        `members` says which rows belong to each class, (n_classes, n_rows), for results by class,
+        and `losses` what the label or rejection of each row costs.
         """
         counts = np.ones(len(correct)) if weights is None else weights
         labelled = counts * accepted
         n_labelled = float(labelled.sum())
-        losses = -np.log(np.clip(chances, _MIN_CHANCE, 1.0))
+        log_losses = -np.log(np.clip(chances, _MIN_CHANCE, 1.0))
         share = max(n_labelled, np.finfo(np.float64).tiny)
         of_class = np.zeros((0, len(correct))) if members is None else members / counts.sum()
         return cls(
             min(1.0, n_labelled / float(counts.sum())),  # rounding may exceed 1
             min(1.0, float(labelled @ correct) / share),
             float(counts @ cost / counts.sum()),
-            float(labelled @ losses) / share,
+            float(labelled @ log_losses) / share,
             tuple((of_class @ (labelled * ~correct)).tolist()),
             tuple((of_class @ (counts * ~accepted)).tolist()),
+            None if losses is None else float(counts @ losses / counts.sum()),
         )
 
     @classmethod
@@ -222,35 +232,47 @@ class Seen(Objectives):
         share: float,
         weights: FloatArray | None,
         members: BoolArray | None = None,
+        losses: FloatArray | None = None,
     ) -> Seen:
         """Measure the answer `label` for everyone, for nothing, at a confidence of `share`."""
         correct = np.asarray(y == label)
-        chances = np.where(correct, share, 1.0 - share)
         return cls.from_rows(
-            correct, np.ones(len(y), dtype=np.bool_), np.zeros(len(y)), chances, weights, members
+            correct,
+            np.ones(len(y), dtype=np.bool_),
+            np.zeros(len(y)),
+            np.where(correct, share, 1.0 - share),
+            weights,
+            members,
+            losses,
         )
 
     @classmethod
     def from_dict(cls, fields: Fields) -> Seen:
         """Read the values that `dataclasses.asdict` wrote; older files have no results by class."""
         one = objectives_from_dict(fields)
-        by_class = [
+        wrong, rejected = (
             tuple(fields.numbers(name, len(fields.items(name)), 0, 1).tolist())
             if name in fields.values
             else ()
             for name in ("wrong", "rejected")
-        ]
+        )
         log_loss = fields.number("log_loss", 0)
-        return cls(one.coverage, one.accuracy, one.cost, log_loss, *by_class)
+        lost = fields.number("lost", 0) if fields.values.get("lost") is not None else None
+        return cls(one.coverage, one.accuracy, one.cost, log_loss, wrong, rejected, lost)
 
     def money(self, costs: ErrorCosts) -> float:
-        """Mean total of a row, if errors about each class and rejections cost so much."""
+        """Mean total of a row, if errors about each class and rejections cost so much.
+
+        Costs that depend on the label given must be those that the method was told.
+        """
         if costs.is_uniform:
             return costs.total(self).value
-        if len(self.wrong) != len(costs.labels):
+        if costs.by_true_class is None and self.lost is not None:
+            return self.cost + self.lost
+        if costs.by_true_class is None or len(self.wrong) != len(costs.labels):
             rule = "be one number for results that an earlier version has kept without classes"
             raise refused("error_cost", rule, str(costs), hint="choose another folder")
-        errors = np.dot(self.wrong, costs.by_true_class or ())
+        errors = np.dot(self.wrong, costs.by_true_class)
         return float(self.cost + errors + np.dot(self.rejected, costs.costs[:, -1]))
 
 
@@ -262,7 +284,8 @@ class Offer:
     ----------
     question : Question
     setting : str
-        The method's own setting or design, in words; "" for the commonest class.
+        The method's own setting or design, in words; "" for the commonest class, and the label if
+        nothing is bought since that has the lowest total.
     promised : Objectives
         On the rows that chose.
     seen : Seen

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from emsco._base.text import counted
+from emsco._base.text import counted, visible
 from emsco.app.cli.folders import check_folder, claiming, end, working, write_results
 from emsco.app.cli.options import (
     AsJSON,
+    ErrorCost,
     Evolution,
     HowToRead,
     Processes,
@@ -20,14 +21,19 @@ from emsco.app.cli.options import (
     ResultsFolder,
     Seed,
     StudyFiles,
+    error_costs_given,
 )
 from emsco.app.cli.output import console
-from emsco.app.cli.parsers import parse_error_costs, parse_range
+from emsco.app.cli.parsers import parse_range
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
     from emsco.lab import MethodComparison, Standing, Task, ThresholdSweep
+
+
+_LABEL_WIDTH = 50  # of all headings of a table of classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +61,7 @@ class Methods:
         bool,
         typer.Option("--quick", help="One split, fewer settings of each method, shorter searches."),
     ] = False
-    error_cost: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COST",
-            help="Cost of an error: a number, or one for each true label, as in ill=500; "
-            "repeatable. Or a CSV file with the columns label and cost. Methods are then ranked by "
-            "the mean total of features, errors and rejections.",
-        ),
-    ] = None
+    error_cost: ErrorCost = None
     reject_cost: RejectCost = None
 
     def settings(self) -> dict[str, Any]:
@@ -74,8 +72,7 @@ class Methods:
             "methods": check_methods(self.method or METHODS),
             "splits": self.splits or (1 if self.quick else SPLITS),
             "effort": QUICK if self.quick else FULL,
-            "error_cost": parse_error_costs("error_cost", self.error_cost),
-            "reject_cost": parse_error_costs("reject_cost", self.reject_cost),
+            **error_costs_given(self.error_cost, self.reject_cost),
         }
 
 
@@ -141,6 +138,8 @@ def compare(
             for line in broken_limits(comparison, task):
                 shown.print(line, highlight=False, markup=False)
             shown.print()
+        shown.print(recall_of_classes(comparison))
+        shown.print()
         shown.print(seconds_line(comparison), highlight=False)
     for line in result.summary():
         shown.print(f"- {line}", highlight=False, markup=False)
@@ -150,7 +149,7 @@ def compare(
 def accuracy_table(comparison: MethodComparison, task: Task) -> Table:
     """Return a table of the accuracy that each method kept, and promised, at each budget."""
     from emsco.app.cli.terminal import plain_table
-    from emsco.lab import quick_words
+    from emsco.lab import COMMONEST, TESTED, quick_words
 
     n_splits, n_test = len(comparison.splits), comparison.n_rows[1]
     title = f"{task.title}: accuracy kept (promised), %"
@@ -160,44 +159,65 @@ def accuracy_table(comparison: MethodComparison, task: Task) -> Table:
         f"largest mean cost, as a share of everything ({comparison.total_cost:g}).",
     )
 
-    def kept(one: Standing) -> str:
-        return f"{100 * one.mean.accuracy:.1f} ({100 * one.promised[:, 1].mean():.1f})"
+    def line(method: str, standings: Iterable[Standing]) -> tuple[str, ...]:
+        shares = ((one.mean.accuracy, one.promised[:, 1].mean()) for one in standings)
+        return method, *(f"{100 * kept:.1f} ({100 * promised:.1f})" for kept, promised in shares)
 
-    return _filled(table, comparison, task, kept)
+    lines = [
+        line(method, (comparison.standings[method, question] for question in task.questions))
+        for method in comparison.methods
+    ]
+    lines.append(line(COMMONEST, [comparison.commonest] * len(TESTED)))
+    return _filled(table, [f"{100 * budget:g} %" for budget in TESTED], lines)
 
 
 def totals_table(comparison: MethodComparison) -> Table:
     """Return a table of the lowest mean total of a row that each method found, lowest first."""
+    from rich.markup import escape
+
     from emsco.app.cli.terminal import plain_table
-    from emsco.lab import EMSCO, label_of, quick_words, total_lines
+    from emsco.lab import nothing_words, quick_words, total_lines
 
     n_splits, n_test = len(comparison.splits), comparison.n_rows[1]
     title = "Lowest mean total of a row"
     table = plain_table(
         title="\n".join(filter(None, [title, quick_words(comparison)])),
-        caption=f"Features, {comparison.error_costs}.\nOn {counted(n_splits, 'split')} with "
-        f"{counted(n_test, 'test row')}. Labels of least expected cost.",
+        caption=escape(
+            f"Features, {comparison.error_costs}.\nOn {counted(n_splits, 'split')} with "
+            f"{counted(n_test, 'test row')}. Labels of least expected cost. "
+            f"{nothing_words(comparison)}"
+        ),
     )
     heads, *lines = total_lines(comparison)
+    return _filled(table, heads[1:], lines)
+
+
+def recall_of_classes(comparison: MethodComparison) -> RenderableType:
+    """Return a table of the share of each class that gets its correct label."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from emsco.app.cli.terminal import plain_table
+    from emsco.lab import recall_table
+
+    recall = recall_table(comparison, _LABEL_WIDTH)
+    # The table may be narrower than its title.
+    title, note = Text(recall.title, "table.title"), Text(recall.note, "table.caption")
+    if not recall.lines:
+        return Group(title, note)
+    return Group(title, _filled(plain_table("", ""), recall.classes, recall.lines), note)
+
+
+def _filled(table: Table, heads: Iterable[str], lines: Iterable[Sequence[str]]) -> Table:
+    """Add lines that begin with a method, below headings of their other cells."""
+    from rich.text import Text
+
+    from emsco.lab import EMSCO, label_of
+
     table.add_column("")
-    for heading in heads[1:]:
-        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in heads:
+        table.add_column(Text(visible(heading)), justify="right", no_wrap=True)
     for method, *cells in lines:
-        table.add_row(label_of(method), *cells, style="bold" if method == EMSCO else "")
-    return table
-
-
-def _filled(
-    table: Table, comparison: MethodComparison, task: Task, cell: Callable[[Standing], str]
-) -> Table:
-    """Add a line for each method, with a cell for each budget."""
-    from emsco.lab import EMSCO, TESTED, label_of
-
-    table.add_column("")
-    for budget in TESTED:
-        table.add_column(f"{100 * budget:g} %", justify="right", no_wrap=True)
-    for method in comparison.methods:
-        cells = (cell(comparison.standing(method, task.coverage, budget)) for budget in TESTED)
         table.add_row(label_of(method), *cells, style="bold" if method == EMSCO else "")
     return table
 
