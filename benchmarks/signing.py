@@ -7,8 +7,9 @@ import os
 import time
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,9 @@ from sklearn.datasets import load_wine, make_classification
 from sklearn.model_selection import train_test_split
 
 from emsco import EMSCOClassifier, FeatureCosts, SeenPromise
+from emsco._base.progress import JobProgress
+from emsco.lab.compare_report import markdown_table
+from emsco.lab.jobs import finish_jobs, opened_store
 
 LARGEST = 4000  # rows to split; more are drawn from
 TABLES = (
@@ -227,28 +231,43 @@ def money_rows(name: str, part: str, split: int) -> tuple[pd.DataFrame, np.ndarr
     return rows, y
 
 
-def totals_of(
-    name: str, split: int, ways: list[str], time_limit: float | None = None
-) -> dict[str, np.ndarray]:
-    """Return the total of each test row by each way and level, shape (n_levels, n_test)."""
-    X, y = money_rows(name, "train", split)
-    X_test, y_test = money_rows(name, "test", split)
-    _, tests, costs = priced(name, LEVELS[0])
+@dataclass(frozen=True, slots=True)
+class MoneyJob:
+    """One way on one split of a set, at all levels of costs."""
+
+    data: str
+    split: int
+    way: str
+    time_limit: float | None  # seconds of a fit
+
+    @property
+    def title(self) -> str:
+        """Words for people."""
+        return f"{self.data} {self.split} {self.way}"
+
+
+def try_way(job: MoneyJob) -> dict[str, Any]:
+    """Return the total of each test row by level, and whether every fit ended by itself."""
+    X, y = money_rows(job.data, "train", job.split)
+    X_test, y_test = money_rows(job.data, "test", job.split)
+    _, tests, costs = priced(job.data, LEVELS[0])
     X, X_test = X[list(costs.table)], X_test[list(costs.table)]
-    totals: dict[str, list[np.ndarray]] = {way: [] for way in ways}
-    classifier = EMSCOClassifier(costs, n_jobs=-1, random_state=split, time_limit=time_limit)
-    if "chosen" in ways:
+    classifier = EMSCOClassifier(
+        costs, n_jobs=-1, random_state=job.split, time_limit=job.time_limit
+    )
+    started = time.process_time()
+    totals, ended = {}, []
+    if job.way == "chosen":
         chosen = clone(classifier).fit(X, y)
     for level in LEVELS:
-        matrix, _, _ = priced(name, level)
-        for way in ways:
-            if way == "constant":
-                totals[way].append(matrix[y_test, int(matrix[y].sum(axis=0).argmin())])
-                continue
-            if way == "trees":
-                totals[way].append(optimal_tree(name, level, split))
-                continue
-            if way == "searched":
+        matrix, _, _ = priced(job.data, level)
+        if job.way == "constant":
+            total = matrix[y_test, int(matrix[y].sum(axis=0).argmin())]
+        elif job.way.startswith("trees"):
+            total, is_optimal = optimal_tree(job, level)
+            ended.append(is_optimal)
+        else:
+            if job.way == "searched":
                 clf = clone(classifier).set_params(error_cost=matrix).fit(X, y)
             else:
                 clf = chosen.choose(
@@ -261,29 +280,31 @@ def totals_of(
             paths = [[], *(design.path(stage) for stage in range(design.n_stages))]
             cost = [paid(tests, [design.buys[stage] for stage in path]) for path in paths]
             spent = np.array(cost)[decisions.stage]
-            totals[way].append(spent + matrix[y_test, np.asarray(decisions.labels)])
-    return {way: np.array(rows) for way, rows in totals.items()}
+            total = spent + matrix[y_test, np.asarray(decisions.labels)]
+        totals[level] = np.round(total, 6).tolist()
+    return {"totals": totals, "ended": all(ended), "seconds": time.process_time() - started}
 
 
-def optimal_tree(name: str, level: str, split: int) -> np.ndarray:
-    """Return the total of each test row with an optimal tree of depth 3.
+def optimal_tree(job: MoneyJob, level: str) -> tuple[np.ndarray, bool]:
+    """Return the total of each test row with an optimal tree, and whether it is proven optimal.
 
     The tree's own score is a share of something; totals are added up by the costs as ours are.
     """
     from pystreed import STreeDCostSensitiveClassifier
     from pystreed.data import CostSpecifier
 
-    matrix, tests, costs = priced(name, level)
+    matrix, tests, costs = priced(job.data, level)
     test_of = {
         column: test
         for test, columns in zip(costs.names, costs.columns, strict=True)
         for column in columns
     }
-    tree = STreeDCostSensitiveClassifier(max_depth=3)
-    X, y = money_rows(name, "train", split)
-    file = str(money_folder() / f"{name}-{level}-costs.csv")
+    depth = int(job.way.removeprefix("trees"))
+    tree = STreeDCostSensitiveClassifier(max_depth=depth, time_limit=job.time_limit or 600)
+    X, y = money_rows(job.data, "train", job.split)
+    file = str(money_folder() / f"{job.data}-{level}-costs.csv")
     tree.fit(X.to_numpy(), y, CostSpecifier(file, len(matrix)))
-    X_test, y_test = money_rows(name, "test", split)
+    X_test, y_test = money_rows(job.data, "test", job.split)
     totals = []
     for row, truth in zip(X_test.to_numpy(), y_test, strict=True):
         node, bought = tree.get_tree(), {}
@@ -291,23 +312,45 @@ def optimal_tree(name: str, level: str, split: int) -> np.ndarray:
             bought[test_of[f"b{node.feature}"]] = None  # a test may be asked about twice
             node = node.right_child if row[node.feature] else node.left_child
         totals.append(paid(tests, [[test] for test in bought]) + matrix[truth, int(node.label)])
-    return np.array(totals)
+    return np.array(totals), tree.fit_result.is_optimal()
+
+
+def money_line(name: str, ways: list[str], by_split: list[dict[str, np.ndarray]]) -> list[str]:
+    """Cells of a set: mean totals by way at the three levels, and how the first way compares."""
+    means = {way: np.mean([one[way].mean(axis=1) for one in by_split], axis=0) for way in ways}
+    cells = [" ".join(f"{total:.3g}" for total in means[way]) for way in ways]
+    ours = ways[0]
+    for other in ways[1:]:
+        ratio = float(np.mean(means[ours] / means[other]))
+        # Standard errors of the difference, of all rows of the splits.
+        apart = [one[ours] - one[other] for one in by_split]
+        error = np.sqrt(sum(one.var(axis=1) / one.shape[1] for one in apart)) / len(apart)
+        dearer = np.mean([one.mean(axis=1) for one in apart], axis=0)
+        beyond = float((dearer / np.where(error > 0, error, 1.0)).max())
+        cells.append(f"{ratio:.2f} ({beyond:+.1f})")
+    return [name, *cells]
 
 
 def main_money() -> None:
     """Totals of tests and errors by a published protocol, beside optimal trees and one label.
 
     python benchmarks money [--sets heart,glass] [--splits 2,3] [--ways searched,constant]
-                            [--time-limit 600]
+                            [--time-limit 600] [--out FOLDER]
 
     Sets, test costs with shared fees, matrices of misclassification costs at three levels, and
     splits are those of van der Linden et al. (2023), read from the folder `streed` of EMSCO_DATA.
-    Everyone is answered. Columns, for each level: the mean total of a test row, over splits, by
+    Everyone is answered. Columns: the mean total of a test row at low, middle and high costs, over
+    splits, by
 
     searched   a fit with `error_cost`
     chosen     a fit for accuracy, from whose front a design is chosen by `error_cost`
-    trees      optimal trees of depth 3; needs pystreed
+    trees3     optimal trees of depth 3, trees4 those of depth 4; they need pystreed
     constant   the label that costs least on the training rows
+
+    Then the first way over each other one: the mean ratio of the three levels and, in brackets, by
+    how many standard errors of the difference it is dearer at the worst level. Fits have no time
+    limit, but 150 s on soybean, and trees 600 s. Results are kept in the folder, and the same
+    command continues.
     """
     parser = argparse.ArgumentParser(
         description=main_money.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -316,25 +359,40 @@ def main_money() -> None:
     parser.add_argument("--splits", default="2,3")
     parser.add_argument("--ways", default="searched,constant")
     parser.add_argument("--time-limit", type=float, help="seconds of a fit")
+    parser.add_argument("--out", type=Path, help="folder to keep results in")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    ways, splits = asked.ways.split(","), [int(one) for one in asked.splits.split(",")]
-    print(f"{'':12}" + "".join(f"{level:>8}{way:>9}" for level in LEVELS for way in ways))
-    for name in asked.sets.split(","):
-        by_split = [totals_of(name, split, ways, asked.time_limit) for split in splits]
-        means = {way: np.mean([one[way].mean(axis=1) for one in by_split], axis=0) for way in ways}
-        cells = [f"{means[way][k]:17.2f}" for k in range(len(LEVELS)) for way in ways]
-        line = f"{name:12}{''.join(cells)}"
-        ours = ways[0]
-        for other in ways[1:]:  # how ours compares, over the levels
-            ratio = float(np.mean(means[ours] / means[other]))
-            # Standard errors of the difference, of all rows of the splits.
-            apart = [one[ours] - one[other] for one in by_split]
-            error = np.sqrt(sum(one.var(axis=1) / one.shape[1] for one in apart)) / len(apart)
-            dearer = np.mean([one.mean(axis=1) for one in apart], axis=0)
-            beyond = float((dearer / np.where(error > 0, error, 1.0)).max())
-            line += f"  /{other} {ratio:.3f} ({beyond:+.1f})"
-        print(line, flush=True)
+    sets, ways = asked.sets.split(","), asked.ways.split(",")
+    splits = [int(one) for one in asked.splits.split(",")]
+
+    def limit(name: str, way: str) -> float | None:
+        slow = name == "soybean" and way in ("searched", "chosen")
+        return asked.time_limit or (150.0 if slow else None)
+
+    jobs = [
+        MoneyJob(name, split, way, limit(name, way))
+        for way in ways
+        for split in splits
+        for name in sets
+    ]
+    with opened_store(asked.out) as store, JobProgress("jobs") as progress:
+        results, _ = finish_jobs(jobs, try_way, store, report=progress.job)
+    lines = []
+    for name in sets:
+        by_split = [
+            {
+                job.way: np.array([fields.get("totals")[level] for level in LEVELS])
+                for job, fields in results.items()
+                if (job.data, job.split) == (name, split)
+            }
+            for split in splits
+        ]
+        if all(set(one) == set(ways) for one in by_split):
+            lines.append(money_line(name, ways, by_split))
+    print(markdown_table(["set", *ways, *(f"{ways[0]} / {other}" for other in ways[1:])], lines))
+    for job, fields in results.items():
+        if not fields.get("ended"):
+            print(f"{job.title} was stopped by the time limit")
 
 
 def main_turney() -> None:
