@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.checks import check_choice, check_number
-from emsco._base.typing import BoolArray, FloatArray, LabelArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.random_states import draw_seed
 from emsco.lab.rivals.light import LightRival, chances, train_light
@@ -98,12 +98,7 @@ class CostAwareBoosting(LightRival):
             f"cegb_penalty_feature_{penalty}": charges.tolist(),
         }
         self.booster_ = train_light(rows, labels, weights, settings, self.n_trees)
-        self._paths = [  # bits, since there are many trees and features
-            np.packbits(
-                self._features_of(_paths(tree["tree_structure"], self.encoding_.n_inputs)), axis=1
-            )
-            for tree in self.booster_.dump_model()["tree_info"]
-        ]
+        self._paths = _paths(self.booster_.model_to_string(), self.encoding_.input_feature)
         self.used_ = self._used()
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -124,19 +119,33 @@ class CostAwareBoosting(LightRival):
         return used
 
     def _unpacked(self, bits: Any) -> BoolArray:
-        return np.unpackbits(bits, axis=1, count=len(self.costs_.names)).astype(np.bool_)
+        n_features = len(self.costs_.names)
+        return np.unpackbits(bits, axis=1, count=n_features, bitorder="little").astype(np.bool_)
 
 
-def _paths(tree: dict[str, Any], n_inputs: int) -> BoolArray:
-    """Inputs on the path to each leaf, shape (n_leaves, n_inputs)."""
-    reads: dict[int, BoolArray] = {}
-    left = [(tree, np.zeros(n_inputs, dtype=np.bool_))]
-    while left:
-        node, met = left.pop()
-        if "split_feature" not in node:
-            reads[node.get("leaf_index", 0)] = met  # a tree of one leaf does not number it
-            continue
-        here = met.copy()
-        here[node["split_feature"]] = True
-        left += [(node["left_child"], here), (node["right_child"], here)]
-    return np.stack([reads[leaf] for leaf in range(len(reads))])
+def _paths(model: str, input_feature: IntArray) -> list[Any]:
+    """Features on the path to each leaf of every tree, as bits; `model` is LightGBM's text.
+
+    Reading the text is many times faster than LightGBM's dictionaries of nodes.
+    """
+    n_bytes = -(-(int(input_feature.max()) + 1) // 8)
+    paths = []
+    for text in model.split("\nTree=")[1:]:
+        fields = dict(line.partition("=")[::2] for line in text.split("\n\n")[0].splitlines())
+        n_leaves = int(fields["num_leaves"])
+        at_leaf, at_node = [0] * n_leaves, [0] * n_leaves
+        if n_leaves > 1:
+            split, left, right = (
+                [int(number) for number in fields[name].split()]
+                for name in ("split_feature", "left_child", "right_child")
+            )
+            for node, asked in enumerate(split):  # a node comes after the one above it
+                met = at_node[node] | 1 << int(input_feature[asked])
+                for child in (left[node], right[node]):
+                    if child < 0:
+                        at_leaf[~child] = met
+                    else:
+                        at_node[child] = met
+        bits = b"".join(met.to_bytes(n_bytes, "little") for met in at_leaf)
+        paths.append(np.frombuffer(bits, dtype=np.uint8).reshape(n_leaves, n_bytes))
+    return paths
