@@ -4,11 +4,15 @@ python benchmarks bakeoff --out bakeoff                some ten hours on two cor
 python benchmarks bakeoff --out bakeoff --quick        ten minutes; 2 splits of small sets
 python benchmarks bakeoff --out bakeoff --known        run nothing; report what is there
 python benchmarks bakeoff --out bakeoff --sets heart,regions:7 --methods emsco,cstc
+python benchmarks bakeoff --out again --sets heart --methods catboost --first-split 3 --splits 1
 python benchmarks bakeoff --out fresh --sets regions:7:20000 --splits 1   test on 20,000 new rows
 
 Every result is kept as soon as it ends, and the same command continues. Jobs run split by split, so
 early results cover all sets. Writes bakeoff.md, bakeoff.json and a picture of every set. Splits
-that some method has not answered yet wait until it has.
+that some method has not answered yet wait until it has. The one before last is a single cell.
+
+EMSCO without branches is run last, on the splits where its designs branch; elsewhere it is EMSCO
+itself. It has a table of its own and no rank.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -43,12 +47,12 @@ from emsco.lab import (
     draw_comparison,
     label_of,
 )
-from emsco.lab.compare import TrialJob, run_trials, try_job
-from emsco.lab.compare_report import markdown_table, signed
+from emsco.lab.compare import EVERYONE, TrialJob, run_trials, try_job
+from emsco.lab.compare_report import MARGIN_SPLITS, markdown_table, signed
 from emsco.lab.jobs import ResultStore
 from emsco.lab.methods import CHAINS
-from emsco.lab.standings import AHEAD, BEHIND, LEVEL, Duel, mean_ranks
-from emsco.lab.trials import Answers
+from emsco.lab.standings import AHEAD, BEHIND, LEVEL, Duel, margin_of, mean_ranks
+from emsco.lab.trials import Answers, Question
 from emsco.plotting import save_figure
 
 SETS = (
@@ -103,11 +107,99 @@ _TITLES = {**{task.key: task.title for task in TASKS}, "volume": "All offers tog
 _LARGE = 1000  # rows from which on a set counts as large
 
 
+_AGAIN = (
+    "One method on one split again: `python benchmarks bakeoff --out again --sets heart --methods "
+    "catboost --first-split 3 --splits 1`."
+)
+
+
+def has_branches(answers: Answers) -> bool:
+    """Whether some design that EMSCO offers branches."""
+    return any("→ {" in offer.setting for offer in answers.offers)
+
+
+@dataclass(frozen=True, eq=False)
+class ChainsAlone:
+    """EMSCO beside EMSCO without branches on one set, if every row is answered.
+
+    Attributes
+    ----------
+    branching : set of int
+        Splits where EMSCO offers designs that branch.
+    pairs : dict of int to pair of Answers
+        EMSCO and chains alone, by split; the same twice where nothing branches.
+    """
+
+    branching: set[int]
+    pairs: Mapping[int, tuple[Answers, Answers]]
+
+    @classmethod
+    def from_answers(
+        cls, emsco: Mapping[int, Answers], chains: Mapping[int, Answers]
+    ) -> ChainsAlone:
+        """Pair the answers of splits; a split that branches and has no chains yet is left out."""
+        answered = {split: one for split, one in emsco.items() if one.offers}
+        branching = {split for split, one in answered.items() if has_branches(one)}
+        pairs = {}
+        for split, one in answered.items():
+            if split not in branching:
+                pairs[split] = one, one
+            elif split in chains and chains[split].offers:
+                pairs[split] = one, chains[split]
+        return cls(branching, pairs)
+
+    def figures(self, budget: float) -> dict[str, float]:
+        """Mean accuracy of both, the gain of EMSCO and its margin."""
+        table = np.array(
+            [
+                [
+                    offer.seen.accuracy
+                    for answers in pair
+                    for offer in answers.by_rule("")
+                    if offer.question == Question(EVERYONE.coverage, budget)
+                ]
+                for pair in self.pairs.values()
+            ]
+        )
+        gains = table[:, 0] - table[:, 1]
+        emsco, chains = table.mean(axis=0).tolist()
+        return {
+            "emsco": emsco,
+            "chains": chains,
+            "gain": float(gains.mean()),
+            "margin": margin_of(gains),
+        }
+
+    def cells(self) -> list[str]:
+        """Splits, splits that branch, and the figures of each budget in words."""
+        n_splits, n_branching = len(self.pairs), len(self.branching)
+        if not self.branching:
+            return [f"{n_splits}", "no design branches", *[""] * len(TESTED)]
+        if not self.branching & set(self.pairs):
+            return ["0", f"{n_branching}, chains not run yet", *[""] * len(TESTED)]
+        cells = [f"{n_splits}", f"{n_branching}"]
+        for budget in TESTED:
+            one = self.figures(budget)
+            spread = f" ± {100 * one['margin']:.2f}" if n_splits >= MARGIN_SPLITS else ""
+            both = f"{100 * one['emsco']:.1f} / {100 * one['chains']:.1f}"
+            cells.append(f"{both} ({signed(one['gain'])}{spread})")
+        return cells
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "splits": list(self.pairs),
+            "branching": sorted(self.branching),
+            "budgets": {f"{one:g}": self.figures(one) for one in TESTED} if self.pairs else {},
+        }
+
+
 @dataclass(frozen=True, eq=False)
 class League:
-    """Reports of all sets."""
+    """Reports of all sets, and answers of chains alone by set and split."""
 
     reports: Mapping[str, ComparisonReport]
+    chains: Mapping[str, Mapping[int, Answers]] = field(default_factory=dict)
 
     @cached_property
     def methods(self) -> list[str]:
@@ -156,6 +248,17 @@ class League:
             "coverage_short": float(np.mean([one.short for one in promises])),
         }
 
+    @cached_property
+    def chains_alone(self) -> dict[str, ChainsAlone]:
+        """EMSCO beside chains alone, on the sets that it has answered."""
+        return {
+            name: ChainsAlone.from_answers(
+                report.comparison.answers[EMSCO], self.chains.get(name, {})
+            )
+            for name, report in self.reports.items()
+            if EMSCO in report.comparison.methods
+        }
+
     def _with(self, method: str) -> list[ComparisonReport]:
         return [one for one in self.reports.values() if method in one.comparison.methods]
 
@@ -173,6 +276,7 @@ class League:
                 for which, sets in (("all", None), ("large", self.large))
             },
             "promises": {method: self.promise(method) for method in self.methods},
+            "chains": {name: one.to_dict() for name, one in self.chains_alone.items()},
         }
 
     def _against(self, rival: str, task: str | None, sets: list[str] | None) -> list[Duel]:
@@ -186,7 +290,7 @@ class League:
         parts = [
             "# Bake-off",
             f"{counted(len(self.reports), 'set')}, {ran} of each. "
-            "75 % of the rows to fit and choose on, 25 % to test on.",
+            f"75 % of the rows to fit and choose on, 25 % to test on. {_AGAIN}",
             "## Mean ranks",
             self._rank_table(),
             "## EMSCO against each rival",
@@ -198,8 +302,15 @@ class League:
             "Rivals that EMSCO beats / is level with / loses to, by budget.",
             *(self._set_table(task.key, task.title) for task in TASKS),
             self._volume_table(),
+            "## EMSCO and chains alone",
+            "Accuracy of EMSCO / without branches (difference in points ± 95 % margin), every row "
+            "answered. No rank counts chains alone; where nothing branches, they are EMSCO itself.",
+            self._chains_table(),
             "## Promised and kept",
             self._promise_table(),
+            "## Splits answered",
+            "By each method; compared are those that all methods of a set have answered.",
+            self._splits_table(),
             "## Seconds of processor time for a split",
             self._seconds_table(),
         ]
@@ -262,6 +373,24 @@ class League:
         heads += ["most on a set", "overspent, % of everything", "coverage short, %"]
         return markdown_table(heads, lines)
 
+    def _chains_table(self) -> str:
+        heads = ["set", "splits", "with branches", *(f"{100 * one:g} %" for one in TESTED)]
+        return markdown_table(heads, [[k, *v.cells()] for k, v in self.chains_alone.items()])
+
+    def _splits_table(self) -> str:
+        def cell(method: str, report: ComparisonReport) -> str:
+            answers = report.comparison.answers.get(method, {}).values()
+            return str(sum(bool(one.offers) for one in answers))
+
+        asked = {one for report in self.reports.values() for one in report.comparison.answers}
+        lines = [
+            [label_of(method), *(cell(method, report) for report in self.reports.values())]
+            for method in METHODS
+            if method in asked
+        ]
+        compared = [f"{len(report.comparison.splits)}" for report in self.reports.values()]
+        return markdown_table(["method", *self.reports], [*lines, ["compared", *compared]])
+
     def _seconds_table(self) -> str:
         def cell(method: str, report: ComparisonReport) -> str:
             there = method in report.comparison.methods
@@ -307,7 +436,20 @@ class Plan:
     effort: TuningEffort
 
     def jobs(self) -> list[TrialJob]:
-        """All jobs, split by split."""
+        """All jobs but those of chains alone, split by split."""
+        return [job for job in self._all_jobs() if job.method != CHAINS]
+
+    def chain_jobs(self, store: ResultStore) -> list[TrialJob]:
+        """Jobs of chains alone, if asked for, where EMSCO branches or has no result."""
+        jobs = []
+        for job in self._all_jobs():
+            if job.method == CHAINS:
+                known = store.find(replace(job, method=EMSCO))
+                if known is None or has_branches(Answers.from_dict(known)):
+                    jobs.append(job)
+        return jobs
+
+    def _all_jobs(self) -> list[TrialJob]:
         return [
             TrialJob(
                 name, split, method, self.seed, self.effort.max_settings, self.effort.generations
@@ -335,12 +477,13 @@ class Plan:
 def reports_of(
     results: Mapping[TrialJob, Answers], sets: tuple[str, ...], methods: tuple[str, ...]
 ) -> dict[str, ComparisonReport]:
-    """Report every set that has results, methods in their usual order."""
+    """Report every set that has results, methods in their usual order, without chains alone."""
     reports = {}
     for name in sets:
         answers = {
             job: results[job]
             for method in methods
+            if method != CHAINS
             for job in results
             if (job.data, job.method) == (name, method)
         }
@@ -351,12 +494,20 @@ def reports_of(
     return {name: one for name, one in reports.items() if one.comparison.methods}
 
 
-def write(reports: dict[str, ComparisonReport], out: Path) -> None:
+def chains_of(results: Mapping[TrialJob, Answers]) -> dict[str, dict[int, Answers]]:
+    """Answers of chains alone, by set and split."""
+    chains: dict[str, dict[int, Answers]] = {}
+    for job, answers in results.items():
+        if job.method == CHAINS:
+            chains.setdefault(job.data, {})[job.split] = answers
+    return chains
+
+
+def write(league: League, out: Path) -> None:
     """Write tables, values and pictures."""
-    league = League(reports)
     write_text(out / "bakeoff.md", league.to_markdown() + "\n")
     write_text(out / "bakeoff.json", json.dumps(league.to_dict(), indent=1) + "\n")
-    for name, report in reports.items():
+    for name, report in league.reports.items():
         save_figure(draw_comparison(report.comparison), out / name.replace(":", "-"))
     print(league.to_markdown().partition("\n\n## Methods on ")[0])
     print(f"\nTables of every set are in {out / 'bakeoff.md'}.")
@@ -368,7 +519,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--sets", type=_names)
     parser.add_argument("--sealed", action="store_true", help="the sets that nothing is chosen on")
-    parser.add_argument("--methods", type=_names, default=METHODS)
+    parser.add_argument("--methods", type=_names, default=(*METHODS, CHAINS))
     parser.add_argument("--splits", type=int)
     parser.add_argument("--first-split", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
@@ -395,11 +546,14 @@ def main() -> None:
     try:
         if not asked.known:
             with JobProgress("jobs") as progress:
-                run_trials(plan.jobs(), work, store, asked.jobs, progress.job)
+                _, complete = run_trials(plan.jobs(), work, store, asked.jobs, progress.job)
+                if complete and (chains := plan.chain_jobs(store)):
+                    run_trials(chains, work, store, asked.jobs, progress.job)
     except EMSCOError as error:
         print(f"stopped: {error}")
-    if reports := reports_of(plan.known(store), plan.sets, plan.methods):
-        write(reports, asked.out)
+    results = plan.known(store)
+    if reports := reports_of(results, plan.sets, plan.methods):
+        write(League(reports, chains_of(results)), asked.out)
     else:
         parser.exit(1, f"{asked.out} holds no results of these sets and methods\n")
 

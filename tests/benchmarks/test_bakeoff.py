@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 
 import bakeoff
@@ -13,6 +14,7 @@ from bakeoff import League, Plan, reports_of
 from support.comparisons import FirstColumns, made_answers, made_comparison, small_set
 
 from emsco.lab import ComparisonReport, TuningEffort, datasets, methods, rivals
+from emsco.lab.jobs import ResultStore
 from emsco.lab.trials import Answers
 
 NOISE = (0.0, 0.004, -0.004, 0.002, -0.002, 0.001)
@@ -58,6 +60,40 @@ def test_the_tables_and_values_cover_every_set(league):
         "easy",
         "large",
     ]
+
+
+def branching(answers):
+    """The same answers, by designs that branch."""
+    return replace(
+        answers, offers=tuple(replace(one, setting="a → {b | c}") for one in answers.offers)
+    )
+
+
+def test_chains_alone_have_a_table_and_no_rank(league):
+    branched = {split: branching(made_answers(0.8 + 0.001 * split)) for split in range(5)}
+    branched[5] = made_answers(0.8)
+    tree = ComparisonReport(made_comparison({"emsco": branched, "cstc": branched}))
+    chains = {"tree": {split: made_answers(0.75 + 0.001 * split) for split in range(4)}}
+    trees = League({**league.reports, "tree": tree}, chains)
+    text = trees.to_markdown()
+    assert "| easy | 6 | no design branches |" in text
+    # The fifth has no chains yet, and the sixth has no branches.
+    assert "| tree | 5 | 5 | 80.1 / 76.1 (+4.00 ± " in text
+    assert "| tree | 0 | 5, chains not run yet |" in League({"tree": tree}).to_markdown()
+    assert "chains" not in " ".join(trees.ranks())
+    assert trees.to_dict()["chains"]["tree"]["splits"] == [0, 1, 2, 3, 5]
+    assert "| compared | 6 | 6 | 6 |" in text
+
+
+def test_chains_run_only_where_emsco_branches_or_has_no_result(tmp_path):
+    plan = Plan(("heart",), ("emsco", "emsco_chains"), 0, 3, 0, TuningEffort(1, 1))
+    first, second, _ = plan.jobs()
+    store = ResultStore(tmp_path)
+    store.keep(first, made_answers(0.8).to_dict())
+    store.keep(second, branching(made_answers(0.8)).to_dict())
+    chains = plan.chain_jobs(store)
+    assert {job.method for job in chains} == {"emsco_chains"}
+    assert [job.split for job in chains] == [1, 2]
 
 
 def test_jobs_go_split_by_split():
