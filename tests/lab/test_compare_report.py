@@ -362,6 +362,14 @@ def test_methods_are_ranked_by_their_totals_if_errors_have_a_price(n_splits):
     assert totals.get_title("left") == "Lowest mean total of a row"
 
 
+def test_totals_that_no_method_lowers_are_said_so():
+    answers = {"emsco": with_totals(over_splits(0.8, NOISE[:2]), 0.3, promised=2.9)}
+    answers["cstc"] = answers["emsco"]
+    assert ComparisonReport(made_comparison(answers)).summary()[2] == (
+        "No method has a lower total than buying nothing. Nothing bought: 'a' for everyone."
+    )
+
+
 def test_money_says_what_errors_and_rejections_cost(level):
     text = ComparisonReport(level).to_markdown()
     assert "% of everything (10), with 10 for an error and 0 for a rejection." in text

@@ -562,6 +562,10 @@ def _by_total(comparison: MethodComparison) -> list[str]:
         if all(duel.verdict not in (AHEAD, BEHIND) for duel in duels):
             lines.append("No difference from EMSCO is beyond chance.")
     best = next(iter(lowest))
+    if totals[best] >= comparison.nothing.money(costs).mean():
+        lines.append(
+            f"No method has a lower total than buying nothing. {nothing_words(comparison)}"
+        )
     promised = f"{lowest[best].promised_total.mean():.4g}"
     return [*lines, f"{label_of(best)} promised a total of {promised} and kept {totals[best]:.4g}."]
 
