@@ -50,6 +50,7 @@ RIVALS = {  # the class in `emsco.lab.rivals`, and the label in tables and pictu
     "fixed_subset": ("FixedSubset", "fixed subset"),
     "threshold_cascade": ("ThresholdCascade", "threshold cascade"),
     "aaco": ("AACO", "AACO"),
+    "dime": ("DIME", "DIME"),
     "greedy_miser": ("GreedyMiser", "Greedy Miser"),
     "astc": ("ASTC", "ASTC"),
     "cstc": ("CSTC", "CSTC"),

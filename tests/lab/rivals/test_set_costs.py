@@ -13,6 +13,7 @@ from emsco.lab.rivals import (
     AACO,
     ASTC,
     CSTC,
+    DIME,
     CaCTLasso,
     CostAwareBoosting,
     CostOrdered,
@@ -44,6 +45,8 @@ if find_spec("catboost"):
     RIVALS.append(PenalisedCatBoost(strength=0.1, n_trees=10, random_state=0))
 if find_spec("pystreed"):
     RIVALS.append(OptimalTrees(error_cost=3.0, random_state=0))
+if find_spec("torch"):
+    RIVALS.append(DIME(price=0.1, width=16, max_epochs=3, random_state=0))
 
 
 @pytest.fixture(params=[type(rival).__name__ for rival in RIVALS])

@@ -47,7 +47,7 @@ class Methods:
         typer.Option(
             metavar="METHOD",
             help="emsco, cost_aware_boosting, catboost, optimal_trees, fixed_subset, "
-            "threshold_cascade, aaco, greedy_miser, astc, cstc, cact_lasso or cost_ordered; "
+            "threshold_cascade, aaco, dime, greedy_miser, astc, cstc, cact_lasso or cost_ordered; "
             "repeatable, by default all.",
         ),
     ] = None

@@ -7,6 +7,7 @@ from emsco.lab.rivals.cact_lasso import CaCTLasso
 from emsco.lab.rivals.cost_aware_boosting import CostAwareBoosting
 from emsco.lab.rivals.cost_ordered import CostOrdered
 from emsco.lab.rivals.cstc import CSTC
+from emsco.lab.rivals.dime import DIME
 from emsco.lab.rivals.fixed_subset import FixedSubset
 from emsco.lab.rivals.greedy_miser import GreedyMiser
 from emsco.lab.rivals.optimal_trees import OptimalTrees
@@ -18,6 +19,7 @@ __all__ = [
     "AACO",
     "ASTC",
     "CSTC",
+    "DIME",
     "CaCTLasso",
     "CostAwareBoosting",
     "CostOrdered",
