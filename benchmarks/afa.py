@@ -32,12 +32,14 @@ from emsco.front.point import ParetoPoint
 from emsco.lab import datasets
 from emsco.lab.compare_report import markdown_table
 from emsco.lab.jobs import ResultStore, finish_jobs
-from emsco.lab.methods import EMSCO, METHODS, answer_with_rival, label_of, new_rival
+from emsco.lab.methods import EMSCO, RIVALS, answer_with_rival, label_of, new_rival
 from emsco.lab.trials import Answers, LabelledRows, Offer, Question, Seen, TrialRows
 from emsco.plotting import save_figure
 from emsco.plotting.figures import STYLES, new_figure, soften
 
-DEFAULT = ("emsco", "cost_aware_boosting", "catboost", "dime")
+ONE_STAGE = "emsco_one_stage"  # everyone buys the same features
+KNOWN = (EMSCO, ONE_STAGE, *RIVALS)
+DEFAULT = (EMSCO, ONE_STAGE, "cost_aware_boosting", "catboost", "dime")
 CAPPED = "every row"  # rule of offers in which no row may buy more than k features
 _FRESH, _FRESH_ROWS = 10**6, 20_000  # where seeds of fresh rows begin; no set is made from these
 
@@ -78,6 +80,11 @@ def shown(name: str) -> tuple[int, ...]:
     return SHOWN.get(name, _SHOWN_OF_CUBES)
 
 
+def named(method: str) -> str:
+    """Return the name of a method in tables and drawings."""
+    return "EMSCO, one stage" if method == ONE_STAGE else label_of(method)
+
+
 @dataclass(frozen=True, slots=True)
 class YardstickJob:
     """One method on one split of a set; a rival tries at most `most` settings."""
@@ -90,7 +97,7 @@ class YardstickJob:
     @property
     def title(self) -> str:
         """Set, split and method."""
-        return f"{self.data} split {self.split} {label_of(self.method)}"
+        return f"{self.data} split {self.split} {named(self.method)}"
 
 
 def trial_of(name: str, split: int) -> TrialRows:
@@ -113,6 +120,8 @@ def work(job: YardstickJob) -> Mapping[str, Any]:
     try:
         if job.method == EMSCO:
             offers = emsco_offers(trial, questions)
+        elif job.method == ONE_STAGE:
+            offers = emsco_offers(trial, questions, max_stages=1, branches=1)
         else:
             rival = new_rival(job.method, trial.costs, random_state=trial.seed)
             offers = answer_with_rival(rival, trial, questions, job.most)
@@ -122,9 +131,11 @@ def work(job: YardstickJob) -> Mapping[str, Any]:
     return Answers(tuple(offers), note, process_time() - started).to_dict()
 
 
-def emsco_offers(trial: TrialRows, questions: Sequence[Question]) -> list[Offer]:
+def emsco_offers(trial: TrialRows, questions: Sequence[Question], **settings: Any) -> list[Offer]:
     """Fit once; offer the best design by mean cost, and the best whose every row is within it."""
-    fit = EMSCOClassifier(trial.costs, always_answer=True, random_state=trial.seed, n_jobs=1)
+    fit = EMSCOClassifier(
+        trial.costs, always_answer=True, random_state=trial.seed, n_jobs=1, **settings
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         front = fit.fit(trial.fitted.X, trial.fitted.y).front_
@@ -197,13 +208,13 @@ class Curves:
         """Return method, rule and label of each line."""
         lines = []
         for method in self.answers:
-            lines.append((method, "", label_of(method)))
+            lines.append((method, "", named(method)))
             if method == EMSCO:
-                lines.append((method, CAPPED, f"{label_of(method)}, every row at most so many"))
+                lines.append((method, CAPPED, "EMSCO, every row at most so many"))
         return lines
 
     def to_markdown(self) -> str:
-        """Return a table by the number of features, and one beside published figures."""
+        """Return a table by the number of features; what is published comes last."""
         counts = shown(self.name)
         rows = []
         for method, rule, label in self.lines():
@@ -211,26 +222,21 @@ class Curves:
             seconds = np.mean([one.seconds for one in self.answers[method].values()])
             splits = len(self.answers[method])
             rows.append([label, *map(_cell, points), f"{splits}", f"{seconds:.0f}"])
-        heads = ["features", *map(str, counts), "splits", "processor s"]
-        parts = [f"## {self.name}", markdown_table(heads, rows)]
-        if published := PUBLISHED[self.name]:
-            heads = ["published", "features", "%", "source"]
-            heads += [f"{label}, %" for _, _, label in self.lines()]
-            beside = [
-                [
-                    one.method,
-                    f"{one.features:g}",
-                    f"{one.accuracy:g}",
-                    one.source,
-                    *(
-                        _cell(self.point(method, rule, one.features))
-                        for method, rule, _ in self.lines()
-                    ),
-                ]
+        published = PUBLISHED[self.name]
+        for who in dict.fromkeys((one.method, one.source) for one in published):
+            # Each in the column of as many features, or the next fewer.
+            points = {
+                max(count for count in counts if count <= one.features): (
+                    one.accuracy,
+                    one.features,
+                )
                 for one in published
-            ]
-            parts.append(markdown_table(heads, beside))
-        return "\n\n".join(parts)
+                if (one.method, one.source) == who
+            }
+            cells = [_cell(points.get(count)) for count in counts]
+            rows.append([f"{who[0]} ({who[1]})", *cells, "", ""])
+        heads = ["features", *map(str, counts), "splits", "processor s"]
+        return f"## {self.name}\n\n{markdown_table(heads, rows)}"
 
 
 def _cell(point: tuple[float, float] | None) -> str:
@@ -272,13 +278,12 @@ def draw(curves: Sequence[Curves]) -> Any:
             x, y = [mark.features for mark in marks], [mark.accuracy for mark in marks]
             label = f"{method}, published"
             panel.plot(x, y, "sDX"[place], color="black", markersize=5, label=label)
+        panel.xaxis.get_major_locator().set_params(integer=True)
         panel.set_title(one.name, fontsize=9, loc="left")
         panel.set_ylabel("correct, % of test rows", fontsize=8)
         panel.legend(fontsize=7, frameon=False)
         soften(panel, 8)
-    panels[-1].set_xlabel(
-        "features, at most so many on average (published: for every row)", fontsize=8
-    )
+    panels[-1].set_xlabel("features, at most so many on average", fontsize=8)
     return figure
 
 
@@ -289,7 +294,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--sets", default=",".join(PUBLISHED))
-    parser.add_argument("--methods", default=",".join(one for one in DEFAULT if one in METHODS))
+    parser.add_argument("--methods", default=",".join(one for one in DEFAULT if one in KNOWN))
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--first", type=int, default=100, help="first split; 0 to 4 made decisions")
     parser.add_argument("--settings", type=int, default=12, help="of a rival's grid, at most")
@@ -297,7 +302,7 @@ def main() -> None:
     parser.add_argument("--known", action="store_true")
     asked = parser.parse_args()
     sets, methods = asked.sets.split(","), asked.methods.split(",")
-    for what, given, known in (("sets", sets, PUBLISHED), ("methods", methods, METHODS)):
+    for what, given, known in (("sets", sets, PUBLISHED), ("methods", methods, KNOWN)):
         if unknown := [one for one in given if one not in known]:
             parser.error(f"--{what} must be some of {', '.join(known)}, got {unknown[0]!r}")
     store = ResultStore(asked.out / "results")
