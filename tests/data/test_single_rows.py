@@ -57,7 +57,12 @@ def test_a_fit_finds_the_same_in_either_precision(estimator, gaps):
         X[::7, 1] = np.nan
     fits = [
         EMSCOClassifier(
-            [1, 2, 3, 4], estimator=estimator, gaps=gaps, generations=2, random_state=0
+            [1, 2, 3, 4],
+            estimator=estimator,
+            gaps=gaps,
+            generations=2,
+            max_stages=2,
+            random_state=0,
         ).fit(table, y, sample_weight=weights)
         for table in (X, X.astype(np.float64))
     ]

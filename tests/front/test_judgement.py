@@ -23,7 +23,7 @@ FIGURES = ("exit_confidence", "by_class", "versus_everything", "shortlisted", "e
 
 def table(n_rows=150):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_rows, 5)).round(2)
+    X = rng.normal(size=(n_rows, 4)).round(2)
     return X, (X[:, 0] + X[:, 1] + rng.normal(size=n_rows) > 0).astype(int)
 
 

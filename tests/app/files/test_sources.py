@@ -14,7 +14,8 @@ RNG = np.random.default_rng(0)
 Y = RNG.choice(["ill", "well"], 240)
 TABLE = pd.DataFrame(RNG.normal(size=(240, 3)) + (Y == "ill")[:, None], columns=list("abc"))
 TABLE = TABLE.assign(d=RNG.choice(["x", "y", "z"], 240), w=RNG.integers(1, 4, 240), y=Y)
-FIT = {"generations": 1, "population_size": 8, "estimator": "logistic"}
+# One threshold, so that the front is small.
+FIT = {"generations": 1, "population_size": 8, "estimator": "logistic", "min_confidence": 0.8}
 
 
 @pytest.fixture
