@@ -18,7 +18,7 @@ from emsco.lab.rivals.light import dealt
 from emsco.models.scaling import Scaling
 
 _PRICES = np.logspace(-2, 2, 21).round(3).tolist()  # that tuning tries
-_FOLDS = 10  # of which one decides when to stop
+_HELD_OUT, _MAX_HELD_OUT = 0.1, 1000  # rows that decide when to stop: their share and number
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -47,7 +47,7 @@ class DIME(CostedClassifier):
         Share of hidden units that are blanked out while training.
     learning_rate : float
     max_epochs : int
-        Most epochs, of about 16,000 purchases, for each of the two phases of training.
+        Most epochs, of at most 16,000 purchases, for each of the two phases of training.
     device : {"cpu", "cuda"}
         Where PyTorch computes.
     random_state : int, RandomState or None
@@ -103,13 +103,14 @@ class DIME(CostedClassifier):
         from emsco.lab.rivals.dime_networks import Networks
 
         rng = random_of(self.random_state)
+        n_hands = round(1 / min(_HELD_OUT, _MAX_HELD_OUT / len(rows)))
         self._scaling = Scaling.learn(rows, weights)
         shares = self._prices.as_shares()
         self.networks_ = Networks.train(
             self._scaled(rows),
             labels,
             np.ones(len(rows)) if weights is None else weights / weights.mean(),
-            held_out=dealt(labels, _FOLDS, rng) == 0,
+            held_out=dealt(labels, n_hands, rng) == 0,
             n_classes=len(self.classes_),
             input_feature=self.encoding_.input_feature,
             costs=shares.features,

@@ -15,7 +15,8 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.scale.cuda.library import torch
 
 _EXPLORATION = (1.0, 0.1)  # share of random purchases, in each phase of training
-_STATES = 16_000  # of rows on their way, in an epoch
+_STATES = 16_000  # of rows on their way, in an epoch at most
+_WALKS = 4  # of a row, in an epoch
 _BATCH = 512
 _PATIENCE = 10  # epochs without a lower loss that end a phase
 _DROP = 0.3  # factor of the learning rate after a third of them
@@ -204,7 +205,7 @@ class Networks:
         random: Any,
     ) -> None:
         """Let rows walk; then learn their labels, and what each purchase brought, in batches."""
-        n_walks = max(1, _STATES // (len(self.costs) + 1))
+        n_walks = min(_WALKS * len(train[0]), max(1, _STATES // (len(self.costs) + 1)))
         shuffled = [
             torch.randperm(len(train[0]), generator=random, device=random.device)
             for _ in range(-(-n_walks // len(train[0])))
