@@ -53,7 +53,9 @@ _FIRST_CHAINS = 10  # generations until chains are first made of fitted subsets
 _SMALL_FIRST = 5  # generations until new subsets are sought in small spaces
 _MORE = 1.2  # growth of the number of subsets until chains are made again
 _MUCH_MORE = 1.5  # the same if thresholds are searched, when chains take longer
-_STEADY, _GROWTH = 15, 1e-3  # generations in which the volume under a front must grow so much
+# Generations in which the volume under a front must grow so much, where half of the labels of the
+# cheapest design are wrong; where fewer are, less is left to gain.
+_STEADY, _GROWTH = 15, 1e-3
 _SUBSETS = 0.18  # new subsets for each design of the budget
 
 
@@ -533,9 +535,18 @@ class EvolutionSearch:
             return StopReason(Stop.SAME_FRONT, settings.patience)
         if len(self._volumes) > _STEADY:
             growth = self._volumes[-1] - self._volumes[-1 - _STEADY]
-            if (growth < _GROWTH).all():
+            if (growth <= _GROWTH * self._left_to_gain()).all():
                 return StopReason(Stop.STEADY_FRONT, _STEADY)
         return None
+
+    def _left_to_gain(self) -> float:
+        """Wrong labels of the worst design of the front that answers everyone, beside half of all.
+
+        Where nearly all rows have one class, the front lies between its share and 1.
+        """
+        _, scores = self.front
+        answering = scores.accuracy[scores.coverage == 1]
+        return min(1.0, 2 * (1 - float(answering.min()))) if len(answering) else 1.0
 
 
 def _volumes(points: FloatArray) -> FloatArray:

@@ -36,7 +36,7 @@ from emsco.search.archive import Archive
 from emsco.search.links import linked_front
 from emsco.search.loop import SearchResult, Stop, StopReason
 
-MOST_SUBSETS = 32  # that get models of their own
+MOST_SUBSETS = 48  # that get models of their own
 _ENOUGH = 0.9  # coverage that users are likely to ask for
 _FITS_AT_ONCE = 8  # subsets fitted together; with a time limit, as many as there are threads
 _MOST_CHAINS = 50_000
