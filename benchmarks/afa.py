@@ -37,10 +37,9 @@ from emsco.lab.trials import Answers, LabelledRows, Offer, Question, Seen, Trial
 from emsco.plotting import save_figure
 from emsco.plotting.figures import STYLES, new_figure, soften
 
-ONE_STAGE = "emsco_one_stage"  # everyone buys the same features
-KNOWN = (EMSCO, ONE_STAGE, *RIVALS)
-DEFAULT = (EMSCO, ONE_STAGE, "cost_aware_boosting", "catboost", "dime")
-CAPPED = "every row"  # rule of offers in which no row may buy more than k features
+CAPPED = "emsco_capped"  # EMSCO, fitted anew for each cap on the features of every row
+KNOWN = (EMSCO, CAPPED, *RIVALS)
+DEFAULT = (EMSCO, CAPPED, "cost_aware_boosting", "catboost", "dime")
 _FRESH, _FRESH_ROWS = 10**6, 20_000  # where seeds of fresh rows begin; no set is made from these
 
 
@@ -82,7 +81,7 @@ def shown(name: str) -> tuple[int, ...]:
 
 def named(method: str) -> str:
     """Return the name of a method in tables and drawings."""
-    return "EMSCO, one stage" if method == ONE_STAGE else label_of(method)
+    return "EMSCO, every row at most so many" if method == CAPPED else label_of(method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def trial_of(name: str, split: int) -> TrialRows:
 
 
 def work(job: YardstickJob) -> Mapping[str, Any]:
-    """Let one method answer with 1, 2, 3, … features."""
+    """Let one method answer with 1, 2, 3, … features; with a cap, with the numbers in tables."""
     started = process_time()
     trial = trial_of(job.data, job.split)
     counts = range(1, shown(job.data)[-1] + 1)
@@ -120,8 +119,11 @@ def work(job: YardstickJob) -> Mapping[str, Any]:
     try:
         if job.method == EMSCO:
             offers = emsco_offers(trial, questions)
-        elif job.method == ONE_STAGE:
-            offers = emsco_offers(trial, questions, max_stages=1, branches=1)
+        elif job.method == CAPPED:
+            offers = []
+            for count in shown(job.data):
+                cap = {"max_worst_cost": float(count)}
+                offers += emsco_offers(trial, [questions[count - 1]], constraints=cap)
         else:
             rival = new_rival(job.method, trial.costs, random_state=trial.seed)
             offers = answer_with_rival(rival, trial, questions, job.most)
@@ -132,7 +134,7 @@ def work(job: YardstickJob) -> Mapping[str, Any]:
 
 
 def emsco_offers(trial: TrialRows, questions: Sequence[Question], **settings: Any) -> list[Offer]:
-    """Fit once; offer the best design by mean cost, and the best whose every row is within it."""
+    """Fit once, and offer the best design by mean cost for each question."""
     fit = EMSCOClassifier(
         trial.costs, always_answer=True, random_state=trial.seed, n_jobs=1, **settings
     )
@@ -142,33 +144,18 @@ def emsco_offers(trial: TrialRows, questions: Sequence[Question], **settings: An
     points = [point for point in front if not point.design.buys_nothing]
     offers = []
     for question in questions:
-        within = {
-            "": [point for point in points if question.allows(point, trial.costs.total)],
-            CAPPED: [
-                point
-                for point in points
-                if dearest_path(point) <= round(question.budget * trial.costs.total)
-            ],
-        }
-        for rule, allowed in within.items():
-            if allowed:
-                best = max(allowed, key=lambda point: (point.steadied_accuracy, -point.cost))
-                offers.append(tested(front, best, question, trial, rule))
+        allowed = [point for point in points if question.allows(point, trial.costs.total)]
+        if allowed:
+            best = max(allowed, key=lambda point: (point.steadied_accuracy, -point.cost))
+            offers.append(tested(front, best, question, trial))
     return offers
 
 
-def dearest_path(point: ParetoPoint) -> int:
-    """Return the largest number of features that a row may buy."""
-    return int(point.design.subsets().sum(axis=1).max())
-
-
-def tested(
-    front: ParetoFront, point: ParetoPoint, question: Question, trial: TrialRows, rule: str
-) -> Offer:
+def tested(front: ParetoFront, point: ParetoPoint, question: Question, trial: TrialRows) -> Offer:
     """Deploy a design, and test it."""
     figures = front.cascade(point).evaluate(trial.test.X, trial.test.y)
     seen = Seen(figures.coverage, figures.accuracy, figures.cost)
-    return Offer(question, str(point.design), point.promised[1], seen, rule)
+    return Offer(question, str(point.design), point.promised[1], seen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,13 +175,11 @@ class Curves:
     total: float
     answers: Mapping[str, Mapping[int, Answers]]
 
-    def point(self, method: str, rule: str, count: float) -> tuple[float, float] | None:
+    def point(self, method: str, count: float) -> tuple[float, float] | None:
         """Return accuracy in % and features bought, where at most so many are allowed."""
         found = []
         for answers in self.answers[method].values():
-            budgets = {
-                round(one.question.budget * self.total): one for one in answers.by_rule(rule)
-            }
+            budgets = {round(one.question.budget * self.total): one for one in answers.by_rule("")}
             if (within := int(count)) in budgets:
                 found.append(budgets[within].seen)
         if not found:
@@ -204,24 +189,15 @@ class Curves:
         )
         return 100 * float(accuracy), float(cost)
 
-    def lines(self) -> list[tuple[str, str, str]]:
-        """Return method, rule and label of each line."""
-        lines = []
-        for method in self.answers:
-            lines.append((method, "", named(method)))
-            if method == EMSCO:
-                lines.append((method, CAPPED, "EMSCO, every row at most so many"))
-        return lines
-
     def to_markdown(self) -> str:
         """Return a table by the number of features; what is published comes last."""
         counts = shown(self.name)
         rows = []
-        for method, rule, label in self.lines():
-            points = [self.point(method, rule, count) for count in counts]
+        for method in self.answers:
+            points = [self.point(method, count) for count in counts]
             seconds = np.mean([one.seconds for one in self.answers[method].values()])
             splits = len(self.answers[method])
-            rows.append([label, *map(_cell, points), f"{splits}", f"{seconds:.0f}"])
+            rows.append([named(method), *map(_cell, points), f"{splits}", f"{seconds:.0f}"])
         published = PUBLISHED[self.name]
         for who in dict.fromkeys((one.method, one.source) for one in published):
             # Each in the column of as many features, or the next fewer.
@@ -268,10 +244,11 @@ def draw(curves: Sequence[Curves]) -> Any:
     panels = figure.subplots(len(curves), 1, squeeze=False)[:, 0]
     for panel, one in zip(panels, curves, strict=True):
         counts = range(1, shown(one.name)[-1] + 1)
-        for number, (method, rule, label) in enumerate(one.lines()):
-            points = {count: one.point(method, rule, count) for count in counts}
+        for number, method in enumerate(one.answers):
+            points = {count: one.point(method, count) for count in counts}
             line = {count: point[0] for count, point in points.items() if point is not None}
-            width = 2.8 if (method, rule) == (EMSCO, "") else 1.4
+            width = 2.8 if method == EMSCO else 1.4
+            label = named(method)
             panel.plot(list(line), list(line.values()), label=label, lw=width, **STYLES[number])
         for place, method in enumerate(dict.fromkeys(mark.method for mark in PUBLISHED[one.name])):
             marks = [mark for mark in PUBLISHED[one.name] if mark.method == method]
