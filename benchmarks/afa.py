@@ -175,19 +175,18 @@ class Curves:
     total: float
     answers: Mapping[str, Mapping[int, Answers]]
 
-    def point(self, method: str, count: float) -> tuple[float, float] | None:
+    def point(self, method: str, count: int) -> tuple[float, float] | None:
         """Return accuracy in % and features bought, where at most so many are allowed."""
-        found = []
-        for answers in self.answers[method].values():
-            budgets = {round(one.question.budget * self.total): one for one in answers.by_rule("")}
-            if (within := int(count)) in budgets:
-                found.append(budgets[within].seen)
-        if not found:
+        seen = [
+            offer.seen
+            for answers in self.answers[method].values()
+            for offer in answers.by_rule("")
+            if round(offer.question.budget * self.total) == count
+        ]
+        if not seen:
             return None
-        accuracy, cost = (
-            np.mean([getattr(one, of) for one in found]) for of in ("accuracy", "cost")
-        )
-        return 100 * float(accuracy), float(cost)
+        accuracy = float(np.mean([one.accuracy for one in seen]))
+        return 100 * accuracy, float(np.mean([one.cost for one in seen]))
 
     def to_markdown(self) -> str:
         """Return a table by the number of features; what is published comes last."""
@@ -271,7 +270,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--sets", default=",".join(PUBLISHED))
-    parser.add_argument("--methods", default=",".join(one for one in DEFAULT if one in KNOWN))
+    parser.add_argument("--methods", default=",".join(DEFAULT))
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--first", type=int, default=100, help="first split; 0 to 4 made decisions")
     parser.add_argument("--settings", type=int, default=12, help="of a rival's grid, at most")

@@ -9,7 +9,8 @@ python benchmarks bakeoff --out fresh --sets regions:7:20000 --splits 1   test o
 
 Every result is kept as soon as it ends, and the same command continues. Jobs run split by split, so
 early results cover all sets. Writes bakeoff.md, bakeoff.json and a picture of every set. Splits
-that some method has not answered yet wait until it has. The one before last is a single cell.
+that some method has not answered yet wait until it has. The command with --first-split runs one
+method on one split again.
 
 EMSCO without branches is run last, on the splits where its designs branch; elsewhere it is EMSCO
 itself. It has a table of its own and no rank.
@@ -114,7 +115,7 @@ _AGAIN = (
 
 
 def has_branches(answers: Answers) -> bool:
-    """Whether some design that EMSCO offers branches."""
+    """Whether some design that EMSCO offers branches, by the text that is kept of it."""
     return any("→ {" in offer.setting for offer in answers.offers)
 
 
@@ -375,7 +376,8 @@ class League:
 
     def _chains_table(self) -> str:
         heads = ["set", "splits", "with branches", *(f"{100 * one:g} %" for one in TESTED)]
-        return markdown_table(heads, [[k, *v.cells()] for k, v in self.chains_alone.items()])
+        lines = [[name, *one.cells()] for name, one in self.chains_alone.items()]
+        return markdown_table(heads, lines)
 
     def _splits_table(self) -> str:
         def cell(method: str, report: ComparisonReport) -> str:

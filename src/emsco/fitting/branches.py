@@ -48,8 +48,9 @@ _AT_ONCE = 64  # models that are quick to fit, between looks at the clock
 _FINISHED = 24  # subsets of a part that get models of their own
 _DESIGNS = 80  # of a part that are added up
 _SUMS = 400  # of several parts that are kept
-_TREES = 75  # that are judged row by row, of those that answer everyone
-_COVERAGES, _REJECTING = (0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.2), 40  # and of those for each of these
+# Trees that are judged row by row: so many that answer everyone, and so many for each coverage.
+_TREES = 75
+_COVERAGES, _REJECTING = (0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.2), 40
 _RUNNERS_UP = 200  # trees that might as well have been chosen
 _OTHER_HALVES = 1  # a seed, so that trees are not measured on the halves that chose the gate
 _BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)  # at which branches must earn their place
@@ -66,8 +67,8 @@ class SearchedPart:
     genes : ndarray of shape (n_designs, n_blocks)
         Chains over its blocks; what the gate buys is in their first stage.
     n_searched : int
-        The first of them are the best ones that were found. The others answer everyone but for
-        their last threshold.
+        So many of them, the first, are the best that were found. The others are those of them that
+        answer everyone, with other thresholds of the last stage.
     designs : tuple of Design
         What they buy after the gate.
     scored : ScoredPart
@@ -339,7 +340,7 @@ class PartSearch:
         return SearchedPart(final, genes, len(searched), designs, scored)
 
     def _rejecting(self, genes: StageArray, evaluator: Evaluator) -> StageArray:
-        """Return those designs that answer everyone with each other threshold of a last stage."""
+        """Return the designs that answer everyone, with every other threshold of the last stage."""
         if not self.grid.may_answer_all:
             return genes[:0]
         stages, n_stages = stages_of(genes), stage_counts(genes)
@@ -690,7 +691,7 @@ def grow_trees(
 def _sums_of(
     part: SearchedPart, outcomes: Sequence[RowOutcomes], weights: FloatArray
 ) -> FloatArray:
-    """Rows that each design of a part accepts, wrong ones and costs below 0; by weight.
+    """Rows that each design of a part accepts; wrong labels and costs, negative; all by weight.
 
     Wrong labels, not correct ones, tell a tree that rejects rows from one that answers them badly:
     a row without a label is neither.

@@ -337,14 +337,14 @@ class MethodComparison:
 
     @property
     def commonest(self) -> Standing:
-        """The standing of the commonest class, for nothing, the same in every question."""
+        """The standing of the commonest class, which buys nothing and answers every question."""
         return self._constant(0)
 
     @property
     def nothing(self) -> Standing:
         """The standing of what costs least for everyone without features.
 
-        Of `commonest` if errors have no price.
+        If errors have no price, this is `commonest`.
         """
         return self._constant(-1)
 
@@ -545,7 +545,7 @@ class MethodComparison:
 
 def check_prices(data: CostedRows, error_cost: Any = None, reject_cost: Any = None) -> ErrorCosts:
     """Check what errors and rejections cost; by default an error as much as everything."""
-    # Without a price, no row is rejected for the lowest total; elsewhere rejections are free.
+    # If errors alone have a price, no row is rejected; if nothing has one, rejections are free.
     free = 0.0 if error_cost is None else None
     return ErrorCosts.from_parameters(
         data.costs.total if error_cost is None else error_cost,

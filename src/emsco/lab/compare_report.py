@@ -409,11 +409,10 @@ def recall_table(
             return RecallTable(title, note)
         cells = []
         for place in shown:
-            (mean,) = _means(recall[:, [place]])
-            spread = ""
-            if margins and mean is not None and len(recall) >= MARGIN_SPLITS:
-                spread = f" ± {100 * margin_of(recall[:, place]):.1f}"
-            cells.append("–" if mean is None else f"{100 * mean:.1f}{spread}")
+            shares = 100 * recall[~np.isnan(recall[:, place]), place]
+            has_margin = margins and len(shares) >= MARGIN_SPLITS
+            spread = f" ± {margin_of(shares):.1f}" if has_margin else ""
+            cells.append(f"{shares.mean():.1f}{spread}" if len(shares) else "–")
         lines.append((method, *cells))
     classes = []
     for place in shown:

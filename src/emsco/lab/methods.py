@@ -58,6 +58,12 @@ RIVALS = {  # the class in `emsco.lab.rivals`, and the label in tables and pictu
     "cost_ordered": ("CostOrdered", "CO-T"),
 }
 METHODS = (EMSCO, *RIVALS)
+_OTHER_LABELS = {
+    EMSCO: "EMSCO",
+    CHAINS: "EMSCO, chains alone",
+    COMMONEST: "commonest class",
+    NOTHING: "nothing bought",
+}
 _MAX_FEATURES = {"aaco": 40}  # of data that a rival is tried on: with 50, an hour is not enough
 _FOLDS = 5
 _THRESHOLDS = (0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
@@ -70,13 +76,7 @@ Fold = tuple[IntArray, IntArray]  # rows to fit on, and rows to decide
 
 def label_of(method: str) -> str:
     """Name of a method in tables and drawings."""
-    own = {
-        EMSCO: "EMSCO",
-        CHAINS: "EMSCO, chains alone",
-        COMMONEST: "commonest class",
-        NOTHING: "nothing bought",
-    }
-    return own[method] if method in own else RIVALS[method][1]
+    return RIVALS[method][1] if method in RIVALS else _OTHER_LABELS[method]
 
 
 def check_methods(methods: Sequence[str]) -> tuple[str, ...]:

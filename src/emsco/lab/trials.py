@@ -167,7 +167,7 @@ class Prices:
         return lost
 
     def losses_of(self, labels: AnyArray, accepted: BoolArray, y: AnyArray) -> FloatArray:
-        """Return the same for labels instead of their positions."""
+        """What labels, given by name and not by position, and rejections of rows cost."""
         return self.losses(positions_of(labels, self.classes), accepted, y)
 
 
@@ -284,8 +284,8 @@ class Offer:
     ----------
     question : Question
     setting : str
-        The method's own setting or design, in words; "" for the commonest class, and the label if
-        nothing is bought since that has the lowest total.
+        The method's own setting or design, in words; "" for the commonest class. If buying nothing
+        has the lowest total, it says what everyone gets.
     promised : Objectives
         On the rows that chose.
     seen : Seen

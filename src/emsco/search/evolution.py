@@ -540,9 +540,9 @@ class EvolutionSearch:
         return None
 
     def _left_to_gain(self) -> float:
-        """Wrong labels of the worst design of the front that answers everyone, beside half of all.
+        """Twice the share of wrong labels of the worst design that answers everyone, at most 1.
 
-        Where nearly all rows have one class, the front lies between its share and 1.
+        Where one class has nearly all rows, accuracies of the front lie between its share and 1.
         """
         _, scores = self.front
         answering = scores.accuracy[scores.coverage == 1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -87,11 +86,7 @@ class AACO(CostedClassifier):
 
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
         """Yield this rival with other prices, and last with its own."""
-        for price in (other for other in _PRICES if other != self.price):
-            stage = copy(self)
-            stage.price = price
-            yield {"price": price}, stage
-        yield {}, self
+        return self._with_prices(_PRICES)
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         check_number("price", self.price, 0, np.inf, "[)")

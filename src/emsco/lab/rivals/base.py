@@ -170,6 +170,15 @@ class CostedClassifier(_Parameters):
             yield {"n_trees": n_trees}, stage
         yield {}, self
 
+    def _with_prices(self, prices: Sequence[float]) -> Iterator[tuple[dict[str, Any], Self]]:
+        """Yield this fitted rival with other prices, and last with its own."""
+        rival: Any = self
+        for price in (other for other in prices if other != rival.price):
+            stage = copy(rival)
+            stage.price = price
+            yield {"price": price}, stage
+        yield {}, self
+
     @property
     def model_cost_(self) -> float:
         """Cost of every feature that the model may ask for."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -40,7 +39,8 @@ class DIME(CostedClassifier):
     costs : mapping, array-like, FeatureCosts or None
         Cost of each feature: by name, or in column order; None: 1 each.
     price : float
-        Log loss that all features together would have to save at the rate of the next one.
+        A feature is bought if it is predicted to lower the log loss by more than `price` times
+        its cost, as a share of the cost of everything.
     width : int
         Units of each of the two hidden layers of a network.
     dropout : float
@@ -88,11 +88,7 @@ class DIME(CostedClassifier):
 
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
         """Yield this rival with other prices, and last with its own."""
-        for price in (other for other in _PRICES if other != self.price):
-            stage = copy(self)
-            stage.price = price
-            yield {"price": price}, stage
-        yield {}, self
+        return self._with_prices(_PRICES)
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         from emsco.scale.cuda.library import open_device

@@ -84,7 +84,7 @@ class Networks:
     ) -> Networks:
         """Train both networks; rows that are held out decide when to stop."""
 
-        def there(array: Any, kind: Any = torch.float32) -> Any:
+        def tensor(array: Any, kind: Any = torch.float32) -> Any:
             return torch.tensor(np.asarray(array), dtype=kind, device=device)
 
         random = torch.Generator(device).manual_seed(seed)
@@ -93,17 +93,22 @@ class Networks:
             networks = cls(
                 _layers((n_inputs, width, width, n_classes), random),
                 _layers((n_inputs, width, width, len(costs)), random),
-                there(input_feature, torch.int64),
-                there(costs),
-                there(fees),
-                there(members),
+                tensor(input_feature, torch.int64),
+                tensor(costs),
+                tensor(fees),
+                tensor(members),
             )
-            data = there(rows), there(labels, torch.int64), there(weights)
-            here = there(held_out, torch.bool)
-            train, test = (tuple(part[which] for part in data) for which in (~here, here))
+            data = tensor(rows), tensor(labels, torch.int64), tensor(weights)
+            is_held_out = tensor(held_out, torch.bool)
             for exploration in _EXPLORATION:
                 networks._train_phase(
-                    train, test, exploration, dropout, learning_rate, max_epochs, random
+                    tuple(part[~is_held_out] for part in data),
+                    tuple(part[is_held_out] for part in data),
+                    exploration=exploration,
+                    dropout=dropout,
+                    learning_rate=learning_rate,
+                    max_epochs=max_epochs,
+                    random=random,
                 )
         return networks
 
@@ -113,7 +118,8 @@ class Networks:
         with _one_thread(), torch.no_grad():
             for start in range(0, len(rows), _BLOCK):
                 block = torch.tensor(rows[start : start + _BLOCK], dtype=torch.float32)
-                last = deque(self._walk(block.to(self.costs.device), price), maxlen=1)[0]
+                steps = self._walk(block.to(self.costs.device), price)
+                last = deque(steps, maxlen=1)[0]  # earlier steps take no memory
                 probabilities.append(last.logits.double().softmax(dim=1).cpu().numpy())
                 bought.append(last.bought.cpu().numpy() > 0)
         return np.concatenate(probabilities), np.concatenate(bought)
@@ -167,8 +173,9 @@ class Networks:
 
     def _train_phase(
         self,
-        train: tuple[Any, Any, Any],
-        test: tuple[Any, Any, Any],
+        train: tuple[Any, ...],
+        held_out: tuple[Any, ...],
+        *,
         exploration: float,
         dropout: float,
         learning_rate: float,
@@ -178,27 +185,31 @@ class Networks:
         """Train until the loss on rows held out stops falling; keep the best epoch's weights."""
         parameters = [part for layer in (*self.predictor, *self.valuer) for part in layer]
         optimiser = torch.optim.Adam(parameters, lr=learning_rate, fused=True)
-        least, since, kept = self._loss(*test), 0, [one.detach().clone() for one in parameters]
+        lowest_loss = self._loss(*held_out)
+        best_parameters = [one.detach().clone() for one in parameters]
+        n_since = 0  # epochs
         pool = torch.rand(_POOL, generator=random, device=random.device) >= dropout
         pool = pool.float() / (1.0 - dropout)
         for one in parameters:
             one.requires_grad_(requires_grad=True)
         for _ in range(max_epochs):
             self._train_epoch(train, exploration, optimiser, pool, random)
-            loss = self._loss(*test)
-            since += 1
-            if loss < least:
-                least, since, kept = loss, 0, [one.detach().clone() for one in parameters]
-            elif since > _PATIENCE:
+            loss = self._loss(*held_out)
+            n_since += 1
+            if loss < lowest_loss:
+                lowest_loss = loss
+                best_parameters = [one.detach().clone() for one in parameters]
+                n_since = 0
+            elif n_since > _PATIENCE:
                 break
-            elif since % (_PATIENCE // 3) == 0:
+            elif n_since % (_PATIENCE // 3) == 0:
                 optimiser.param_groups[0]["lr"] *= _DROP
-        for one, best in zip(parameters, kept, strict=True):
+        for one, best in zip(parameters, best_parameters, strict=True):
             one.requires_grad_(requires_grad=False).copy_(best)
 
     def _train_epoch(
         self,
-        train: tuple[Any, Any, Any],
+        train: tuple[Any, ...],
         exploration: float,
         optimiser: Any,
         pool: Any,
@@ -210,8 +221,8 @@ class Networks:
             torch.randperm(len(train[0]), generator=random, device=random.device)
             for _ in range(-(-n_walks // len(train[0])))
         ]
-        some = torch.cat(shuffled)[:n_walks]
-        rows, labels, weights = (part[some] for part in train)
+        drawn = torch.cat(shuffled)[:n_walks]
+        rows, labels, weights = (part[drawn] for part in train)
         with torch.no_grad():
             steps = list(self._walk(rows, 0.0, exploration, random))
             bought, logits, actions = (torch.stack(parts) for parts in zip(*steps, strict=True))
@@ -229,14 +240,14 @@ class Networks:
             step, row = batch // n_walks, batch % n_walks
             inputs = self._inputs(rows[row], bought[step, row])
             logits = _through(self.predictor, inputs, drop)
-            wrong = torch.nn.functional.cross_entropy(logits, labels[row], reduction="none")
+            label_loss = torch.nn.functional.cross_entropy(logits, labels[row], reduction="none")
             action = actions[step, row]
             expected = self._gains(inputs, logits.detach(), drop)
             expected = expected.gather(1, action.clamp(min=0)[:, None])[:, 0]
             seen = gains[step.clamp(max=len(gains) - 1), row]
-            surprise = torch.where(action >= 0, (expected - seen).square(), 0.0)
+            gain_loss = torch.where(action >= 0, (expected - seen).square(), 0.0)
             optimiser.zero_grad()
-            (weights[row] * (wrong + surprise)).mean().backward()
+            (weights[row] * (label_loss + gain_loss)).mean().backward()
             optimiser.step()
 
     def _loss(self, rows: Any, labels: Any, weights: Any) -> float:

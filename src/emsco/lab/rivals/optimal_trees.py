@@ -68,8 +68,8 @@ class TreeNode:
 class OptimalTrees(CostedClassifier):
     """The decision tree of a given depth with the lowest mean cost of features and errors.
 
-    No greedy tree: STreeD (van der Linden et al. 2023) searches all trees whose splits are among
-    given binary columns. A row pays for the features on its path.
+    It is not grown greedily: STreeD (van der Linden et al. 2023) searches all trees whose splits
+    are among given binary columns. A row pays for the features on its path.
 
     Numeric inputs become columns by cuts, and each category is a column. Cuts between all values,
     or at 254 quantiles, are ranked. First come those of a greedy tree of the same depth, so that
@@ -144,8 +144,7 @@ class OptimalTrees(CostedClassifier):
         self.tree_ = TreeNode(_smoothed(counts))
         if len(inputs):
             specified = [
-                FeatureCostSpecifier(cost, discounted, group, first, last)
-                for cost, discounted, group, first, last in _tests(self._prices, features)
+                FeatureCostSpecifier(*test) for test in _test_costs(self._prices, features)
             ]
             total = self._prices.total or 1.0
             errors = error_cost * total * (1 - np.eye(len(counts)))
@@ -212,7 +211,9 @@ def _gains(tree: Any, bins: Bins) -> FloatArray:
     return gained.astype(np.float64)  # of no splits, whole numbers come
 
 
-def _tests(prices: SetCosts, features: IntArray) -> Iterator[tuple[float, float, str, int, int]]:
+def _test_costs(
+    prices: SetCosts, features: IntArray
+) -> Iterator[tuple[float, float, str, int, int]]:
     """Yield cost, cost once the fee is paid, group, and first and last column of each feature."""
     for feature in np.unique(features).tolist():
         columns = np.flatnonzero(features == feature)
