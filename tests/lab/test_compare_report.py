@@ -249,6 +249,16 @@ def test_recall_of_each_class_has_a_table_where_results_have_classes(level):
     assert plain["classes"][1] == {"label": "b", "test_rows": 40}
 
 
+def test_splits_without_a_class_do_not_count_for_its_recall():
+    answers = {split: with_classes(made_answers(0.8), (0.06, 0.1)) for split in range(6)}
+    comparison = made_comparison({"emsco": answers})
+    offers = comparison.baselines[0].offers
+    without_b = Baseline(offers, np.array([100, 0]), np.array([1.0, 0.0]))
+    comparison = replace(comparison, baselines={**comparison.baselines, 5: without_b})
+    emsco, _ = recall_table(comparison, margins=True).lines
+    assert emsco[2] == "75.0 ± 0.0"
+
+
 def test_recall_is_shown_where_a_rival_is_advised():
     answers = {
         "emsco": over_splits(0.8),
