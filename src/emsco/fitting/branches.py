@@ -50,7 +50,8 @@ _DESIGNS = 80  # of a part that are added up
 _SUMS = 400  # of several parts that are kept
 # Trees that are judged row by row: so many that answer everyone, and so many for each coverage.
 _TREES = 75
-_COVERAGES, _REJECTING = (0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.2), 40
+_COVERAGES = (0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.2)
+_REJECTING = 40
 _RUNNERS_UP = 200  # trees that might as well have been chosen
 _OTHER_HALVES = 1  # a seed, so that trees are not measured on the halves that chose the gate
 _BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)  # at which branches must earn their place
@@ -79,14 +80,6 @@ class SearchedPart:
     n_searched: int
     designs: tuple[Design, ...]
     scored: ScoredPart
-
-    @property
-    def last_levels(self) -> IntArray:
-        """The level of the last stage of each chain."""
-        n_stages = stage_counts(self.genes)
-        levels = levels_of(self.genes, int(n_stages.max()))
-        last: IntArray = levels[np.arange(len(levels)), n_stages - 1]
-        return last
 
 
 def priced_subsets(bench: Workbench, rows: ScoredRows, scored: StageArray) -> PricedSubsets:
@@ -343,15 +336,14 @@ class PartSearch:
         """Return the designs that answer everyone, with every other threshold of the last stage."""
         if not self.grid.may_answer_all:
             return genes[:0]
-        stages, n_stages = stages_of(genes), stage_counts(genes)
-        levels = levels_of(genes, int(n_stages.max(initial=1)))
-        last = n_stages - 1
-        answering = np.flatnonzero(levels[np.arange(len(genes)), last] == self.grid.last[0])
+        genes = genes[_last_levels(genes) == self.grid.last[0]]
+        stages, last = stages_of(genes), stage_counts(genes) - 1
+        levels = levels_of(genes, int(last.max(initial=0)) + 1)
         variants = [genes[:0]]
         for level in self.grid.last[1:]:
-            other = levels[answering]
-            other[np.arange(len(answering)), last[answering]] = level
-            variants.append(with_levels(stages[answering], other))
+            other = levels.copy()
+            other[np.arange(len(genes)), last] = level
+            variants.append(with_levels(stages, other))
         every = np.concatenate(variants)
         return every[~evaluator.refused(every)] if len(every) else every
 
@@ -420,6 +412,14 @@ class PartSearch:
         every = np.concatenate([genes[~is_gate_alone], merged, nothing])
         distinct: StageArray = np.unique(every, axis=0)
         return distinct
+
+
+def _last_levels(genes: StageArray) -> IntArray:
+    """Return the level of the last stage of each chain."""
+    last = stage_counts(genes) - 1
+    levels = levels_of(genes, int(last.max(initial=0)) + 1)
+    of_last: IntArray = levels[np.arange(len(genes)), last]
+    return of_last
 
 
 def _in_layers(right: FloatArray, paid: FloatArray, n_wanted: int) -> IntArray:
@@ -712,7 +712,7 @@ def _added_up(
     parts: Sequence[SearchedPart], sums: Sequence[FloatArray]
 ) -> tuple[FloatArray, IntArray]:
     """Add up designs of all parts; return what the best sums are, and the designs of each."""
-    levels = [part.last_levels for part in parts]
+    levels = [_last_levels(part.genes) for part in parts]
     shared = sorted(set.intersection(*(set(one.tolist()) for one in levels)))
     families = [
         [np.arange(part.n_searched) for part in parts],
