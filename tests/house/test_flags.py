@@ -9,7 +9,7 @@ import emsco
 
 ROOT = Path(emsco.__file__).parent
 BELOW = sorted(path for path in ROOT.rglob("*.py") if "cli" not in path.relative_to(ROOT).parts)
-FLAG = re.compile(r"(?<![\w-])--[a-z]")
+FLAG = re.compile(r"(?<![\w-])--(?!no-deps\b)[a-z]")  # that one is pip's
 
 
 @cache
