@@ -17,7 +17,9 @@ from emsco.lab.rivals.light import dealt
 from emsco.models.scaling import Scaling
 
 _PRICES = np.logspace(-2, 2, 21).round(3).tolist()  # that tuning tries
-_HELD_OUT, _MAX_HELD_OUT = 0.1, 1000  # rows that decide when to stop: their share and number
+# Rows that decide when to stop: a tenth of all, but not fewer or more than these, or over a third.
+_HELD_OUT = 0.1
+_LEAST_HELD_OUT, _MOST_HELD_OUT = 50, 1000
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -31,8 +33,8 @@ class DIME(CostedClassifier):
 
     Both networks are trained together. Rows buy features, at first at random and then by the
     prediction with a tenth of random purchases; the first network learns the labels after every
-    purchase, and the second what the purchase brought. A tenth of the rows is held out, and their
-    loss over all steps tells when to stop.
+    purchase, and the second what the purchase brought. A tenth of the rows is held out, or more of
+    few, and their loss over all steps tells when to stop.
 
     Parameters
     ----------
@@ -99,7 +101,8 @@ class DIME(CostedClassifier):
         from emsco.lab.rivals.dime_networks import Networks
 
         rng = random_of(self.random_state)
-        n_hands = round(1 / min(_HELD_OUT, _MAX_HELD_OUT / len(rows)))
+        n_held_out = np.clip(_HELD_OUT * len(rows), _LEAST_HELD_OUT, _MOST_HELD_OUT)
+        n_hands = max(3, round(len(rows) / n_held_out))
         self._scaling = Scaling.learn(rows, weights)
         shares = self._prices.as_shares()
         self.networks_ = Networks.train(
