@@ -17,7 +17,7 @@ from emsco.lab.rivals.light import dealt
 from emsco.models.scaling import Scaling
 
 _PRICES = np.logspace(-2, 2, 21).round(3).tolist()  # that tuning tries
-# Rows that decide when to stop: a tenth of all, but not fewer or more than these, or over a third.
+# Rows held out to decide when to stop: a tenth, within these numbers, and never over a third.
 _HELD_OUT = 0.1
 _LEAST_HELD_OUT, _MOST_HELD_OUT = 50, 1000
 
@@ -33,8 +33,8 @@ class DIME(CostedClassifier):
 
     Both networks are trained together. Rows buy features, at first at random and then by the
     prediction with a tenth of random purchases; the first network learns the labels after every
-    purchase, and the second what the purchase brought. A tenth of the rows is held out, or more of
-    few, and their loss over all steps tells when to stop.
+    purchase, and the second what the purchase brought. A tenth of the rows is held out, at
+    least 50 but never over a third; their loss over all steps tells when to stop.
 
     Parameters
     ----------
