@@ -24,7 +24,6 @@ CHECKS = {  # the longest first, since they run side by side
     "lint": ["ruff", "check", "."],
     "layers": ["importlinter.cli"],
 }
-COMPILE = ["emsco", "warm"]  # once, not once in every process of the tests
 # In large shares, so that the files of tests, and what they prepare, stay with a process.
 TESTS = ["pytest", "-n", "auto", "--dist", "worksteal"]
 MORE_TESTS = {"--coverage": ["--cov", "--cov-report=term"], "--thorough": ["-m", ""]}
@@ -68,10 +67,6 @@ def main() -> int:
             print(f"== {name}: {' '.join(command)}\n{result.stdout}", end="", flush=True)
             if result.returncode:
                 failed.append(name)
-    compiled = run(COMPILE, quietly=True)
-    if compiled.returncode:
-        print(f"== compiling: {' '.join(COMPILE)}\n{compiled.stdout}", end="", flush=True)
-        failed.append("compiling")
     more = [option for word in sys.argv[1:] for option in MORE_TESTS.get(word, [])]
     print(f"== tests: {' '.join([*TESTS, *more])}", flush=True)
     if run([*TESTS, *more]).returncode:
