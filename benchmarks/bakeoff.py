@@ -1,6 +1,6 @@
 """The bake-off: EMSCO and its rivals answer the same questions on many sets and splits.
 
-python benchmarks bakeoff --out bakeoff                10 splits; nine sets: 9 h of a core
+python benchmarks bakeoff --out bakeoff                10 splits: 9 h of a core for nine sets
 python benchmarks bakeoff --out bakeoff --quick        ten minutes; 2 splits of small sets
 python benchmarks bakeoff --out bakeoff --known        run nothing; report what is there
 python benchmarks bakeoff --out bakeoff --sets heart,regions:7 --methods emsco,cstc
