@@ -45,6 +45,14 @@ def test_a_row_pays_for_the_features_on_its_paths(problem, penalty, strength):
         assert np.array_equal(stage.decide(X).cost, walked_costs(stage, X))
 
 
+def test_the_leaves_tell_the_probabilities_of_lightgbm(problem):
+    X, y = problem
+    for _, stage in quick().fit(X, y).staged():
+        own = stage.booster_.predict(X, num_iteration=stage.n_trees)
+        own = own if own.ndim == 2 else np.column_stack([1 - own, own])
+        np.testing.assert_allclose(stage.predict_proba(X), own, rtol=0, atol=1e-14)
+
+
 @pytest.mark.parametrize("penalty", ["lazy", "coupled"])
 def test_cost_falls_as_the_penalty_grows_stronger(problem, penalty):
     X, y = problem
@@ -118,10 +126,17 @@ def test_too_few_rows_for_a_split_cost_nothing():
     assert not rival.used_.any()
 
 
-def test_the_grid_has_both_penalties_and_none_at_all():
-    grid = CostAwareBoosting.grid(None, 0)
-    assert {one["penalty"] for one in grid} == {"lazy", "coupled"}
-    assert min(one["strength"] for one in grid) == 0
+@pytest.mark.parametrize("grid", [CostAwareBoosting.grid, CostAwareBoosting.comparison_grid])
+def test_the_grids_have_both_penalties_and_none_at_all(grid):
+    settings = grid(None, 0)
+    assert {one["penalty"] for one in settings} == {"lazy", "coupled"}
+    assert min(one["strength"] for one in settings) == 0
+
+
+def test_a_comparison_fits_without_a_penalty_once_for_each_size_of_trees():
+    settings = CostAwareBoosting.comparison_grid(None, 0)
+    free = [one["max_leaves"] for one in settings if one["strength"] == 0]
+    assert free == [8, 31]
 
 
 def test_without_lightgbm_the_error_says_how_to_install_it(problem, monkeypatch):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from itertools import product
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from emsco._base.checks import check_choice, check_number
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.random_states import draw_seed
-from emsco.lab.rivals.light import LightRival, chances, train_light
+from emsco.lab.rivals.light import LightRival, train_light
 
 _PENALTIES = ("lazy", "coupled")
 _STAGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning tries
@@ -72,12 +74,12 @@ class CostAwareBoosting(LightRival):
 
     @classmethod
     def comparison_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
-        """Both penalties at nine strengths, with trees of 8 leaves and of 31."""
-        strengths = [0.0, *np.logspace(-3, 0.5, 8).round(5).tolist()]
+        """Both penalties at eight strengths and neither, with trees of 8 leaves and of 31."""
+        penalised = [(0.0, _PENALTIES[0])]  # the penalty does not matter there
+        penalised += product(np.logspace(-3, 0.5, 8).round(5).tolist(), _PENALTIES)
         return [
             {"penalty": penalty, "strength": strength, "max_leaves": leaves, "n_trees": 200}
-            for strength in strengths
-            for penalty in _PENALTIES
+            for strength, penalty in penalised
             for leaves in (8, 31)
         ]
 
@@ -98,23 +100,33 @@ class CostAwareBoosting(LightRival):
             f"cegb_penalty_feature_{penalty}": charges.tolist(),
         }
         self.booster_ = train_light(rows, labels, weights, settings, self.n_trees)
-        self._paths = _paths(self.booster_.model_to_string(), self.encoding_.input_feature)
+        self._trees = _trees(self.booster_.model_to_string(), self.encoding_.input_feature)
         self.used_ = self._used()
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        # The leaves tell both: LightGBM walks the trees once.
         leaves = self.booster_.predict(rows, num_iteration=self.n_trees, pred_leaf=True)
         leaves = np.asarray(leaves, dtype=np.int64).reshape(len(rows), -1)
-        met = np.zeros((len(rows), self._paths[0].shape[1]), dtype=np.uint8)
-        for tree, leaf in enumerate(leaves.T):
-            met |= self._paths[tree][leaf]
-        cost = self._prices.of(self._unpacked(met))
-        return chances(self.booster_, rows, self.n_trees), cost
+        scores = np.zeros((len(rows), self._trees_a_round))
+        met = np.zeros((len(rows), self._trees[0].paths.shape[1]), dtype=np.uint8)
+        for number, leaf in enumerate(leaves.T):
+            tree = self._trees[number]
+            scores[:, number % self._trees_a_round] += tree.values[leaf]
+            met |= tree.paths[leaf]
+        second = expit(scores)
+        binary = self._trees_a_round == 1
+        probabilities = np.hstack([1 - second, second]) if binary else softmax(scores, axis=1)
+        return probabilities, self._prices.of(self._unpacked(met))
+
+    @property
+    def _trees_a_round(self) -> int:
+        n_classes = len(self.classes_)
+        return 1 if n_classes == 2 else n_classes
 
     def _used(self) -> BoolArray:
         """Features in the first `n_trees` rounds."""
-        n_classes = len(self.classes_)
-        trees = self._paths[: self.n_trees * (1 if n_classes == 2 else n_classes)]
-        every = np.bitwise_or.reduce(np.concatenate(trees), axis=0, keepdims=True)
+        paths = [tree.paths for tree in self._trees[: self.n_trees * self._trees_a_round]]
+        every = np.bitwise_or.reduce(np.concatenate(paths), axis=0, keepdims=True)
         used: BoolArray = self._unpacked(every)[0]
         return used
 
@@ -123,13 +135,17 @@ class CostAwareBoosting(LightRival):
         return np.unpackbits(bits, axis=1, count=n_features, bitorder="little").astype(np.bool_)
 
 
-def _paths(model: str, input_feature: IntArray) -> list[Any]:
-    """Features on the path to each leaf of every tree, as bits, the first feature lowest.
+class _Tree(NamedTuple):
+    """What rows meet at each leaf: a value, and features on the path, as bits, the lowest first."""
 
-    `model` is LightGBM's text: it is read many times faster than its dictionaries of nodes.
-    """
+    values: FloatArray
+    paths: AnyArray
+
+
+def _trees(model: str, input_feature: IntArray) -> list[_Tree]:
+    """Read trees from LightGBM's text, many times faster than from its dictionaries of nodes."""
     n_bytes = -(-(int(input_feature.max()) + 1) // 8)
-    paths = []
+    trees = []
     for text in model.split("\nTree=")[1:]:
         lines = text.split("\n\n")[0].splitlines()
         fields = dict(line.split("=", 1) for line in lines if "=" in line)
@@ -148,5 +164,7 @@ def _paths(model: str, input_feature: IntArray) -> list[Any]:
                     else:
                         at_node[child] = met
         bits = b"".join(met.to_bytes(n_bytes, "little") for met in at_leaf)
-        paths.append(np.frombuffer(bits, dtype=np.uint8).reshape(n_leaves, n_bytes))
-    return paths
+        values = np.array([float(value) for value in fields["leaf_value"].split()])
+        paths = np.frombuffer(bits, dtype=np.uint8).reshape(n_leaves, n_bytes)
+        trees.append(_Tree(values, paths))
+    return trees

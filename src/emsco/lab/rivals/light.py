@@ -70,7 +70,9 @@ def train_light(
     except ImportError:
         raise not_installed("lightgbm") from None
     data = lightgbm.Dataset(rows, labels, weight=weights, params=settings)
-    return lightgbm.train(settings, data, check_whole("n_trees", n_trees, 1))
+    rounds = check_whole("n_trees", n_trees, 1)
+    # What was trained is kept: a copy without its data would be written as text, and read again.
+    return lightgbm.train(settings, data, rounds, keep_training_booster=True)
 
 
 def chances(booster: Any, rows: FloatArray, n_trees: int) -> FloatArray:
