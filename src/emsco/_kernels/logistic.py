@@ -34,7 +34,6 @@ _720TH = np.float32(1 / 720)
 _MOST_COARSE = 8  # float32 passes before float64 takes over regardless
 _COARSE_STEP = 0.01  # float32 has done its work once a step is this small
 _LONG_REACH = 1.5  # a mean change of logits past which a step of many classes is shortened
-_LARGE = 256  # parameters, from which factors are computed with sums in any order
 _STALLED = 0.03  # refresh the Hessian where a pass shrank the gradient by less than this
 
 
@@ -472,71 +471,53 @@ def _turn_many(hessian, size, n_directions, laplacian, half):
                         hessian[row + a, column + b] = turned
 
 
-@helper(fastmath={"reassoc", "contract", "nsz"})
-def _factorise_large(hessian, size, penalty, n_free):
-    """Do what `_factorise` does, with sums in any order, which large systems need for speed."""
-    for j in range(size):
-        line = hessian[j, :j]
-        total = hessian[j, j]
-        if j >= n_free:
-            total += penalty
-        for k in range(j):
-            total -= line[k] * line[k]
-        floor = 1e-10 * (1.0 + hessian[j, j])
-        pivot = np.sqrt(max(total, floor))
-        hessian[j, j] = pivot
-        for i in range(j + 1, size):
-            other = hessian[i, :j]
-            total = 0.0
-            for k in range(j):
-                total += other[k] * line[k]
-            hessian[i, j] = (hessian[i, j] - total) / pivot
-
-
 @helper()
-def _factorise(hessian, size, penalty, n_free):
-    """Cholesky factor in place; a pivot lost to rounding becomes a small positive one.
+def _factorise(hessian, size, penalty, n_free, line):
+    """Cholesky factor of a lower triangle, into the upper; `line` is scratch.
 
-    Column by column, four rows side by side, so that their sums do not wait for one another.
+    A pivot lost to rounding becomes a small positive one. Line by line: all sums of a line go on
+    side by side, each in the order of the lines above, four of them at a time.
     """
-    if size > _LARGE:
-        _factorise_large(hessian, size, penalty, n_free)
-        return
-    last = size - 1
+    for i in range(size):
+        for j in range(i):
+            hessian[j, i] = hessian[i, j]
     for j in range(size):
-        total = hessian[j, j]
+        n = size - j
+        for i in range(n):
+            line[i] = hessian[j, j + i]
         if j >= n_free:
-            total += penalty
-        for k in range(j):
-            total -= hessian[j, k] * hessian[j, k]
-        floor = 1e-10 * (1.0 + hessian[j, j])
-        pivot = np.sqrt(max(total, floor))
+            line[0] += penalty
+        whole = j // 4 * 4
+        for k in range(0, whole, 4):
+            u0, u1 = hessian[k, j:size], hessian[k + 1, j:size]
+            u2, u3 = hessian[k + 2, j:size], hessian[k + 3, j:size]
+            t0, t1, t2, t3 = u0[0], u1[0], u2[0], u3[0]
+            for i in range(n):
+                line[i] = line[i] - u0[i] * t0 - u1[i] * t1 - u2[i] * t2 - u3[i] * t3
+        for k in range(whole, j):
+            above = hessian[k, j:size]
+            t0 = above[0]
+            for i in range(n):
+                line[i] -= above[i] * t0
+        pivot = np.sqrt(max(line[0], 1e-10 * (1.0 + hessian[j, j])))
         hessian[j, j] = pivot
-        for i in range(j + 1, size, 4):
-            i1, i2, i3 = min(i + 1, last), min(i + 2, last), min(i + 3, last)
-            t0, t1, t2, t3 = hessian[i, j], hessian[i1, j], hessian[i2, j], hessian[i3, j]
-            for k in range(j):
-                pivoted = hessian[j, k]
-                t0 -= hessian[i, k] * pivoted
-                t1 -= hessian[i1, k] * pivoted
-                t2 -= hessian[i2, k] * pivoted
-                t3 -= hessian[i3, k] * pivoted
-            hessian[i, j], hessian[i1, j] = t0 / pivot, t1 / pivot
-            hessian[i2, j], hessian[i3, j] = t2 / pivot, t3 / pivot
+        for i in range(1, n):
+            hessian[j, j + i] = line[i] / pivot
 
 
 @helper()
 def _solve(factor, size, gradient, step):
-    """`step` = -H⁻¹ gradient; returns gradient · step, which is negative."""
+    """`step` = -H⁻¹ gradient, by the upper factor; returns gradient · step, which is negative."""
     for i in range(size):
-        total = -gradient[i]
-        for k in range(i):
-            total -= factor[i, k] * step[k]
-        step[i] = total / factor[i, i]
+        step[i] = -gradient[i]
+    for k in range(size):
+        step[k] /= factor[k, k]
+        for i in range(k + 1, size):
+            step[i] -= factor[k, i] * step[k]
     for i in range(size - 1, -1, -1):
         total = step[i]
         for k in range(i + 1, size):
-            total -= factor[k, i] * step[k]
+            total -= factor[i, k] * step[k]
         step[i] = total / factor[i, i]
     slope = 0.0
     for i in range(size):
@@ -551,7 +532,7 @@ def _solve_block(gradient, hessian, columns, size, penalty, n_free, work, factor
         work[i] = gradient[columns[i]]
         for j in range(i + 1):
             factor[i, j] = hessian[columns[i], columns[j]]
-    _factorise(factor, size, penalty, n_free)
+    _factorise(factor, size, penalty, n_free, step)
     return _solve(factor, size, work, step)
 
 
@@ -709,7 +690,7 @@ def advance_models(
             if curved[m] and n_free > 1:
                 turn_hessian(hessian[m], size, n_free, mixing, work[0], work[1])
             if curved[m]:
-                _factorise(hessian[m], size, penalty, n_free)
+                _factorise(hessian[m], size, penalty, n_free, step[m])
             slope[m] = _solve(hessian[m], size, gradient[m], step[m])
             if n_free > 1:
                 slope[m] *= _shorten(step[m], columns[m], size, hessian_0)
