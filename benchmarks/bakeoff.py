@@ -511,10 +511,10 @@ def write(league: League, out: Path) -> None:
     """Write tables, values and pictures."""
     write_text(out / "bakeoff.md", league.to_markdown() + "\n")
     write_text(out / "bakeoff.json", json.dumps(league.to_dict(), indent=1) + "\n")
-    for name, report in league.reports.items():
-        save_figure(draw_comparison(report.comparison), out / name.replace(":", "-"))
     print(league.to_markdown().partition("\n\n## Methods on ")[0])
     print(f"\nTables of every set are in {out / 'bakeoff.md'}.")
+    for name, report in league.reports.items():
+        save_figure(draw_comparison(report.comparison), out / name.replace(":", "-"))
 
 
 def main() -> None:

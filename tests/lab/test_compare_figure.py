@@ -7,6 +7,7 @@ from support.comparisons import NOISE, made_comparison, over_splits, two_methods
 
 from emsco.lab.compare import EVERYONE, TASKS
 from emsco.lab.compare_figure import draw_comparison
+from emsco.lab.methods import METHODS, label_of
 
 
 @pytest.fixture
@@ -33,6 +34,11 @@ def test_all_but_the_best_rivals_are_grey_and_named_at_their_ends():
     assert grey == {"CSTC", "CaCT LASSO", "commonest class"}
     assert {"EMSCO", "ASTC", "AACO"} < set(named)
     assert len(panel.collections) == 2  # bands of EMSCO and the best rival
+
+
+def test_a_picture_of_all_methods_names_each_of_them():
+    panel = draw_comparison(made_comparison(dict.fromkeys(METHODS, over_splits(0.8)))).axes[0]
+    assert {label_of(method) for method in METHODS} <= {text.get_text() for text in panel.texts}
 
 
 def test_bands_are_drawn_over_five_splits_or_more():

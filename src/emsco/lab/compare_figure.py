@@ -53,10 +53,10 @@ def draw_comparison(comparison: MethodComparison, tasks: Sequence[Task] = TASKS)
     cells = [cell for task in tasks for cell in comparison.ranks.get(task.key, {}).values()]
     order = sorted(mean_ranks(cells), key=lambda method: method != EMSCO)
     bold = order[: _NAMED + (EMSCO in order)]
-    looks: dict[str, dict[str, Any]] = {}
-    for number, method in enumerate(order):
-        style = STYLES[number] | (_OWN if method == EMSCO else _BEST)
-        looks[method] = style | {"marker": _MARKERS[number]} if method in bold else _REST
+    looks: dict[str, dict[str, Any]] = dict.fromkeys(order, _REST)
+    for method, style, marker in zip(bold, STYLES, _MARKERS, strict=False):
+        own = _OWN if method == EMSCO else _BEST
+        looks[method] = {**style, **own, "marker": marker}
     # The marked lines and all line ends are in view. Grey lines may come in from below, where they
     # know no more than the commonest class.
     means = []
