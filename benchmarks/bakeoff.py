@@ -237,6 +237,16 @@ class League:
             if task in (None, key) and (sets is None or name in sets)
         ]
 
+    def hardest(self, task: str | None = None, sets: list[str] | None = None) -> list[Duel]:
+        """Of every cell, the duel of EMSCO with the rival that has the highest mean there."""
+        cells: dict[tuple[str, str, float | None], list[Duel]] = {}
+        for name, report in self.reports.items():
+            for key, duels in report.comparison.duels.items():
+                if task in (None, key) and (sets is None or name in sets):
+                    for duel in duels:
+                        cells.setdefault((name, key, duel.budget), []).append(duel)
+        return [min(duels, key=lambda duel: duel.gain) for duels in cells.values()]
+
     def promise(self, method: str) -> dict[str, float | None]:
         """What a method promised and kept, averaged over sets."""
         promises = [report.comparison.promises[method] for report in self._with(method)]
@@ -246,6 +256,7 @@ class League:
             "kept": float(np.mean([one.kept for one in promises])),
             "gap": float(np.mean([one.gap for one in promises])),
             "in_errors": float(np.mean(errors)) if errors else None,
+            "distance": float(np.mean(np.abs(errors))) if errors else None,
             "most_errors": max(errors, key=abs) if errors else None,
             "overspent": float(np.mean([one.overspent for one in promises])),
             "coverage_short": float(np.mean([one.short for one in promises])),
@@ -278,6 +289,10 @@ class League:
                 }
                 for which, sets in (("all", None), ("large", self.large))
             },
+            "hardest": {
+                which: {task: _counts(self.hardest(task, sets)) for task in _TITLES}
+                for which, sets in (("all", None), ("large", self.large))
+            },
             "promises": {method: self.promise(method) for method in self.methods},
             "chains": {name: one.to_dict() for name, one in self.chains_alone.items()},
         }
@@ -297,7 +312,9 @@ class League:
             "## Mean ranks",
             self._rank_table(),
             "## EMSCO against each rival",
-            "Cells won / level / lost beyond chance, corrected over rivals and budgets of a set.",
+            "Cells won / level / lost beyond chance, corrected over rivals and budgets of a set. A "
+            "cell is a set at one budget, or its hypervolume. In the last line the rival is the one "
+            "with the highest mean in the cell.",
             self._duel_table(None),
             f"On the {counted(len(self.large), 'set')} with {_LARGE:,} rows or more:",
             self._duel_table(self.large),
@@ -342,8 +359,10 @@ class League:
             for rival in self.methods
             if rival != EMSCO
         ]
-        last = ["all rivals", *(_record(self.duels(task, sets)) for task in (*_TITLES, None))]
-        return markdown_table(["rival", *_TITLES.values(), "all"], [*lines, last])
+        tasks = (*_TITLES, None)
+        lines.append(["all rivals", *(_record(self.duels(task, sets)) for task in tasks)])
+        lines.append(["the best rival", *(_record(self.hardest(task, sets)) for task in tasks)])
+        return markdown_table(["rival", *_TITLES.values(), "all"], lines)
 
     def _set_table(self, task: str, title: str) -> str:
         def cell(name: str, budget: float) -> str:
@@ -367,13 +386,15 @@ class League:
                     _points(one["kept"]),
                     signed(one["gap"] or 0.0),
                     _number(one["in_errors"]),
+                    _number(one["distance"]),
                     _number(one["most_errors"]),
                     _points(one["overspent"]),
                     _points(one["coverage_short"]),
                 ]
             )
         heads = ["method", "promised, %", "kept, %", "promised less kept", "in standard errors"]
-        heads += ["most on a set", "overspent, % of everything", "coverage short, %"]
+        heads += ["their mean distance from 0", "most on a set"]
+        heads += ["overspent, % of everything", "coverage short, %"]
         return markdown_table(heads, lines)
 
     def _chains_table(self) -> str:

@@ -50,6 +50,25 @@ def test_wins_and_losses_are_counted_by_rival_task_and_size(league):
     assert plain["large"]["cstc"]["everyone"] == {"ahead": 0, "level": 0, "behind": 5}
 
 
+def test_the_best_rival_of_a_cell_is_the_one_with_the_highest_mean_there(league):
+    assert {duel.rival for duel in league.hardest()} == {"cstc"}
+    assert league.to_dict()["hardest"]["all"]["volume"] == {"ahead": 1, "level": 0, "behind": 1}
+    assert "| the best rival | 5 / 0 / 5 | 5 / 0 / 5 | 1 / 0 / 1 | 11 / 0 / 11 |" in (
+        league.to_markdown()
+    )
+
+
+def test_promises_too_high_and_too_low_do_not_cancel_in_their_distance():
+    def promising(promised):
+        kept = (0.804, 0.796, 0.802, 0.798)
+        answers = {i: made_answers(one, promised=promised) for i, one in enumerate(kept)}
+        return ComparisonReport(made_comparison({"emsco": answers}))
+
+    promise = League({"high": promising(0.9), "low": promising(0.7)}).promise("emsco")
+    assert promise["in_errors"] == pytest.approx(0, abs=1e-6)
+    assert promise["distance"] > 10
+
+
 def test_the_tables_and_values_cover_every_set(league):
     text = league.to_markdown()
     assert "2 sets, 6 splits of each" in text
