@@ -313,8 +313,8 @@ class League:
             self._rank_table(),
             "## EMSCO against each rival",
             "Cells won / level / lost beyond chance, corrected over rivals and budgets of a set. A "
-            "cell is a set at one budget, or its hypervolume. In the last line the rival is the one "
-            "with the highest mean in the cell.",
+            "cell is a set at one budget, or its hypervolume. The best rival of a cell is the one "
+            "with the highest mean there.",
             self._duel_table(None),
             f"On the {counted(len(self.large), 'set')} with {_LARGE:,} rows or more:",
             self._duel_table(self.large),
