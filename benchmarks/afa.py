@@ -3,6 +3,7 @@
 python benchmarks afa --out afa                                   three splits of four sets
 python benchmarks afa --out afa --sets spam --methods emsco,dime
 python benchmarks afa --out afa --known                           run nothing; report what is there
+python benchmarks afa --out afa --known --splits 1                the same of the first split alone
 
 Every feature costs 1, and everyone is answered. Of spam, 80 % of the rows are fitted on, and the
 rest tests. Of the 1,000 rows of a cube, 800 are fitted on; 20,000 fresh rows of the same formula
@@ -219,22 +220,19 @@ def _cell(point: tuple[float, float] | None) -> str:
     return "–" if point is None else f"{point[0]:.1f} ({point[1]:.1f})"
 
 
-def curves_of(store: ResultStore, sets: Sequence[str], methods: Sequence[str]) -> list[Curves]:
-    """Read all results in a folder."""
-    answers: dict[str, dict[str, dict[int, Answers]]] = {}
+def curves_of(store: ResultStore, jobs: Sequence[YardstickJob]) -> list[Curves]:
+    """Read those results of the jobs that are in a folder, in their order."""
+    wanted = {(job.data, job.method, job.split) for job in jobs}  # whatever settings were tried
+    answers: dict[tuple[str, str], dict[int, Answers]] = {}
     for job, fields in store.every(YardstickJob):
         one = Answers.from_dict(fields, questions=None)
-        if one.offers:
-            answers.setdefault(job.data, {}).setdefault(job.method, {})[job.split] = one
-    return [
-        Curves(
-            name,
-            datasets.load(name).costs.total,
-            {method: answers[name][method] for method in methods if method in answers[name]},
-        )
-        for name in sets
-        if name in answers
-    ]
+        if one.offers and (job.data, job.method, job.split) in wanted:
+            answers.setdefault((job.data, job.method), {})[job.split] = one
+    by_set: dict[str, dict[str, dict[int, Answers]]] = {}
+    for name, method in dict.fromkeys((job.data, job.method) for job in jobs):
+        if (name, method) in answers:
+            by_set.setdefault(name, {})[method] = answers[name, method]
+    return [Curves(name, datasets.load(name).costs.total, one) for name, one in by_set.items()]
 
 
 def draw(curves: Sequence[Curves]) -> Any:
@@ -291,9 +289,9 @@ def main() -> None:
     if not asked.known:
         with JobProgress("jobs") as progress:
             finish_jobs(jobs, work, store, asked.jobs, progress.job)
-    curves = curves_of(store, sets, methods)
+    curves = curves_of(store, jobs)
     if not curves:
-        parser.exit(1, f"{asked.out} holds no results of these sets and methods\n")
+        parser.exit(1, f"{asked.out} holds no results of these sets, methods and splits\n")
     save_figure(draw(curves), asked.out / "afa")
     text = "\n\n".join(one.to_markdown() for one in curves)
     write_text(asked.out / "afa.md", text + "\n")
