@@ -258,9 +258,9 @@ def risk_coverage_of(
             f"{confidence.shape} and {correct.shape} for {len(paid)} stages."
         )
     counts = np.ones(confidence.shape[1]) if weights is None else weights
-    total = counts.sum() or 1.0
-    curve = np.empty((3, len(levels)))
     rows = np.arange(confidence.shape[1])
+    total = counts @ np.full(len(rows), True) or 1.0  # rounded like the sum of accepted rows
+    curve = np.empty((3, len(levels)))
     rejected = paid[-1] if cost_of_rejected is None else cost_of_rejected
     for i, level in enumerate(levels):
         sure = confidence >= level
