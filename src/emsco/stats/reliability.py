@@ -259,7 +259,7 @@ def risk_coverage_of(
         )
     counts = np.ones(confidence.shape[1]) if weights is None else weights
     rows = np.arange(confidence.shape[1])
-    total = counts @ np.full(len(rows), True) or 1.0  # rounded like the sum of accepted rows
+    total = counts @ np.ones(len(rows), np.bool_) or 1.0  # rounded like sums of accepted rows
     curve = np.empty((3, len(levels)))
     rejected = paid[-1] if cost_of_rejected is None else cost_of_rejected
     for i, level in enumerate(levels):
