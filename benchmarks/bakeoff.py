@@ -239,13 +239,14 @@ class League:
 
     def hardest(self, task: str | None = None, sets: list[str] | None = None) -> list[Duel]:
         """Of every cell, the duel of EMSCO with the rival that has the highest mean there."""
-        cells: dict[tuple[str, str, float | None], list[Duel]] = {}
-        for name, report in self.reports.items():
-            for key, duels in report.comparison.duels.items():
-                if task in (None, key) and (sets is None or name in sets):
-                    for duel in duels:
-                        cells.setdefault((name, key, duel.budget), []).append(duel)
-        return [min(duels, key=lambda duel: duel.gain) for duels in cells.values()]
+        hardest = []
+        for name in self.reports if sets is None else sets:
+            for key in _TITLES if task is None else [task]:
+                cells: dict[float | None, list[Duel]] = {}
+                for duel in self.duels(key, [name]):
+                    cells.setdefault(duel.budget, []).append(duel)
+                hardest += [min(duels, key=lambda duel: duel.gain) for duels in cells.values()]
+        return hardest
 
     def promise(self, method: str) -> dict[str, float | None]:
         """What a method promised and kept, averaged over sets."""

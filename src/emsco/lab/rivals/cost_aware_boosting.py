@@ -113,9 +113,11 @@ class CostAwareBoosting(LightRival):
             tree = self._trees[number]
             scores[:, number % self._trees_a_round] += tree.values[leaf]
             met |= tree.paths[leaf]
-        second = expit(scores)
-        binary = self._trees_a_round == 1
-        probabilities = np.hstack([1 - second, second]) if binary else softmax(scores, axis=1)
+        if self._trees_a_round == 1:
+            second = expit(scores)
+            probabilities = np.hstack([1 - second, second])
+        else:
+            probabilities = softmax(scores, axis=1)
         return probabilities, self._prices.of(self._unpacked(met))
 
     @property
