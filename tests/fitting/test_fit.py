@@ -26,6 +26,7 @@ from emsco.front import economical
 from emsco.front.assessment import Assessor
 from emsco.models.bank import SubsetBank
 from emsco.models.boosting.fitters import BoostedModels, OwnBoosting
+from emsco.models.recipe import StageRecipe
 from emsco.models.stage_models import EstimatorModels, LinearModels, parts_of
 from emsco.search.finishing import RefinementEnd
 from emsco.search.progress import SearchProgress
@@ -235,12 +236,23 @@ class TestFinish:
         assert clf.model_choice_ is None
         assert isinstance(parts_of(clf.cascade_.models)[0], LinearModels)
 
-    def test_a_slow_trial_of_families_is_told_beforehand(self, monkeypatch):
-        monkeypatch.setattr(fit, "_SLOW", 0.0)
-        monkeypatch.setattr(fit, "FAMILIES", ("logistic", "spline"))
-        what = r"^finding stage models for 6 columns takes a second or less; with time_limit, fam"
-        with pytest.warns(EMSCOWarning, match=what):
-            EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(*crossed())
+    def test_linear_models_that_would_take_minutes_are_not_tried(self, monkeypatch):
+        monkeypatch.setattr(fit, "_LONGEST_TRIAL", 0.0)
+        clf = EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(*crossed())
+        assert clf.model_choice_ is None
+        assert isinstance(parts_of(clf.cascade_.models)[0], BoostedModels)
+
+    def test_slow_linear_models_are_taken_only_if_boosted_trees_are_worse(self, monkeypatch):
+        asked, choose = [], StageRecipe.chosen
+
+        def chosen(*given):
+            asked.append(given[-1])
+            return choose(*given)
+
+        monkeypatch.setattr(fit, "SLOW_TRIAL", 0.0)
+        monkeypatch.setattr(StageRecipe, "chosen", chosen)
+        EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(*crossed())
+        assert asked == [["logistic", "spline"]]
 
     def test_a_time_limit_holds_where_columns_are_far_more_than_rows(self):
         X = np.random.default_rng(0).normal(size=(30, 2000))

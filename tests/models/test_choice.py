@@ -7,7 +7,7 @@ import pytest
 
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
-from emsco.models.choice import choose_family, log_losses, random_subsets
+from emsco.models.choice import choose_family, log_losses, random_subsets, trial_seconds
 
 
 def data_of(n_rows=90, n_features=3, n_classes=2, weights=None) -> TrainingData:
@@ -48,6 +48,35 @@ def test_a_simpler_family_within_one_standard_error_is_preferred():
     choice, _ = choose({"logistic": 0.502, "spline": 0.5, "boosting": 0.6})
     assert choice.family == "logistic"
     assert "logistic (simpler, and within one standard error), by log loss" in str(choice)
+
+
+@pytest.mark.parametrize(
+    ("slow", "family", "words"),
+    [
+        (["logistic"], "spline", "spline (quicker, and within one standard error), by"),
+        (["logistic", "spline"], "boosting", "boosting, by log loss"),
+        (["spline"], "logistic", "logistic (simpler, and within one standard error), by"),
+        (["logistic", "spline", "boosting"], "logistic", "logistic (simpler, and within one"),
+    ],
+)
+def test_a_slow_family_is_chosen_only_if_no_quicker_one_is_as_good(slow, family, words):
+    losses = {"logistic": 0.502, "spline": 0.501, "boosting": 0.5}
+    if family == "spline":
+        losses = {"logistic": 0.5, "spline": 0.501, "boosting": 0.6}
+    choice, _ = choose(losses, slow=slow)
+    assert choice.family == family
+    assert str(choice).startswith(words)
+
+
+def test_a_slow_family_is_chosen_if_it_is_best_beyond_doubt():
+    choice, _ = choose({"logistic": 0.9, "spline": 0.5, "boosting": 0.8}, slow=["spline"])
+    assert choice.family == "spline"
+
+
+def test_a_trial_takes_longer_with_more_classes_unless_rows_are_few():
+    two, many = (trial_seconds("spline", 1000, 60, n_classes) for n_classes in (2, 10))
+    assert many > 50 * two
+    assert trial_seconds("logistic", 100, 5000, 2) < 0.1 < trial_seconds("logistic", 3000, 5000, 2)
 
 
 def test_three_splits_and_twelve_subsets_take_part():

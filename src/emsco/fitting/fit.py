@@ -13,7 +13,6 @@ import numpy as np
 from emsco._base.arrays import distinct_rows
 from emsco._base.digests import fingerprint
 from emsco._base.progress import JobProgress, print_note
-from emsco._base.text import duration
 from emsco._base.typing import FloatArray, IntArray, Report, StageArray
 from emsco._base.warn import warn_once
 from emsco._base.workers import one_thread
@@ -55,7 +54,7 @@ from emsco.front.judgement import PendingExpected, PendingResults
 from emsco.front.money import unbeaten_by_money
 from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.models.backends import CPU
-from emsco.models.choice import ModelChoice, trial_seconds
+from emsco.models.choice import SLOW_TRIAL, ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
@@ -75,8 +74,7 @@ from emsco.search.settings import SearchSettings
 _SEARCHED_FIRST, _SEARCHED, _REFINED, _BRANCHED, _JUDGED = 0.5, 0.75, 0.75, 0.85, 0.9
 _TIME_FOR_ALL = 30.0  # seconds; in less, boosted trees are not tried
 _TRIED = 0.25  # of a time limit, for trying families
-_QUICK = 5.0  # seconds; quicker trials are always made
-_SLOW = 600.0  # seconds; a slower trial is announced
+_QUICK, _LONGEST_TRIAL = 5.0, 60.0  # seconds; quicker trials are always made, longer ones never
 _REFINING, _MOST_REFINED = 60.0, 256  # core-seconds and subsets, after a search on a sample
 _JUDGED_ROWS = 10**8  # rows times designs that are judged row by row
 _PER_JUDGED_ROW = 5e-6  # seconds for each of them, expected figures included
@@ -353,14 +351,16 @@ class _Steps:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """Families of stage models that there is time for; boosted trees take longest."""
-        if (limit := self.deadline.limit) is None:
-            return FAMILIES
-        families = FAMILIES if limit >= _TIME_FOR_ALL else FAMILIES[:-1]
-        longest = max(_QUICK, _TRIED * limit)
+        """Families of stage models that there is time for.
+
+        Boosted trees take longest, unless linear models have thousands of weights.
+        """
+        limit = self.deadline.limit
+        share = np.inf if limit is None else max(_QUICK, _TRIED * limit)
+        longest = min(_LONGEST_TRIAL, share)
+        families = FAMILIES if limit is None or limit >= _TIME_FOR_ALL else FAMILIES[:-1]
         quick = tuple(one for one in families if self._trial_seconds(one) <= longest)
-        # The simplest family is always tried, or there would be none.
-        return quick if FAMILIES[0] in quick else FAMILIES[:1]
+        return quick or FAMILIES[:1]
 
     def _trial_seconds(self, family: str) -> float:
         n_rows, n_inputs = self.rows.data.rows.shape
@@ -369,24 +369,15 @@ class _Steps:
     def choose_models(
         self, recipe: StageRecipe, splits: list[Split]
     ) -> tuple[StageRecipe, ModelChoice | None]:
-        """Find out which stage models "auto" means; the simplest, if a trial takes too long."""
-        data, families = self.rows.data, self.families
+        """Find out which stage models "auto" means; a family is not tried if that takes long."""
+        families = self.families
         if len(families) == 1:
             self._say(f"Stage models: {families[0]}, since trying others takes too long")
             return recipe.of_family(families[0]), None
-        seconds = sum(map(self._trial_seconds, families))
-        if self.deadline.limit is None and seconds > _SLOW:
-            _warn(
-                EMSCOWarning(
-                    f"finding stage models for {len(data.encoding.codes):,} columns takes "
-                    f"{duration(seconds)}; with ",
-                    Parameter("time_limit"),
-                    ", families that take long are not tried.",
-                )
-            )
+        slow = [one for one in families if self._trial_seconds(one) > SLOW_TRIAL]
         with self._progress("families tried") as report:
-            staked = data.staked(self.stakes)
-            recipe, choice = recipe.chosen(staked, splits, report, families)
+            staked = self.rows.data.staked(self.stakes)
+            recipe, choice = recipe.chosen(staked, splits, report, families, slow)
         self._say(f"Stage models: {choice.family}")
         return recipe, choice
 

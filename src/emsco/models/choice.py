@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.errors import DataError
 from emsco.models.engine import SplitRows
+from emsco.models.logistic import is_wide
 from emsco.models.shard import SplitData
 
 _MOST_SPLITS = 3
@@ -24,6 +25,7 @@ _FEWEST = 10  # rows of a class that are kept, if it has so many
 _SUBSETS = 12  # beside all features
 _PASSES = 40  # over the rows of a split with all inputs, to try a linear family
 _PER_TERM = 5e-10  # seconds for a product in the sums and solutions of a pass
+SLOW_TRIAL = 15.0  # seconds; a search fits a thousand times as many models as a trial
 _PER_SPLINE = 4  # inputs that a spline makes of one
 _MANY, _CLEAR = 400, 4.0  # rows of a split that may decide alone, by so many standard errors
 _SMALLEST = 1e-15  # probability whose logarithm counts
@@ -61,7 +63,8 @@ class FamilyLoss:
 class ModelChoice:
     """The family of stage models that "auto" chose, and the losses that it was chosen by.
 
-    The simplest family within one standard error of the best is chosen.
+    The simplest family within one standard error of the best is chosen; a family whose models take
+    long is chosen only if no quicker one is within it.
 
     Attributes
     ----------
@@ -88,13 +91,16 @@ class ModelChoice:
     def __str__(self) -> str:
         """Name the family and the losses of all, the best first."""
         ranked = sorted(self.losses.items(), key=lambda one: one[1].behind)
-        simple = "" if ranked[0][0] == self.family else " (simpler, and within one standard error)"
+        best, simplest_first = ranked[0][0], list(self.losses)
+        is_simpler = simplest_first.index(self.family) < simplest_first.index(best)
+        better = "simpler" if is_simpler else "quicker"
+        note = "" if best == self.family else f" ({better}, and within one standard error)"
         if not self.n_subsets:
             said = (f"{family} {loss.full:.3f}" for family, loss in ranked)
-            return f"{self.family}{simple}, by log loss (lower is better): {', '.join(said)}"
+            return f"{self.family}{note}, by log loss (lower is better): {', '.join(said)}"
         said = (f"{family} {loss.full:.3f} and {loss.subsets:.3f}" for family, loss in ranked)
         on = f"on all features and on {counted(self.n_subsets, 'subset')}"
-        return f"{self.family}{simple}, by log loss (lower is better) {on}: {', '.join(said)}"
+        return f"{self.family}{note}, by log loss (lower is better) {on}: {', '.join(said)}"
 
     @property
     def is_clear(self) -> bool:
@@ -115,6 +121,7 @@ def choose_family(
     class_weights: FloatArray | None,
     seed: int,
     report: Report | None = None,
+    slow: Collection[str] = (),
 ) -> ModelChoice:
     """Compare families on a few splits and subsets; take the simplest that is nearly the best.
 
@@ -136,6 +143,8 @@ def choose_family(
     seed : int
     report : callable, optional
         Called as ``report(done, total)`` after each family.
+    slow : collection of str
+        Families that take so long to fit that one of the others is chosen if it is as good.
     """
     few = []
     for train, scored in splits[:_MOST_SPLITS]:
@@ -145,10 +154,10 @@ def choose_family(
         few.append((train, _thinned(scored, data.labels, _MOST_JUDGED)))
     subsets = random_subsets(len(data.costs.names), _SUBSETS, np.random.default_rng(seed))
     if len(few) > 1 and len(few[0][1]) >= _MANY:
-        choice = _compared(families, data, few[:1], subsets, losses_of, class_weights, report)
+        choice = _compared(families, data, few[:1], subsets, losses_of, class_weights, report, slow)
         if choice.is_clear:
             return choice
-    return _compared(families, data, few, subsets, losses_of, class_weights, report)
+    return _compared(families, data, few, subsets, losses_of, class_weights, report, slow)
 
 
 def _compared(
@@ -159,6 +168,7 @@ def _compared(
     losses_of: RowLosses,
     class_weights: FloatArray | None,
     report: Report | None,
+    slow: Collection[str],
 ) -> ModelChoice:
     """Compare families on these splits and subsets."""
     judged = np.concatenate([scored for _, scored in few])
@@ -187,15 +197,16 @@ def _compared(
             behind=behind,
             error=float(np.sqrt(share**2 @ (more - behind) ** 2)),
         )
-    family = next(name for name, one in described.items() if one.behind <= one.error)
+    as_good = [name for name, one in described.items() if one.behind <= one.error]
+    family = next((name for name in as_good if name not in slow), as_good[0])
     return ModelChoice(family, described, len(weights), n_subsets)
 
 
 def trial_seconds(family: str, n_rows: int, n_inputs: int, n_classes: int) -> float:
     """Estimate the time that trying a linear family takes on one core, to a factor of a few.
 
-    It grows with the square of the inputs, and with their cube if they are many. Boosted trees
-    count nothing here.
+    It grows with the square of the inputs, and with their cube if they are many; so it does with
+    the classes. Boosted trees count nothing here.
 
     Examples
     --------
@@ -206,8 +217,12 @@ def trial_seconds(family: str, n_rows: int, n_inputs: int, n_classes: int) -> fl
     """
     if family == "boosting":
         return 0.0
-    wide = n_inputs * (_PER_SPLINE if family == "spline" else 1) * (n_classes - 1)
-    terms = wide**2 * (min(n_rows, _MOST_TRAINING) / 2 + wide / 3)
+    n_rows = min(n_rows, _MOST_TRAINING)
+    n_columns = n_inputs * (_PER_SPLINE if family == "spline" else 1)
+    if is_wide(n_columns, n_rows):
+        n_columns = n_rows  # coordinates of such a fit
+    wide = n_columns * (n_classes - 1)
+    terms = wide**2 * (n_rows / 2 + wide / 3)
     return _MOST_SPLITS * _PASSES * terms * _PER_TERM
 
 

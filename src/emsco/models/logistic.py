@@ -65,10 +65,9 @@ class LogisticFitter:
     @property
     def is_wide(self) -> bool:
         """Whether there are far more inputs than training rows, all of them here in one shard."""
-        n_inputs = self._everything.shape[1]
-        if n_inputs < _WIDE or len(self._shards) > 1 or not isinstance(self._shards[0], Shard):
+        if len(self._shards) > 1 or not isinstance(self._shards[0], Shard):
             return False
-        return n_inputs >= _INPUTS_PER_ROW * self._shards[0].n_train
+        return is_wide(self._everything.shape[1], self._shards[0].n_train)
 
     def prepare(self) -> None:
         """Expand the loss where fits start, so that threads need not; done only once."""
@@ -174,6 +173,11 @@ class LogisticFitter:
     def _scratch(self) -> FloatArray:
         """Room for the kernel that turns Hessians."""
         return np.empty((2, len(self._mixing) or self._n_classes**2))
+
+
+def is_wide(n_inputs: int, n_rows: int) -> bool:
+    """Whether there are so many more inputs than training rows that a fit counts rows instead."""
+    return n_inputs >= max(_WIDE, _INPUTS_PER_ROW * n_rows)
 
 
 def tolerance_of(n_rows: float) -> float:

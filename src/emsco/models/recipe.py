@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -180,8 +180,9 @@ class StageRecipe:
         splits: list[Split],
         report: Report | None = None,
         families: Sequence[str] = FAMILIES,
+        slow: Collection[str] = (),
     ) -> tuple[StageRecipe, ModelChoice]:
-        """Replace "auto" by one of the families; ``report(done, total)`` is called."""
+        """Replace "auto" by one of the families, as `choose_family` does."""
 
         def losses_of(family: str, few: list[Split], subsets: BoolArray) -> FloatArray:
             recipe = self.of_family(family).prepared(data, few)
@@ -197,7 +198,7 @@ class StageRecipe:
 
         weights = self._class_weights(data, np.arange(len(data.labels)))
         # Rows are weighed as the stage models see them, class weights included.
-        choice = choose_family(families, data, splits, losses_of, weights, self.seed, report)
+        choice = choose_family(families, data, splits, losses_of, weights, self.seed, report, slow)
         return self.of_family(choice.family), choice
 
     def prepared(self, data: TrainingData, splits: list[Split]) -> StageRecipe:
