@@ -349,8 +349,7 @@ def main_money() -> None:
 
     Then the first way over each other one: the mean ratio of the three levels and, in brackets, by
     how many standard errors of the difference it is dearer at the worst level. Fits have no time
-    limit, but 150 s on soybean, and trees 600 s. Results are kept in the folder, and the same
-    command continues.
+    limit, and trees 600 s. Results are kept in the folder, and the same command continues.
     """
     parser = argparse.ArgumentParser(
         description=main_money.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -365,12 +364,8 @@ def main_money() -> None:
     sets, ways = asked.sets.split(","), asked.ways.split(",")
     splits = [int(one) for one in asked.splits.split(",")]
 
-    def limit(name: str, way: str) -> float | None:
-        slow = name == "soybean" and way in ("searched", "chosen")
-        return asked.time_limit or (150.0 if slow else None)
-
     jobs = [
-        MoneyJob(name, split, way, limit(name, way))
+        MoneyJob(name, split, way, asked.time_limit)
         for way in ways
         for split in splits
         for name in sets
