@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from support.settings import PLAIN, change_settings
 
 from emsco import Cascade, EMSCOClassifier, ParetoFront
-from emsco.errors import CheckpointError, EMSCOWarning, InterruptedWarning, ParameterError
+from emsco.errors import CheckpointError, InterruptedWarning, ParameterError
 from emsco.fitting import fit
 from emsco.fitting.fit import Deadline
 from emsco.fitting.settings import Effort

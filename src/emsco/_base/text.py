@@ -206,14 +206,17 @@ def _folded(name: object) -> str:
 
 
 def share_with(share: float, low: float, high: float) -> str:
-    """Return a share with its interval.
+    """Return a share with its interval; a narrow one has more digits.
 
     Examples
     --------
     >>> share_with(0.8744, 0.8321, 0.9052)
     '0.874 (0.83 to 0.91)'
+    >>> share_with(0.9831, 0.9812, 0.9849)
+    '0.983 (0.981 to 0.985)'
     """
-    return f"{share:.3f} ({low:.2f} to {high:.2f})"
+    digits = 3 if high - low < _NARROW else 2
+    return f"{share:.3f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def percent_with(share: float, low: float, high: float, digits: int = 0) -> str:

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
         recall_table,
         total_lines,
     )
-    from emsco.lab.methods import COMMONEST, EMSCO, METHODS, check_methods, label_of
+    from emsco.lab.methods import (
+        COMMONEST,
+        EMSCO,
+        METHODS,
+        check_installed,
+        check_methods,
+        label_of,
+    )
     from emsco.lab.parts import Parts, divided, split_parts
     from emsco.lab.standings import Standing
     from emsco.lab.sweep import ThresholdSweep, draw_sweep, sweep_thresholds
@@ -49,6 +56,7 @@ __all__ = [
     "ThresholdSweep",
     "TuningEffort",
     "broken_limits",
+    "check_installed",
     "check_methods",
     "compare_methods",
     "divided",
@@ -82,6 +90,7 @@ _HOMES = {
     "Task": "emsco.lab.compare",
     "ThresholdSweep": "emsco.lab.sweep",
     "broken_limits": "emsco.lab.compare_report",
+    "check_installed": "emsco.lab.methods",
     "check_methods": "emsco.lab.methods",
     "compare_methods": "emsco.lab.compare",
     "divided": "emsco.lab.parts",

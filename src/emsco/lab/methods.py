@@ -93,6 +93,13 @@ def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(methods))
 
 
+def check_installed(methods: Sequence[str]) -> None:
+    """Refuse methods whose packages are not installed."""
+    for method in methods:
+        if method in RIVALS:
+            getattr(rivals, RIVALS[method][0]).check_installed()
+
+
 def _folded(text: str) -> str:
     return "".join(filter(str.isalnum, text.lower()))
 

@@ -153,9 +153,14 @@ def test_show_ends_with_what_is_odd_about_the_data(typed, run, n_odd):
 
 def test_choose_deploys_by_number_or_by_limits(typed, run):
     front = ParetoFront.load(run / "front.json")
+    before = Run.open(run).chosen
     result = typed("choose", run, 1)
     said, _, drawing = result.out.partition("\n\n")
-    assert said == f"{run} now deploys design 1."
+    assert said.splitlines() == [
+        f"{run} now deploys design 1.",
+        f"A row costs {front[1].cost:.4g} on average; with design {before} it was "
+        f"{front[before].cost:.4g}.",
+    ]
     assert typed("show", run).out.startswith(drawing)
     assert "Cascade of design 1:" in result.out
     assert Cascade.load(run / "cascade.json").design == front[1].design

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import partial
 
 import numpy as np
 import pytest
 from support.comparisons import small_set
 
-from emsco.errors import ParameterError
+from emsco.errors import EMSCOError, ParameterError
 from emsco.lab import METHODS, TuningEffort
 from emsco.lab import compare as study
 
@@ -98,6 +99,15 @@ def test_an_unknown_method_is_refused_before_rows_are_read(compare, csv_file, wo
     says = rf"^--method must be one of .* got '{word}'; did you mean \"{meant}\"\?$"
     with pytest.raises(ParameterError, match=says):
         compare("--method", word)
+
+
+def test_a_method_asked_for_that_is_not_installed_is_refused_at_once(
+    compare, csv_file, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "catboost", None)
+    csv_file.unlink()
+    with pytest.raises(EMSCOError, match=r"^catboost must be installed for this: pip ins"):
+        compare("--method", "emsco", "--method", "catboost")
 
 
 @pytest.mark.thorough

@@ -217,7 +217,11 @@ def choose(
         if rule and "rule" not in rule:  # then the costs of the search choose, if it had any
             rule = {**given_error_costs(opened.about["settings"]), **rule}
         why = f", {preference_in_words(rule, chosen.point)}" if rule and point is None else ""
-        echo(f"{run} now deploys design {chosen.chosen}{why}.\n")
+        echo(f"{run} now deploys design {chosen.chosen}{why}.")
+        cost, earlier = rounded(chosen.point.cost), rounded(opened.point.cost)
+        if cost != earlier:
+            echo(f"A row costs {cost} on average; with design {opened.chosen} it was {earlier}.")
+        echo("")
         if missed := _expected_beyond(choice.limits(), chosen.point):
             echo(f"Limits are about scored figures; on new rows expect {missed}.\n")
         as_good = None

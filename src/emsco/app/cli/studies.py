@@ -66,10 +66,13 @@ class Methods:
 
     def settings(self) -> dict[str, Any]:
         """Return the options as keyword arguments of `compare_files`; refuse unknown methods."""
-        from emsco.lab import FULL, METHODS, QUICK, SPLITS, check_methods
+        from emsco.lab import FULL, METHODS, QUICK, SPLITS, check_installed, check_methods
 
+        methods = check_methods(self.method or METHODS)
+        if self.method:  # of all methods, those that are not installed are left out and named
+            check_installed(methods)
         return {
-            "methods": check_methods(self.method or METHODS),
+            "methods": methods,
             "splits": self.splits or (1 if self.quick else SPLITS),
             "effort": QUICK if self.quick else FULL,
             **error_costs_given(self.error_cost, self.reject_cost),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
 from emsco.data.weights import check_weights
 from emsco.designs.thresholds import MinConfidence, by_class, check_min_confidence
-from emsco.errors import DataError
+from emsco.errors import DataError, not_installed
 from emsco.lab.rivals.set_costs import SetCosts
 from emsco.models.scaling import Scaling
 
@@ -69,6 +70,8 @@ class CostedClassifier(_Parameters):
 
     min_confidence: MinConfidence | None = None
     prefers: ClassVar[str] = "threads"  # or "processes": the faster way to fit many at a time
+    # Modules that it imports beside the library's own dependencies, and what pip installs for them.
+    needs: ClassVar[dict[str, str]] = {}
 
     classes_: AnyArray
     costs_: FeatureCosts
@@ -81,6 +84,13 @@ class CostedClassifier(_Parameters):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.gaps != "refuse"
         return tags
+
+    @classmethod
+    def check_installed(cls) -> None:
+        """Refuse a rival whose packages are not installed."""
+        for module, package in cls.needs.items():
+            if find_spec(module) is None:
+                raise not_installed(module, package)
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

@@ -81,6 +81,7 @@ class DIME(CostedClassifier):
     max_epochs: int = 60
     device: str = "cpu"
 
+    needs: ClassVar[dict[str, str]] = {"torch": "'emsco[cuda]'"}
     prefers: ClassVar[str] = "processes"  # Python runs between the steps of PyTorch
 
     @classmethod

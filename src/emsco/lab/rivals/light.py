@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -32,6 +32,8 @@ def dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntAr
 @dataclass(eq=False, repr=False, kw_only=True)
 class LightRival(CostedClassifier):
     """A rival whose models are trees of LightGBM, with parameters of their own."""
+
+    needs: ClassVar[dict[str, str]] = {"lightgbm": "lightgbm"}
 
     n_trees: int = 100
     learning_rate: float = 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -110,6 +110,8 @@ class OptimalTrees(CostedClassifier):
     >>> rival.fit(X, X[:, 0] > 0).used_.tolist()  # doctest: +SKIP
     [True, False, False]
     """
+
+    needs: ClassVar[dict[str, str]] = {"pystreed": _PACKAGES}
 
     error_cost: float = 3.0
     depth: int = 3

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -69,6 +69,8 @@ class PenalisedCatBoost(CostedClassifier):
     >>> rival.fit(X, X[:, 0] > 0).used_.tolist()  # doctest: +SKIP
     [True, False, False]
     """
+
+    needs: ClassVar[dict[str, str]] = {"catboost": "catboost"}
 
     strength: float = 0.01
     penalty: str = "per_row"

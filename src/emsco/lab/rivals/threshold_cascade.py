@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -76,6 +76,8 @@ class ThresholdCascade(LightRival):
     >>> rival.decide([[2, 0, 0], [0, 0, 0]]).cost.tolist()
     [1.0, 19.0]
     """
+
+    needs: ClassVar[dict[str, str]] = {**LightRival.needs, "skfb": "scikit-fallback"}
 
     n_groups: int = 3
     model: str = "boosting"
