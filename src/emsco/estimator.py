@@ -100,10 +100,10 @@ class EMSCOClassifier(TableClassifier):
     estimator : {"auto", "logistic", "spline", "boosting"}, classifier or None
         The stage model. "logistic", or None, is L2 logistic regression. "spline" adds curves:
         natural cubic splines of the numeric columns. "boosting" is gradient boosting, which adds
-        interactions. "auto" takes the one with the lowest log loss out of fold, or a simpler one
-        within a standard error. A scikit-learn classifier or pipeline with `predict_proba` is
-        fitted once for each subset that the search needs, which takes several hundred times as
-        long; see `search_with`.
+        interactions. "auto" takes the one with the lowest log loss out of fold, or a simpler or
+        much quicker one within a standard error. A scikit-learn classifier or pipeline with
+        `predict_proba` is fitted once for each subset that the search needs, which takes several
+        hundred times as long; see `search_with`.
     search_with : {"logistic", "spline", "boosting"} or None
         Stage model to search with. The designs near the front then get models of `estimator` and
         are scored again; only they are shown. None: `estimator` itself, except that "boosting"
@@ -199,7 +199,8 @@ class EMSCOClassifier(TableClassifier):
         Columns and classes that look wrong, most serious first. `fit` warns of the first ten; the
         paper's search checks none. `str` gives a sentence; test `kind` in code.
     model_choice_ : ModelChoice or None
-        The stage models that `estimator="auto"` chose, and their losses; `str` gives a line.
+        The stage models that `estimator="auto"` chose, and their losses; `str` gives a line. None
+        if none were compared: `estimator` named them, or all but one take too long to try.
     refinement_ : Refinement or None
         How designs got their final models, if the search used others; `str` gives a line.
     n_splits_ : int

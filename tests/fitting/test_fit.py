@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from support.settings import PLAIN, change_settings
 
 from emsco import Cascade, EMSCOClassifier, ParetoFront
-from emsco.errors import CheckpointError, InterruptedWarning, ParameterError
+from emsco.errors import CheckpointError, EMSCOWarning, InterruptedWarning, ParameterError
 from emsco.fitting import fit
 from emsco.fitting.fit import Deadline
 from emsco.fitting.settings import Effort
@@ -236,23 +236,34 @@ class TestFinish:
         assert clf.model_choice_ is None
         assert isinstance(parts_of(clf.cascade_.models)[0], LinearModels)
 
-    def test_linear_models_that_would_take_minutes_are_not_tried(self, monkeypatch):
+    @pytest.mark.parametrize("limit", [None, 30])
+    def test_linear_models_that_would_take_minutes_are_not_tried(self, limit, monkeypatch):
         monkeypatch.setattr(fit, "_LONGEST_TRIAL", 0.0)
-        clf = EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(*crossed())
+        clf = EMSCOClassifier(**SMALL | {"estimator": "auto", "time_limit": limit}).fit(*crossed())
         assert clf.model_choice_ is None
         assert isinstance(parts_of(clf.cascade_.models)[0], BoostedModels)
 
-    def test_slow_linear_models_are_taken_only_if_boosted_trees_are_worse(self, monkeypatch):
+    def test_a_slow_family_that_is_the_best_is_searched_with_and_told(self, monkeypatch):
+        monkeypatch.setattr(fit, "_SLOW_TRIAL", 0.0)
+        X = np.random.default_rng(0).normal(size=(120, 3))
+        clf = EMSCOClassifier(**SMALL | {"estimator": "auto"})
+        what = r"^(logistic|spline) models predict best here, but searching takes hours; time_limit"
+        with pytest.warns(EMSCOWarning, match=what):
+            clf.fit(X, X.sum(axis=1) > 0)  # a line: trees are worse
+        assert clf.model_choice_.family in ("logistic", "spline")
+
+    def test_a_slow_family_gives_way_to_boosted_trees_that_are_as_good(self, monkeypatch):
         asked, choose = [], StageRecipe.chosen
 
-        def chosen(*given):
-            asked.append(given[-1])
-            return choose(*given)
+        def chosen(*given, slow):
+            asked.extend(slow)
+            return choose(*given, slow=slow)
 
-        monkeypatch.setattr(fit, "SLOW_TRIAL", 0.0)
+        monkeypatch.setattr(fit, "_SLOW_TRIAL", 0.0)
         monkeypatch.setattr(StageRecipe, "chosen", chosen)
-        EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(*crossed())
-        assert asked == [["logistic", "spline"]]
+        clf = EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(*crossed())
+        assert asked == ["logistic", "spline"]
+        assert clf.model_choice_.family == "boosting"
 
     def test_a_time_limit_holds_where_columns_are_far_more_than_rows(self):
         X = np.random.default_rng(0).normal(size=(30, 2000))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
@@ -54,7 +55,7 @@ from emsco.front.judgement import PendingExpected, PendingResults
 from emsco.front.money import unbeaten_by_money
 from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.models.backends import CPU
-from emsco.models.choice import SLOW_TRIAL, ModelChoice, trial_seconds
+from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
@@ -74,7 +75,9 @@ from emsco.search.settings import SearchSettings
 _SEARCHED_FIRST, _SEARCHED, _REFINED, _BRANCHED, _JUDGED = 0.5, 0.75, 0.75, 0.85, 0.9
 _TIME_FOR_ALL = 30.0  # seconds; in less, boosted trees are not tried
 _TRIED = 0.25  # of a time limit, for trying families
-_QUICK, _LONGEST_TRIAL = 5.0, 60.0  # seconds; quicker trials are always made, longer ones never
+_QUICK = 5.0  # seconds; quicker trials are always made
+_LONGEST_TRIAL = 60.0  # seconds; longer ones are never made
+_SLOW_TRIAL = 15.0  # seconds; a search fits a thousand times as many models as a trial
 _REFINING, _MOST_REFINED = 60.0, 256  # core-seconds and subsets, after a search on a sample
 _JUDGED_ROWS = 10**8  # rows times designs that are judged row by row
 _PER_JUDGED_ROW = 5e-6  # seconds for each of them, expected figures included
@@ -355,12 +358,14 @@ class _Steps:
 
         Boosted trees take longest, unless linear models have thousands of weights.
         """
-        limit = self.deadline.limit
-        share = np.inf if limit is None else max(_QUICK, _TRIED * limit)
-        longest = min(_LONGEST_TRIAL, share)
-        families = FAMILIES if limit is None or limit >= _TIME_FOR_ALL else FAMILIES[:-1]
-        quick = tuple(one for one in families if self._trial_seconds(one) <= longest)
-        return quick or FAMILIES[:1]
+        *linear, boosting = FAMILIES
+        limit, longest = self.deadline.limit, _LONGEST_TRIAL
+        if limit is not None:
+            longest = min(longest, max(_QUICK, _TRIED * limit))
+        quick = list(takewhile(lambda one: self._trial_seconds(one) <= longest, linear))
+        if limit is None or limit >= _TIME_FOR_ALL:
+            quick.append(boosting)
+        return tuple(quick) or FAMILIES[:1]
 
     def _trial_seconds(self, family: str) -> float:
         n_rows, n_inputs = self.rows.data.rows.shape
@@ -374,11 +379,21 @@ class _Steps:
         if len(families) == 1:
             self._say(f"Stage models: {families[0]}, since trying others takes too long")
             return recipe.of_family(families[0]), None
-        slow = [one for one in families if self._trial_seconds(one) > SLOW_TRIAL]
+        slow = [one for one in families if self._trial_seconds(one) > _SLOW_TRIAL]
         with self._progress("families tried") as report:
             staked = self.rows.data.staked(self.stakes)
-            recipe, choice = recipe.chosen(staked, splits, report, families, slow)
+            recipe, choice = recipe.chosen(staked, splits, report, families, slow=slow)
         self._say(f"Stage models: {choice.family}")
+        if choice.family in slow and self.deadline.limit is None:
+            _warn(
+                EMSCOWarning(
+                    f"{choice.family} models predict best here, but searching takes hours; ",
+                    Parameter("time_limit"),
+                    " ends it early, and ",
+                    Parameter("estimator"),
+                    '="boosting" is quicker.',
+                )
+            )
         return recipe, choice
 
     def search_designs(

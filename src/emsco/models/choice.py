@@ -25,8 +25,8 @@ _FEWEST = 10  # rows of a class that are kept, if it has so many
 _SUBSETS = 12  # beside all features
 _PASSES = 40  # over the rows of a split with all inputs, to try a linear family
 _PER_TERM = 5e-10  # seconds for a product in the sums and solutions of a pass
-SLOW_TRIAL = 15.0  # seconds; a search fits a thousand times as many models as a trial
 _PER_SPLINE = 4  # inputs that a spline makes of one
+_REDUCING = 1 / 16  # of a wide table, a fit once: this share of its products in every pass
 _MANY, _CLEAR = 400, 4.0  # rows of a split that may decide alone, by so many standard errors
 _SMALLEST = 1e-15  # probability whose logarithm counts
 _GRID = (0.1, 1.0, 10.0, 100.0)  # penalties to choose from
@@ -125,9 +125,10 @@ def choose_family(
 ) -> ModelChoice:
     """Compare families on a few splits and subsets; take the simplest that is nearly the best.
 
-    At most three splits take part, with at most 4,000 training rows and 2,000 scored rows each,
-    so that the choice takes seconds and depends on nothing but data, splits and seed. If the first
-    one has many rows and leaves no doubt, it decides alone.
+    A slow family is taken only if no quicker one is nearly as good. At most three splits take part,
+    with at most 4,000 training rows and 2,000 scored rows each, so that the choice takes seconds
+    and depends on nothing but data, splits and seed. If the first one has many rows and leaves no
+    doubt, it decides alone.
 
     Parameters
     ----------
@@ -153,11 +154,24 @@ def choose_family(
         train = _thinned(train, data.labels, _MOST_TRAINING)
         few.append((train, _thinned(scored, data.labels, _MOST_JUDGED)))
     subsets = random_subsets(len(data.costs.names), _SUBSETS, np.random.default_rng(seed))
+
+    def compared(few: Sequence[Split]) -> ModelChoice:
+        return _compared(
+            families,
+            data,
+            few,
+            subsets,
+            losses_of=losses_of,
+            class_weights=class_weights,
+            report=report,
+            slow=slow,
+        )
+
     if len(few) > 1 and len(few[0][1]) >= _MANY:
-        choice = _compared(families, data, few[:1], subsets, losses_of, class_weights, report, slow)
+        choice = compared(few[:1])
         if choice.is_clear:
             return choice
-    return _compared(families, data, few, subsets, losses_of, class_weights, report, slow)
+    return compared(few)
 
 
 def _compared(
@@ -206,7 +220,8 @@ def trial_seconds(family: str, n_rows: int, n_inputs: int, n_classes: int) -> fl
     """Estimate the time that trying a linear family takes on one core, to a factor of a few.
 
     It grows with the square of the inputs, and with their cube if they are many; so it does with
-    the classes. Boosted trees count nothing here.
+    the classes. Where inputs are far more than rows, they are first reduced to as many. Boosted
+    trees count nothing here.
 
     Examples
     --------
@@ -219,10 +234,12 @@ def trial_seconds(family: str, n_rows: int, n_inputs: int, n_classes: int) -> fl
         return 0.0
     n_rows = min(n_rows, _MOST_TRAINING)
     n_columns = n_inputs * (_PER_SPLINE if family == "spline" else 1)
+    terms = 0.0
     if is_wide(n_columns, n_rows):
-        n_columns = n_rows  # coordinates of such a fit
-    wide = n_columns * (n_classes - 1)
-    terms = wide**2 * (n_rows / 2 + wide / 3)
+        terms = n_columns * n_rows**2 * _REDUCING
+        n_columns = n_rows
+    n_weights = n_columns * (n_classes - 1)
+    terms += n_weights**2 * (n_rows / 2 + n_weights / 3)
     return _MOST_SPLITS * _PASSES * terms * _PER_TERM
 
 

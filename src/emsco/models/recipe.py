@@ -198,7 +198,9 @@ class StageRecipe:
 
         weights = self._class_weights(data, np.arange(len(data.labels)))
         # Rows are weighed as the stage models see them, class weights included.
-        choice = choose_family(families, data, splits, losses_of, weights, self.seed, report, slow)
+        choice = choose_family(
+            families, data, splits, losses_of, weights, self.seed, report, slow=slow
+        )
         return self.of_family(choice.family), choice
 
     def prepared(self, data: TrainingData, splits: list[Split]) -> StageRecipe:

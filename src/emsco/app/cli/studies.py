@@ -48,7 +48,7 @@ class Methods:
             metavar="METHOD",
             help="emsco, cost_aware_boosting, catboost, optimal_trees, fixed_subset, "
             "threshold_cascade, aaco, dime, greedy_miser, astc, cstc, cact_lasso or cost_ordered; "
-            "repeatable, by default all.",
+            "repeatable, by default all that are installed.",
         ),
     ] = None
     splits: Annotated[

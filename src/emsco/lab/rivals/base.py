@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -70,8 +70,9 @@ class CostedClassifier(_Parameters):
 
     min_confidence: MinConfidence | None = None
     prefers: ClassVar[str] = "threads"  # or "processes": the faster way to fit many at a time
-    # Modules that it imports beside the library's own dependencies, and what pip installs for them.
-    needs: ClassVar[dict[str, str]] = {}
+    # Modules that it imports beside the library's own dependencies: the arguments of
+    # `not_installed` where they are missing.
+    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     classes_: AnyArray
     costs_: FeatureCosts
@@ -90,7 +91,7 @@ class CostedClassifier(_Parameters):
         """Refuse a rival whose packages are not installed."""
         for module, package in cls.needs.items():
             if find_spec(module) is None:
-                raise not_installed(module, package)
+                raise not_installed(*package)
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -81,7 +81,7 @@ class DIME(CostedClassifier):
     max_epochs: int = 60
     device: str = "cpu"
 
-    needs: ClassVar[dict[str, str]] = {"torch": "'emsco[cuda]'"}
+    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {"torch": ("torch", "'emsco[cuda]'")}
     prefers: ClassVar[str] = "processes"  # Python runs between the steps of PyTorch
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,7 +34,7 @@ def dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntAr
 class LightRival(CostedClassifier):
     """A rival whose models are trees of LightGBM, with parameters of their own."""
 
-    needs: ClassVar[dict[str, str]] = {"lightgbm": "lightgbm"}
+    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {"lightgbm": ("lightgbm",)}
 
     n_trees: int = 100
     learning_rate: float = 0.1
@@ -70,7 +71,7 @@ def train_light(
     try:
         import lightgbm
     except ImportError:
-        raise not_installed("lightgbm") from None
+        raise not_installed(*LightRival.needs["lightgbm"]) from None
     data = lightgbm.Dataset(rows, labels, weight=weights, params=settings)
     rounds = check_whole("n_trees", n_trees, 1)
     # What was trained is kept: a copy without its data would be written as text, and read again.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -111,7 +111,7 @@ class OptimalTrees(CostedClassifier):
     [True, False, False]
     """
 
-    needs: ClassVar[dict[str, str]] = {"pystreed": _PACKAGES}
+    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {"pystreed": ("pystreed", _PACKAGES)}
 
     error_cost: float = 3.0
     depth: int = 3
@@ -127,7 +127,7 @@ class OptimalTrees(CostedClassifier):
             from pystreed import STreeDCostSensitiveClassifier
             from pystreed.data import CostSpecifier, FeatureCostSpecifier
         except ImportError:
-            raise not_installed("pystreed", _PACKAGES) from None
+            raise not_installed(*self.needs["pystreed"]) from None
         error_cost = check_number("error_cost", self.error_cost, 0, np.inf, "()")
         depth = check_whole("depth", self.depth, 1, _DEEPEST)
         if weights is not None:

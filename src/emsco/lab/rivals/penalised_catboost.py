@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,7 +70,7 @@ class PenalisedCatBoost(CostedClassifier):
     [True, False, False]
     """
 
-    needs: ClassVar[dict[str, str]] = {"catboost": "catboost"}
+    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {"catboost": ("catboost",)}
 
     strength: float = 0.01
     penalty: str = "per_row"
@@ -98,7 +98,7 @@ class PenalisedCatBoost(CostedClassifier):
         try:
             import catboost
         except ImportError:
-            raise not_installed("catboost") from None
+            raise not_installed(*self.needs["catboost"]) from None
         if (rows == rows[0]).all():
             raise DataError("X must have a column that is not constant: CatBoost needs one.")
         penalty = check_choice("penalty", self.penalty, tuple(_PENALTIES))

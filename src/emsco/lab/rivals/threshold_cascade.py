@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -77,7 +77,10 @@ class ThresholdCascade(LightRival):
     [1.0, 19.0]
     """
 
-    needs: ClassVar[dict[str, str]] = {**LightRival.needs, "skfb": "scikit-fallback"}
+    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **LightRival.needs,
+        "skfb": ("scikit-fallback",),
+    }
 
     n_groups: int = 3
     model: str = "boosting"
@@ -219,5 +222,5 @@ def _cascade(stages: list[Pipeline], thresholds: list[float]) -> Any:
     try:
         from skfb.ensemble import ThresholdCascadeClassifier
     except ImportError:
-        raise not_installed("scikit-fallback") from None
+        raise not_installed(*ThresholdCascade.needs["skfb"]) from None
     return ThresholdCascadeClassifier(stages, thresholds, prefit=True)
