@@ -236,10 +236,9 @@ class TestFinish:
         assert clf.model_choice_ is None
         assert isinstance(parts_of(clf.cascade_.models)[0], LinearModels)
 
-    @pytest.mark.parametrize("limit", [None, 30])
-    def test_linear_models_that_would_take_minutes_are_not_tried(self, limit, monkeypatch):
-        monkeypatch.setattr(fit, "_LONGEST_TRIAL", 0.0)
-        clf = EMSCOClassifier(**SMALL | {"estimator": "auto", "time_limit": limit}).fit(*crossed())
+    def test_linear_models_whose_trial_would_take_minutes_are_not_tried(self, monkeypatch):
+        monkeypatch.setattr(fit, "_LONGEST_TRIALS", {"logistic": 0.0, "spline": 0.0})
+        clf = EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(*crossed())
         assert clf.model_choice_ is None
         assert isinstance(parts_of(clf.cascade_.models)[0], BoostedModels)
 
@@ -247,7 +246,7 @@ class TestFinish:
         monkeypatch.setattr(fit, "_SLOW_TRIAL", 0.0)
         X = np.random.default_rng(0).normal(size=(120, 3))
         clf = EMSCOClassifier(**SMALL | {"estimator": "auto"})
-        what = r"^(logistic|spline) models predict best here, but searching takes hours; time_limit"
+        what = r"^(logistic|spline) models predict best here, but searching may take hours; time"
         with pytest.warns(EMSCOWarning, match=what):
             clf.fit(X, X.sum(axis=1) > 0)  # a line: trees are worse
         assert clf.model_choice_.family in ("logistic", "spline")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
-from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
@@ -76,7 +75,7 @@ _SEARCHED_FIRST, _SEARCHED, _REFINED, _BRANCHED, _JUDGED = 0.5, 0.75, 0.75, 0.85
 _TIME_FOR_ALL = 30.0  # seconds; in less, boosted trees are not tried
 _TRIED = 0.25  # of a time limit, for trying families
 _QUICK = 5.0  # seconds; quicker trials are always made
-_LONGEST_TRIAL = 60.0  # seconds; longer ones are never made
+_LONGEST_TRIALS = {"logistic": 600.0, "spline": 60.0}  # seconds, without a time limit
 _SLOW_TRIAL = 15.0  # seconds; a search fits a thousand times as many models as a trial
 _REFINING, _MOST_REFINED = 60.0, 256  # core-seconds and subsets, after a search on a sample
 _JUDGED_ROWS = 10**8  # rows times designs that are judged row by row
@@ -359,13 +358,15 @@ class _Steps:
         Boosted trees take longest, unless linear models have thousands of weights.
         """
         *linear, boosting = FAMILIES
-        limit, longest = self.deadline.limit, _LONGEST_TRIAL
+        limit, longest = self.deadline.limit, _LONGEST_TRIALS
         if limit is not None:
-            longest = min(longest, max(_QUICK, _TRIED * limit))
-        quick = list(takewhile(lambda one: self._trial_seconds(one) <= longest, linear))
-        if limit is None or limit >= _TIME_FOR_ALL:
-            quick.append(boosting)
-        return tuple(quick) or FAMILIES[:1]
+            longest = dict.fromkeys(linear, max(_QUICK, _TRIED * limit))
+        quick = [one for one in linear if self._trial_seconds(one) <= longest[one]]
+        if limit is None:
+            return (*quick, boosting)
+        if not quick:  # boosted trees of so many columns would not keep the limit either
+            return FAMILIES[:1]
+        return (*quick, boosting) if limit >= _TIME_FOR_ALL else tuple(quick)
 
     def _trial_seconds(self, family: str) -> float:
         n_rows, n_inputs = self.rows.data.rows.shape
@@ -387,7 +388,7 @@ class _Steps:
         if choice.family in slow and self.deadline.limit is None:
             _warn(
                 EMSCOWarning(
-                    f"{choice.family} models predict best here, but searching takes hours; ",
+                    f"{choice.family} models predict best here, but searching may take hours; ",
                     Parameter("time_limit"),
                     " ends it early, and ",
                     Parameter("estimator"),
