@@ -248,6 +248,20 @@ class League:
                 hardest += [min(duels, key=lambda duel: duel.gain) for duels in cells.values()]
         return hardest
 
+    def weak_wins(self) -> list[Duel]:
+        """Duels won at budgets over rivals no more accurate than the commonest class."""
+        weak = []
+        for report in self.reports.values():
+            comparison = report.comparison
+            floor = comparison.commonest.mean.accuracy + 1e-9
+            for task in TASKS:
+                for duel in comparison.duels[task.key]:
+                    question = Question(task.coverage, duel.budget or 0.0)
+                    rival = comparison.standings[duel.rival, question].mean.accuracy
+                    if duel.verdict == AHEAD and rival <= floor:
+                        weak.append(duel)
+        return weak
+
     def promise(self, method: str) -> dict[str, float | None]:
         """What a method promised and kept, averaged over sets."""
         promises = [report.comparison.promises[method] for report in self._with(method)]
@@ -317,6 +331,7 @@ class League:
             "cell is a set at one budget, or its hypervolume. The best rival of a cell is the one "
             "with the highest mean there.",
             self._duel_table(None),
+            self._caveat(),
             f"On the {counted(len(self.large), 'set')} with {_LARGE:,} rows or more:",
             self._duel_table(self.large),
             "## EMSCO on each set",
@@ -364,6 +379,18 @@ class League:
         lines.append(["all rivals", *(_record(self.duels(task, sets)) for task in tasks)])
         lines.append(["the best rival", *(_record(self.hardest(task, sets)) for task in tasks)])
         return markdown_table(["rival", *_TITLES.values(), "all"], lines)
+
+    def _caveat(self) -> str:
+        """How many wins at budgets are over weak rivals, and how often a rival's mean is higher."""
+        keys = [task.key for task in TASKS]
+        won = sum(duel.verdict == AHEAD for key in keys for duel in self.duels(key))
+        hardest = [duel for key in keys for duel in self.hardest(key)]
+        higher = sum(duel.gain < 0 for duel in hardest)
+        return (
+            f"Of {won} wins at budgets, {len(self.weak_wins())} are over a rival no more accurate "
+            f"than the commonest class. In {higher} of {len(hardest)} cells at budgets, some rival "
+            "has a higher mean."
+        )
 
     def _set_table(self, task: str, title: str) -> str:
         def cell(name: str, budget: float) -> str:

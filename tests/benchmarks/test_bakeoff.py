@@ -58,6 +58,13 @@ def test_the_best_rival_of_a_cell_is_the_one_with_the_highest_mean_there(league)
     )
 
 
+def test_wins_over_weak_rivals_and_cells_with_a_better_mean_are_told(league):
+    weak = League({"easy": report(emsco=0.9, cstc=0.7, astc=0.5)})
+    assert "Of 20 wins at budgets, 10 are over a rival no more accurate than" in weak.to_markdown()
+    assert {duel.rival for duel in weak.weak_wins()} == {"astc"}
+    assert "In 10 of 20 cells at budgets, some rival has a higher mean" in league.to_markdown()
+
+
 def test_promises_too_high_and_too_low_do_not_cancel_in_their_distance():
     def promising(promised):
         kept = (0.804, 0.796, 0.802, 0.798)
