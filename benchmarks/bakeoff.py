@@ -108,6 +108,7 @@ def work(job: TrialJob) -> Mapping[str, Any]:
 
 _TITLES = {**{task.key: task.title for task in TASKS}, "volume": "All offers together"}
 _LARGE = 1000  # rows from which on a set counts as large
+_TIE = 1e-9  # of accuracies
 
 
 _AGAIN = (
@@ -217,15 +218,39 @@ class League:
             name for name, report in self.reports.items() if sum(report.comparison.n_rows) >= _LARGE
         ]
 
-    def ranks(self, task: str | None = None) -> dict[str, float]:
-        """Mean rank of every method over all sets and budgets, the best first."""
+    def ranks(
+        self, task: str | None = None, sets: list[str] | None = None, *, bought: bool = False
+    ) -> dict[str, float]:
+        """Mean rank of every method over some sets and all budgets, the best first.
+
+        If `bought`, cells in which no method beats the commonest class are left out.
+        """
         return mean_ranks(
             cell
-            for report in self.reports.values()
+            for name, report in self.reports.items()
             for key, cells in report.comparison.ranks.items()
-            for cell in cells.values()
+            for budget, cell in cells.items()
             if task in (None, key)
+            and (sets is None or name in sets)
+            and not (bought and (name, key, budget) in self.idle)
         )
+
+    @cached_property
+    def idle(self) -> set[tuple[str, str, str]]:
+        """Cells, as set, task and budget, in which no method beats the commonest class."""
+        idle = set()
+        for name, report in self.reports.items():
+            comparison = report.comparison
+            floor = comparison.commonest.mean.accuracy + _TIE
+            for task in TASKS:
+                for budget in comparison.ranks[task.key]:
+                    question = Question(task.coverage, float(budget))
+                    standings = [
+                        comparison.standings[method, question] for method in comparison.methods
+                    ]
+                    if max(one.mean.accuracy for one in standings) <= floor:
+                        idle.add((name, task.key, budget))
+        return idle
 
     def duels(self, task: str | None = None, sets: list[str] | None = None) -> list[Duel]:
         """Duels of EMSCO on some sets, in one task or all."""
@@ -253,7 +278,7 @@ class League:
         weak = []
         for report in self.reports.values():
             comparison = report.comparison
-            floor = comparison.commonest.mean.accuracy + 1e-9
+            floor = comparison.commonest.mean.accuracy + _TIE
             for task in TASKS:
                 for duel in comparison.duels[task.key]:
                     question = Question(task.coverage, duel.budget or 0.0)
@@ -295,7 +320,12 @@ class League:
         """Plain values, for JSON."""
         return {
             "sets": {name: report.to_dict() for name, report in self.reports.items()},
-            "mean_ranks": {task: self.ranks(task) for task in _TITLES} | {"all": self.ranks()},
+            "mean_ranks": {task: self.ranks(task) for task in _TITLES}
+            | {
+                "all": self.ranks(),
+                "large": self.ranks(sets=self.large),
+                "bought": self.ranks(bought=True),
+            },
             "duels": {
                 which: {
                     rival: {task: _counts(self._against(rival, task, sets)) for task in _TITLES}
@@ -326,6 +356,7 @@ class League:
             f"75 % of the rows to fit and choose on, 25 % to test on. {_AGAIN}",
             "## Mean ranks",
             self._rank_table(),
+            self._idle_words(),
             "## EMSCO against each rival",
             "Cells won / level / lost beyond chance, corrected over rivals and budgets of a set. A "
             "cell is a set at one budget, or its hypervolume. The best rival of a cell is the one "
@@ -355,16 +386,28 @@ class League:
         )
 
     def _rank_table(self) -> str:
+        small = [name for name in self.reports if name not in self.large]
         columns = [self.ranks(task) for task in (None, *_TITLES)]
+        columns += [self.ranks(sets=sets) for sets in (self.large, small)]
         lines = [
             [
                 label_of(method),
-                *(f"{ranks[method]:.2f}" for ranks in columns),
+                *(f"{ranks[method]:.2f}" if method in ranks else "" for ranks in columns),
                 f"{len(self._with(method))}",
             ]
             for method in columns[0]
         ]
-        return markdown_table(["method", "all", *_TITLES.values(), "sets"], lines)
+        heads = ["method", "all", *_TITLES.values(), f"{_LARGE:,} rows or more", "fewer", "sets"]
+        return markdown_table(heads, lines)
+
+    def _idle_words(self) -> str:
+        """Ranks without cells in which nothing worth buying is within the budget."""
+        ranks = self.ranks(bought=True)
+        best = [f"{label_of(method)} {ranks[method]:.2f}" for method in list(ranks)[:3]]
+        return (
+            f"In {counted(len(self.idle), 'cell')} no method beats the commonest class. Without "
+            f"them, mean ranks are {', '.join(best)}."
+        )
 
     def _duel_table(self, sets: list[str] | None) -> str:
         lines = [

@@ -43,6 +43,22 @@ def test_ranks_are_averaged_over_the_cells_that_a_method_is_in(league):
     assert league.ranks("volume") == league.ranks("everyone")
 
 
+def test_ranks_of_large_sets_stand_beside_those_of_all(league):
+    assert league.ranks(sets=league.large) == {"cstc": 1.0, "emsco": 2.0}
+    assert "| CSTC | 1.50 | 1.50 | 1.50 | 1.50 | 1.00 | 2.00 | 2 |" in league.to_markdown()
+
+
+def test_ranks_may_leave_out_cells_in_which_nobody_beats_the_commonest_class(league):
+    assert league.idle == set()
+    commonest = league.reports["easy"].comparison.commonest.mean.accuracy
+    below = report(emsco=commonest - 0.01, cstc=commonest - 0.1)
+    level = League({**league.reports, "level": below})
+    assert {name for name, _, _ in level.idle} == {"level"}
+    assert level.ranks("everyone", ["level"]) == {"emsco": 1.0, "cstc": 2.0}
+    assert level.ranks("everyone", ["level"], bought=True) == {}
+    assert f"In {len(level.idle)} cells no method beats the commonest class." in level.to_markdown()
+
+
 def test_wins_and_losses_are_counted_by_rival_task_and_size(league):
     plain = league.to_dict()["duels"]
     assert plain["all"]["cstc"]["everyone"] == {"ahead": 5, "level": 0, "behind": 5}
