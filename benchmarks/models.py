@@ -43,6 +43,8 @@ from emsco.models.splines import SplineBasis
 
 BOOSTING_SETS = ("thyroid", "synthetic15", "credit", "breast_cancer", "cleveland", "heart", "pima")
 N_SUBSETS = 50
+SUBSET_FAMILIES = ("logistic", "spline", "shared", "own")
+AVERAGED = (("shared", "own"), ("logistic", "own"))
 TRAINED = ((240, 10, 2), (600, 10, 2), (4300, 18, 2), (4300, 18, 3), (20_000, 10, 2))
 SPEED_SIZE = BoostingSize(8, 300, 16, 0.1, 40, 1.0)
 
@@ -125,29 +127,31 @@ class FamilyProblem:
         models = self.fitter(OwnBoosting, size=self.shared.size).models(self.subsets)
         return [ensemble.probabilities(self.X[self.test]) for ensemble, _ in models]
 
-    def figures(self) -> dict[str, list[float]]:
-        """Accuracy, log loss and seconds of each family."""
-        families: dict[str, Callable[[], list[np.ndarray]]] = {
+    def figures(self, families: list[str]) -> dict[str, list[float]]:
+        """Accuracy, log loss and seconds of each family, and of means of two of them."""
+        askers: dict[str, Callable[[], list[np.ndarray]]] = {
             "logistic": self.by_logistic,
             "spline": self.by_spline,
             "shared": self.by_shared,
             "own": self.by_own,
         }
         figures_of, said = {}, {}
-        for name, ask in families.items():
+        for name in families:
             start = time.process_time()
-            said[name] = ask()
+            said[name] = askers[name]()
             figures_of[name] = [*self.judged(said[name]), time.process_time() - start]
-        both = [(a + b) / 2 for a, b in zip(said["shared"], said["own"], strict=True)]
-        figures_of["both"] = [*self.judged(both), np.nan]
+        for first, second in AVERAGED:
+            if first in said and second in said:
+                mean = [(a + b) / 2 for a, b in zip(said[first], said[second], strict=True)]
+                figures_of[f"{first}, {second}"] = [*self.judged(mean), np.nan]
         return figures_of
 
     def judged(self, said: list[np.ndarray]) -> list[float]:
-        """Accuracy and log loss, means over subsets."""
+        """Accuracy and log loss, means over subsets, and accuracy with all features."""
         truth = self.y[self.test]
         right = [(one.argmax(axis=1) == truth).mean() for one in said]
         losses = [-np.log(one[np.arange(len(truth)), truth].clip(1e-12)).mean() for one in said]
-        return [float(np.mean(right)), float(np.mean(losses))]
+        return [float(np.mean(right)), float(np.mean(losses)), float(right[-1])]
 
 
 def show_subsets(options: argparse.Namespace) -> None:
@@ -156,13 +160,14 @@ def show_subsets(options: argparse.Namespace) -> None:
         f"seeds {seeds[0]} to {seeds[-1]}, {N_SUBSETS} subsets each; ± spread of the mean of seeds"
     )
     for name in options.sets.split(","):
-        results = [FamilyProblem(name, seed).figures() for seed in seeds]
-        print(f"\n{name:16}{'accuracy':>17}{'log loss':>17}{'seconds':>9}")
+        results = [FamilyProblem(name, seed).figures(options.families) for seed in seeds]
+        print(f"\n{name:16}{'accuracy':>17}{'log loss':>17}{'of all':>17}{'seconds':>9}")
         for family in results[0]:
             every = np.array([one[family] for one in results])
             mean, spread = every.mean(axis=0), every.std(axis=0) / np.sqrt(max(len(every) - 1, 1))
-            figures = f"{mean[0]:9.4f} ± {spread[0]:.4f}{mean[1]:9.4f} ± {spread[1]:.4f}"
-            print(f"{family:16}{figures} {mean[2]:8.1f}", flush=True)
+            pairs = zip(mean[:-1], spread, strict=False)
+            figures = "".join(f"{one:9.4f} ± {error:.4f}" for one, error in pairs)
+            print(f"{family:16}{figures} {mean[-1]:8.1f}", flush=True)
 
 
 def best_after_compiling(task: Callable[[], object], times: int = 7) -> float:
@@ -273,17 +278,20 @@ def main_boosting() -> None:
     python benchmarks boosting training   seconds and log loss beside scikit-learn and LightGBM
     python benchmarks boosting subsets    accuracy and log loss over 50 random subsets of all sizes
 
-    Options of `subsets`: --sets thyroid,heart  --seeds 3  --first 3. Seeds 0 to 2 chose the sizes;
-    others judge. A seed splits the rows, a third of them for testing, and draws the subsets.
-    Seconds are those of the processor, for choosing, training and asking. "both" is the mean of the
-    probabilities of the shared model and the own ones. EMSCO_DATA names the folder with the public
-    sets.
+    Options of `subsets`: --sets thyroid,heart  --seeds 3  --first 3  --families logistic,own. Seeds
+    0 to 2 chose the sizes; others judge. A seed splits the rows, a third of them for testing, and
+    draws the subsets. "of all" is the accuracy with all features. Seconds are those of the
+    processor, for choosing, training and asking. "shared, own" and "logistic, own" are means of the
+    probabilities of two families. EMSCO_DATA names the folder with the public sets.
     """
     parser = argparse.ArgumentParser(description=main_boosting.__doc__)
     parser.add_argument("study", choices=("speed", "training", "subsets"))
     parser.add_argument("--sets", default=",".join(BOOSTING_SETS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=3, help="first seed; 0 to 2 chose the sizes")
+    parser.add_argument(
+        "--families", type=lambda text: text.split(","), default=list(SUBSET_FAMILIES)
+    )
     options = parser.parse_args()
     studies = {"speed": show_speed, "training": show_training, "subsets": show_subsets}
     studies[options.study](options)
