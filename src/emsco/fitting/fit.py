@@ -340,12 +340,15 @@ class _Steps:
         # A shorter time limit tries fewer families, and may choose another one.
         if settings.recipe.estimator == AUTO and self.families != FAMILIES:
             problem["stage models to try"] = list(self.families)
+        # "auto" may choose models whose folds are repeated, so that every row counts several times.
+        is_open = settings.recipe.estimator == AUTO
+        repeats = len(self.rows.splits(repeat=True)) // len(bench.splits) if is_open else 1
         rules = EntryRules(
-            bench.bank.n_rows,
+            repeats * bench.bank.n_rows,
             self.search.max_stages,
             self.grid,
             bench.bank.n_counted,
-            None if bench.prices is None else bench.prices.most_spent,
+            None if bench.prices is None else repeats * bench.prices.most_spent,
         )
         return Journal.open(
             settings.checkpoint, problem, settings.seed, self.blocks.n_blocks, rules
