@@ -20,6 +20,7 @@ from emsco.data.weights import check_weights
 from emsco.designs.thresholds import answers_all
 from emsco.stats.by_class import ByClass
 from emsco.stats.error_costs import ErrorCosts, Total
+from emsco.stats.promises import Promise
 
 KINDS = ("commonest", "everything", "answered")
 REJECTED = "rejected"  # made from the others where it is shown; no file has it
@@ -112,6 +113,16 @@ class Reference(Objectives):
             relabelled = costs.relabelled(self.by_class)
             return self.from_counts(self.kind, relabelled, self.cost).total_with(costs)
         return costs.total(self.objectives, self.by_class, promised=True)
+
+    def keeps(self, promise: Promise) -> bool:
+        """Whether its rows are as promised."""
+        if promise.costs is not None:
+            return promise.is_met_by(self.total_with(promise.costs).value)
+        if promise.label is None:
+            return promise.is_met_by(getattr(self, promise.kind))
+        place = self.by_class.labels.index(promise.label)
+        shares = self.by_class.recall if promise.kind == "recall" else self.by_class.precision
+        return promise.is_met_by(float(shares[place]))  # 0 without any row
 
     def figures(
         self, costs: ErrorCosts | None = None, *, cheapest_label: bool = False

@@ -144,9 +144,12 @@ def test_fit_says_which_design_it_deploys_and_by_which_rule(fit, tmp_path, optio
     assert said.startswith(f"Deployed: design {chosen}, the ")
     assert why in said
     run = Run.open(tmp_path / "run")
-    recall, everything = run.point.expected.recall, run.front.references[1].by_class.recall
-    shares = (f"{k} {recall[k].value:.1%} (everything {everything[k]:.1%})" for k in (0, 1))
-    assert f"Found of each class, to expect: {', '.join(shares)}." in text
+    scored, everything = run.point.by_class.recall, run.front.references[1].by_class.recall
+    shares = (
+        f"{k} {scored[k]:.1%} (everything {everything[k]:.1%}; to expect {expected.value:.1%})"
+        for k, expected in enumerate(run.point.expected.recall)
+    )
+    assert f"Found of each class, as scored: {', '.join(shares)}." in text
 
 
 def test_a_fit_without_a_design_within_limits_keeps_what_it_found(fit, typed, tmp_path):

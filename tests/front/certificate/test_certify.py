@@ -2,7 +2,9 @@
 
 import json
 import re
+import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ from emsco import (
 from emsco._base.documents import document_text
 from emsco._base.objectives import Estimate, Expected
 from emsco.data.row_prints import RowPrints
-from emsco.errors import EMSCOWarning
+from emsco.errors import DeploymentWarning, EMSCOWarning
 from emsco.front.certificate.certify import _order
 from emsco.front.certificate.plan import Prospect, rows_for_chances
 from emsco.front.certificate.record import FORMAT, OLDEST
@@ -112,6 +114,27 @@ def test_a_plan_says_from_how_many_rows_on_the_deployed_design_is_tested_first(f
     hopeless = front.plan_certificate(max_cost=30, deployed=1)
     assert (hopeless.designs[0].number, hopeless.rows_to_begin) == (0, None)
     assert "that the deployed design 1 passes: tests begin with another." in str(hopeless)
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_doubted"),
+    [
+        ({"min_accuracy": 0.5}, True),  # half of the rows are of class 1
+        ({"min_accuracy": 0.51}, False),
+        ({"min_accuracy": 0.5, "min_recall": {1: 0.2}, "max_cost": 40}, True),
+        ({"min_accuracy": 0.5, "min_recall": {0: 0.2}}, False),
+        ({"min_accuracy": {1: 0.4}}, True),
+        ({"min_accuracy": {0: 0.4}}, False),
+    ],
+)
+def test_promises_that_one_label_for_everyone_keeps_are_doubted(front, limits, is_doubted):
+    for certify in (front.plan_certificate, partial(front.certify, ROWS, truth_of(front, 0))):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            certify(**limits)
+        doubts = [str(one.message) for one in said if one.category is DeploymentWarning]
+        promised = "the label 1 for everyone keeps all promises on the scored rows; promise more."
+        assert doubts == [promised] * is_doubted
 
 
 def test_an_order_by_scored_rows_keeps_the_level_whichever_design_is_deployed():

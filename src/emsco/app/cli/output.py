@@ -168,14 +168,17 @@ def print_deployed(run: Run) -> None:
     by_class = run.point.by_class
     if by_class is not None:  # accuracy alone hides a rare class
         everything = everything_of(run.front.references)
-        basis, shares, named = "as scored", by_class.recall.tolist(), []
-        if expected and expected.recall:
-            basis, shares = "to expect", [one.value for one in expected.recall]
+        named = []
         for i in np.flatnonzero(by_class.rows).tolist():
-            beside = f" (everything {everything.recall[i]:.1%})" if everything is not None else ""
-            named.append(f"{by_class.labels[i]} {shares[i]:.1%}{beside}")
+            beside = []
+            if everything is not None:
+                beside.append(f"everything {everything.recall[i]:.1%}")
+            if expected and expected.recall:
+                beside.append(f"to expect {expected.recall[i].value:.1%}")
+            more = f" ({'; '.join(beside)})" if beside else ""
+            named.append(f"{by_class.labels[i]} {by_class.recall[i]:.1%}{more}")
         beaten = "" if by_money else _beaten(run)
-        recalls = f"Found of each class, {basis}: {listed(named, _CLASSES)}. {beaten}"
+        recalls = f"Found of each class, as scored: {listed(named, _CLASSES)}. {beaten}"
         console().print(recalls.rstrip(), highlight=False, markup=False)
     for offer in () if by_money else rejection_offers(run.front, run.point):
         by = f"--min-coverage {offer.min_coverage:g}"

@@ -28,6 +28,7 @@ from emsco.front.certificate.plan import (
     order_of,
     rows_for_nearest,
     wanted_order,
+    warn_of_little,
 )
 from emsco.front.certificate.record import Certificate, DesignTest, TestedRows
 from emsco.front.certificate.test import RowResults, check_promises, fewest_rows
@@ -137,8 +138,9 @@ def certify(
         numbers, doubt = _order(front, promises, in_use, len(rows.truth), delta)
     # Refused before any test, so that the rows are still fresh.
     _refuse_too_few(front, promises, rows, delta, numbers)
+    warn_of_little(front, promises, stacklevel=3)  # this, its method, and the caller
     if doubt:
-        warnings.warn(EMSCOWarning(doubt), stacklevel=3)  # this, its method, and the caller
+        warnings.warn(EMSCOWarning(doubt), stacklevel=3)
 
     if begin:
         begin(numbers)

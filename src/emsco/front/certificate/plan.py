@@ -9,6 +9,7 @@ test is to succeed follows from the expected figures of a design, and else from 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
@@ -21,6 +22,7 @@ from emsco._base.objectives import Estimate
 from emsco._base.typing import FloatArray, IntArray
 from emsco.designs.design import Design
 from emsco.designs.thresholds import answers_all
+from emsco.errors import DeploymentWarning
 from emsco.front.certificate.test import CheckedPromise
 from emsco.front.point import ParetoPoint
 from emsco.stats.betting import log_capital_below, mean_p_values
@@ -460,6 +462,7 @@ def plan_certificate(
     delta = check_delta(delta)
     aims = tuple(check_number("chances", one, 0, 1, "()") for one in chances)
     numbers, in_use, rows_to_begin = wanted_order(front, order), None, None
+    warn_of_little(front, promises, stacklevel=3)  # this, its method, and the caller
     if not numbers:
         numbers = order_of(front, promises)
         if deployed is not None:
@@ -478,6 +481,14 @@ def plan_certificate(
     return CertificatePlan(
         tuple(promises), delta, aims, tuple(planned), len(numbers), in_use, rows_to_begin
     )
+
+
+def warn_of_little(front: ParetoFront, promises: Sequence[Promise], stacklevel: int) -> None:
+    """Warn if always answering with the commonest class keeps all promises."""
+    commonest = next((one for one in front.references if one.kind == "commonest"), None)
+    if commonest is not None and all(map(commonest.keeps, promises)):
+        said = f"the label {commonest.label!r} for everyone keeps all promises on the scored rows"
+        warnings.warn(DeploymentWarning(f"{said}; promise more."), stacklevel=stacklevel + 1)
 
 
 def check_delta(delta: object) -> float:
