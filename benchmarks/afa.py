@@ -237,16 +237,21 @@ def curves_of(store: ResultStore, jobs: Sequence[YardstickJob]) -> list[Curves]:
 
 def draw(curves: Sequence[Curves]) -> Any:
     """Draw accuracy by the number of features, a panel for each set; published points are marks."""
-    figure = new_figure(5.0, 2.9 * len(curves))
+    figure = new_figure(5.0, 0.6 + 2.7 * len(curves))
     panels = figure.subplots(len(curves), 1, squeeze=False)[:, 0]
+    # A method looks alike in all panels, and has one entry for all of them.
+    methods = dict.fromkeys(method for one in curves for method in one.answers)
+    looks = dict(zip(methods, STYLES, strict=False))
+    drawn = {}
     for panel, one in zip(panels, curves, strict=True):
         counts = range(1, shown(one.name)[-1] + 1)
-        for number, method in enumerate(one.answers):
+        for method in one.answers:
             points = {count: one.point(method, count) for count in counts}
             line = {count: point[0] for count, point in points.items() if point is not None}
             width = 2.8 if method == EMSCO else 1.4
-            label = named(method)
-            panel.plot(list(line), list(line.values()), label=label, lw=width, **STYLES[number])
+            (drawn[named(method)],) = panel.plot(
+                list(line), list(line.values()), lw=width, **looks[method]
+            )
         for place, method in enumerate(dict.fromkeys(mark.method for mark in PUBLISHED[one.name])):
             marks = [mark for mark in PUBLISHED[one.name] if mark.method == method]
             x, y = [mark.features for mark in marks], [mark.accuracy for mark in marks]
@@ -255,9 +260,11 @@ def draw(curves: Sequence[Curves]) -> Any:
         panel.xaxis.get_major_locator().set_params(integer=True)
         panel.set_title(one.name, fontsize=9, loc="left")
         panel.set_ylabel("correct, % of test rows", fontsize=8)
-        panel.legend(fontsize=7, frameon=False)
+        panel.legend(fontsize=7, frameon=False, loc="lower right")
         soften(panel, 8)
     panels[-1].set_xlabel("features, at most so many on average", fontsize=8)
+    where = {"loc": "outside lower center", "ncols": 3}
+    figure.legend(list(drawn.values()), list(drawn), fontsize=7, frameon=False, **where)
     return figure
 
 
