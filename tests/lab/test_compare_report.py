@@ -359,7 +359,9 @@ def test_methods_are_ranked_by_their_totals_if_errors_have_a_price(n_splits):
     assert ranked == f"By the mean total of a row, with {costs}: {totals}."
     told = ["One split cannot tell methods apart."]
     told = ["EMSCO is below CSTC beyond chance."] if n_splits > 1 else told
-    assert others == [*told, f"EMSCO promised a total of 2.9 and kept {totals[6:].split(',')[0]}."]
+    kept = totals[6:].split(",")[0]
+    promised = f"EMSCO promised a total of 2.9 and kept {kept}."
+    assert others == [*told, "Use EMSCO: its total is the lowest.", promised]
     lines = report.to_markdown().split("## Lowest mean total of a row")[1].splitlines()
     names = [line.split(" | ")[0] for line in lines if line.startswith("| ")]
     assert names[2:6] == ["| **EMSCO**", "| ASTC", "| CSTC", "| nothing bought"]
@@ -370,6 +372,25 @@ def test_methods_are_ranked_by_their_totals_if_errors_have_a_price(n_splits):
     assert (plain["totals"][2]["mean_rank"], plain["totals"][2]["rank_margin"]) == (3, 0)
     totals, *_ = draw_comparison(comparison).axes
     assert totals.get_title("left") == "Lowest mean total of a row"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "n_splits", "advice"),
+    [
+        (0.08, 10, "Use CSTC: its total is the lowest."),
+        (0.0999, 1, "Use EMSCO or CSTC, whose total is lower by 0.001, which may be chance."),
+        (0.08, 1, "Use EMSCO or CSTC, whose total is lower by 0.2, which may be chance."),
+    ],
+)
+def test_a_rival_with_a_lower_total_is_recommended(wrong, n_splits, advice):
+    answers = {
+        method: with_totals(over_splits(0.8, NOISE[:n_splits]), share, promised=2.9)
+        for method, share in {"emsco": 0.1, "cstc": wrong}.items()
+    }
+    *_, said, rival, emsco = ComparisonReport(made_comparison(answers)).summary()
+    assert said == advice
+    assert rival.startswith("CSTC promised a total of 2.9 and kept ")
+    assert emsco.startswith("EMSCO promised a total of 2.9 and kept ")
 
 
 def test_totals_that_no_method_lowers_are_said_so():

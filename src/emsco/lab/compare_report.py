@@ -560,13 +560,28 @@ def _by_total(comparison: MethodComparison) -> list[str]:
                 lines.append(f"EMSCO {words} {and_words(rivals)} beyond chance.")
         if all(duel.verdict not in (AHEAD, BEHIND) for duel in duels):
             lines.append("No difference from EMSCO is beyond chance.")
-    best = next(iter(lowest))
-    if totals[best] >= comparison.nothing.money(costs).mean():
-        lines.append(
-            f"No method has a lower total than buying nothing. {nothing_words(comparison)}"
-        )
-    promised = f"{lowest[best].promised_total.mean():.4g}"
-    return [*lines, f"{label_of(best)} promised a total of {promised} and kept {totals[best]:.4g}."]
+    lines.append(_advice_by_total(comparison, totals))
+    # EMSCO's promise, too: it is the one to be deployed, or the one to compare with.
+    for method in dict.fromkeys((next(iter(lowest)), EMSCO)):
+        if method in lowest:
+            promised = f"{lowest[method].promised_total.mean():.4g}"
+            kept = f"{totals[method]:.4g}"
+            lines.append(f"{label_of(method)} promised a total of {promised} and kept {kept}.")
+    return lines
+
+
+def _advice_by_total(comparison: MethodComparison, totals: Mapping[str, float]) -> str:
+    """Say which method to use, by totals in ascending order."""
+    best, lowest = next(iter(totals.items()))
+    if lowest >= comparison.nothing.money(comparison.error_costs).mean():
+        return f"No method has a lower total than buying nothing. {nothing_words(comparison)}"
+    surely_lower = {
+        duel.rival for duel in comparison.duels.get(TOTAL, []) if duel.verdict == BEHIND
+    }
+    if EMSCO not in totals or best == EMSCO or best in surely_lower:
+        return f"Use {label_of(best)}: its total is the lowest."
+    less = f"{totals[EMSCO] - lowest:.2g}"
+    return f"Use EMSCO or {label_of(best)}, whose total is lower by {less}, which may be chance."
 
 
 def _advice(comparison: MethodComparison) -> str:
