@@ -45,8 +45,7 @@ def draw_comparison(comparison: MethodComparison, tasks: Sequence[Task] = TASKS)
         heights.insert(0, _TOTAL_LINE * (n_totals + 4))
     figure = new_figure(_WIDTH, sum(heights) + 0.3)
     panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0].tolist()
-    if n_totals:
-        _draw_totals(panels.pop(0), comparison)
+    totals = panels.pop(0) if n_totals else None
     for panel in panels[:-1]:
         panel.tick_params(labelbottom=False)
     # Methods in colour come first: EMSCO, then rivals by mean rank.
@@ -57,6 +56,8 @@ def draw_comparison(comparison: MethodComparison, tasks: Sequence[Task] = TASKS)
     for method, style, marker in zip(bold, STYLES, _MARKERS, strict=False):
         own = _OWN if method == EMSCO else _BEST
         looks[method] = {**style, **own, "marker": marker}
+    if totals is not None:
+        _draw_totals(totals, comparison, looks)
     # The marked lines and all line ends are in view. Grey lines may come in from below, where they
     # know no more than the commonest class.
     means = []
@@ -85,23 +86,25 @@ def draw_comparison(comparison: MethodComparison, tasks: Sequence[Task] = TASKS)
     return figure
 
 
-def _draw_totals(panel: Any, comparison: MethodComparison) -> None:
+def _draw_totals(
+    panel: Any, comparison: MethodComparison, looks: Mapping[str, Mapping[str, Any]]
+) -> None:
     """Draw the lowest mean total of each method, and a line for buying nothing."""
     names = []
     for place, (method, standing) in enumerate(comparison.lowest_totals.items()):
         totals = standing.money(comparison.error_costs)
         spread = margin_of(totals) if len(totals) >= MARGIN_SPLITS else None
-        look = STYLES[0] | _OWN if method == EMSCO else _REST
-        color, mark = look["color"], {"marker": "o", "markersize": 4.5, "linestyle": "none"}
+        color = looks.get(method, _REST)["color"]
+        mark = {"marker": "o", "markersize": 4.5, "linestyle": "none"}
         panel.errorbar([totals.mean()], [place], xerr=spread, color=color, linewidth=1.2, **mark)
         names.append(label_of(method))
     nothing = float(comparison.nothing.money(comparison.error_costs).mean())
     panel.axvline(nothing, color=_QUIET, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)
     text: dict[str, Any] = {"fontsize": 7, "color": _QUIET, "va": "bottom"}
     text["ha"] = "right" if nothing > sum(panel.get_xlim()) / 2 else "left"
-    panel.text(nothing, len(names) - 0.6, f" {label_of(NOTHING)} ", **text)
+    panel.text(nothing, len(names) + 0.05, f" {label_of(NOTHING)} ", **text)  # below all methods
     panel.set_yticks(range(len(names)), names)
-    panel.set_ylim(len(names) - 0.4, -0.6)  # the lowest total on top
+    panel.set_ylim(len(names) + 0.1, -0.6)  # the lowest total on top
     panel.set_title("Lowest mean total of a row", fontsize=9, loc="left")
     panel.set_xlabel("features, errors and rejections together", fontsize=8)
     soften(panel, 8)
@@ -134,7 +137,11 @@ def _draw_task(
     text: dict[str, Any] = {"fontsize": 7, "color": _QUIET, "va": "bottom", "ha": "right"}
     if floor >= low:
         panel.axhline(floor, color=_QUIET, linestyle=(0, (6, 4)), linewidth=0.9, zorder=1)
-        panel.text(_LAST, floor, "commonest class", **text)
+        # Methods lie above the line, so its name goes below, if there is room.
+        has_room = floor - low > 0.06 * (panel.get_ylim()[1] - low)
+        text["va"], away = ("top", -4) if has_room else ("bottom", 2)
+        at = {"xy": (_LAST, floor), "xytext": (0, away), "textcoords": "offset points"}
+        panel.annotate("commonest class", **at, **text)
     else:
         panel.text(_LAST, low, f"↓ commonest class: {floor:.0f}", **text)
     _name_ends(panel, ends, looks)
