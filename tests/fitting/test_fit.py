@@ -242,6 +242,28 @@ class TestFinish:
         assert clf.model_choice_ is None
         assert isinstance(parts_of(clf.cascade_.models)[0], BoostedModels)
 
+    @pytest.mark.parametrize(
+        ("seconds", "time_limit", "kind"),
+        [
+            ({"logistic": 16.0, "spline": 2.0}, 60.0, BoostedModels),  # 6 columns, many classes
+            ({"logistic": 16.0, "spline": 2.0}, 20.0, LinearModels),  # boosted trees take longer
+        ],
+    )
+    def test_where_lines_take_too_long_other_models_follow_from_the_limit(
+        self, monkeypatch, seconds, time_limit, kind
+    ):
+        monkeypatch.setattr(fit, "trial_seconds", lambda family, *_: seconds[family])
+        settings = SMALL | {"estimator": "auto", "time_limit": time_limit}
+        clf = EMSCOClassifier(**settings).fit(*crossed())
+        assert clf.model_choice_ is None
+        assert isinstance(parts_of(clf.cascade_.models)[0], kind)
+
+    def test_where_boosted_trees_take_too_long_as_well_stages_are_logistic(self, monkeypatch):
+        monkeypatch.setattr(fit, "trial_seconds", lambda *_: 1000.0)
+        monkeypatch.setattr(fit, "_PER_BOOSTED_INPUT", 6.0)
+        clf = EMSCOClassifier(**SMALL | {"estimator": "auto", "time_limit": 60.0}).fit(*crossed())
+        assert isinstance(parts_of(clf.cascade_.models)[0], LinearModels)
+
     def test_a_slow_family_that_is_the_best_is_searched_with_and_told(self, monkeypatch):
         monkeypatch.setattr(fit, "_SLOW_TRIAL", 0.0)
         X = np.random.default_rng(0).normal(size=(120, 3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
@@ -77,6 +78,7 @@ _TRIED = 0.25  # of a time limit, for trying families
 _QUICK = 5.0  # seconds; quicker trials are always made
 _LONGEST_TRIALS = {"logistic": 600.0, "spline": 60.0}  # seconds, without a time limit
 _SLOW_TRIAL = 15.0  # seconds; a search fits a thousand times as many models as a trial
+_PER_BOOSTED_INPUT = 0.2  # seconds that boosted trees take at most, for each input of a table
 _REFINING, _MOST_REFINED = 60.0, 256  # core-seconds and subsets, after a search on a sample
 _JUDGED_ROWS = 10**8  # rows times designs that are judged row by row
 _PER_JUDGED_ROW = 5e-6  # seconds for each of them, expected figures included
@@ -340,9 +342,9 @@ class _Steps:
         # A shorter time limit tries fewer families, and may choose another one.
         if settings.recipe.estimator == AUTO and self.families != FAMILIES:
             problem["stage models to try"] = list(self.families)
-        # "auto" may choose models whose folds are repeated, so that every row counts several times.
-        is_open = settings.recipe.estimator == AUTO
-        repeats = len(self.rows.splits(repeat=True)) // len(bench.splits) if is_open else 1
+        repeats = 1
+        if settings.recipe.estimator == AUTO:  # which may choose models whose folds are repeated
+            repeats = len(self.rows.splits(repeat=True)) // len(bench.splits)
         rules = EntryRules(
             repeats * bench.bank.n_rows,
             self.search.max_stages,
@@ -364,12 +366,18 @@ class _Steps:
         limit, longest = self.deadline.limit, _LONGEST_TRIALS
         if limit is not None:
             longest = dict.fromkeys(linear, max(_QUICK, _TRIED * limit))
-        quick = [one for one in linear if self._trial_seconds(one) <= longest[one]]
+        # Curves are not tried where lines take too long.
+        quick = list(takewhile(lambda one: self._trial_seconds(one) <= longest[one], linear))
         if limit is None:
             return (*quick, boosting)
-        if not quick:  # boosted trees of so many columns would not keep the limit either
-            return FAMILIES[:1]
-        return (*quick, boosting) if limit >= _TIME_FOR_ALL else tuple(quick)
+        if limit < _TIME_FOR_ALL:
+            return tuple(quick) or FAMILIES[:1]
+        if not quick:
+            # Many classes make linear models slow. Many columns make boosted trees slow, too.
+            n_inputs = self.rows.data.rows.shape[1]
+            is_in_time = _PER_BOOSTED_INPUT * n_inputs <= _SEARCHED_FIRST * limit
+            return (boosting,) if is_in_time else FAMILIES[:1]
+        return (*quick, boosting)
 
     def _trial_seconds(self, family: str) -> float:
         n_rows, n_inputs = self.rows.data.rows.shape
