@@ -249,9 +249,8 @@ def draw(curves: Sequence[Curves]) -> Any:
             points = {count: one.point(method, count) for count in counts}
             line = {count: point[0] for count, point in points.items() if point is not None}
             width = 2.8 if method == EMSCO else 1.4
-            (drawn[named(method)],) = panel.plot(
-                list(line), list(line.values()), lw=width, **looks[method]
-            )
+            curve = panel.plot(list(line), list(line.values()), lw=width, **looks[method])
+            drawn[named(method)] = curve[0]
         for place, method in enumerate(dict.fromkeys(mark.method for mark in PUBLISHED[one.name])):
             marks = [mark for mark in PUBLISHED[one.name] if mark.method == method]
             x, y = [mark.features for mark in marks], [mark.accuracy for mark in marks]
@@ -260,7 +259,8 @@ def draw(curves: Sequence[Curves]) -> Any:
         panel.xaxis.get_major_locator().set_params(integer=True)
         panel.set_title(one.name, fontsize=9, loc="left")
         panel.set_ylabel("correct, % of test rows", fontsize=8)
-        panel.legend(fontsize=7, frameon=False, loc="lower right")
+        if PUBLISHED[one.name]:
+            panel.legend(fontsize=7, frameon=False, loc="lower right")
         soften(panel, 8)
     panels[-1].set_xlabel("features, at most so many on average", fontsize=8)
     where = {"loc": "outside lower center", "ncols": 3}

@@ -71,8 +71,8 @@ SETS = (
     "cube_nm3",
     "digits",
 )
-# Nothing is tuned or chosen on these, and nobody has run them. Opened before: regions:21020 and
-# interactions:771612. Draw new seeds after each opening.
+# Never run, so that nothing is tuned or chosen on them; new seeds replace those that have been run,
+# which were regions:21020 and interactions:771612.
 SEALED = ("regions:40213", "interactions:505129")
 _FRESH = 10**6  # seeds of fresh rows; no set is made from these
 QUICK_SETS = ("heart", "cleveland", "pima_turney", "credit")
@@ -200,6 +200,12 @@ class ChainsAlone:
         }
 
 
+def beats_commonest(comparison: MethodComparison, method: str, question: Question) -> bool:
+    """Whether a method is more accurate than the commonest class."""
+    seen = comparison.standings[method, question].mean.accuracy
+    return seen > comparison.commonest.mean.accuracy + _TIE
+
+
 @dataclass(frozen=True, eq=False)
 class League:
     """Reports of all sets, and answers of chains alone by set and split."""
@@ -243,14 +249,12 @@ class League:
         idle = set()
         for name, report in self.reports.items():
             comparison = report.comparison
-            floor = comparison.commonest.mean.accuracy + _TIE
             for task in TASKS:
                 for budget in comparison.ranks[task.key]:
                     question = Question(task.coverage, float(budget))
-                    standings = [
-                        comparison.standings[method, question] for method in comparison.methods
-                    ]
-                    if max(one.mean.accuracy for one in standings) <= floor:
+                    if not any(
+                        beats_commonest(comparison, one, question) for one in comparison.methods
+                    ):
                         idle.add((name, task.key, budget))
         return idle
 
@@ -280,12 +284,12 @@ class League:
         weak = []
         for report in self.reports.values():
             comparison = report.comparison
-            floor = comparison.commonest.mean.accuracy + _TIE
             for task in TASKS:
                 for duel in comparison.duels[task.key]:
-                    question = Question(task.coverage, duel.budget or 0.0)
-                    rival = comparison.standings[duel.rival, question].mean.accuracy
-                    if duel.verdict == AHEAD and rival <= floor:
+                    assert duel.budget is not None  # duels of tasks are at budgets
+                    question = Question(task.coverage, duel.budget)
+                    is_weak = not beats_commonest(comparison, duel.rival, question)
+                    if duel.verdict == AHEAD and is_weak:
                         weak.append(duel)
         return weak
 

@@ -572,15 +572,18 @@ def _by_total(comparison: MethodComparison) -> list[str]:
 
 def _advice_by_total(comparison: MethodComparison, totals: Mapping[str, float]) -> str:
     """Say which method to use, by totals in ascending order."""
-    best, lowest = next(iter(totals.items()))
-    if lowest >= comparison.nothing.money(comparison.error_costs).mean():
+    best, *others = totals
+    if totals[best] >= comparison.nothing.money(comparison.error_costs).mean():
         return f"No method has a lower total than buying nothing. {nothing_words(comparison)}"
-    surely_lower = {
-        duel.rival for duel in comparison.duels.get(TOTAL, []) if duel.verdict == BEHIND
-    }
-    if EMSCO not in totals or best == EMSCO or best in surely_lower:
+    verdicts = {duel.rival: duel.verdict for duel in comparison.duels.get(TOTAL, [])}
+    if best == EMSCO:
+        sure = all(verdicts.get(rival) == AHEAD for rival in others)
+        return f"Use EMSCO: its total is the lowest{'' if sure else ', which may be chance'}."
+    if EMSCO not in totals:
+        return f"Use {label_of(best)}: its total is the lowest, but leads are tested only against EMSCO."
+    if verdicts.get(best) == BEHIND:
         return f"Use {label_of(best)}: its total is the lowest."
-    less = f"{totals[EMSCO] - lowest:.2g}"
+    less = f"{totals[EMSCO] - totals[best]:.2g}"
     return f"Use EMSCO or {label_of(best)}, whose total is lower by {less}, which may be chance."
 
 

@@ -26,7 +26,7 @@ _SUBSETS = 12  # beside all features
 _PASSES = 40  # over the rows of a split with all inputs, to try a linear family
 _PER_TERM = 5e-10  # seconds for a product in the sums and solutions of a pass
 _PER_SPLINE = 4  # inputs that a spline makes of one
-_REDUCING = 1 / 16  # of a wide table, a fit once: this share of its products in every pass
+_REDUCING = 1 / 16  # share of the products of reducing a wide table, in each pass
 _MANY, _CLEAR = 400, 4.0  # rows of a split that may decide alone, by so many standard errors
 _SMALLEST = 1e-15  # probability whose logarithm counts
 _GRID = (0.1, 1.0, 10.0, 100.0)  # penalties to choose from
@@ -220,8 +220,8 @@ def trial_seconds(family: str, n_rows: int, n_inputs: int, n_classes: int) -> fl
     """Estimate the time that trying a linear family takes on one core, to a factor of a few.
 
     It grows with the square of the inputs, and with their cube if they are many; so it does with
-    the classes. Where inputs are far more than rows, they are first reduced to as many. Boosted
-    trees count nothing here.
+    the classes. Where inputs are far more than rows, they are first reduced to the number of rows.
+    Boosted trees count nothing here.
 
     Examples
     --------

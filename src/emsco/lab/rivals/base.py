@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,14 @@ class _Parameters(TableClassifier):
     gaps: str = field(default="refuse", kw_only=True)
 
 
+class Package(NamedTuple):
+    """A package that a rival imports beside the library's own dependencies."""
+
+    module: str
+    name: str
+    install: str | None = None  # what pip installs, if it is not the name
+
+
 class CostedClassifier(_Parameters):
     """A rival: a scikit-learn classifier that knows the cost of each row's features.
 
@@ -70,9 +78,7 @@ class CostedClassifier(_Parameters):
 
     min_confidence: MinConfidence | None = None
     prefers: ClassVar[str] = "threads"  # or "processes": the faster way to fit many at a time
-    # Modules that it imports beside the library's own dependencies: the arguments of
-    # `not_installed` where they are missing.
-    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    needs: ClassVar[tuple[Package, ...]] = ()
 
     classes_: AnyArray
     costs_: FeatureCosts
@@ -89,9 +95,9 @@ class CostedClassifier(_Parameters):
     @classmethod
     def check_installed(cls) -> None:
         """Refuse a rival whose packages are not installed."""
-        for module, package in cls.needs.items():
-            if find_spec(module) is None:
-                raise not_installed(*package)
+        for package in cls.needs:
+            if find_spec(package.module) is None:
+                raise not_installed(package.name, package.install)
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
@@ -140,6 +146,7 @@ class CostedClassifier(_Parameters):
         if weights is not None:
             kept = weights > 0
             rows, labels, weights = rows[kept], labels[kept], weights[kept]
+        self.check_installed()
         self._means = None if gaps == "refuse" else Scaling.learn(rows, weights).mean
         with threadpool_limits(1, "blas"):  # on small matrices, threads wait for each other
             self._fit(self._filled(rows), labels, weights)

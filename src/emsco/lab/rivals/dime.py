@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -12,7 +12,7 @@ from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.typing import FloatArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.random_states import random_of
-from emsco.lab.rivals.base import CostedClassifier
+from emsco.lab.rivals.base import CostedClassifier, Package
 from emsco.lab.rivals.light import dealt
 from emsco.models.scaling import Scaling
 
@@ -81,7 +81,7 @@ class DIME(CostedClassifier):
     max_epochs: int = 60
     device: str = "cpu"
 
-    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {"torch": ("torch", "'emsco[cuda]'")}
+    needs: ClassVar[tuple[Package, ...]] = (Package("torch", "torch", "'emsco[cuda]'"),)
     prefers: ClassVar[str] = "processes"  # Python runs between the steps of PyTorch
 
     @classmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,8 +10,7 @@ from joblib import effective_n_jobs
 
 from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import FloatArray, IntArray, LabelArray
-from emsco.errors import not_installed
-from emsco.lab.rivals.base import CostedClassifier
+from emsco.lab.rivals.base import CostedClassifier, Package
 
 
 def dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntArray:
@@ -34,7 +32,7 @@ def dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntAr
 class LightRival(CostedClassifier):
     """A rival whose models are trees of LightGBM, with parameters of their own."""
 
-    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {"lightgbm": ("lightgbm",)}
+    needs: ClassVar[tuple[Package, ...]] = (Package("lightgbm", "lightgbm"),)
 
     n_trees: int = 100
     learning_rate: float = 0.1
@@ -68,10 +66,8 @@ def train_light(
     n_trees: int,
 ) -> Any:
     """Train a Booster of LightGBM; `n_trees` counts rounds."""
-    try:
-        import lightgbm
-    except ImportError:
-        raise not_installed(*LightRival.needs["lightgbm"]) from None
+    import lightgbm
+
     data = lightgbm.Dataset(rows, labels, weight=weights, params=settings)
     rounds = check_whole("n_trees", n_trees, 1)
     # What was trained is kept: a copy without its data would be written as text, and read again.

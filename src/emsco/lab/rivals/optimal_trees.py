@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,8 +12,7 @@ from emsco._base.checks import check_number, check_whole, refused
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.random_states import draw_seed
-from emsco.errors import not_installed
-from emsco.lab.rivals.base import CostedClassifier
+from emsco.lab.rivals.base import CostedClassifier, Package
 from emsco.lab.rivals.set_costs import SetCosts
 from emsco.models.boosting.trees import Bins
 
@@ -111,7 +110,11 @@ class OptimalTrees(CostedClassifier):
     [True, False, False]
     """
 
-    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {"pystreed": ("pystreed", _PACKAGES)}
+    needs: ClassVar[tuple[Package, ...]] = (
+        Package("pystreed", "pystreed", _PACKAGES),
+        Package("sksurv", "scikit-survival", _PACKAGES),
+        Package("numexpr", "numexpr", _PACKAGES),
+    )
 
     error_cost: float = 3.0
     depth: int = 3
@@ -123,11 +126,9 @@ class OptimalTrees(CostedClassifier):
         return [{"depth": depth, "error_cost": cost} for depth in (2, 3, 4) for cost in error_costs]
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
-        try:
-            from pystreed import STreeDCostSensitiveClassifier
-            from pystreed.data import CostSpecifier, FeatureCostSpecifier
-        except ImportError:
-            raise not_installed(*self.needs["pystreed"]) from None
+        from pystreed import STreeDCostSensitiveClassifier
+        from pystreed.data import CostSpecifier, FeatureCostSpecifier
+
         error_cost = check_number("error_cost", self.error_cost, 0, np.inf, "()")
         depth = check_whole("depth", self.depth, 1, _DEEPEST)
         if weights is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,8 +16,8 @@ from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.random_states import draw_seed
-from emsco.errors import DataError, not_installed
-from emsco.lab.rivals.base import CostedClassifier
+from emsco.errors import DataError
+from emsco.lab.rivals.base import CostedClassifier, Package
 
 _PENALTIES = {
     "first_use": "first_feature_use_penalties",
@@ -70,7 +70,7 @@ class PenalisedCatBoost(CostedClassifier):
     [True, False, False]
     """
 
-    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {"catboost": ("catboost",)}
+    needs: ClassVar[tuple[Package, ...]] = (Package("catboost", "catboost"),)
 
     strength: float = 0.01
     penalty: str = "per_row"
@@ -95,10 +95,8 @@ class PenalisedCatBoost(CostedClassifier):
         return self._with_fewer_trees(_STAGES)
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
-        try:
-            import catboost
-        except ImportError:
-            raise not_installed(*self.needs["catboost"]) from None
+        import catboost
+
         if (rows == rows[0]).all():
             raise DataError("X must have a column that is not constant: CatBoost needs one.")
         penalty = check_choice("penalty", self.penalty, tuple(_PENALTIES))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -20,7 +20,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Decisions
 from emsco.costs import FeatureCosts
 from emsco.data.random_states import draw_seed
-from emsco.errors import not_installed
+from emsco.lab.rivals.base import Package
 from emsco.lab.rivals.light import LightRival, chances, train_light
 from emsco.lab.rivals.set_costs import buying_order
 
@@ -77,10 +77,7 @@ class ThresholdCascade(LightRival):
     [1.0, 19.0]
     """
 
-    needs: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        **LightRival.needs,
-        "skfb": ("scikit-fallback",),
-    }
+    needs: ClassVar[tuple[Package, ...]] = (*LightRival.needs, Package("skfb", "scikit-fallback"))
 
     n_groups: int = 3
     model: str = "boosting"
@@ -219,8 +216,6 @@ def _cuts(sizes: IntArray, n_groups: int) -> list[int]:
 
 def _cascade(stages: list[Pipeline], thresholds: list[float]) -> Any:
     """scikit-fallback's cascade of fitted classifiers."""
-    try:
-        from skfb.ensemble import ThresholdCascadeClassifier
-    except ImportError:
-        raise not_installed(*ThresholdCascade.needs["skfb"]) from None
+    from skfb.ensemble import ThresholdCascadeClassifier
+
     return ThresholdCascadeClassifier(stages, thresholds, prefit=True)
