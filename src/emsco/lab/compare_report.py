@@ -580,7 +580,8 @@ def _advice_by_total(comparison: MethodComparison, totals: Mapping[str, float]) 
         sure = all(verdicts.get(rival) == AHEAD for rival in others)
         return f"Use EMSCO: its total is the lowest{'' if sure else ', which may be chance'}."
     if EMSCO not in totals:
-        return f"Use {label_of(best)}: its total is the lowest, but leads are tested only against EMSCO."
+        doubt = "but leads are tested only against EMSCO"
+        return f"Use {label_of(best)}: its total is the lowest, {doubt}."
     if verdicts.get(best) == BEHIND:
         return f"Use {label_of(best)}: its total is the lowest."
     less = f"{totals[EMSCO] - totals[best]:.2g}"
