@@ -630,12 +630,12 @@ def test_a_fit_with_defaults_on_its_own_checkpoint_ends_alike(
 
 def test_a_fit_that_chose_repeated_folds_goes_on(path, counted):
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(300, 4))
-    y = X @ [1, 2, 0, 1] + rng.normal(size=300) > 0
+    X = rng.normal(size=(150, 3))
+    y = X @ [1, 2, 0] + rng.normal(size=150) > 0
     settings = {"generations": 4, "population_size": 12, "random_state": 0, "checkpoint": path}
-    first = EMSCOClassifier([1, 2, 3, 4], **settings).fit(X, y)
+    first = EMSCOClassifier([1, 2, 3], **settings).fit(X, y)
     n_counted = sum(counted)
-    again = EMSCOClassifier([1, 2, 3, 4], **settings).fit(X, y)
+    again = EMSCOClassifier([1, 2, 3], **settings).fit(X, y)
     assert first.model_choice_.family == "logistic"  # boosted trees have no repeated folds
     assert first.n_splits_ > 5
     assert sum(counted) == n_counted > 0
