@@ -36,7 +36,7 @@ from emsco.lab.jobs import ResultStore, finish_jobs
 from emsco.lab.methods import EMSCO, RIVALS, answer_with_rival, label_of, new_rival
 from emsco.lab.trials import Answers, LabelledRows, Offer, Question, Seen, TrialRows
 from emsco.plotting import save_figure
-from emsco.plotting.figures import STYLES, new_figure, soften
+from emsco.plotting.figures import line_look, new_figure, soften
 
 CAPPED = "emsco_capped"  # EMSCO, fitted anew for each cap on the features of every row
 KNOWN = (EMSCO, CAPPED, *RIVALS)
@@ -241,7 +241,7 @@ def draw(curves: Sequence[Curves]) -> Any:
     panels = figure.subplots(len(curves), 1, squeeze=False)[:, 0]
     # A method looks alike in all panels, and has one entry for all of them.
     methods = dict.fromkeys(method for one in curves for method in one.answers)
-    looks = dict(zip(methods, STYLES, strict=False))
+    looks = {method: line_look(number) for number, method in enumerate(methods)}
     drawn = {}
     for panel, one in zip(panels, curves, strict=True):
         counts = range(1, shown(one.name)[-1] + 1)

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine, make_classification
 from sklearn.model_selection import train_test_split
 
-from emsco import Cascade, Design, EMSCOClassifier, FeatureCosts, SeenPromise
+from emsco import Cascade, EMSCOClassifier, FeatureCosts, SeenPromise
 from emsco._base.progress import JobProgress
 from emsco.lab.compare_report import markdown_table
 from emsco.lab.jobs import finish_jobs, opened_store
@@ -284,28 +284,21 @@ def try_way(job: MoneyJob) -> dict[str, Any]:
                     min_coverage=1,
                     cheapest_label=True,
                 )
-            front, points = clf.front_, [clf.point_]
+            cascades = [clf.cascade_]
             if job.way == "hindsight":
-                points = [point for point in front if point.coverage == 1]
-            each = [
-                spent_by(point.design, front.cascade(point), tests, matrix, X_test, y_test)
-                for point in points
-            ]
+                answering = [point for point in clf.front_ if point.coverage == 1]
+                cascades = [clf.front_.cascade(point) for point in answering]
+            each = [spent_by(one, tests, matrix, X_test, y_test) for one in cascades]
             total = min(each, key=np.mean)
         totals[level] = np.round(total, 6).tolist()
     return {"totals": totals, "ended": all(ended), "seconds": time.process_time() - started}
 
 
 def spent_by(
-    design: Design,
-    cascade: Cascade,
-    tests: dict[str, Test],
-    matrix: np.ndarray,
-    X: pd.DataFrame,
-    y: np.ndarray,
+    cascade: Cascade, tests: dict[str, Test], matrix: np.ndarray, X: pd.DataFrame, y: np.ndarray
 ) -> np.ndarray:
     """Return what each row costs with its tests and errors, by the protocol's prices."""
-    decisions = cascade.decide(X)
+    decisions, design = cascade.decide(X), cascade.design
     paths = [[], *(design.path(stage) for stage in range(design.n_stages))]
     cost = [paid(tests, [design.buys[stage] for stage in path]) for path in paths]
     return np.array(cost)[decisions.stage] + matrix[y, np.asarray(decisions.labels)]

@@ -75,22 +75,11 @@ def test_nothing_that_a_killed_service_acknowledged_is_lost(tmp_path):
     assert "; 0 cases" not in one.what
 
 
-@pytest.mark.thorough
 def test_a_command_that_is_killed_has_happened_or_not(tmp_path):
     assert [one for one in halt_commands(tmp_path, 0, range(1)) if one.escape] == []
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "open",
-        "certify",
-        pytest.param("give", marks=pytest.mark.thorough),
-        pytest.param("monitor", marks=pytest.mark.thorough),
-        pytest.param("choose", marks=pytest.mark.thorough),
-        pytest.param("decide", marks=pytest.mark.thorough),
-    ],
-)
+@pytest.mark.parametrize("kind", ["open", "give", "monitor", "certify", "choose", "decide"])
 def test_nobody_loses_a_race(tmp_path, kind):
     (one,) = race(kind, tmp_path, 0, range(1))
     assert one.escape == ""

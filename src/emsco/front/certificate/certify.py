@@ -138,9 +138,9 @@ def certify(
         numbers, doubt = _order(front, promises, in_use, len(rows.truth), delta)
     # Refused before any test, so that the rows are still fresh.
     _refuse_too_few(front, promises, rows, delta, numbers)
-    warn_of_little(front, promises, stacklevel=3)  # this, its method, and the caller
+    warn_of_little(front, promises)
     if doubt:
-        warnings.warn(EMSCOWarning(doubt), stacklevel=3)
+        warnings.warn(EMSCOWarning(doubt), stacklevel=3)  # this, its method, and the caller
 
     if begin:
         begin(numbers)

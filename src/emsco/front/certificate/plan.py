@@ -462,7 +462,7 @@ def plan_certificate(
     delta = check_delta(delta)
     aims = tuple(check_number("chances", one, 0, 1, "()") for one in chances)
     numbers, in_use, rows_to_begin = wanted_order(front, order), None, None
-    warn_of_little(front, promises, stacklevel=3)  # this, its method, and the caller
+    warn_of_little(front, promises)
     if not numbers:
         numbers = order_of(front, promises)
         if deployed is not None:
@@ -483,12 +483,13 @@ def plan_certificate(
     )
 
 
-def warn_of_little(front: ParetoFront, promises: Sequence[Promise], stacklevel: int) -> None:
+def warn_of_little(front: ParetoFront, promises: Sequence[Promise]) -> None:
     """Warn if always answering with the commonest class keeps all promises."""
     commonest = next((one for one in front.references if one.kind == "commonest"), None)
     if commonest is not None and all(map(commonest.keeps, promises)):
         said = f"the label {commonest.label!r} for everyone keeps all promises on the scored rows"
-        warnings.warn(DeploymentWarning(f"{said}; promise more."), stacklevel=stacklevel + 1)
+        # This, the function that plans or certifies, its method, and the caller.
+        warnings.warn(DeploymentWarning(f"{said}; promise more."), stacklevel=4)
 
 
 def check_delta(delta: object) -> float:
