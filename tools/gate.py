@@ -23,6 +23,7 @@ CHECKS = {  # the longest first, since they run side by side
     "layout": ["ruff", "format", "--check", "."],
     "lint": ["ruff", "check", "."],
     "layers": ["importlinter.cli"],
+    "size": ["tools/size.py"],
 }
 # In large shares, so that the files of tests, and what they prepare, stay with a process.
 TESTS = ["pytest", "-n", "auto", "--dist", "worksteal"]

@@ -1,1 +1,0 @@
-"""Recordings: the results of seeded fits as plain values, to compare one version with another."""
