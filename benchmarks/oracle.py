@@ -46,7 +46,7 @@ ANSWER = "--answer"  # what a version is called with to answer: the first proble
 
 
 def spelled(settings: dict[str, Any]) -> dict[str, Any]:
-    """Say settings in the words of the emsco that is running: those of 0.3, or those that replace them.
+    """Say settings in the words of the emsco that is running: those of 0.3, or later ones.
 
     The settings of a problem are flat: a search by its name with its `population_size` and
     `generations`, constraints with `buy_all`.
@@ -167,7 +167,7 @@ class Draw:
         }
         if settings["constraints"].get("buy_all"):
             settings["max_stages"] = 3  # 0.3 crashes with one stage
-        sure = {label: 0.6 for label in labels} | {labels[0]: 0.85}
+        sure = dict.fromkeys(labels, 0.6) | {labels[0]: 0.85}
         if search in ("exact", "paper"):  # which know neither stages of their own nor money
             settings["min_confidence"] = self.one_of(0.6, 0.75, 0.75, sure)
             return settings
@@ -242,19 +242,18 @@ def installed(commit: str) -> Path:
     return python
 
 
-def answers(python: str | Path, first: int, count: int) -> Iterator[dict[str, Any]]:
+def answers(python: list[str], first: int, count: int) -> Iterator[dict[str, Any]]:
     """Answers of the emsco that a Python has, in order, from a process of its own."""
-    asked = subprocess.Popen(
-        [str(python), __file__, ANSWER, str(first), str(count)],
+    with subprocess.Popen(
+        [*python, __file__, ANSWER, str(first), str(count)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": ""},
-    )
-    assert asked.stdout is not None
-    try:
-        yield from map(json.loads, asked.stdout)
-    finally:
-        asked.terminate()
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    ) as asked:
+        try:
+            yield from map(json.loads, asked.stdout or ())
+        finally:
+            asked.terminate()
 
 
 def compared(before: dict[str, Any], after: dict[str, Any]) -> dict[str, str]:
@@ -285,8 +284,9 @@ def main() -> int:
     numbers = range(asked.first, asked.first + asked.count)
     if asked.count == 1:
         print(drawn(asked.first))
-    before = answers(installed(asked.commit), asked.first, asked.count)
-    after = answers(sys.executable, asked.first, asked.count)
+    earlier = [str(installed(asked.commit)), "-E"]  # whatever PYTHONPATH says
+    before = answers(earlier, asked.first, asked.count)
+    after = answers([sys.executable], asked.first, asked.count)
     found, n_equal, n_refused = Counter[str](), 0, 0
     for number in track(numbers, "problems", disable=not sys.stderr.isatty()):
         pair = next(before, None), next(after, None)

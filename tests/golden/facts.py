@@ -148,8 +148,8 @@ def differences(
         some, other = before.get(name, ()), after.get(name, ())
         pairs = [pair for pair in zip_longest(some, other) if pair[0] != pair[1]]
         if pairs and name == "front" and {*some} != {*other}:  # not their places, but designs
-            gone = [(one, None) for one in some if one not in {*other}]
-            pairs = gone + [(None, one) for one in other if one not in {*some}]
+            gone, new = [one for one in some if one not in {*other}], {*other} - {*some}
+            pairs = [*zip_longest(gone, sorted(new))]
         n_all = max(len(some), len(other))
         if len(pairs) > (allowed or {}).get(name, 0.0) * n_all:
             first = " → ".join(map(str, pairs[0]))
