@@ -19,12 +19,10 @@ import json
 import multiprocessing
 import os
 import random
-import re
 import resource
 import shutil
 import sys
 import tempfile
-import time
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -68,12 +66,14 @@ class Mutant:
     path: str
     old: Any
     new: Any
-    first: int  # line of the statement
+    statement: Any
 
     def __str__(self) -> str:
-        """Return its place and both texts, on one line."""
-        texts = [" ".join(ast.unparse(node).split())[:70] for node in (self.old, self.new)]
-        return f"{self.path}:{self.old.lineno}:{self.old.col_offset}  {' became '.join(texts)}"
+        """Return its place, both texts, and the beginning of the statement."""
+        nodes = self.old, self.new, self.statement
+        old, new, all_of_it = (ast.unparse(node).partition("\n")[0][:70] for node in nodes)
+        place = f"{self.path}:{self.old.lineno}:{self.old.col_offset}"
+        return f"{place}  {old} became {new} in: {all_of_it}"
 
     def apply(self, text: bytes) -> bytes:
         """Return the file with the new text in place of the old one."""
@@ -125,17 +125,17 @@ def variants(node: Any) -> Iterator[tuple[Any, Any]]:
             yield node, swapped(node)
 
 
-def mutants_of(path: str, node: ast.AST, first: int = 1) -> Iterator[Mutant]:
+def mutants_of(path: str, node: ast.AST, statement: ast.AST) -> Iterator[Mutant]:
     """Yield all mutants of a node and of the nodes below it."""
     match node:
         case ast.Raise() | ast.JoinedStr() | ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return
-    first = node.lineno if isinstance(node, ast.stmt) else first
-    yield from (Mutant(path, old, new, first) for old, new in variants(node))
+    statement = node if isinstance(node, ast.stmt) else statement
+    yield from (Mutant(path, old, new, statement) for old, new in variants(node))
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and name not in LEFT_ALONE:
-                yield from mutants_of(path, child, first)
+                yield from mutants_of(path, child, statement)
 
 
 def draw(root: Path, code: Sequence[str], count: int, seed: int) -> list[Mutant]:
@@ -143,7 +143,8 @@ def draw(root: Path, code: Sequence[str], count: int, seed: int) -> list[Mutant]
     found: list[Mutant] = []
     for place in code:
         for file in sorted((root / place).rglob("*.py")) or [root / place]:
-            found += mutants_of(file.relative_to(root).as_posix(), ast.parse(file.read_bytes()))
+            tree = ast.parse(file.read_bytes())
+            found += mutants_of(file.relative_to(root).as_posix(), tree, tree)
     return random.Random(seed).sample(found, min(count, len(found)))
 
 
@@ -213,19 +214,17 @@ class Tests:
     """
 
     def __init__(self, copy: Path, tests: Sequence[str]) -> None:
-        begun = time.monotonic()
         if not run_tests(copy, ["--cov", "--cov-context=test", "--cov-fail-under=0", *tests]):
             raise ValueError(f"{' '.join(tests)} must pass before the code is changed.")
         self.copy = copy
         self.data = CoverageData(str(copy / ".coverage"))
         self.data.read()
         self.seconds: dict[str, float] = json.loads((copy / SECONDS).read_text("utf-8"))
-        self.start = time.monotonic() - begun - sum(self.seconds.values())
 
     def of(self, mutant: Mutant) -> list[str]:
         """Return the tests that run the line of a mutant, the quickest files and tests first."""
         lines = self.data.contexts_by_lineno(str(self.copy / mutant.path))
-        span = range(mutant.first, mutant.old.end_lineno + 1)
+        span = range(mutant.statement.lineno, mutant.old.end_lineno + 1)
         contexts = {context for line in span for context in lines.get(line, [])}
         tests = {context.rpartition("|")[0] for context in contexts}
         # What a fixture runs may matter to its whole file, and what an import runs (in no
@@ -240,7 +239,7 @@ class Tests:
     def kill(self, mutant: Mutant) -> bool:
         """Whether a test fails, or takes far too long, in a copy with the mutant."""
         tests = self.of(mutant)
-        limit = 10 + 3 * (self.start + sum(self.seconds[test] for test in tests))
+        limit = 60 + 3 * sum(self.seconds[test] for test in tests)
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(shutil.copytree(self.copy, f"{folder}/copy", ignore=IGNORED))
             file = copy / mutant.path
@@ -248,9 +247,9 @@ class Tests:
             return bool(tests) and not run_tests(copy, tests, limit)
 
 
-def try_all(root: Path, room: dict[str, Any], mutants: list[Mutant], jobs: int) -> dict[str, bool]:
+def try_all(root: Path, room: dict[str, Any], mutants: list[Mutant], jobs: int) -> list[bool]:
     """Try mutants and return whether each is killed; Ctrl-C leaves the rest out."""
-    killed: dict[str, bool] = {}
+    killed: list[bool] = []
     os.environ |= dict.fromkeys(THREADS, "1")
     PROCESSES.set_forkserver_preload(IMPORTED)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
@@ -258,7 +257,7 @@ def try_all(root: Path, room: dict[str, Any], mutants: list[Mutant], jobs: int) 
             copy = Path(shutil.copytree(root, Path(folder).resolve() / "copy", ignore=IGNORED))
             tests = Tests(copy, room["tests"])
             for mutant, is_killed in zip(mutants, pool.map(tests.kill, mutants), strict=True):
-                killed[str(mutant)] = is_killed
+                killed.append(is_killed)
                 end = "killed  " if is_killed else "SURVIVED"
                 print(f"{len(killed)}/{len(mutants)} {end} {mutant}", flush=True)
         except KeyboardInterrupt:
@@ -292,17 +291,17 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         killed = try_all(root, room, mutants, asked.jobs)
     except ValueError as error:
         parser.error(str(error))
-    found = f"{sum(killed.values())} of {len(killed)}"
-    print("No test kills:", *(name for name in killed if not killed[name]), sep="\n  ")
+    found = f"{sum(killed)} of {len(killed)}"
+    survivors = (mutant for mutant, dead in zip(mutants, killed, strict=False) if not dead)
+    print("No test kills:", *survivors, sep="\n  ")
     print(f"{asked.room}: {found} killed; recorded: {room['killed']}")
     if asked.record and len(killed) == len(mutants):
-        head = f"[tool.emsco.mutants.{asked.room}]\n"
-        facts = f'{head}killed = "{found}"\nseed = {seed}\n'
-        text = project.read_text("utf-8")
-        text = re.sub(re.escape(head) + "killed.*\nseed.*\n", facts, text)
+        facts = '[tool.emsco.mutants.{}]\nkilled = "{}"\nseed = {}\n'.format
+        old = facts(asked.room, room["killed"], room["seed"])
+        text = project.read_text("utf-8").replace(old, facts(asked.room, found, seed))
         project.write_text(text, "utf-8")
         return 0
-    return int(sum(killed.values()) * of < before * len(killed))
+    return int(sum(killed) * of < before * len(killed))
 
 
 if __name__ == "__main__":
