@@ -20,21 +20,20 @@ QUICK = {"cv": 1 / 3, "estimator": "logistic"}
 def made_rows(
     rng: np.random.Generator, n_rows: int, n_features: int, n_classes: int, *, regions: bool = False
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Make columns a, b, c, … that tell classes apart, the later the better.
+    """Make columns a, b, c, … that tell classes apart, the later ones better.
 
-    With `regions`, the first one says instead which half of the others tells anything.
+    With `regions`, the first column only says which half of the others tells anything.
     """
     centres = rng.normal(size=(n_classes, n_features)) * np.linspace(0.3, 1.2, n_features)
     y = rng.integers(n_classes, size=n_rows)
     noise = rng.normal(size=(n_rows, n_features))
-    X = noise + centres[y]
+    shifts = centres[y]
     if regions:
-        X[:, 0] = noise[:, 0]
         half = np.arange(n_features) % 2 == 0
-        X = np.where((noise[:, :1] > 0) == half, noise, noise + 3 * (X - noise))
-        X[:, 0] = noise[:, 0]
+        shifts = np.where((noise[:, :1] > 0) == half, 0.0, 3 * shifts)
+        shifts[:, 0] = 0.0
     names = [chr(ord("a") + i) for i in range(n_features)]
-    return pd.DataFrame(X.round(3), columns=names), y
+    return pd.DataFrame((noise + shifts).round(3), columns=names), y
 
 
 def problem(
