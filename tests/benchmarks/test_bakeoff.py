@@ -177,9 +177,10 @@ def test_a_bake_off_runs_reports_and_continues(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(datasets, "load", small_set)
     monkeypatch.setattr(rivals, "First", FirstColumns, raising=False)
     monkeypatch.setitem(methods.RIVALS, "cstc", ("First", "First"))
+    monkeypatch.setattr(bakeoff, "FULL", TuningEffort(6, 30))
     bakeoff.costed_rows.cache_clear()
     words = ["bakeoff", "--out", str(tmp_path), "--sets", "pima", "--methods", "cstc,cost_ordered"]
-    monkeypatch.setattr(sys, "argv", [*words, "--quick", "--jobs", "1", "--splits", "1"])
+    monkeypatch.setattr(sys, "argv", [*words, "--jobs", "1", "--splits", "1"])
     bakeoff.main()
     first = capsys.readouterr().out
     assert "## Mean ranks" in first
@@ -187,7 +188,7 @@ def test_a_bake_off_runs_reports_and_continues(monkeypatch, tmp_path, capsys):
         *("bakeoff.md", "bakeoff.json", "pima.png", "pima.svg", "results")
     }
     monkeypatch.setattr(bakeoff, "run_trials", partial(pytest.fail, "it runs nothing"))
-    monkeypatch.setattr(sys, "argv", [*words, "--quick", "--known"])
+    monkeypatch.setattr(sys, "argv", [*words, "--known"])
     bakeoff.main()
     assert capsys.readouterr().out == first
     bakeoff.costed_rows.cache_clear()
