@@ -1,7 +1,7 @@
 """The bake-off: EMSCO and its rivals answer the same questions on many sets and splits.
 
 python benchmarks bakeoff --out bakeoff                10 splits of 13 sets: 15 h of a core
-python benchmarks bakeoff --quick                      eight minutes; see yardstick.py
+python benchmarks bakeoff --quick                      ten minutes; see yardstick.py
 python benchmarks bakeoff --out bakeoff --known        run nothing; report what is there
 python benchmarks bakeoff --out bakeoff --sets heart,regions:7 --methods emsco,cstc
 python benchmarks bakeoff --out again --sets heart --methods catboost --first-split 3 --splits 1

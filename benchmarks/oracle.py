@@ -3,9 +3,10 @@
 python benchmarks/oracle.py                          200 problems beside 0.3
 python benchmarks/oracle.py --count 20               two minutes
 python benchmarks/oracle.py --first 117 --count 1    one of them again, with what it is
-python benchmarks/oracle.py --commit 3f2a9c1         after an intended change: beside that commit
+python benchmarks/oracle.py --commit COMMIT          beside the last commit that changed results
 
-The earlier version gets an environment of its own under build/oracle, made once for each commit. A
+The earlier version gets an environment of its own under build/oracle: three minutes and 1 GB, once
+for each commit. This version is the emsco that this Python imports, told in the first line. A
 problem may have many classes, weights, groups of rows and of columns, gaps, categories, fees,
 delays, prices by row, limits, any thresholds, money, branches, any search and any stage models.
 Both versions must give the same front, deployed design, expected figures, decisions and evaluation,
@@ -23,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,7 @@ import emsco  # noqa: E402
 
 RELEASE, COMMIT = "0.3", "1d0f24e"
 ERRORS = {"CheckpointError": "FileError"}  # what 0.3 called it → what it is called now
+LIBRARIES = ("numba", "numpy", "pandas", "scikit-learn", "scipy")
 ANSWER = "--answer"  # what a version is called with to answer: the first problem and how many
 
 
@@ -203,7 +206,7 @@ def answer(number: int) -> dict[str, Any]:
     said: dict[str, Any] = {"problem": sha256(text.encode()).hexdigest()}
     try:
         facts = facts_of(replace(problem, settings=spelled(problem.settings)))
-    except Exception as error:  # of any kind: the other version must fail as well
+    except emsco.errors.EMSCOError as error:  # the other version must refuse as well
         kind = type(error).__name__
         return {**said, "refused": ERRORS.get(kind, kind), "sentence": str(error)}
     return {**said, "facts": facts}
@@ -217,25 +220,31 @@ def installed(commit: str) -> Path:
     SystemExit
         If it cannot be installed.
     """
-    home = ROOT / "build" / "oracle" / commit
+    named = ["git", "-C", str(ROOT), "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"]
+    told = subprocess.run(named, capture_output=True, text=True, check=False).stdout.strip()
+    if not told:  # a branch moves, so an environment has the name of its commit
+        sys.exit(f"--commit must name a commit of this repository, got {commit!r}.")
+    home = ROOT / "build" / "oracle" / told
     python, done = home / "env" / "bin" / "python", home / "done"
     if done.exists():
         return python
     print(f"installing {commit} into {home.relative_to(ROOT)}", flush=True)
     source = home / "source"
     source.mkdir(parents=True, exist_ok=True)
+    alike = home / "alike.txt"  # the same libraries as here, or nine digits would not be equal
+    alike.write_text("".join(f"{name}=={version(name)}\n" for name in LIBRARIES))
     steps = (
-        ["git", "-C", ROOT, "archive", "--output", home / "source.tar", commit],
+        ["git", "-C", ROOT, "archive", "--output", home / "source.tar", told],
         ["tar", "-xf", home / "source.tar", "-C", source],
         [sys.executable, "-m", "venv", "--clear", home / "env"],
-        [python, "-m", "pip", "install", "-q", f"{source}[frames]"],
+        [python, "-m", "pip", "install", "-q", "-c", alike, f"{source}[frames]"],
         [python, "-c", "import emsco"],
     )
     for step in steps:
         made = subprocess.run([*map(str, step)], capture_output=True, text=True, check=False)
         if made.returncode:
-            told = (made.stderr.strip() or made.stdout.strip() or "no reason given").splitlines()
-            sys.exit(f"{commit} must be installed to compare with it, but cannot be: {told[-1]}")
+            why = (made.stderr.strip() or made.stdout.strip() or "no reason given").splitlines()
+            sys.exit(f"{commit} must be installed to compare with it, but cannot be: {why[-1]}")
     if (warm := python.with_name("emsco")).exists():  # 0.3 compiles its kernels when they run
         subprocess.run([str(warm), "warm"], capture_output=True, check=False)
     done.touch()
@@ -277,14 +286,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--commit", default=COMMIT)
+    parser.add_argument("--count", type=int, default=200, help="problems (default: 200)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first (default: 0)")
+    parser.add_argument("--commit", default=COMMIT, help=f"earlier version (default: {RELEASE})")
     asked = parser.parse_args()
+    if asked.count < 1 or asked.first < 0:
+        parser.error("--count must be at least 1 and --first at least 0.")
     numbers = range(asked.first, asked.first + asked.count)
     if asked.count == 1:
         print(drawn(asked.first))
     earlier = [str(installed(asked.commit)), "-E"]  # whatever PYTHONPATH says
+    print(f"{Path(emsco.__file__).parent} beside {asked.commit}", flush=True)
     before = answers(earlier, asked.first, asked.count)
     after = answers([sys.executable], asked.first, asked.count)
     found, n_equal, n_refused = Counter[str](), 0, 0
@@ -294,7 +306,8 @@ def main() -> int:
             who = "the earlier version" if pair[0] is None else "this version"
             sys.exit(f"problem {number} ended {who}; see above.")
         told = compared(*pair)
-        n_equal, n_refused = n_equal + (not told), n_refused + ("refused" in pair[0])
+        n_equal += not told
+        n_refused += all("refused" in one for one in pair)
         found.update(told.keys())
         for section, what in told.items():
             print(f"problem {number}, {section}: {what}", flush=True)

@@ -1,6 +1,6 @@
 """The quick yardstick tells within minutes whether a change made the default better or slower.
 
-python benchmarks bakeoff --quick --out now.json     eight CPU minutes
+python benchmarks bakeoff --quick --out now.json     nine CPU minutes
 python benchmarks bakeoff --quick --against benchmarks/results/yardstick-0.3.json
 python benchmarks bakeoff --quick --rivals           CEGB and CatBoost again: an hour of a core
 
@@ -40,6 +40,7 @@ from sklearn.model_selection import train_test_split
 
 import emsco
 from emsco import EMSCOClassifier, FeatureCosts
+from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco.errors import InterruptedWarning, NoSuchDesign
 from emsco.lab import datasets
@@ -262,17 +263,21 @@ def run(methods: Mapping[str, Callable[..., Any]], trials: Trials, out: Path | N
             found[method][name].append(answers)
             progress.job(done, len(jobs), f"{name} {split}, {method}: {answers['seconds']:.1f} s")
             if out:
-                out.write_text(json.dumps({**about, "methods": found}, indent=1) + "\n")
+                write_text(out, json.dumps({**about, "methods": found}, indent=1) + "\n")
     return found
 
 
 def read(path: Path, trials: Trials, *methods: str) -> list[Results]:
     """Read methods of a file; another file and results of other data are refused."""
     data = {name: [trial.digest() for trial in splits] for name, splits in trials.items()}
+    if not path.is_file():
+        raise SystemExit(f"{path} must be a file with an earlier yardstick, but there is none.")
     try:
         kept = json.loads(path.read_text())["methods"]
         found: list[Results] = [kept[method] for method in methods]
         told = [{name: [it["data"] for it in one[name]] for name in data} for one in found]
+        if any(len(one[name]) < len(data[name]) for one in told for name in data):
+            raise SystemExit(f"{path} must have every fit, but its run was stopped: run it again.")
     except (OSError, ValueError, KeyError, TypeError):
         raise SystemExit(f"{path} must have a yardstick of {' and '.join(methods)}.") from None
     if any(one != data for one in told):
@@ -390,11 +395,15 @@ def main() -> None:
     parser.add_argument("--against", type=Path, help="results of an earlier run to compare with")
     parser.add_argument("--rivals", action="store_true", help="run the rivals again")
     asked = parser.parse_args()
+    if asked.out and (asked.out.is_dir() or not asked.out.parent.is_dir()):
+        parser.error(f"--out must name a file in a folder that exists, got {asked.out}")
     trials = all_trials()
     try:
         if asked.rivals:
             ways = {label: partial(rival, method) for label, method in RIVALS.items()}
-            run(ways, trials, asked.out or KEPT)
+            unfinished = asked.out or KEPT.with_suffix(".part")  # an hour of answers is kept
+            run(ways, trials, unfinished)
+            unfinished.replace(asked.out or KEPT)
             return
         others = read(KEPT, trials, *RIVALS)
         before = read(asked.against, trials, OURS)[0] if asked.against else None

@@ -283,10 +283,15 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         return 0
     if asked.room not in rooms:
         parser.error(f"room must be one of {', '.join(rooms)}, got {asked.room!r}.")
+    if asked.jobs < 1 or (asked.count is not None and asked.count < 1):
+        parser.error("--jobs and --count must be at least 1.")
     room = rooms[asked.room]
     before, of = map(int, room["killed"].split(" of "))
     seed = room["seed"] if asked.seed is None else asked.seed
     mutants = draw(root, room["code"], asked.count or of, seed)
+    is_other = (len(mutants), seed) != (of, room["seed"])
+    if asked.record and asked.count is not None and len(mutants) < of:
+        parser.error(f"--record needs at least the {of} mutants recorded, got {len(mutants)}.")
     try:
         killed = try_all(root, room, mutants, asked.jobs)
     except ValueError as error:
@@ -301,7 +306,10 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         text = project.read_text("utf-8").replace(old, facts(asked.room, found, seed))
         project.write_text(text, "utf-8")
         return 0
-    return int(sum(killed) * of < before * len(killed))
+    if is_other:
+        print("Other mutants than those recorded: their shares are not compared.")
+        return 0
+    return int(sum(killed) < before)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ a commit of its own that says what it bought. A file or folder that is to go soo
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import subprocess
-import sys
 import tokenize
 import tomllib
 from collections import Counter
@@ -41,11 +41,13 @@ def tokens(path: Path) -> int:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
             lines.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    found = depth = 0  # of f-strings, each of which is one token before Python 3.12
     with path.open("rb") as file:
-        return sum(
-            token.type not in LAYOUT and token.start[0] not in lines
-            for token in tokenize.tokenize(file.readline)
-        )
+        for token in tokenize.tokenize(file.readline):
+            kind = tokenize.tok_name[token.type]
+            found += not depth and token.type not in LAYOUT and token.start[0] not in lines
+            depth += (kind == "FSTRING_START") - (kind == "FSTRING_END")
+    return found
 
 
 def files(root: Path) -> Iterator[str]:
@@ -71,6 +73,11 @@ def sizes(root: Path, rooms: set[str], until: set[str]) -> Counter[str]:
 
 def main() -> int:
     """Print the sizes; 1 if a room is too large or has no number."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--lower", action="store_true", help="lower the numbers to what is there")
+    lower = parser.parse_args().lower
     settings = ROOT / "pyproject.toml"
     text = settings.read_text(encoding="utf-8")
     given = tomllib.loads(text)["tool"]["emsco"]["size"]
@@ -88,7 +95,7 @@ def main() -> int:
     print(f"{'the package':26}{package:10,}")
     for name, why in until.items():
         print(f"not counted: {name}, {why}")
-    if "--lower" in sys.argv[1:]:
+    if lower:
         settings.write_text(text, encoding="utf-8")
     print(*failed, sep="\n", end="\n" if failed else "")
     return 1 if failed else 0

@@ -80,9 +80,12 @@ def test_other_files_and_other_data_are_refused_in_a_sentence(tmp_path):
             read(path, trials, OURS)
     path.write_text(json.dumps({"methods": known}))
     assert read(path, trials, OURS) == [known[OURS]]
-    for others in ([trial(range(4), seed=1)], [trial(range(4)), trial(range(4))]):
-        with pytest.raises(SystemExit, match=r"must be of all the rows, splits and costs"):
-            read(path, {"toy": others}, OURS)
+    with pytest.raises(SystemExit, match=r"must be of all the rows, splits and costs"):
+        read(path, {"toy": [trial(range(4), seed=1)]}, OURS)
+    with pytest.raises(SystemExit, match=r"must have every fit, but its run was stopped"):
+        read(path, {"toy": [trial(range(4)), trial(range(4))]}, OURS)
+    with pytest.raises(SystemExit, match=r"but there is none\.$"):
+        read(tmp_path / "none.json", trials, OURS)
 
 
 @pytest.mark.parametrize("part", ["X", "y", "X_test", "y_test", "rows", "prices", "fees"])

@@ -1,4 +1,4 @@
-"""What a fit does, as lines of text: it uses only names that every version of emsco keeps."""
+"""What a fit does, as lines of text, told by names that every version of emsco keeps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from emsco import EMSCOClassifier, FeatureCosts
-from emsco.errors import NoSuchDesign
+from emsco.errors import InterruptedWarning, NoSuchDesign
 
 SIGNS = digits + ascii_lowercase  # of classes and stages
 N_CASES = 10  # rows that also buy value by value
@@ -55,10 +55,11 @@ class Problem:
 
 
 def facts_of(problem: Problem, n_jobs: int = 1) -> Facts:
-    """Fit, decide the new rows and evaluate them: all that a user would see of it."""
+    """Fit, decide the new rows and evaluate them."""
     settings = {"random_state": 0, "n_jobs": n_jobs, **problem.settings}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        warnings.simplefilter("error", InterruptedWarning)  # else the fit goes on with less
         clf = problem.classifier(costs=problem.costs, **settings)
         clf.fit(problem.rows, problem.y, problem.weights, groups=problem.groups)
         expected, seen = clf.point_.expected, clf.evaluate(problem.new, problem.y_new)
@@ -66,7 +67,10 @@ def facts_of(problem: Problem, n_jobs: int = 1) -> Facts:
         facts["deployed"] = [text_of(clf.design_)]
         if expected is not None:
             estimates = (expected.coverage, expected.accuracy, expected.cost)
-            facts["expected"] = [exactly(one.value) for one in estimates]
+            facts["expected"] = [
+                f"{exactly(one.value)} from {exactly(one.low)} to {exactly(one.high)}"
+                for one in estimates
+            ]
         facts |= decisions_of(clf, problem.new)
         facts["cases"] = cases_of(clf, problem)
         facts["evaluated"] = [exactly(one) for one in (seen.coverage, seen.accuracy, seen.cost)]
@@ -115,8 +119,10 @@ def decisions_of(clf: EMSCOClassifier, new: pd.DataFrame) -> Facts:
     exits = "".join(SIGNS[stage] for stage in made.stage.tolist())
     each = [(exactly(a), f"{b:.6f}") for a, b in zip(made.cost, made.confidence, strict=True)]
     digest = sha256(repr((labels, exits, each)).encode()).hexdigest()
+    waited = [] if made.delay is None else [exactly(made.delay.mean())]
     return {
         "labels": labels,
+        "delay": waited,
         "exits": exits,
         "cost": [exactly(made.cost.mean())],
         "digest": [digest[:16]],
@@ -151,7 +157,8 @@ def differences(
             gone, new = [one for one in some if one not in {*other}], {*other} - {*some}
             pairs = [*zip_longest(gone, sorted(new))]
         n_all = max(len(some), len(other))
-        if len(pairs) > (allowed or {}).get(name, 0.0) * n_all:
-            first = " → ".join(map(str, pairs[0]))
+        is_gone = (name in before) != (name in after)
+        if is_gone or len(pairs) > (allowed or {}).get(name, 0.0) * n_all:
+            first = " → ".join(map(str, pairs[0] if pairs else (some, other)))
             told[name] = f"{len(pairs)} of {n_all} differ, first {first}"
     return told

@@ -1,4 +1,4 @@
-"""Twelve small fits that together use every way to search, to fit models and to pay."""
+"""Small fits that together use every search, every kind of stage model and every kind of cost."""
 
 from __future__ import annotations
 
@@ -58,6 +58,11 @@ def problem(
 def with_columns(made: Problem, change: Callable[[pd.DataFrame, int], pd.DataFrame]) -> Problem:
     """Change the columns of the rows and of the new ones, each from a seed of its own."""
     return replace(made, rows=change(made.rows.copy(), 1), new=change(made.new.copy(), 2))
+
+
+def default() -> Problem:
+    """No settings at all: what a user gets who asks for nothing."""
+    return replace(problem(13, 120, 3, {}), settings={})
 
 
 def paper() -> Problem:
@@ -166,6 +171,7 @@ def many_classes() -> Problem:
 FITS: dict[str, Callable[[], Problem]] = {
     made.__name__: made
     for made in (
+        default,
         paper,
         exact,
         evolution,
