@@ -294,7 +294,8 @@ def main() -> int:
         parser.error("--count must be at least 1 and --first at least 0.")
     numbers = range(asked.first, asked.first + asked.count)
     if asked.count == 1:
-        print(drawn(asked.first))
+        one = drawn(asked.first)
+        print(one.rows, one.costs, one.settings, sep="\n")
     earlier = [str(installed(asked.commit)), "-E"]  # whatever PYTHONPATH says
     print(f"{Path(emsco.__file__).parent} beside {asked.commit}", flush=True)
     before = answers(earlier, asked.first, asked.count)
