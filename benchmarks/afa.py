@@ -30,11 +30,11 @@ from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco.errors import EMSCOError
 from emsco.front.point import ParetoPoint
-from emsco.lab import datasets
-from emsco.lab.compare_report import markdown_table
-from emsco.lab.jobs import ResultStore, finish_jobs
-from emsco.lab.methods import EMSCO, RIVALS, answer_with_rival, label_of, new_rival
-from emsco.lab.trials import Answers, LabelledRows, Offer, Question, Seen, TrialRows
+from emsco_lab import datasets
+from emsco_lab.compare_report import markdown_table
+from emsco_lab.jobs import ResultStore, finish_jobs
+from emsco_lab.methods import EMSCO, RIVALS, answer_with_rival, label_of, new_rival
+from emsco_lab.trials import Answers, LabelledRows, Offer, Question, Seen, TrialRows
 from emsco.plotting import save_figure
 from emsco.plotting.figures import line_look, new_figure, soften
 

@@ -34,7 +34,7 @@ from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco._base.text import counted
 from emsco.errors import EMSCOError, FileError
-from emsco.lab import (
+from emsco_lab import (
     EMSCO,
     FULL,
     METHODS,
@@ -49,12 +49,12 @@ from emsco.lab import (
     draw_comparison,
     label_of,
 )
-from emsco.lab.compare import EVERYONE, TrialJob, run_trials, try_job
-from emsco.lab.compare_report import MARGIN_SPLITS, markdown_table, signed
-from emsco.lab.jobs import ResultStore
-from emsco.lab.methods import CHAINS
-from emsco.lab.standings import AHEAD, BEHIND, LEVEL, Duel, margin_of, mean_ranks
-from emsco.lab.trials import Answers, Question
+from emsco_lab.compare import EVERYONE, TrialJob, run_trials, try_job
+from emsco_lab.compare_report import MARGIN_SPLITS, markdown_table, signed
+from emsco_lab.jobs import ResultStore
+from emsco_lab.methods import CHAINS
+from emsco_lab.standings import AHEAD, BEHIND, LEVEL, Duel, margin_of, mean_ranks
+from emsco_lab.trials import Answers, Question
 from emsco.plotting import save_figure
 
 SETS = (

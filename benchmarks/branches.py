@@ -12,9 +12,9 @@ from sklearn.model_selection import train_test_split
 
 from emsco import EMSCOClassifier, ParetoFront
 from emsco.front.point import ParetoPoint
-from emsco.lab.datasets import load
-from emsco.lab.methods import RIVALS, answer_with_rival, new_rival
-from emsco.lab.trials import LabelledRows, Question, TrialRows
+from emsco_lab.datasets import load
+from emsco_lab.methods import RIVALS, answer_with_rival, new_rival
+from emsco_lab.trials import LabelledRows, Question, TrialRows
 
 SHARES = (0.05, 0.1, 0.2, 0.4)  # of the cost of everything
 COUNTS = (3, 5, 7, 10, 14, 18)  # features on average, where each costs 1

@@ -19,8 +19,8 @@ from sklearn.model_selection import train_test_split
 
 from emsco import FeatureCosts
 from emsco.errors import EMSCOWarning
-from emsco.lab import datasets
-from emsco.lab.datasets import Dataset, load, paper_split
+from emsco_lab import datasets
+from emsco_lab.datasets import Dataset, load, paper_split
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.models.scaling import Scaling

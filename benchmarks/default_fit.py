@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from emsco import EMSCOClassifier
 
 try:
-    from emsco.lab.datasets import load
+    from emsco_lab.datasets import load
 except ImportError:  # before 0.3
     from emsco.datasets import load
 

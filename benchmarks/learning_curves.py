@@ -25,12 +25,12 @@ from sklearn.model_selection import train_test_split
 
 from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
-from emsco.lab import datasets
-from emsco.lab.datasets.generated import GENERATED
-from emsco.lab.jobs import ResultStore, finish_jobs
-from emsco.lab.methods import answer_with_emsco, answer_with_rival
-from emsco.lab.rivals import CostAwareBoosting
-from emsco.lab.trials import LabelledRows, Question, TrialRows
+from emsco_lab import datasets
+from emsco_lab.datasets.generated import GENERATED
+from emsco_lab.jobs import ResultStore, finish_jobs
+from emsco_lab.methods import answer_with_emsco, answer_with_rival
+from emsco_lab.rivals import CostAwareBoosting
+from emsco_lab.trials import LabelledRows, Question, TrialRows
 from emsco.plotting import save_figure
 from emsco.plotting.figures import line_look, new_figure, soften
 

@@ -24,7 +24,7 @@ from emsco._base.objectives import balanced_length
 from emsco._base.typing import AnyArray, FloatArray
 from emsco._kernels.boosting import BLANK
 from emsco.costs import FeatureCosts
-from emsco.lab import datasets
+from emsco_lab import datasets
 from emsco.models.boosting.fitters import OwnBoosting, SharedBoosting
 from emsco.models.boosting.trainer import (
     BinnedRows,

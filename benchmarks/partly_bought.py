@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from emsco import EMSCOClassifier
 from emsco.data.issues import DataIssueKind
-from emsco.lab.datasets import load
+from emsco_lab.datasets import load
 
 BOUGHT = 0.4  # of the rows
 

@@ -24,7 +24,7 @@ from emsco._base.progress import JobProgress
 from emsco._base.typing import FloatArray
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
-from emsco.lab.trials import LabelledRows, TrialRows
+from emsco_lab.trials import LabelledRows, TrialRows
 from emsco.models.engine import LogisticEngine, SplitRows
 from emsco.models.shard import SplitData
 from emsco.scale.cuda.engine import backend

@@ -28,7 +28,7 @@ from emsco._kernels.bits import popcount
 from emsco._kernels.compiler import kernel
 from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
-from emsco.lab.datasets import paper_split
+from emsco_lab.datasets import paper_split
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.models.shard import SplitData

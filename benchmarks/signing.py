@@ -20,8 +20,8 @@ from sklearn.model_selection import train_test_split
 
 from emsco import Cascade, EMSCOClassifier, FeatureCosts, SeenPromise
 from emsco._base.progress import JobProgress
-from emsco.lab.compare_report import markdown_table
-from emsco.lab.jobs import finish_jobs, opened_store
+from emsco_lab.compare_report import markdown_table
+from emsco_lab.jobs import finish_jobs, opened_store
 
 LARGEST = 4000  # rows to split; more are drawn from
 PUBLISHED_SPLITS = 3  # of sets with published costs of errors
@@ -419,7 +419,7 @@ def main_turney() -> None:
     for the lowest mean total; the mean total of the test rows, over splits, for each cost of an
     error.
     """
-    from emsco.lab import CostedRows, LabelledRows, compare_methods
+    from emsco_lab import CostedRows, LabelledRows, compare_methods
 
     parser = argparse.ArgumentParser(
         description=main_turney.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

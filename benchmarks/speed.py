@@ -23,7 +23,7 @@ from common import quietly
 from emsco import EMSCOClassifier
 from emsco.app.runs.fit import FitFiles
 from emsco.app.runs.inspect import inspect_file
-from emsco.lab.datasets import load
+from emsco_lab.datasets import load
 from emsco.plotting import save_figure
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -15,9 +15,9 @@ from common import SEED, all_subsets
 
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting import Workbench
-from emsco.lab.datasets import load
-from emsco.lab.parts import EncodedParts, Parts
-from emsco.lab.sweep import THRESHOLDS, sweep_thresholds
+from emsco_lab.datasets import load
+from emsco_lab.parts import EncodedParts, Parts
+from emsco_lab.sweep import THRESHOLDS, sweep_thresholds
 
 SIZES = (2000, 1000, 1000)
 

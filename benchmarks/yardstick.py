@@ -43,7 +43,7 @@ from emsco import EMSCOClassifier, FeatureCosts
 from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco.errors import InterruptedWarning, NoSuchDesign
-from emsco.lab import datasets
+from emsco_lab import datasets
 
 BUDGETS = {"2 %": 0.02, "5 %": 0.05, "10 %": 0.1, "20 %": 0.2, "40 %": 0.4}
 RIVALS = {"CEGB": "cost_aware_boosting", "CatBoost": "catboost"}
@@ -217,8 +217,8 @@ def ours(trial: Trial, split: int) -> dict[str, Any]:
 
 def rival(method: str, trial: Trial, split: int) -> dict[str, Any]:
     """Answers of a rival that is tuned on five folds."""
-    from emsco.lab.methods import answer_with_rival, new_rival
-    from emsco.lab.trials import LabelledRows, Question, TrialRows
+    from emsco_lab.methods import answer_with_rival, new_rival
+    from emsco_lab.trials import LabelledRows, Question, TrialRows
 
     class RowByRow(TrialRows):
         """Each test row counts as a class, so that errors are told row by row."""

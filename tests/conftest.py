@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from emsco.app import cli
 from emsco.fitting.settings import Effort
-from emsco.lab import datasets
+from emsco_lab import datasets
 
 # The same examples every time, so that a change that has nothing to do with a test never fails it;
 # `pytest --hypothesis-profile=explore` draws new ones, and many.
@@ -51,7 +51,7 @@ def _no_downloads(monkeypatch, tmp_path_factory):
     def refuse(url, timeout):
         raise URLError("no network in tests")
 
-    monkeypatch.setattr("emsco.lab.datasets.public.urlopen", refuse)
+    monkeypatch.setattr("emsco_lab.datasets.public.urlopen", refuse)
     monkeypatch.setenv("EMSCO_CACHE", str(tmp_path_factory.getbasetemp() / "no-cache"))
 
 

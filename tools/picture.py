@@ -17,7 +17,7 @@ from pathlib import Path
 from sklearn.model_selection import train_test_split
 
 from emsco import EMSCOClassifier
-from emsco.lab.datasets import load
+from emsco_lab.datasets import load
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "_static" / "cascade.svg"
 WIDTH, HEIGHT = 960, 396

@@ -21,7 +21,7 @@ from pathlib import Path
 from sklearn.model_selection import train_test_split
 
 from emsco import EMSCOClassifier
-from emsco.lab.datasets import load
+from emsco_lab.datasets import load
 
 log = logging.getLogger("sqlite_source")
 CHUNK = 100  # ids per query; SQLite limits the parameters, old versions to 999

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from emsco import Cascade, EMSCOClassifier
-from emsco.lab.datasets import load
+from emsco_lab.datasets import load
 
 DATA = load("breast_cancer")  # its costs are minutes of work for each feature
 

@@ -13,7 +13,7 @@ Run it with: python examples/paper/compare_with_rivals.py
 
 import os
 
-from emsco.lab import (
+from emsco_lab import (
     ComparisonReport,
     CostedRows,
     LabelledRows,
@@ -21,7 +21,7 @@ from emsco.lab import (
     compare_methods,
     draw_comparison,
 )
-from emsco.lab.datasets import load
+from emsco_lab.datasets import load
 
 if "EMSCO_DATA" not in os.environ:
     print("Skipped: EMSCO_DATA must name the folder that holds pima.csv.")

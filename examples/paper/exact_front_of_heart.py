@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 
 from emsco import EMSCOClassifier
-from emsco.lab.datasets import load, paper_split
+from emsco_lab.datasets import load, paper_split
 
 if "EMSCO_DATA" not in os.environ:
     print("Skipped: EMSCO_DATA must name the folder that holds heart.csv.")

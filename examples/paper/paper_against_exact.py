@@ -15,7 +15,7 @@ import os
 import matplotlib.pyplot as plt
 
 from emsco import EMSCOClassifier
-from emsco.lab.datasets import load
+from emsco_lab.datasets import load
 
 if "EMSCO_DATA" not in os.environ:
     print("Skipped: EMSCO_DATA must name the folder that holds pima.csv.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from afa import CAPPED, Curves, YardstickJob, curves_of
 
 from emsco._base.objectives import Objectives
-from emsco.lab.jobs import ResultStore
-from emsco.lab.trials import Answers, Offer, Question, Seen
+from emsco_lab.jobs import ResultStore
+from emsco_lab.trials import Answers, Offer, Question, Seen
 
 
 def answers(accuracy: float) -> Answers:

@@ -13,9 +13,9 @@ import pytest
 from bakeoff import League, Plan, reports_of
 from support.comparisons import FirstColumns, made_answers, made_comparison, small_set
 
-from emsco.lab import ComparisonReport, TuningEffort, datasets, methods, rivals
-from emsco.lab.jobs import ResultStore
-from emsco.lab.trials import Answers
+from emsco_lab import ComparisonReport, TuningEffort, datasets, methods, rivals
+from emsco_lab.jobs import ResultStore
+from emsco_lab.trials import Answers
 
 NOISE = (0.0, 0.004, -0.004, 0.002, -0.002, 0.001)
 

@@ -11,8 +11,8 @@ import pytest
 import yardstick
 from yardstick import BUDGETS, OURS, Trial, gain, read, tally, verdict
 
-from emsco.lab import methods
-from emsco.lab.methods import answer_with_rival
+from emsco_lab import methods
+from emsco_lab.methods import answer_with_rival
 
 
 def trial(rows, seed=0, n_fitted=80):

@@ -11,7 +11,7 @@ import pytest
 from emsco import EMSCOClassifier
 from emsco.data.labels import as_classes, check_truth, coded_labels, labels_of, positions_of
 from emsco.errors import DataError
-from emsco.lab.rivals import CaCTLasso
+from emsco_lab.rivals import CaCTLasso
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from scipy import sparse
 from support.settings import PLAIN
 
 from emsco import CostsError, DataError, EMSCOClassifier
-from emsco.lab.rivals import CaCTLasso
+from emsco_lab.rivals import CaCTLasso
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])

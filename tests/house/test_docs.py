@@ -16,7 +16,7 @@ import typer
 import emsco
 from emsco import metrics, paid_features
 from emsco.app import cli
-from emsco.lab import METHODS, datasets, label_of, rivals
+from emsco_lab import METHODS, datasets, label_of, rivals
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

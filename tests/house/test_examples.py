@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import pytest
 
-from emsco.lab.datasets import load
+from emsco_lab.datasets import load
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

@@ -8,11 +8,11 @@ import numpy as np
 
 from emsco._base.objectives import Objectives
 from emsco.costs import FeatureCosts
-from emsco.lab import MethodComparison
-from emsco.lab.compare import Baseline
-from emsco.lab.datasets import Dataset
-from emsco.lab.rivals import CostedClassifier
-from emsco.lab.trials import ANYTHING, LOWEST_TOTAL, QUESTIONS, Answers, Offer, Seen
+from emsco_lab import MethodComparison
+from emsco_lab.compare import Baseline
+from emsco_lab.datasets import Dataset
+from emsco_lab.rivals import CostedClassifier
+from emsco_lab.trials import ANYTHING, LOWEST_TOTAL, QUESTIONS, Answers, Offer, Seen
 from emsco.stats.error_costs import ErrorCosts
 
 

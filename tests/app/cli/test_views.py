@@ -13,7 +13,7 @@ from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
 from emsco.app.runs.views import KINDS, plot_run
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
-from emsco.lab.paper import cost_table, draw_cost_table
+from emsco_lab.paper import cost_table, draw_cost_table
 from emsco.plotting import new_figure, write_figure
 
 NAMES = ("age", "pulse", "panel", "scan")

@@ -21,9 +21,7 @@ from emsco.app.cli.fit import RARE, fit
 from emsco.app.cli.inspect import inspect
 from emsco.app.cli.monitor import monitor
 from emsco.app.cli.options import HowToRead
-from emsco.app.cli.reproduce import reproduce
 from emsco.app.cli.serve import serve
-from emsco.app.cli.studies import compare, sweep
 from emsco.app.cli.views import explore, plot
 from emsco.app.cli.warm import warm
 from emsco.app.cli.words import warning_in_words
@@ -53,10 +51,7 @@ app.command()(serve)
 app.command()(plot)
 app.command()(explore)
 app.command()(export)
-app.command(rare=_HOW_TO_READ)(compare)
-app.command(rare=_HOW_TO_READ)(sweep)
 app.command()(warm)
-app.add_typer(reproduce, name="reproduce")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,35 @@
+"""Rivals: other classifiers that know the costs of features, and their tuning."""
+
+from emsco_lab.rivals.aaco import AACO
+from emsco_lab.rivals.astc import ASTC
+from emsco_lab.rivals.base import CostedClassifier
+from emsco_lab.rivals.cact_lasso import CaCTLasso
+from emsco_lab.rivals.cost_aware_boosting import CostAwareBoosting
+from emsco_lab.rivals.cost_ordered import CostOrdered
+from emsco_lab.rivals.cstc import CSTC
+from emsco_lab.rivals.dime import DIME
+from emsco_lab.rivals.fixed_subset import FixedSubset
+from emsco_lab.rivals.greedy_miser import GreedyMiser
+from emsco_lab.rivals.optimal_trees import OptimalTrees
+from emsco_lab.rivals.penalised_catboost import PenalisedCatBoost
+from emsco_lab.rivals.threshold_cascade import ThresholdCascade
+from emsco_lab.rivals.tuned_rival import Trial, TunedRival, tune
+
+__all__ = [
+    "AACO",
+    "ASTC",
+    "CSTC",
+    "DIME",
+    "CaCTLasso",
+    "CostAwareBoosting",
+    "CostOrdered",
+    "CostedClassifier",
+    "FixedSubset",
+    "GreedyMiser",
+    "OptimalTrees",
+    "PenalisedCatBoost",
+    "ThresholdCascade",
+    "Trial",
+    "TunedRival",
+    "tune",
+]

@@ -1,6 +1,0 @@
-"""Data sets by name: the paper's, medical ones with real costs, and others to compare on."""
-
-from emsco.lab.datasets.catalogue import NAMES, breast_cancer_costs, load, paper_split
-from emsco.lab.datasets.dataset import Dataset, threshold_of
-
-__all__ = ["NAMES", "Dataset", "breast_cancer_costs", "load", "paper_split", "threshold_of"]
