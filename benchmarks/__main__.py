@@ -25,7 +25,6 @@ BENCHMARKS = {
     "calibration": ("models.main_calibration", "where calibration helps"),
     "certificates": ("trust.main_certificates", "how often certificates are false"),
     "checkpoint": ("engine.main_checkpoint", "the cost of a checkpoint"),
-    "clusters": ("scale.main_clusters", "fits on Dask workers"),
     "decide_memory": ("deciding.main_decide_memory", "memory of deciding a file"),
     "deciding": ("deciding.main", "tables, single rows and files decided a second"),
     "engine": ("engine.main", "fits beside scikit-learn: speed, peak, memory, compiling"),
@@ -35,7 +34,6 @@ BENCHMARKS = {
     "forecasts": ("speed.main_forecasts", "forecasts of inspect beside the fits they are about"),
     "forest": ("models.main_forest", "forests as stage models"),
     "fresh_rows": ("fresh_rows.main", "near copies found, and honest rows accused"),
-    "gpu": ("scale.main_gpu", "fits and counts on a GPU"),
     "intervals": ("trust.main_intervals", "how often intervals hold, and how wide they are"),
     "learning_curves": ("learning_curves.main", "accuracy by number of training rows"),
     "money": ("signing.main_money", "totals of tests and errors by a published protocol"),
@@ -47,16 +45,13 @@ BENCHMARKS = {
     ),
     "promises": ("defaults.main_promises", "promised and kept, design by design"),
     "scoring": ("defaults.main_scoring", "ways to score and refit, on test rows"),
-    "screening": ("scale.main_screening", "searches on a sample beside searches on all rows"),
     "search": ("search.main", "exact search and the fronts that searches find"),
     "service": ("service.main", "requests a second of the service"),
     "signed": ("signing.main_signed", "the default beside buying everything, on ten tables"),
-    "sizes": ("scale.main_sizes", "time and memory by size of the table"),
     "speed": ("speed.main", "default fits of an earlier commit and of this one, by turns"),
     "sweep": ("sweep.main", "the authors' sweep"),
     "thresholds": ("defaults.main_thresholds", "a threshold for each stage beside one for all"),
     "turney": ("signing.main_turney", "totals with Turney's fees beside rivals that know costs"),
-    "wide": ("scale.main_wide", "a time limit on very many columns"),
 }
 
 

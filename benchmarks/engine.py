@@ -122,7 +122,6 @@ class CountingShard:
     def __init__(self, shard: Shard, n_rows: int) -> None:
         self._shard = shard
         self._n_rows = n_rows
-        self.leaf = shard.leaf
         self.products = 0.0  # floating-point operations in logits, gradients and Hessians
         self.hessians = 0.0
         self.passes = 0  # models times passes over the rows

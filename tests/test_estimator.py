@@ -614,6 +614,10 @@ def with_value(value):
             {"search": PaperSearch(stage_bias=1e9)},
             r"stage_bias must be a number in \(0, 1000\], got 1000000000.0",
         ),
+        (
+            {"device": "cuda"},
+            'device must be "cpu", as there are no fits on a GPU yet, got .cuda.; leave it out',
+        ),
         ({"n_jobs": 0}, "n_jobs must be a number of threads, or negative .*, got 0"),
         ({"n_jobs": "all"}, "n_jobs must be a whole number .* got 'all'"),
         (

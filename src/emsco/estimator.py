@@ -16,7 +16,6 @@ from emsco._base.warn import warn_once
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.costs.prices import GivenPrices
-from emsco.data.elsewhere import in_memory
 from emsco.data.encoding import GAPS
 from emsco.data.keys import column_of
 from emsco.data.row_prints import RowPrints
@@ -95,8 +94,7 @@ class EMSCOClassifier(TableClassifier):
         Most ways that rows may go after a stage, from 1 to 4. With "auto", up to 4: chains are
         searched first, and a branch is kept only if its designs, chosen on half of the scored
         rows, beat them on the other half by more than a standard error. 1: all rows go the same
-        way. "paper", "exact" and fits of rows that stay with workers or on disk search chains
-        alone, and refuse a number above 1.
+        way. "paper" and "exact" search chains alone, and refuse a number above 1.
     estimator : {"auto", "logistic", "spline", "boosting"}, classifier or None
         The stage model. "logistic", or None, is L2 logistic regression. "spline" adds curves:
         natural cubic splines of the numeric columns. "boosting" is gradient boosting, which adds
@@ -163,9 +161,8 @@ class EMSCOClassifier(TableClassifier):
     n_jobs : int or None
         Threads, or processes for boosted trees and classifiers of your own, as in joblib: None is
         1 and -1 is all. The result does not depend on it.
-    device : str
-        Where logistic and spline stages without calibration are fitted and scored: "cpu", or
-        "cuda" or "cuda:1" for a GPU, which needs `pip install 'emsco[cuda]'`.
+    device : {"cpu"}
+        Where stage models are fitted and scored.
     checkpoint : str, path or None
         Folder that keeps the scores of the search, written every few seconds. A fit with the same
         folder, data and settings continues where an earlier one stopped, and ends with the same
@@ -328,14 +325,13 @@ class EMSCOClassifier(TableClassifier):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        client: Any = None,
     ) -> Self:
         """Fit stage models on some rows, score designs on others, and deploy one.
 
         Parameters
         ----------
-        X : array-like, data frame or Dask collection of shape (n_rows, n_columns)
-            Numbers, truth values or categories. See `gaps` for missing values.
+        X : array-like or data frame of shape (n_rows, n_columns)
+            Numbers, truth values or categories, all in memory. See `gaps` for missing values.
         y : array-like of shape (n_rows,)
             Labels of two or more classes.
         sample_weight : array-like of shape (n_rows,), optional
@@ -343,8 +339,6 @@ class EMSCOClassifier(TableClassifier):
             three equal rows.
         groups : array-like of shape (n_rows,), optional
             Group of each row, for "auto" or a `cv` that splits by group.
-        client : distributed.Client, optional
-            Dask workers to fit logistic stages on. A Dask table also finds an open client.
 
         Returns
         -------
@@ -352,13 +346,12 @@ class EMSCOClassifier(TableClassifier):
         """
         started = perf_counter()
         check_choice("gaps", self.gaps, GAPS)
-        table, targets = self._check_any_table(X, y, client)
+        table, targets = self._check_table(X, y)
         costs = FeatureCosts.resolve(self.costs, self._names, self.evaluation_cost, self.delays)
-        weights = in_memory(sample_weight, client)
-        data = TrainingData.from_table(table, targets, weights, costs, self.gaps)
+        data = TrainingData.from_table(table, targets, sample_weight, costs, self.gaps)
         self.classes_ = data.classes
         settings = FitSettings.from_parameters(self.get_params(deep=False), data)
-        fitted = fit_rows(data, settings, in_memory(groups, client), started)
+        fitted = fit_rows(data, settings, groups, started)
         for name in ("point_", "design_", "cascade_"):
             self.__dict__.pop(name, None)  # of an earlier fit: they do not belong to the new front
         bought = [

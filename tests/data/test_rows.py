@@ -10,7 +10,7 @@ import pytest
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
-from emsco.data.rows import check_finite, check_in_memory, table_rows
+from emsco.data.rows import check_finite, table_rows
 from emsco.errors import DataError
 
 NAMES = ("age", "sex", "scan")
@@ -220,8 +220,15 @@ def test_pandas_columns_may_be_called_like_attributes_of_other_tables():
     assert table_rows(X, tuple(names)).shape == (60, 7)
 
 
-def test_a_dask_table_is_told_where_to_go():
-    dask = pytest.importorskip("dask.dataframe")
-    table = dask.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}), npartitions=1)
-    with pytest.raises(DataError, match=r"must be in memory, got a DataFrame; use its map_part"):
-        check_in_memory(table)
+@pytest.mark.parametrize("columns", [{"columns": ["a"]}, {}], ids=["frame", "array"])
+def test_a_dask_table_is_refused_and_a_sample_asked_for(columns):
+    kind = type("DataFrame", (), {"__module__": "dask.dataframe", "__len__": lambda _: 9} | columns)
+    clf = EMSCOClassifier(**PLAIN, generations=1, population_size=5)
+    clf.fit(np.random.default_rng(0).integers(0, 9, size=(60, 2)), np.arange(60) // 30)
+    said = r"X must be in memory, got a Dask DataFrame; compute\(\) it, or a sample of its rows\.$"
+    for refuse in (clf.fit, clf.evaluate, clf.cascade_.evaluate):
+        with pytest.raises(DataError, match=said):
+            refuse(kind(), np.zeros(9))
+    for refuse in (clf.decide, clf.cascade_.decide):
+        with pytest.raises(DataError, match=said):
+            refuse(kind())

@@ -20,8 +20,8 @@ def test_the_citation_has_the_version_of_the_package():
 
 
 def test_the_extra_all_has_every_extra_that_users_need():
-    # PyTorch for GPUs takes gigabytes and LiteLLM and MLflow bring dozens of packages: by name.
+    # LiteLLM and MLflow bring dozens of packages: by name.
     extras = PROJECT["optional-dependencies"]
     (everything,) = extras["all"]
-    wanted = sorted(extras.keys() - FOR_DEVELOPERS - {"cuda", "litellm", "mlflow"})
+    wanted = sorted(extras.keys() - FOR_DEVELOPERS - {"litellm", "mlflow"})
     assert everything == f"emsco[{','.join(wanted)}]"

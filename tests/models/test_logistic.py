@@ -556,7 +556,7 @@ class TestBatches:
 class _Lost:
     """A shard whose sums are beyond all numbers."""
 
-    leaf = 0
+    n_train = 10
 
     def add_terms(self, batch, live):
         batch.gradient[live] = np.nan

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 
 import numpy as np
 
-from emsco._base.leaves import n_leaves_of, rows_of_leaf
 from emsco._base.typing import AnyArray
+from emsco._base.workers import row_blocks
 
 DIGEST = "sha256:"  # how fingerprints begin
 
@@ -30,13 +29,8 @@ def fingerprint(*arrays: AnyArray) -> str:
 
 
 def fingerprint_of_rows(rows: AnyArray) -> str:
-    """Return a digest of rows, leaf by leaf, so that it is the same whoever holds the leaves."""
-    leaves = range(n_leaves_of(len(rows)))
-    return fingerprint_of_leaves([fingerprint(rows[rows_of_leaf(leaf)]) for leaf in leaves])
-
-
-def fingerprint_of_leaves(digests: Sequence[str]) -> str:
-    """Return `fingerprint_of_rows` from the digest of each leaf; a single leaf has its own."""
+    """Return a digest of rows, block by block: rows in single precision are never all copied."""
+    digests = [fingerprint(rows[block]) for block in row_blocks(len(rows))]
     if len(digests) == 1:
         return digests[0]
     return fingerprint(np.frombuffer("".join(digests).encode(), dtype=np.uint8))

@@ -1,7 +1,7 @@
 """Doors from the core to the wings, which it must not import: each opens when it is first used.
 
-So `import emsco` needs neither a GPU, nor a cluster, nor a web page. This table is the whole list
-of what the core asks a wing for.
+So `import emsco` needs neither a web page nor ONNX. This table is the whole list of what the core
+asks a wing for.
 """
 
 from __future__ import annotations
@@ -10,9 +10,6 @@ from importlib import import_module
 from typing import Any
 
 DOORS = {
-    "cuda": "emsco.scale.cuda.engine",  # device="cuda": asked in emsco.models.backends
-    "dask": "emsco.scale.dask",  # client=, Dask tables: asked in emsco.data
-    "elsewhere": "emsco.scale.remote_models",  # rows with workers or on disk: emsco.models.backends
     "explorer": "emsco.app.explorer",  # front.to_html: asked in emsco.front
     "onnx": "emsco.app.onnx",  # cascade.to_onnx: asked in emsco.cascade
 }

@@ -17,6 +17,7 @@ import numpy as np
 
 _MANY = 100_000  # fewer rows than this take less time than starting threads
 _MOST_THREADS = 8
+_BLOCK = 65_536  # rows
 _LOOK = 1.0  # seconds between looks at the parent of a worker
 
 S = TypeVar("S")
@@ -116,6 +117,11 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 def slices(n: int, size: int) -> Iterator[slice]:
     """Yield slices of at most `size` that cover `n` items."""
     return (slice(start, start + size) for start in range(0, n, max(1, size)))
+
+
+def row_blocks(n_rows: int) -> list[slice]:
+    """Cut the rows of a table into blocks, always the same ones; even no rows are a block."""
+    return list(slices(max(1, n_rows), _BLOCK))
 
 
 def in_processes(

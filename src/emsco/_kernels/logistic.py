@@ -2,8 +2,7 @@
 
 Sums run block by block in row order, each block added to a running total. A total therefore
 depends neither on the other models of a batch, nor on the number of threads, nor on where rows
-are cut into shards, as long as the cuts fall between blocks. Beyond `emsco._base.leaves.LEAF` rows
-there is a total for each leaf, and totals are added up by pairs.
+are cut into shards, as long as the cuts fall between blocks.
 """
 
 from __future__ import annotations

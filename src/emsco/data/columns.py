@@ -62,6 +62,8 @@ class ColumnCode:
     @classmethod
     def learn(cls, name: str, column: Any, what: str) -> Self:
         """Learn the code of a PyArrow column of training rows; messages call the table `what`."""
+        if column.null_count == len(column):
+            raise without_values(name, what)
         kind = arrow_kind(column)
         if kind is None:
             raise DataError(
@@ -72,14 +74,8 @@ class ColumnCode:
             return cls(name, kind)
         texts, codes = _coded(column)
         # A dictionary may have categories that no row has.
-        seen = {texts[code] for code in np.unique(codes[codes >= 0]).tolist()}
-        return cls.of_categories(name, kind, {text for text in seen if text is not None}, what)
-
-    @classmethod
-    def of_categories(cls, name: str, kind: Kind, seen: set[str], what: str) -> Self:
-        """Return the code of a column of this kind, with the categories that were seen."""
-        if kind != "category":
-            return cls(name, kind)
+        used = [texts[code] for code in np.unique(codes[codes >= 0]).tolist()]
+        seen = {text for text in used if text is not None}
         if len(seen) > MOST_CATEGORIES:
             raise DataError(
                 f"{what} must have at most {MOST_CATEGORIES:,} categories in a column, got "
@@ -88,7 +84,7 @@ class ColumnCode:
                 ".",
             )
         if not seen:
-            raise DataError(f"{what} must have values in column {name!r}, got only missing ones.")
+            raise without_values(name, what)
         # Sorted, so that inputs do not depend on the order of rows.
         return cls(name, kind, tuple(sorted(seen)))
 
@@ -276,6 +272,11 @@ class ColumnCode:
             marks_missing=fields.flag("marks_missing"),
             range=limits,
         )
+
+
+def without_values(name: str, what: str) -> DataError:
+    """Return the error of a column without any value."""
+    return DataError(f"{what} must have values in column {name!r}, got only missing ones.")
 
 
 def _coded(column: Any) -> tuple[list[str | None], IntArray]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -14,13 +13,12 @@ from emsco._base.checks import check_choice, refused
 from emsco._base.documents import Fields
 from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
-from emsco.costs import FeatureCosts, RowPrice
-from emsco.data.columns import ColumnCode
+from emsco.costs import FeatureCosts
+from emsco.data.columns import ColumnCode, without_values
 from emsco.data.rows import LARGEST, TableColumns, check_finite, column_names, is_frame, is_missing
 from emsco.errors import DataError, Hint, Remedy
 
 GAPS = ("refuse", "impute", "skip")
-_KINDS = {"number": "numbers", "truth": "truth values", "category": "text"}
 _WAY_OUT = Hint(Remedy.GAPS)
 
 
@@ -94,8 +92,27 @@ class Encoding:
             Number of the first row in messages.
         """
         check_choice("gaps", gaps, GAPS)
-        whole = _WholeTable(table, what, first_row)
-        return whole.learn_encoding(costs, gaps)
+        names = costs.table
+        columns = TableColumns(table, names, what)
+        if columns.known is None:
+            codes = [ColumnCode.learn(name, columns.read(i), what) for i, name in enumerate(names)]
+        else:
+            codes = list(map(ColumnCode, names, columns.known))
+        features = tuple(costs.column_features(names).tolist())
+        encoding = cls(tuple(codes), costs.names, features, gaps)
+        # Missing values are refused anyway, so nobody has to look for them.
+        if gaps == "refuse":
+            return encoding
+        rows = encoding.rows(table, first_row, what)
+        missing = np.isnan(rows[:, list(encoding.starts[:-1])])
+        if (is_empty := missing.all(axis=0)).any():
+            raise without_values(names[int(np.argmax(is_empty))], what)
+        if gaps == "skip":
+            return encoding
+        # A mark is one more input, so only columns that had missing values in training get one.
+        has_gaps: list[bool] = np.any(missing, axis=0).tolist()
+        marked = [replace(code, marks_missing=m) for code, m in zip(codes, has_gaps, strict=True)]
+        return replace(encoding, codes=tuple(marked))
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -421,134 +438,3 @@ class Encoding:
             )
             for name, members in self._members.items()
         }
-
-
-class PartedTable(ABC):
-    """A table in parts, in the order of its rows.
-
-    Attributes
-    ----------
-    what : str
-        Name of the table in messages.
-    parts : list of str
-        Name of each part in messages.
-    places : list of (int, str)
-        Number of each part's first row in messages, and the name of what rows are counted in.
-    shell : table
-        The table without rows, for checks of its columns.
-    """
-
-    what: str = "X"
-    parts: list[str]
-    places: list[tuple[int, str]]
-    shell: Any
-
-    @abstractmethod
-    def run(
-        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
-    ) -> list[Any]:
-        """Return ``function(part, *shared, *more)`` of each part, in order; `each` holds `more`."""
-
-    @abstractmethod
-    def rows(self, encoding: Encoding) -> Any:
-        """Return the inputs of all rows: an array, or `RowsElsewhere`."""
-
-    @abstractmethod
-    def columns(self, names: Sequence[str]) -> Any:
-        """Return some columns of all rows as a table in memory."""
-
-    def learn_encoding(self, costs: FeatureCosts, gaps: str) -> Encoding:
-        """Learn the encoding of all parts together."""
-        names = costs.table
-        # Each part learns alone, so that rows may stay where they are; only codes travel.
-        of_parts = self.run(_codes_of_part, names, self.what)
-        codes = tuple(
-            self._joined(name, [codes[i] for codes in of_parts]) for i, name in enumerate(names)
-        )
-        features = tuple(costs.column_features(names).tolist())
-        encoding = Encoding(codes, costs.names, features, gaps)
-        # Missing values are refused anyway, so nobody has to look for them.
-        if gaps == "refuse":
-            return encoding
-        some_missing, all_missing = zip(
-            *self.run(_missing_in_part, encoding, each=self.places), strict=True
-        )
-        if (is_empty := np.all(all_missing, axis=0)).any():
-            raise self._without_values(names[int(np.argmax(is_empty))])
-        if gaps == "skip":
-            return encoding
-        # A mark is one more input, so only columns that had missing values in training get one.
-        has_gaps = np.any(some_missing, axis=0).tolist()
-        codes = tuple(
-            replace(code, marks_missing=marks) for code, marks in zip(codes, has_gaps, strict=True)
-        )
-        return replace(encoding, codes=codes)
-
-    def _joined(self, name: str, codes: Sequence[ColumnCode | None]) -> ColumnCode:
-        """Join the codes of one column in all parts, which must be of one kind."""
-        known = [(code, part) for code, part in zip(codes, self.parts, strict=True) if code]
-        if not known:
-            raise self._without_values(name)
-        first, where = known[0]
-        for code, part in known:
-            if code.kind != first.kind:
-                raise DataError(
-                    f"{self.what} must have one kind of value in column {name!r}, got "
-                    f"{_KINDS[first.kind]} in {where} and {_KINDS[code.kind]} in {part}."
-                )
-        # The same whatever the order of the parts: categories are joined as a set.
-        categories = {text for code, _ in known for text in code.categories}
-        return ColumnCode.of_categories(name, first.kind, categories, self.what)
-
-    def _without_values(self, name: str) -> DataError:
-        return DataError(f"{self.what} must have values in column {name!r}, got only missing ones.")
-
-    def priced(self, prices: Sequence[RowPrice]) -> Any:
-        """Return a table of the columns that prices are taken from."""
-        for price in prices:
-            if price.function is not None:
-                raise DataError(
-                    f"the price of {price.feature!r} must be a column or numbers for a table in "
-                    "parts, got a function."
-                )
-        names = [price.column for price in prices if price.column is not None]
-        return self.columns(list(dict.fromkeys(names))) if names else None
-
-
-class _WholeTable(PartedTable):
-    """A table in memory as its only part, so that encodings are learnt in one way."""
-
-    def __init__(self, table: Any, what: str, first_row: int) -> None:
-        self.table, self.what = table, what
-        self.parts, self.places = [what], [(first_row, what)]
-
-    def run(
-        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ((),)
-    ) -> list[Any]:
-        return [function(self.table, *shared, *each[0])]
-
-    def rows(self, encoding: Encoding) -> Any:
-        return encoding.rows(self.table, *self.places[0])
-
-    def columns(self, names: Sequence[str]) -> Any:
-        return self.table[list(names)]
-
-
-def _codes_of_part(table: Any, names: tuple[str, ...], what: str) -> list[ColumnCode | None]:
-    """Learn the codes of the columns of one part; None if a column has no value in it."""
-    columns = TableColumns(table, names, what)
-    if columns.known is not None:
-        return list(map(ColumnCode, names, columns.known))
-    codes: list[ColumnCode | None] = []
-    for i, name in enumerate(names):
-        column = columns.read(i)
-        is_empty = column.null_count == len(column)
-        codes.append(None if is_empty else ColumnCode.learn(name, column, what))
-    return codes
-
-
-def _missing_in_part(table: Any, encoding: Encoding, first_row: int, what: str) -> tuple[Any, Any]:
-    """Tell which columns have a missing value in a part, and which have nothing else."""
-    rows = encoding.rows(table, first_row, what)
-    missing = np.isnan(rows[:, list(encoding.starts[:-1])])
-    return missing.any(axis=0), missing.all(axis=0)

@@ -18,11 +18,9 @@ import numpy as np
 from emsco._base.arrays import locked_copy
 from emsco._base.digests import DIGEST, fingerprint
 from emsco._base.documents import Fields
-from emsco._base.leaves import n_leaves_of, rows_of_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, SingleArray, WordArray
-from emsco._base.workers import in_threads
+from emsco._base.workers import in_threads, row_blocks
 from emsco._kernels.slots import hash_rows
-from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.near_rows import NearColumns, choose_near_columns
 
 _MOST = 2**14  # fingerprints that are kept, in 175 kB of a file
@@ -205,7 +203,7 @@ class RowPrints:
     @classmethod
     def from_rows(
         cls,
-        rows: FloatArray | RowsElsewhere,
+        rows: FloatArray,
         max_prints: int = _MOST,
         bought: Sequence[Sequence[int]] = (),
     ) -> Self:
@@ -216,18 +214,14 @@ class RowPrints:
         n_rows, drawn = len(rows), np.arange(len(rows))
         if n_rows > _SAMPLED:
             drawn = np.sort(np.random.default_rng(0).choice(n_rows, _SAMPLED, replace=False))
-        sample = np.asarray(rows[drawn])
+        sample = rows[drawn]
         chosen: tuple[NearColumns, ...] = ()
         if len(sample) >= _FEWEST:
             chosen = choose_near_columns(sample, n_rows, bought)
         # Of very many rows, fingerprints that would not be kept need not come together.
         below = min(_WORD - 1, int(_WORD * 4 * _MOST_NEAR / n_rows))
-        if isinstance(rows, RowsElsewhere):
-            leaves = rows.map(_all_prints, chosen, below)
-        else:
-            parts = [rows_of_leaf(leaf) for leaf in range(n_leaves_of(n_rows))]
-            leaves = in_threads(lambda part: _all_prints(rows[part], chosen, below), parts)
-        prints, *of_near = (np.concatenate(one) for one in zip(*leaves, strict=True))
+        blocks = in_threads(lambda one: _all_prints(rows[one], chosen, below), row_blocks(n_rows))
+        prints, *of_near = (np.concatenate(one) for one in zip(*blocks, strict=True))
         prints.sort()
         near = [
             PrintSample.from_prints(one, n_rows, _MOST_NEAR, below, columns)
@@ -431,8 +425,7 @@ def _own_values(sample: FloatArray) -> tuple[int, ...]:
 
 def prints_of(rows: FloatArray) -> WordArray:
     """Return a 64-bit hash of each row, the same on every machine."""
-    leaves = [rows_of_leaf(leaf) for leaf in range(n_leaves_of(len(rows)))]
-    prints = in_threads(lambda leaf: _prints(_single(rows[leaf])), leaves)
+    prints = in_threads(lambda block: _prints(_single(rows[block])), row_blocks(len(rows)))
     return prints[0] if len(prints) == 1 else np.concatenate(prints)
 
 

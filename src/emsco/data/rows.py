@@ -54,8 +54,7 @@ def column_names(X: Any) -> list[Any]:
 
 
 def check_table(X: Any) -> None:
-    """Refuse a table that is not in memory, has no rows, or has a column twice."""
-    check_in_memory(X)
+    """Refuse a table that has no rows, or has a column twice."""
     if not len(X):
         raise DataError("X must have rows, got none.")
     columns = column_names(X)
@@ -93,11 +92,14 @@ def as_table(X: Any) -> Any:
 
 
 def check_in_memory(X: Any, what: str = "X") -> None:
-    """Refuse a lazy Polars frame and a Dask table."""
-    ways_out = {"collect": "collect() it", "map_partitions": "use its map_partitions()"}
-    for method, way_out in ways_out.items():
-        if has(X, method):
-            raise DataError(f"{what} must be in memory, got a {type(X).__name__}; {way_out}.")
+    """Refuse a lazy Polars frame, and a Dask frame or array."""
+    kind = type(X).__name__
+    if has(X, "collect"):
+        raise DataError(f"{what} must be in memory, got a {kind}; collect() it.")
+    if type(X).__module__.split(".")[0] == "dask":
+        raise DataError(
+            f"{what} must be in memory, got a Dask {kind}; compute() it, or a sample of its rows."
+        )
 
 
 def check_named(there: Sequence[str], wanted: Sequence[str], what: str = "X") -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.leaves import n_leaves_of, rows_of_leaf
 from emsco._base.typing import FloatArray, SingleArray
+from emsco._base.workers import row_blocks
 
 _WORTH_ROUNDING = 2**24  # values; for fewer, nobody misses the memory
 
@@ -57,9 +57,9 @@ def held_rows(rows: FloatArray, table: Any) -> FloatArray | SingleRows:
     if rows.size < _WORTH_ROUNDING or (is_array and np.shares_memory(rows, table)):
         return rows
     single = np.empty(rows.shape, dtype=np.float32)
-    for leaf in map(rows_of_leaf, range(n_leaves_of(len(rows)))):
+    for block in row_blocks(len(rows)):
         with np.errstate(over="ignore"):
-            single[leaf] = rows[leaf]
-        if not np.array_equal(single[leaf], rows[leaf], equal_nan=True):
+            single[block] = rows[block]
+        if not np.array_equal(single[block], rows[block], equal_nan=True):
             return rows
     return SingleRows(single)

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from emsco._base.checks import is_number, refused
-from emsco._base.leaves import by_leaf
 from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
 from emsco.data.keys import Keys
 from emsco.data.single_rows import SingleRows
@@ -82,12 +81,7 @@ def make_splits(
     rows = X if len(kept) == len(labels) else X[kept]
     try:
         pairs = [
-            (
-                # Row numbers by leaf, so that sums over rows have the same order wherever the rows
-                # are.
-                by_leaf(kept[_row_numbers(train, len(kept))]),
-                by_leaf(kept[_row_numbers(scored, len(kept))]),
-            )
+            (kept[_row_numbers(train, len(kept))], kept[_row_numbers(scored, len(kept))])
             for train, scored in splitter.split(rows, labels[kept], groups)
         ]
     except (TypeError, ValueError) as error:

@@ -13,19 +13,9 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from emsco._base.text import first_line, shorten
 from emsco._base.typing import AnyArray
-from emsco._base.wings import open_wing
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.data.elsewhere import in_memory, is_dask
-from emsco.data.encoding import PartedTable
 from emsco.data.labels import check_labelled
-from emsco.data.rows import (
-    as_table,
-    check_in_memory,
-    check_named,
-    check_table,
-    column_names,
-    is_frame,
-)
+from emsco.data.rows import as_table, check_in_memory, check_table, is_frame
 from emsco.errors import DataError, EMSCOError
 
 
@@ -55,6 +45,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Return X and y after checks: X unchanged if it may hold text, else as numbers."""
         if y is not None:
             check_labelled(y)
+        check_in_memory(X)
         X = as_table(X)
         with _in_one_sentence():
             if _is_any_table(X):
@@ -67,23 +58,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 self, X, y, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
             )
             return rows, targets
-
-    def _check_any_table(self, X: Any, y: Any, client: Any) -> tuple[Any, AnyArray]:
-        """Return X and y after checks as `_check_table` does; X in parts, if workers have it."""
-        if not is_dask(X) and not isinstance(X, PartedTable):
-            table, targets = self._check_table(X, in_memory(y, client))
-            return (
-                table if client is None else open_wing("dask").MemoryTable(table, client)
-            ), targets
-        parts = X if isinstance(X, PartedTable) else open_wing("dask").DaskTable(X, client)
-        columns = column_names(parts.shell)
-        check_named(columns, columns, parts.what)
-        with _in_one_sentence():
-            validate_data(self, parts.shell, skip_check_array=True)
-            targets = column_or_1d(in_memory(y, client), warn=True)
-            check_labelled(targets)
-            check_consistent_length(parts, targets)
-        return parts, targets
 
     def _check_new_rows(self, X: Any) -> Any:
         """Return rows to decide after checks, to be read by name if the training rows had names."""

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from emsco._base.digests import fingerprint, fingerprint_of_rows
-from emsco._base.leaves import rows_of_leaf
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco._base.workers import by_parts
 from emsco.costs import FeatureCosts
 from emsco.costs.prices import prices_of_rows
-from emsco.data.elsewhere import RowsElsewhere
-from emsco.data.encoding import Encoding, PartedTable
+from emsco.data.encoding import Encoding
 from emsco.data.labels import coded_labels
 from emsco.data.single_rows import held_rows
 from emsco.data.weights import check_weights, whole_weights
@@ -27,7 +25,7 @@ class TrainingData:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_rows, n_inputs), SingleRows or RowsElsewhere
+    rows : ndarray of shape (n_rows, n_inputs), or SingleRows
         Inputs that `encoding` makes, missing values as NaN.
     labels : ndarray of shape (n_rows,)
         Position of each row's label in `classes`.
@@ -71,18 +69,12 @@ class TrainingData:
         classes, labels = coded_labels(y)
         weights, prices = check_weights(sample_weight, len(labels)), None
         if costs.prices:
-            priced = table.priced(costs.prices) if isinstance(table, PartedTable) else table
-            prices = prices_of_rows(costs.prices, priced, len(labels))
+            prices = prices_of_rows(costs.prices, table, len(labels))
             costs = costs.with_usual(np.average(prices, axis=0, weights=weights)).for_new_rows()
-        if isinstance(table, PartedTable):
-            encoding = table.learn_encoding(costs, gaps)
-            rows = table.rows(encoding)
-            encoding = encoding.with_ranges(*_extremes(rows, weights))
-        else:
-            encoding = Encoding.learn(table, costs, gaps)
-            encoded = encoding.rows(table)
-            encoding = encoding.with_ranges(*_extremes(encoded, weights))
-            rows = held_rows(encoded, table)
+        encoding = Encoding.learn(table, costs, gaps)
+        encoded = encoding.rows(table)
+        encoding = encoding.with_ranges(*_extremes(encoded, weights))
+        rows = held_rows(encoded, table)
         return cls(rows, labels, weights, classes, costs, encoding, prices)
 
     @property
@@ -106,8 +98,8 @@ class TrainingData:
     def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:
         """Return some of the rows, with weights of their own."""
         prices = None if self.prices is None else self.prices[rows]
-        taken = np.asarray(self.rows[rows])  # fetched, if workers have them
-        return replace(self, rows=taken, labels=self.labels[rows], weights=weights, prices=prices)
+        labels = self.labels[rows]
+        return replace(self, rows=self.rows[rows], labels=labels, weights=weights, prices=prices)
 
     def once_bought(self, names: Collection[str]) -> TrainingData:
         """Return the same rows once some features are bought: these cost nothing more.
@@ -128,11 +120,7 @@ class TrainingData:
     def fingerprints(self) -> dict[str, Any]:
         """Return plain values that identify the data."""
         return {
-            "X": (
-                self.rows.fingerprint()
-                if isinstance(self.rows, RowsElsewhere)
-                else fingerprint_of_rows(self.rows)
-            ),
+            "X": fingerprint_of_rows(self.rows),
             "y": fingerprint(self.labels),
             "sample_weight": None if self.weights is None else fingerprint(self.weights),
             "feature names": self.costs.names,
@@ -149,24 +137,16 @@ class TrainingData:
         """Return a mask of missing values, (n_rows, n_features), if stages skip them; else None."""
         if self.encoding.gaps != "skip":
             return None
-        if isinstance(self.rows, RowsElsewhere):
-            missing = np.concatenate(self.rows.map(self.encoding.missing_by_feature))
-        else:
-            missing = self.encoding.missing_by_feature(self.rows)
+        missing = self.encoding.missing_by_feature(self.rows)
         missing[:, [name in self.bought for name in self.costs.names]] = False
         return missing
 
 
-def _extremes(rows: Any, weights: FloatArray | None = None) -> FloatArray:
+def _extremes(rows: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """Return the lowest and highest value of each input, shape (2, n_inputs); NaN if none.
 
     Rows of weight 0 do not count.
     """
-    if isinstance(rows, RowsElsewhere):
-        leaves = map(rows_of_leaf, range(rows.n_leaves))
-        weights_of = [(None if weights is None else weights[leaf],) for leaf in leaves]
-        of_leaves = np.array(rows.map(_extremes, each=weights_of))
-        return np.array([np.fmin.reduce(of_leaves[:, 0]), np.fmax.reduce(of_leaves[:, 1])])
     if weights is not None and not weights.all():
         rows = rows[weights > 0]
     none = np.nan  # no rows have no extremes

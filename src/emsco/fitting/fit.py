@@ -17,7 +17,6 @@ from emsco._base.progress import JobProgress, print_note
 from emsco._base.typing import FloatArray, IntArray, Report, StageArray
 from emsco._base.warn import warn_once
 from emsco._base.workers import one_thread
-from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.issues import DataIssue, class_shares, data_issues_of, suspects, warnings_of
 from emsco.data.splits import Split, known_groups
 from emsco.data.training import TrainingData
@@ -54,7 +53,6 @@ from emsco.front.history import Generation, history_of
 from emsco.front.judgement import PendingExpected, PendingResults
 from emsco.front.money import unbeaten_by_money
 from emsco.front.point import NamedDesigns, ParetoPoint
-from emsco.models.backends import CPU
 from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
@@ -193,7 +191,6 @@ def fit_rows(
             recipe, choice = steps.choose_models(recipe, splits)
             splits = rows.splits(repeat=recipe.is_linear)  # only quick models have repeated folds
             bench = steps.bench(recipe, splits)
-        steps.warn_of_device(recipe, bench)
         result = steps.search_designs(bench, recipe, journal, np.random.default_rng(search_seed))
     # From here on, `bench` has the models that count: those of the search, or better ones.
     # Designs are judged by the models that are deployed, never by those that only searched.
@@ -505,14 +502,13 @@ class _Steps:
         return result.take(kept)
 
     def may_branch(self, result: SearchResult) -> bool:
-        """Whether to look for designs that branch: if asked, with rows in memory, and time."""
+        """Whether to look for designs that branch: if asked, and there is time."""
         settings = self.settings
         return (
             settings.max_ways > 1
             and self.search.max_stages > 1  # a gate is a stage before those of its parts
             and settings.search.kind in ("auto", "evolution")
             and not result.stop_reason.is_interrupted
-            and not isinstance(self.all_rows.data.rows, RowsElsewhere)
             and 2 * FEWEST_ROWS <= len(self.all_rows.data.labels) <= _MOST_BRANCHED
             and not self.deadline.is_over(_BRANCHED)
         )
@@ -831,15 +827,6 @@ class _Steps:
         """Warn of columns and classes that look wrong, and show the shares of the classes."""
         _warn(*warnings_of(data_issues))
         self._say(f"Classes: {class_shares(self.all_rows.data)}")
-
-    def warn_of_device(self, recipe: StageRecipe, bench: Workbench) -> None:
-        """Say so if no stage model is fitted on the device that was asked for."""
-        if recipe.device == CPU or recipe.uses_device or bench.recipe.uses_device:
-            return
-        models = "calibrated models are" if recipe.is_linear else f"{recipe.in_words} is"
-        models = "boosted trees are" if recipe.estimator == "boosting" else models
-        what = f"={recipe.device!r} is for logistic and spline stages without calibration; "
-        _warn(EMSCOWarning(Parameter("device"), what, f"{models} fitted on the CPU."))
 
     @property
     def _is_shown(self) -> bool:

@@ -16,7 +16,7 @@ from emsco.errors import Parameter, ParameterError
 from emsco.fitting.settings import FitSettings
 from emsco.models.recipe import AUTO
 
-SCREENED_ROWS = 20_000  # that "auto" searches on: docs/how/scale.md
+SCREENED_ROWS = 20_000  # that "auto" searches on: docs/guides/data.md
 MANY_ROWS = 50_000  # "auto" screens from here up
 _ROWS_A_SECOND = 200  # of a time limit that "auto" searches on
 _WORTH_SCREENING = 10_000  # rows; with fewer, a search is quick enough for any time limit

@@ -25,7 +25,6 @@ from emsco._base.documents import PathLike
 from emsco._base.objectives import METRICS
 from emsco._base.typing import AnyArray
 from emsco.costs import FeatureCosts
-from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.random_states import draw_seed
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Constraints
@@ -35,7 +34,6 @@ from emsco.errors import Parameter
 from emsco.front import check_preference
 from emsco.front.expected import MAX_BAGS
 from emsco.front.rules import DELAY_LIMITS, Preference, preference_of_fit
-from emsco.models.backends import CPU
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.journal import stored_seed
 from emsco.search.finishing import MAX_STARTS, MAX_TRIED, MOST_SUBSETS
@@ -68,14 +66,6 @@ _WITHOUT_MONEY: Mapping[str, Any] = MappingProxyType(
         "class_weight": None,
         "calibration": None,
     }
-)
-
-# Parameters that rows elsewhere limit: the values allowed beside None, and the rule in words.
-_ELSEWHERE = (
-    ("estimator", (AUTO, FAMILIES[0]), f'be "{AUTO}" or "{FAMILIES[0]}"'),
-    ("search_with", (FAMILIES[0],), f'be None or "{FAMILIES[0]}"'),
-    ("calibration", (), "be None"),
-    ("device", (CPU,), f'be "{CPU}"'),
 )
 
 
@@ -167,18 +157,10 @@ class FitSettings:
         ParameterError
             If a parameter breaks its rule.
         """
-        if isinstance(data.rows, RowsElsewhere):  # its stages are logistic
-            for name, allowed, rule in _ELSEWHERE:
-                value = given[name]
-                if not (value is None or (isinstance(value, str) and value in allowed)):
-                    raise refused(
-                        name,
-                        f"{rule} where rows stay with workers or on disk",
-                        value,
-                        hint="fit a sample in memory for others",
-                    )
-            given = {**given, "estimator": FAMILIES[0]}
         check_jobs(given["n_jobs"])
+        if (device := given["device"]) != "cpu":
+            rule = 'be "cpu", as there are no fits on a GPU yet'
+            raise refused("device", rule, device, hint="leave it out")
         money = _check_money(given, data.classes)
         if money is not None:
             # The lowest total is deployed, and nobody is rejected for nothing.
@@ -242,13 +224,12 @@ class FitSettings:
                 effective_n_jobs(given["n_jobs"]),
                 int(seeds_of_fit(seed)[2].generate_state(1)[0]),
                 given["cache"],
-                given["device"],
             ),
             search_with=given["search_with"],
             refit=check_choice("refit", refit, REFITS),
             cv=given["cv"],
             screen_rows=screen_rows,
-            max_ways=_check_branches(given["branches"], search.kind, data),
+            max_ways=_check_branches(given["branches"], search.kind),
             time_limit=time_limit,
             checkpoint=given["checkpoint"],
             seed=seed,
@@ -261,7 +242,7 @@ def seeds_of_fit(seed: int) -> list[SeedSequence]:
     return SeedSequence(seed).spawn(3)
 
 
-def _check_branches(branches: Any, kind: str, data: TrainingData) -> int:
+def _check_branches(branches: Any, kind: str) -> int:
     """Check how many ways rows may go after a stage, and return the number."""
     if isinstance(branches, str):
         if branches != AUTO:
@@ -272,9 +253,6 @@ def _check_branches(branches: Any, kind: str, data: TrainingData) -> int:
     if max_ways > 1 and kind in ("paper", "exact"):
         what = f' is "{kind}", which searches chains alone'
         raise refused("branches", (f'be "{AUTO}" or 1 where ', Parameter("search"), what), branches)
-    if max_ways > 1 and isinstance(data.rows, RowsElsewhere):
-        rule = f'be "{AUTO}" or 1 where rows stay with workers or on disk'
-        raise refused("branches", rule, branches, hint="fit a sample in memory for more")
     return max_ways
 
 

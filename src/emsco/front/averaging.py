@@ -18,7 +18,6 @@ import numpy as np
 from emsco._base.objectives import NORMAL, Estimate
 from emsco._base.typing import FloatArray
 from emsco.cascade import Cascade
-from emsco.data.elsewhere import RowsElsewhere
 from emsco.data.splits import Split
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
@@ -82,7 +81,7 @@ def allow_for_averaging(front: ParetoFront, folds: Sequence[SeenFold]) -> Pareto
     return replace(front, points=tuple(_allowed(point, coverage, cost) for point in front.points))
 
 
-def seen_folds(rows: FloatArray | RowsElsewhere, splits: Sequence[Split]) -> list[SeenFold]:
+def seen_folds(rows: FloatArray, splits: Sequence[Split]) -> list[SeenFold]:
     """Take a few rows that splits score, if several models were trained on all of them."""
     has_trained = np.zeros((len(splits), rows.shape[0]), dtype=np.bool_)
     for j, (train, _) in enumerate(splits):
@@ -92,8 +91,7 @@ def seen_folds(rows: FloatArray | RowsElsewhere, splits: Sequence[Split]) -> lis
         seen = scored[:_MAX_ROWS]
         trained = np.flatnonzero(has_trained[:, seen].all(axis=1)).tolist()
         if len(trained) > 1:
-            # Rows that are held elsewhere are fetched.
-            folds.append(SeenFold(np.asarray(rows[seen]), trained))
+            folds.append(SeenFold(rows[seen], trained))
     return folds
 
 

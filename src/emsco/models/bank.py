@@ -334,11 +334,11 @@ class SubsetBank:
     def some_models(self, words: WordArray, max_bytes: int) -> SomeModels | None:
         """Take out the models of some subsets, given as words, without any rows.
 
-        None if they take more bytes, or if rows are on other machines.
+        None if they take more bytes.
         """
         engine = self.engine.without_rows()
         words = np.unique(words, axis=0)
-        if engine is None or 8 * engine.kept * len(words) > max_bytes:
+        if 8 * engine.kept * len(words) > max_bytes:
             return None
         distinct = subsets_of_words(words, self.n_features)
         return SomeModels(
@@ -520,13 +520,9 @@ class _JudgedSubsets:
             reads = self._fitted.inputs(subsets_of_words(new_words, self._fitted.n_features))
             for bits in engine.bits:
                 bits.reserve(_room(self._slots.n_used, self._slots.capacity))
-            # A device judges all levels in one go; the others take one level at a time.
-            if engine.judges_levels:
-                engine.judge(reads, models, slots, grid.thresholds[new_levels])
             for level in np.unique(new_levels).tolist():
                 here = np.flatnonzero(new_levels == level)
-                if not engine.judges_levels:
-                    engine.judge(reads[here], models[here], slots[here], grid.thresholds[level])
+                engine.judge(reads[here], models[here], slots[here], grid.thresholds[level])
                 if is_searched[level]:
                     # The full feature set is exempt: it has no other subset to turn to.
                     self._spoil_unsteady(slots[here[~reads[here].all(axis=1)]])

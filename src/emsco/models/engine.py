@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -50,8 +50,6 @@ class Engine(ABC):
         Number of the split that each part of `bits` belongs to.
     truth : list of ndarray
         Class of each row of each part of `bits`, in the order of bits.
-    judges_levels : bool
-        Whether `judge` takes thresholds for each slot, (n_slots, n_classes).
     """
 
     kept: int
@@ -60,7 +58,6 @@ class Engine(ABC):
     bits: Sequence[BitBank]
     split_of: Sequence[int]
     truth: list[LabelArray]
-    judges_levels: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
@@ -82,9 +79,9 @@ class Engine(ABC):
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
 
-    def without_rows(self) -> Self | None:
-        """Return a copy that can only `answers`, and holds no rows; None if there is none."""
-        return None
+    @abstractmethod
+    def without_rows(self) -> Self:
+        """Return a copy that can only `answers`, and holds no rows."""
 
     def seconds_per_fit(self) -> float | None:
         """Estimate the time per model on one core, to a factor of a few; None if unknown.
@@ -113,7 +110,8 @@ class SplitRows:
     ) -> Self:
         """Standardise by the training rows and cut into shards."""
         # Class weights change fits alone, so the scaling is learnt before they come in.
-        scaling, data = data.scaling(), data.with_fit_weights()
+        scaling = Scaling.learn(data.X, data.weights, data.train)
+        data = data.with_fit_weights()
         shards = cut_shards(data, scaling, rows_per_shard)
         n_inputs, total = data.X.shape[1], data.train_weight
         fitter = LogisticFitter(shards, n_inputs, total, penalty, data.n_classes)
@@ -156,10 +154,8 @@ class LogisticEngine(Engine):
         self.truth = [shard.truth for split in splits for shard in split.shards]
         self._workers = Workers(n_jobs)
 
-    def without_rows(self) -> Self | None:
-        """Return a copy that can only `answers`, and holds no rows; None for other devices."""
-        if type(self) is not LogisticEngine:
-            return None  # theirs are on other machines
+    def without_rows(self) -> Self:
+        """Return a copy that can only `answers`, and holds no rows."""
         other = copy(self)
         other.splits, other.bits, other.truth = (), (), []
         return other
@@ -234,7 +230,7 @@ class LogisticEngine(Engine):
         for scaling, spread, of_split in by_split:
             models, shape = Models.from_subsets(subsets, spread), (len(subsets), len(of_split))
             winner, confidence = np.empty(shape, dtype=np.uint8), np.empty(shape)
-            # In parts, as rows elsewhere or on disk are read when they are asked for.
+            # In parts, so that rows in single precision are not all copied.
             for part in slices(len(of_split), ROWS_PER_SHARD):
                 block = rows[of_split[part]]
                 block = block if self.basis is None else self.basis.expand(block)

@@ -64,10 +64,9 @@ class LogisticFitter:
 
     @property
     def is_wide(self) -> bool:
-        """Whether there are far more inputs than training rows, all of them here in one shard."""
-        if len(self._shards) > 1 or not isinstance(self._shards[0], Shard):
-            return False
-        return is_wide(self._everything.shape[1], self._shards[0].n_train)
+        """Whether there are far more inputs than training rows, which are then in one shard."""
+        first = self._shards[0]
+        return len(self._shards) == 1 and is_wide(self._everything.shape[1], first.n_train)
 
     def prepare(self) -> None:
         """Expand the loss where fits start, so that threads need not; done only once."""

@@ -17,13 +17,12 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import plain
 from emsco.errors import Parameter
-from emsco.models.backends import CPU, Backend, check_device
 from emsco.models.bank import SubsetBank
 from emsco.models.boosting.fitters import BoostedModels, OwnBoosting, SharedBoosting, train_together
 from emsco.models.boosting.trainer import BoostingJob, SizeChoice
 from emsco.models.calibration import KINDS
 from emsco.models.choice import ModelChoice, choose_family, choose_penalty, log_losses
-from emsco.models.engine import Engine, LogisticEngine
+from emsco.models.engine import Engine, LogisticEngine, SplitRows
 from emsco.models.estimators import EstimatorFitter, check_estimator_like, describe
 from emsco.models.outcome_engine import (
     CalibratedFitter,
@@ -67,8 +66,6 @@ class StageRecipe:
         Penalty of logistic regressions.
     shared : bool
         Whether one boosted model answers for all subsets, instead of one for each.
-    device : str
-        Where logistic regressions without calibration are fitted; see `check_device`.
     """
 
     estimator: Any
@@ -81,7 +78,6 @@ class StageRecipe:
     basis: SplineBasis | None = None
     penalty: float = 1.0
     shared: bool = False
-    device: str = CPU
 
     @classmethod
     def from_parameters(
@@ -94,7 +90,6 @@ class StageRecipe:
         n_jobs: int,
         seed: int,
         cache: PathLike | None = None,
-        device: str = CPU,
     ) -> StageRecipe:
         """Validate the recipe and return it.
 
@@ -131,19 +126,12 @@ class StageRecipe:
             n_jobs=n_jobs,
             seed=seed,
             cache=cache,
-            device=check_device(device),
         )
 
     @property
     def is_linear(self) -> bool:
         """Whether stage models are logistic regressions, of the inputs or of splines."""
         return self.estimator is None or self.estimator == "spline"
-
-    @property
-    def uses_device(self) -> bool:
-        """Whether the stage models are fitted on a device other than the CPU."""
-        # With calibration, models come from fitters that run on the CPU.
-        return self.device != CPU and self.is_linear and self.calibration is None
 
     @property
     def _is_named(self) -> bool:
@@ -227,8 +215,6 @@ class StageRecipe:
             else describe(self.estimator),
             "calibration": self.calibration,
             "class_weight": plain(weight) if isinstance(weight, Mapping) else weight,
-            # The last decimals of probabilities differ by device, and so may a count.
-            **({} if self.device == CPU else {"device": self.device.partition(":")[0]}),
         }
 
     def open_bank(
@@ -255,11 +241,10 @@ class StageRecipe:
         columns = data.rows if self.basis is None else self.basis.expand(np.asarray(data.rows))
         engine: Engine
         if self.is_linear and self.calibration is None:
-            backend = Backend.of(data.rows, self.device, self.n_jobs)
             parts = self._split_data(data, columns, splits, missing, by_class)
-            cut_parts = [backend.cut(part, self.penalty) for part in parts]
-            n_classes = len(data.classes)
-            engine = backend.engine(cut_parts, columns.shape[1], n_classes, basis=self.basis)
+            cut = [SplitRows.cut(part, self.penalty) for part in parts]
+            n_inputs, n_classes = columns.shape[1], len(data.classes)
+            engine = LogisticEngine(cut, n_inputs, n_classes, self.n_jobs, self.basis)
         else:
             if data.weights is not None:  # rows of weight 0 do not count as training rows
                 splits = [(train[data.weights[train] > 0], scored) for train, scored in splits]
@@ -268,9 +253,7 @@ class StageRecipe:
             shared = [one for one in fitters if isinstance(one, SharedBoosting)]
             prepare = partial(train_together, shared, self.n_jobs) if shared else None
             engine = OutcomeEngine(fitters, parts, prepare)
-        # A device computes a batch at a time; threads would only wait for each other.
-        n_jobs = 1 if self.uses_device else self.n_jobs
-        return SubsetBank(engine, brings, self.memory_limit, n_jobs)
+        return SubsetBank(engine, brings, self.memory_limit, self.n_jobs)
 
     def _outcome_fitters(
         self, data: TrainingData, parts: Sequence[SplitData]

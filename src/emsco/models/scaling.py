@@ -2,64 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from typing import Self
+from functools import partial
+from typing import Self, TypeVar
 
 import numpy as np
 
-from emsco._base.leaves import LEAF
-from emsco._base.typing import FloatArray
+from emsco._base.typing import FloatArray, IntArray
+from emsco._base.workers import in_threads, row_blocks
 
 _BLOCK = 65_536  # rows centred at a time, to avoid a centred copy of all rows
+_MEASURED_BYTES = 2**28  # of rows that are measured at a time
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Spread:
-    """Lowest and highest value of each column of some rows, and the sums that make its mean.
-
-    `known` is the weight of the rows with a value in each column, and `weight` that of all.
-    """
-
-    lowest: FloatArray
-    highest: FloatArray
-    totals: FloatArray
-    known: FloatArray
-    weight: float
-
-    @classmethod
-    def from_rows(cls, X: FloatArray, weights: FloatArray | None) -> Self:
-        """Measure rows, all of a weight above 0."""
-        if not len(X):
-            nothing = np.zeros(X.shape[1])
-            return cls(nothing * np.nan, nothing * np.nan, nothing, nothing, 0.0)
-        lowest, highest = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        if weights is None and not np.isnan(X.min(axis=0)).any():
-            totals, known = X.sum(axis=0), np.full(X.shape[1], float(len(X)))
-        else:
-            totals, known = _known_sums(X, weights)
-        weight = float(len(X) if weights is None else weights.sum())
-        return cls(lowest, highest, totals, known, weight)
-
-    def joined(self, other: Spread) -> Spread:
-        """Measure these rows and those that follow them."""
-        return Spread(
-            np.fmin(self.lowest, other.lowest),
-            np.fmax(self.highest, other.highest),
-            self.totals + other.totals,
-            self.known + other.known,
-            self.weight + other.weight,
-        )
-
-
-def squares_about(mean: FloatArray, X: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Sum of the squared distances of each column from a mean, by weight; missing ones are 0."""
-    square = _fill_missing(np.square(X - mean))
-    if weights is not None:
-        square *= weights[:, None]
-    sums: FloatArray = square.sum(axis=0)
-    return sums
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,34 +30,37 @@ class Scaling:
     deviation: FloatArray
 
     @classmethod
-    def learn(cls, X: FloatArray, weights: FloatArray | None = None) -> Self:
-        """Compute the mean and deviation (ddof 0) of the columns of X.
+    def learn(
+        cls, X: FloatArray, weights: FloatArray | None = None, rows: IntArray | None = None
+    ) -> Self:
+        """Compute the mean and deviation (ddof 0) of the columns of X, or of some of its rows.
 
         A row of weight 3 counts as three equal rows. A column without known values has mean 0 and
         deviation 1.
         """
-        cuts = [slice(start, start + LEAF) for start in range(0, max(1, len(X)), LEAF)]
-        if weights is not None and not weights.all():
-            X, weights = X[weights > 0], weights[weights > 0]
-        parts = [(X[cut], None if weights is None else weights[cut]) for cut in cuts]
-        return cls.from_parts(
-            [Spread.from_rows(*part) for part in parts],
-            lambda mean: [squares_about(mean, *part) for part in parts],
-        )
+        rows = np.arange(len(X)) if rows is None else rows
+        if weights is not None:
+            rows = rows[weights[rows] > 0]
 
-    @classmethod
-    def from_parts(
-        cls, spreads: Sequence[Spread], squares: Callable[[FloatArray], Sequence[FloatArray]]
-    ) -> Self:
-        """Combine leaves of rows; ``squares(mean)`` has the squared distances in each of them."""
-        every = reduce(Spread.joined, spreads)
-        mean = np.full(len(every.known), np.nan)
-        np.divide(every.totals, every.known, out=mean, where=every.known > 0)
+        def by_block(measure: Callable[[FloatArray, FloatArray | None], S]) -> list[S]:
+            # Always the same blocks, so that sums do not depend on the number of threads, each of
+            # which holds squares, distances and the rows of a block.
+            return in_threads(
+                lambda few: measure(X[few], None if weights is None else weights[few]),
+                [rows[block] for block in row_blocks(len(rows))],
+                _MEASURED_BYTES // (3 * 8 * _BLOCK * X.shape[1]),
+            )
+
+        lowest, highest, totals, known = zip(*by_block(_measured), strict=True)
+        least, most, n_known = np.fmin.reduce(lowest), np.fmax.reduce(highest), np.add.reduce(known)
+        mean = np.full(X.shape[1], np.nan)
+        np.divide(np.add.reduce(totals), n_known, out=mean, where=n_known > 0)
         # A constant column is centred to exactly 0.
-        mean = np.clip(mean, every.lowest, every.highest)
-        mean[np.isnan(every.lowest)] = 0.0
-        deviation = np.sqrt(reduce(np.add, squares(mean)) / every.weight)
-        deviation[(every.lowest == every.highest) | (deviation == 0)] = 1.0
+        mean = np.clip(mean, least, most)
+        mean[np.isnan(least)] = 0.0
+        squares = np.add.reduce(by_block(partial(_squares_about, mean)))
+        deviation = np.sqrt(squares / (len(rows) if weights is None else weights[rows].sum()))
+        deviation[(least == most) | (deviation == 0)] = 1.0
         for array in (mean, deviation):
             array.setflags(write=False)
         return cls(mean, deviation)
@@ -137,6 +96,23 @@ class Scaling:
             rows = slice(start, start + _BLOCK)
             out[1:, rows] = _fill_missing(self.standardised(X[rows])).T
         return out
+
+
+def _measured(X: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, ...]:
+    """Return the lowest and highest value of each column, and the sums that make its mean."""
+    lowest, highest = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    if weights is None and not np.isnan(X.min(axis=0)).any():
+        return lowest, highest, X.sum(axis=0), np.full(X.shape[1], float(len(X)))
+    return lowest, highest, *_known_sums(X, weights)
+
+
+def _squares_about(mean: FloatArray, X: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Sum of the squared distances of each column from a mean, by weight; missing ones are 0."""
+    square = _fill_missing(np.square(X - mean))
+    if weights is not None:
+        square *= weights[:, None]
+    sums: FloatArray = square.sum(axis=0)
+    return sums
 
 
 def mean_of_known(

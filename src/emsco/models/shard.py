@@ -1,4 +1,4 @@
-"""Shards hold the rows of a split, and sums over leaves of rows are taken shard by shard.
+"""Shards hold the rows of a split, and sums over its rows are taken shard by shard.
 
 Everything the library computes is a sum over rows. A shard adds the terms of its training rows
 to a batch of models, turns fitted models into bits of its scored rows, and adds the counts of
@@ -10,22 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.leaves import LEAF, n_leaves_of, split_by_leaf
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
-from emsco._base.workers import in_threads
+from emsco._base.workers import slices
 from emsco._kernels.judgement import judge_rows
 from emsco._kernels.logistic import BLOCK, add_terms, add_terms_many
 from emsco.models.batches import ModelBatch, Models, orthonormal_basis
 from emsco.models.bits import BitBank, Layout
-from emsco.models.scaling import Scaling, Spread, squares_about
+from emsco.models.scaling import Scaling
 
-ROWS_PER_SHARD = LEAF  # a multiple of the kernels' block, so that smaller ones have the same sums
-_MEASURED_BYTES = 2**28  # of leaves whose spread is measured at a time
+ROWS_PER_SHARD = 65_536  # a multiple of the kernels' block, so that smaller ones have the same sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +31,7 @@ class SplitData:
 
     Attributes
     ----------
-    X : array of shape (n_rows, n_inputs), SingleRows or RowsElsewhere
+    X : array of shape (n_rows, n_inputs), or SingleRows
         NaN is a missing value.
     labels : ndarray of shape (n_rows,)
         Class of each row, from 0.
@@ -95,20 +92,6 @@ class SplitData:
         """Make room for bits of the scored rows."""
         return BitBank(self.layout, None if self.missing is None else self.missing[self.scored].T)
 
-    def scaling(self) -> Scaling:
-        """Standardise by the training rows, leaf by leaf."""
-        X, weights = self.X, self.weights
-        leaves = split_by_leaf(self.weighty_train, n_leaves_of(len(X)))
-        parts = [(rows, None if weights is None else weights[rows]) for rows in leaves]
-        # Each thread holds squares, distances and the rows of a leaf.
-        max_threads = _MEASURED_BYTES // (3 * 8 * LEAF * X.shape[1])
-        return Scaling.from_parts(
-            in_threads(lambda part: Spread.from_rows(X[part[0]], part[1]), parts, max_threads),
-            lambda mean: in_threads(
-                lambda part: squares_about(mean, X[part[0]], part[1]), parts, max_threads
-            ),
-        )
-
 
 class Shard:
     """Rows in the memory of this process. Every method releases the GIL while it computes.
@@ -118,8 +101,6 @@ class Shard:
     data : SplitData
         With weights for fitting, as `SplitData.with_fit_weights` makes them.
     scaling : Scaling
-    leaf : int
-        Number of the leaf that the rows belong to.
 
     Attributes
     ----------
@@ -129,8 +110,7 @@ class Shard:
         Class of each scored row, in the order of their bits.
     """
 
-    def __init__(self, data: SplitData, scaling: Scaling, leaf: int = 0) -> None:
-        self.leaf = leaf
+    def __init__(self, data: SplitData, scaling: Scaling) -> None:
         train, basis = data.labels[data.train], orthonormal_basis(data.n_classes)
         # Two classes need one target, 0 or 1; more have coordinates in the basis.
         targets = train.astype(np.float64) if data.n_classes == 2 else basis[train].T
@@ -241,115 +221,15 @@ class Shard:
 def cut_shards(
     data: SplitData, scaling: Scaling, rows_per_shard: int = ROWS_PER_SHARD
 ) -> list[Shard]:
-    """Cut each leaf of a split's rows into shards of at most `rows_per_shard` rows of each kind."""
-    n_leaves = n_leaves_of(len(data.X))
-    leaves = zip(
-        split_by_leaf(data.weighty_train, n_leaves),
-        split_by_leaf(data.scored, n_leaves),
-        strict=True,
-    )
-    shards = []
-    for leaf, (train, scored) in enumerate(leaves):
-        # At least one shard for each leaf, even if it has no rows: leaves keep their numbers.
-        for start in range(0, max(len(train), len(scored), 1), rows_per_shard):
-            part = slice(start, start + rows_per_shard)
-            rows = replace(data, train=train[part], scored=scored[part])
-            shards.append(Shard(rows, scaling, leaf))
-    return shards
-
-
-Node = tuple[int, int]  # level and number: leaves number · 2^level and so on, 2^level of them
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sums:
-    """Gradients of some models, and the Hessians of the first of them, summed over rows."""
-
-    gradient: FloatArray
-    hessian: FloatArray
-
-    def __iadd__(self, other: Sums) -> Sums:
-        np.add(self.gradient, other.gradient, out=self.gradient)
-        np.add(self.hessian, other.hessian, out=self.hessian)
-        return self
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
-    """Models whose sums are asked for; those that need a Hessian come first."""
-
-    models: Models
-    n_classes: int
-    fine: BoolArray
-    n_curved: int
-
-    @classmethod
-    def from_batch(cls, batch: ModelBatch, live: IntArray) -> tuple[Self, IntArray]:
-        """Ask for the live models of a batch; also returns them in the order of the answer."""
-        # Stable, so that models keep their order, and with it the order of sums.
-        order = live[np.argsort(~batch.curved[live], kind="stable")]
-        models, n_curved = batch.models, int(batch.curved[live].sum())
-        few = Models(models.columns[order], models.sizes[order], models.coefs[order])
-        return cls(few, batch.n_classes, batch.fine[order], n_curved), order
-
-    def over(self, shards: Sequence[Shard]) -> Sums:
-        """Sum over the rows of shards, one after the other."""
-        n_models, n_parameters = self.models.coefs.shape
-        side, none = -(-n_parameters // 4) * 4, np.zeros(0)
-        no_passes = np.zeros(0, dtype=np.int64)
-        batch = ModelBatch(
-            models=self.models,
-            n_classes=self.n_classes,
-            gradient=np.zeros((n_models, n_parameters)),
-            hessian=np.zeros((self.n_curved, side, side)),
-            step=none,
-            slope=none,
-            norm=none,
-            fine=self.fine,
-            # Those with a Hessian come first, so a place below their number says so.
-            curved=np.arange(n_models) < self.n_curved,
-            passes=no_passes,
-        )
-        for shard in shards:
-            shard.add_terms(batch, np.arange(n_models))
-        return Sums(batch.gradient, batch.hessian)
-
-
-def merged(nodes: dict[Node, Sums], n_leaves: int) -> dict[Node, Sums]:
-    """Add up all pairs of neighbours that are there, in place; what has no neighbour moves up."""
-    for level in range((n_leaves - 1).bit_length()):
-        # From left to right, pairs of the same level: the tree of additions depends on the number
-        # of leaves alone, never on where or when they were summed.
-        for number in sorted(j for at, j in nodes if at == level and j % 2 == 0):
-            # The last node of a level may have no neighbour.
-            is_last = (number + 1) << level >= n_leaves
-            if not is_last and (level, number + 1) not in nodes:
-                continue
-            sums = nodes.pop((level, number))
-            if not is_last:
-                sums += nodes.pop((level, number + 1))
-            nodes[level + 1, number // 2] = sums
-    return nodes
+    """Cut a split's rows into shards of at most `rows_per_shard` rows of each kind."""
+    train, scored = data.weighty_train, data.scored
+    return [
+        Shard(replace(data, train=train[part], scored=scored[part]), scaling)
+        for part in slices(max(len(train), len(scored), 1), rows_per_shard)
+    ]
 
 
 def add_up(shards: Sequence[Shard], batch: ModelBatch, live: IntArray) -> None:
-    """Add the sums of all shards to a batch: within a leaf one after the other, then by pairs."""
-    # Shards of a leaf stand side by side.
-    leaves = [list(alike) for _, alike in groupby(shards, key=lambda shard: shard.leaf)]
-    if len(leaves) == 1:
-        for shard in shards:
-            shard.add_terms(batch, live)
-        return
-    request, order = Request.from_batch(batch, live)
-    nodes: dict[Node, Sums] = {}
-    for number, of_leaf in enumerate(leaves):
-        nodes[0, number] = request.over(of_leaf)
-        # Merged at once, so that only one node for each level waits in memory.
-        merged(nodes, len(leaves))
-    put(batch, order, request.n_curved, nodes.popitem()[1])
-
-
-def put(batch: ModelBatch, order: IntArray, n_curved: int, sums: Sums) -> None:
-    """Add sums to the models of a batch that they are for."""
-    batch.gradient[order] += sums.gradient
-    batch.hessian[order[:n_curved]] += sums.hessian
+    """Add the sums of all shards to a batch, one after the other."""
+    for shard in shards:
+        shard.add_terms(batch, live)

@@ -421,7 +421,10 @@ def test_a_file_that_is_not_there_and_a_folder_are_refused(tmp_path):
         fit_refused(tmp_path / name, missing)
     for name in ("folder.csv", "folder.parquet"):
         (tmp_path / name).mkdir()
-        refused(tmp_path / name, "must be a file that can be read, got a folder.")
+        refused(
+            tmp_path / name,
+            "must be a file or a folder of Parquet files, got a folder without any.",
+        )
 
 
 @pytest.mark.parametrize(

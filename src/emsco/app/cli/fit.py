@@ -125,14 +125,6 @@ class FitSearch(Evolution):
         ),
     ] = "auto"
     memory_limit: Annotated[str, typer.Option(help="Most memory for fitted subsets.")] = "1GiB"
-    device: Annotated[
-        str,
-        typer.Option(
-            help="Where logistic and spline stages are fitted and scored: cpu, or cuda for a GPU "
-            "(cuda:1 for the second). A GPU pays from some 100,000 rows on, and needs "
-            "pip install 'emsco[cuda]'."
-        ),
-    ] = "cpu"
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""

@@ -1,32 +1,27 @@
-"""Rows and costs of a search: one file that is split, several files, or a folder of Parquet."""
+"""Rows and costs of a search: one file that is split, or several files."""
 
 from __future__ import annotations
 
-import hashlib
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
-from copy import copy
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from itertools import groupby, repeat
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
 from emsco._base.checks import refused
-from emsco._base.digests import DIGEST, fingerprint
+from emsco._base.digests import fingerprint
 from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray, Kind
-from emsco.app.files.parquet import ParquetFile
 from emsco.app.files.reading import AS_FOUND, Reading
-from emsco.app.files.table_files import by_line, joined, open_table, read_labelled, settled_reading
+from emsco.app.files.table_files import by_line, joined, read_labelled, settled_reading
 from emsco.costs import FeatureCosts
 from emsco.costs.features import MissingCosts
 from emsco.costs.prices import prices_of_rows
 from emsco.data.columns import MOST_CATEGORIES
-from emsco.data.encoding import Encoding, PartedTable
+from emsco.data.encoding import Encoding
 from emsco.data.issues import (
     DataIssue,
     data_issues_of,
@@ -34,162 +29,22 @@ from emsco.data.issues import (
     left_out_warning,
     to_leave_out,
 )
-from emsco.data.labels import as_classes, check_classes, labels_of
+from emsco.data.labels import as_classes, check_classes
 from emsco.data.rows import arrow_kind, check_named, column_weights
 from emsco.data.training import TrainingData
 from emsco.errors import (
     CostsError,
     DataError,
-    FileError,
     Hint,
     Parameter,
     ParameterError,
-    ReadingWarning,
     Remedy,
 )
-from emsco.scale.disk import fits_into_memory, on_disk
-
-
-@dataclass(frozen=True, slots=True)
-class _RowGroup:
-    """A row group of a file: the number of its first row in the file, from 1, and its rows."""
-
-    path: Path
-    group: int
-    first_row: int
-    n_rows: int
-
-
-class ParquetFolder(PartedTable):
-    """The Parquet files of a folder, in the order of their names.
-
-    Parameters
-    ----------
-    folder : path
-    reading : Reading, optional
-        Whether dates become numbers.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Columns, of which `only` takes some.
-    """
-
-    def __init__(self, folder: PathLike, reading: Reading = AS_FOUND) -> None:
-        # By name, so that the same folder is read in the same order on any machine.
-        files = sorted(
-            path
-            for path in Path(folder).iterdir()
-            if path.name.lower().endswith((".parquet", ".pq"))
-        )
-        if not files:
-            raise FileError(f"{folder} must be a folder of Parquet files, got none in it.")
-        self.folder, self.reading, self.files = Path(folder), reading, files
-        self.what = str(folder)
-        self._parts: list[_RowGroup] = []
-        for path in files:
-            with open_table(path, reading) as opened:
-                file = cast(ParquetFile, opened)
-                if path == files[0]:
-                    self.names, self.shell = file.names, file.schema.empty_table()
-                # The first file sets the columns; a column in some files only would be missing in
-                # others.
-                rule = f"{path} must have the columns of {files[0].name}"
-                if missing := [name for name in self.names if name not in file.names]:
-                    raise DataError(f"{rule}, got no {missing[0]!r}.")
-                if more := [name for name in file.names if name not in self.names]:
-                    raise DataError(f"{rule}, got {more[0]!r} too.")
-                self._parts += [
-                    _RowGroup(path, group, first, n_rows)
-                    for group, (first, n_rows) in enumerate(file.row_groups())
-                    # Empty row groups have no rows to learn from.
-                    if n_rows
-                ]
-        self.parts = [str(part.path) for part in self._parts]
-        self.places = [(part.first_row, str(part.path)) for part in self._parts]
-
-    def __len__(self) -> int:
-        return sum(part.n_rows for part in self._parts)
-
-    def only(self, names: Sequence[str]) -> ParquetFolder:
-        """Return the table of some columns."""
-        # Files are shared, not read again.
-        narrower = copy(self)
-        narrower.names, narrower.shell = tuple(names), self.shell.select(list(names))
-        return narrower
-
-    def run(
-        self, function: Callable[..., Any], *shared: Any, each: Sequence[tuple[Any, ...]] = ()
-    ) -> list[Any]:
-        """Return ``function(part, *shared, *more)`` of each row group; `each` holds `more`."""
-        return [
-            # A row group at a time is in memory, whatever the size of the folder.
-            function(self._read(part, self.names), *shared, *more)
-            for part, more in zip(self._parts, each or repeat(()), strict=False)
-        ]
-
-    def columns(self, names: Sequence[str]) -> pa.Table:
-        """Return some columns of all rows as a table in memory."""
-        return joined(*(self._read(part, names) for part in self._parts))
-
-    def labels(self, target: str) -> AnyArray:
-        """Return the labels of all files, which must be of one type."""
-        of_files: dict[Path, AnyArray] = {}
-        for path, parts in groupby(self._parts, key=lambda part: part.path):
-            of_parts = [
-                labels_of(self._read(part, [target]).column(target), path, part.first_row)
-                for part in parts
-            ]
-            of_files[path] = np.concatenate(of_parts)
-        if not of_files:
-            raise DataError(f"{self.folder} must have rows, got none.")
-        first, first_labels = next(iter(of_files.items()))
-        for path, labels in of_files.items():
-            # Numbers and text must not meet: as one array, numbers would become text.
-            if (labels.dtype.kind == "U") != (first_labels.dtype.kind == "U"):
-                raise DataError(
-                    f"{self.folder} must have labels of one type in column {target!r}, got "
-                    f"{first_labels[0].item()!r} in {first.name} and {labels[0].item()!r} in "
-                    f"{path.name}."
-                )
-        return np.concatenate(list(of_files.values()))
-
-    def rows(self, encoding: Encoding) -> Any:
-        """Return the inputs of all rows: in memory if they fit, else on disk."""
-        n_rows, n_inputs = len(self), encoding.n_inputs
-        if not fits_into_memory(n_rows * n_inputs):
-            said = f"{self.folder} is larger than memory, so its rows stay on disk"
-            warnings.warn(ReadingWarning(f"{said}; stages are logistic."), stacklevel=6)
-            return on_disk(self._encoded(encoding), n_rows, n_inputs)
-        rows, first = np.empty((n_rows, n_inputs)), 0
-        for block in self._encoded(encoding):
-            rows[first : first + len(block)] = block
-            first += len(block)
-        return rows
-
-    def fingerprint(self) -> str:
-        """Return a digest of the names and contents of all files."""
-        digest = hashlib.sha256()
-        for path in self.files:
-            # Names count, too: they set the order of the rows.
-            digest.update(path.name.encode())
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        return DIGEST + digest.hexdigest()
-
-    def _encoded(self, encoding: Encoding) -> Iterator[FloatArray]:
-        for part in self._parts:
-            table = self._read(part, self.names)
-            yield encoding.rows(table, part.first_row, str(part.path))
-
-    def _read(self, part: _RowGroup, names: Sequence[str]) -> pa.Table:
-        with open_table(part.path, self.reading) as file:
-            return cast(ParquetFile, file).read_group(part.group, names)
 
 
 @dataclass(frozen=True, slots=True)
 class FitFiles:
-    """Files with the rows and costs of a search.
+    """Files, or folders of Parquet files, with the rows and costs of a search.
 
     Give one file that is split (`data`), or one file each for training and scoring (`train` and
     `val`).
@@ -199,8 +54,7 @@ class FitFiles:
     target : str
         Column with the labels.
     data : path or None
-        Rows that are split into training rows and scored rows. A fit also takes a folder of
-        Parquet files.
+        Rows that are split into training rows and scored rows.
     train, val : path or None
         Training rows, and scored rows.
     test : path or None
@@ -213,7 +67,7 @@ class FitFiles:
         Column with the sample weights, which is not a feature.
     keep : tuple of str or None
         Columns to keep although they look like a leak, an id or a copy; others that do are left
-        out, with a warning. None keeps all. A folder is not looked at.
+        out, with a warning. None keeps all.
     reading : Reading
         What is known about the form of CSV files, and whether dates become numbers.
     """
@@ -253,13 +107,8 @@ class FitFiles:
         if bad := [name for name in self.keep or () if name in not_features]:
             raise refused("keep", "name features", self.keep, got=repr(bad[0]))
 
-    def read(self, cv: Any, gaps: str = "refuse", *, folders: bool = False) -> RowsOfFiles:
-        """Read and check all rows; `cv` says how to split them, unless `val` names a file.
-
-        With `folders`, `data` may be a folder of Parquet files, whose rows are not read yet.
-        """
-        if folders and self.data is not None and Path(self.data).is_dir():
-            return self._read_folder(self.data, cv, gaps)
+    def read(self, cv: Any, gaps: str = "refuse") -> RowsOfFiles:
+        """Read and check all rows; `cv` says how to split them, unless `val` names a file."""
         path = self.data if self.train is None else self.train
         assert path is not None  # checked above
         # Day and month are settled by the first file, so that all files are read alike.
@@ -298,26 +147,6 @@ class FitFiles:
             # Prices belong to the data: other prices are another search.
             data, labelled = fingerprint(*rows, y), Labelled(table, y, weights)
             return RowsOfFiles(labelled, cv, test, costs, data, settled.reading, left_out)
-
-    def _read_folder(self, path: PathLike, cv: Any, gaps: str) -> RowsOfFiles:
-        folder = ParquetFolder(path, self.reading)
-        others = [self.target, *self.drop, *([] if self.weights is None else [self.weights])]
-        check_named(folder.names, others, folder.what)
-        names = tuple(name for name in folder.names if name not in others)
-        y, weights = folder.labels(self.target), None
-        if self.weights is not None:
-            weights = self._take_weights(folder.columns([self.weights]), path)[1]
-        classes = self._classes(y, path)
-        costs, lacking = self.costs_of(names)
-        check_left_out(lacking, ())
-        table = folder.only(names)
-        test = None
-        if self.test is not None:
-            encoding = table.learn_encoding(costs, gaps)
-            # Test rows are checked now, not after hours of search.
-            test = self.read_more(self.test, encoding, classes, costs.price_columns)
-        rows, data = Labelled(table, y, weights), folder.fingerprint()
-        return RowsOfFiles(rows, cv, test, costs, data, self.reading)
 
     def costs_of(self, names: tuple[str, ...]) -> tuple[FeatureCosts, MissingCosts | None]:
         """Return the costs of the columns `names`, and what to say about those without one.
@@ -387,17 +216,16 @@ class FitFiles:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """Rows of a file or folder with their labels, and their weights if any.
+    """Rows of a file with their labels, and their weights if any.
 
     Attributes
     ----------
-    table : pyarrow.Table or ParquetFolder
-        A folder only if `FitFiles.read` was told that it may be one.
+    table : pyarrow.Table
     y : ndarray of shape (n_rows,)
     weights : ndarray of shape (n_rows,) or None
     """
 
-    table: Any
+    table: pa.Table
     y: AnyArray
     weights: FloatArray | None
 
@@ -415,7 +243,7 @@ class RowsOfFiles:
     test : Labelled or None
     costs : FeatureCosts
     data : str
-        Digest of rows, prices and labels; of a folder, digest of the names and bytes of its files.
+        Digest of rows, prices and labels.
     reading : Reading
         As told, with the order of day and month that dates have.
     left_out : tuple of DataIssue

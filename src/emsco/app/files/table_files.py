@@ -206,7 +206,12 @@ def joined(*tables: pa.Table) -> pa.Table:
 
 
 def file_kind(path: PathLike, *, to_write: bool = False) -> str:
-    """Return "csv" or "parquet" by the ending of a file's name; some are only read."""
+    """Return "csv" or "parquet" by the ending of a file's name; some are only read.
+
+    A folder is one of Parquet files.
+    """
+    if not to_write and Path(path).is_dir():
+        return "parquet"
     name, kinds = os.fspath(path).lower(), _ENDINGS if to_write else _ENDINGS | _READ_ONLY
     for ending, kind in kinds.items():
         if name.endswith(ending):
@@ -232,8 +237,6 @@ def open_table(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[CsvFile 
     file: CsvFile | ParquetFile | None = None
     try:
         kind = file_kind(path)
-        if Path(path).is_dir():
-            raise FileError(f"{path} must be a file that can be read, got a folder.")
         if kind == "csv":
             file = CsvFile.look_at(path, reading)
         else:

@@ -102,7 +102,7 @@ def fit_files(
         if groups not in files.drop:
             # A group says whose row it is, and must not be bought as a feature.
             files = replace(files, drop=(*files.drop, groups))
-    rows = files.read(cv, settings.get("gaps", "refuse"), folders=True)
+    rows = files.read(cv, settings.get("gaps", "refuse"))
     of_rows = None
     if groups is not None and files.data is not None:
         of_rows = read_ids(files.data, groups, files.reading)
@@ -164,8 +164,6 @@ def _check_groups(files: FitFiles, groups: str, cv: str | float) -> None:
     if files.data is None:
         rule = ("be left out beside ", Parameter("train"))
         raise refused("groups", rule, groups, got=repr(groups))
-    if Path(files.data).is_dir():
-        raise refused("groups", ("be left out where ", Parameter("data"), " is a folder"), groups)
     if cv != "auto":
         raise refused("cv", ("be auto beside ", Parameter("groups")), cv)
 

@@ -1,1 +1,0 @@
-"""Logistic stage models on a GPU, with PyTorch: the `device` of a fit."""
