@@ -93,6 +93,7 @@ _alone = (
     "words",
     "which_tool",
     "findings",
+    "report",
     "commands",
     "changelog",
 )

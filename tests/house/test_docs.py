@@ -193,6 +193,8 @@ def source_of(path):
     """The file that a link leads to; a build makes the gallery and the page of commands."""
     if path == DOCS / "commands.md":
         return DOCS / "commands_page.py"
+    if path == DOCS / "report.md":
+        return ROOT / "lab" / "REPORT.md"  # which the page includes
     if path.suffix == ".rst" and path.is_relative_to(DOCS / "gallery"):
         made_from = ROOT / "examples" / path.relative_to(DOCS / "gallery")
         return (

@@ -334,7 +334,7 @@ def _extend_into(rules, arrays, known, labels, spans, target, begun, room):
     Fresh labels of the set begin at `begun`.
 
     One long loop on purpose: handed to helpers, the many arrays have their references counted at
-    every step, which took five times as long as the work itself. Its steps, for each smaller
+    every step, which took far longer than the work itself. Its steps, for each smaller
     subset and each of its labels: give the chain up by a test that reads no row; score it, if
     only the tail can follow; else see what the stage does to its rows, give it up if a known
     design beats all its futures, or if another label of its state does; keep it.

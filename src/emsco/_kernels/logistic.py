@@ -391,7 +391,7 @@ def add_terms_many(
 
 @helper()
 def _clear(matrix):
-    for i in range(matrix.shape[0]):  # an assignment to a slice compiles four times as long
+    for i in range(matrix.shape[0]):  # an assignment to a slice takes far longer to compile
         for j in range(matrix.shape[1]):
             matrix[i, j] = 0.0
 

@@ -13,8 +13,8 @@ on for all of them. So a chain stands for a number of designs. Those that are gi
 counted as settled; at the end their sum must be the size of the space.
 
 With one level, a walk finds the fronts and ties of `chains`, but as it keeps no labels it meets the
-same state again and again: on Heart and Credit it takes 1 to 2 times as long with at most 3 stages,
-4 to 6 times with 4, 9 times with 5 and 15 times with 7. Labels, in turn, have one level alone.
+same state again and again, the more often the more stages there are (lab/REPORT.md). Labels, in
+turn, have one level alone.
 """
 
 from __future__ import annotations

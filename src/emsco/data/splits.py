@@ -205,8 +205,7 @@ class _ScoredFraction:
     def _drawn(self, by_class: list[IntArray]) -> list[IntArray]:
         """Draw the rows that `StratifiedShuffleSplit` would, in a quarter of its time.
 
-        It takes 1.8 s for a million rows. A seed draws what it always drew, so all calls of `rng`
-        are those of that class.
+        A seed draws what it always drew, so all calls of `rng` are those of that class.
         """
         rng, sizes = np.random.RandomState(self.seed), np.array([len(rows) for rows in by_class])
         n_scored = math.ceil(self.share * sizes.sum())

@@ -21,9 +21,9 @@ from emsco.search.plan import MAX_EXACT
 
 _ROWS = 1_000  # rows to measure on
 _GENERATIONS = 4
-_USUAL_GENERATIONS = 30  # until the front hardly grows: 22 to 31 on five sets
+_USUAL_GENERATIONS = 30  # until the front hardly grows: lab/REPORT.md
 _LONGEST = 60.0  # seconds
-# Calibrated on whole fits: docs/guides/data.md. Of the time of the first generations, later ones
+# Calibrated on whole fits: lab/REPORT.md. Of the time of the first generations, later ones
 # take this share for each feature: the fewer there are, the more subsets recur. Work on logistic
 # and spline stages grows as this power of the rows, that on others as the rows.
 _LATER_PER_FEATURE = 0.022

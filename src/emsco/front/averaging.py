@@ -25,8 +25,8 @@ from emsco.models.stage_models import averaged, parts_of
 
 _MAX_DESIGNS, _MAX_FOLDS, _MAX_ROWS = 12, 5, 400  # compared; rows are those of a fold
 # Models know the rows that trained them, and agree more about them than about new ones. On new rows
-# of 13 fits of boosted trees, the loss was this many times as large all in all, and 0.9 to 3 times
-# in each. So its standard error is taken to be as large as the loss itself.
+# of boosted trees, the loss was this many times as large all in all, and varied much from fit to
+# fit (lab/REPORT.md). So its standard error is taken to be as large as the loss itself.
 _ON_NEW_ROWS = 1.5
 
 

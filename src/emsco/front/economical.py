@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # to load a front takes no search
 
 # Standard errors by which a point may be behind the yardstick at most. A design that is just as
 # good is behind in some figure by chance, so 0 may refuse all. Chosen out of 0 to 2 on public and
-# generated tables, which `docs/how/defaults.md` names.
+# generated tables: lab/REPORT.md.
 TOLERATED = 0.5
 # What a fit tries first: not to be behind in any figure, or to be ahead in all, until the choice is
 # at most so far behind on rows that did not choose it. Chosen on four tables, seeds 0 to 2.

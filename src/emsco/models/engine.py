@@ -26,7 +26,7 @@ from emsco.models.splines import SplineBasis
 
 _MOST_MODELS = 256  # fitted together; larger batches are no faster and take more memory
 _BATCH_BYTES = 2**26
-_PER_FIT = 6e-9  # seconds per training row and input: `python benchmarks search landscapes`
+_PER_FIT = 6e-9  # seconds per training row and input: lab/REPORT.md
 _WORTH_FITTING = 20_000  # models times rows; with less work, starting threads takes longer
 
 

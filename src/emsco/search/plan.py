@@ -33,7 +33,7 @@ from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
 from emsco.search.settings import SearchSettings
 
-# Seconds on one core, good to a factor of a few: `python benchmarks search landscapes every`.
+# Seconds on one core, good to a factor of a few: lab/REPORT.md.
 _PER_DESIGN = 15e-9
 _PER_DESIGN_EXCLUDING = 45e-9  # bounds are weaker if designs may leave features out
 _PER_CHAIN = 40e-9

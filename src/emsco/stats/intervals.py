@@ -67,8 +67,8 @@ def cost_interval(costs: ArrayLike, counts: ArrayLike, level: float = LEVEL) -> 
     random weights (Dirichlet's). The quantiles of the two weighted means are the limits (Gaffke,
     2005; Learned-Miller and Thomas, 2019). With two possible costs, these are Clopper and Pearson's
     limits, which are exact. With more, it is not proven that the interval holds as often as it
-    says, but no case is known where it does not. At 1,000 rows it is 2 to 9 % wider than an
-    interval that knows the true variance; an interval by betting is at least 20 % wider.
+    says, but no case is known where it does not. On a thousand rows it is little wider than an
+    interval that knows the true variance; an interval by betting is much wider (lab/REPORT.md).
 
     Parameters
     ----------
