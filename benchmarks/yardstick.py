@@ -20,7 +20,6 @@ decides one cell in twenty.
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import hashlib
 import json
@@ -35,13 +34,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from common import options, progress
 from sklearn.datasets import load_digits, load_wine
 from sklearn.model_selection import train_test_split
 
 import emsco
 from emsco import EMSCOClassifier, FeatureCosts
 from emsco._base.documents import write_text
-from emsco._base.progress import JobProgress
 from emsco.errors import InterruptedWarning, NoSuchDesign
 from emsco_lab import datasets
 
@@ -253,7 +252,7 @@ def run(methods: Mapping[str, Callable[..., Any]], trials: Trials, out: Path | N
     }
     found: dict[str, Any] = {method: {name: [] for name in trials} for method in methods}
     jobs = [(name, method) for name in trials for _ in trials[name] for method in methods]
-    with JobProgress("fits") as progress, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", InterruptedWarning)  # the fit would go on with less
         for done, (name, method) in enumerate(jobs, 1):
@@ -261,7 +260,7 @@ def run(methods: Mapping[str, Callable[..., Any]], trials: Trials, out: Path | N
             trial = trials[name][split]
             answers = {"data": trial.digest(), **methods[method](trial, split)}
             found[method][name].append(answers)
-            progress.job(done, len(jobs), f"{name} {split}, {method}: {answers['seconds']:.1f} s")
+            progress(done, len(jobs), f"{name} {split}, {method}: {answers['seconds']:.1f} s")
             if out:
                 write_text(out, json.dumps({**about, "methods": found}, indent=1) + "\n")
     return found
@@ -388,7 +387,7 @@ def show_change(trials: Trials, before: Results, after: Results) -> str:
 
 def main() -> None:
     """Run the yardstick, or read its results, and report it."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = options(__doc__)
     parser.add_argument("--quick", action="store_true", help="this yardstick")
     parser.add_argument("--out", type=Path, help="a file for the results, written after each fit")
     parser.add_argument("--known", action="store_true", help="run nothing; report what --out has")

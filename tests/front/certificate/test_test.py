@@ -12,7 +12,7 @@ from emsco.stats.betting import mean_p_value, mean_p_values
 from emsco.stats.promises import Promise
 from emsco.stats.tests import share_p_value
 
-DELTA, N_SETS = 0.05, 600  # python benchmarks certificates has 10,000
+DELTA, N_SETS = 0.05, 600  # python benchmarks trust tries whole fits
 MOST = DELTA + 3 * math.sqrt(DELTA * (1 - DELTA) / N_SETS)
 
 
