@@ -31,8 +31,6 @@ import numpy as np
 import pandas as pd
 import yardstick
 from common import markdown, names, options, progress
-
-from emsco.errors import EMSCOError
 from emsco_lab import (
     EMSCO,
     FULL,
@@ -50,6 +48,8 @@ from emsco_lab.jobs import ResultStore
 from emsco_lab.methods import CHAINS
 from emsco_lab.standings import AHEAD, BEHIND, LEVEL, margin_of
 from emsco_lab.trials import Answers
+
+from emsco.errors import EMSCOError
 from emsco.plotting import save_figure
 
 SETS = (

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from emsco_lab.datasets import load
 from sklearn.model_selection import train_test_split
 
 from emsco import EMSCOClassifier
-from emsco_lab.datasets import load
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "_static" / "cascade.svg"
 WIDTH, HEIGHT = 960, 396

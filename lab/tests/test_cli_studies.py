@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from emsco_lab import METHODS, TuningEffort
+from emsco_lab import compare as study
 from support.comparisons import small_set
 
 from emsco.errors import EMSCOError, ParameterError
-from emsco_lab import METHODS, TuningEffort
-from emsco_lab import compare as study
 
 TWO = ("--method", "emsco", "--method", "cost_ordered", "--quick", "--jobs", 1)
 

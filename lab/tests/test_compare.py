@@ -9,20 +9,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy import stats
-from support.comparisons import (
-    NOISE,
-    FirstColumns,
-    made_answers,
-    made_comparison,
-    over_splits,
-    small_set,
-    two_methods,
-)
-
-from emsco._base.documents import Fields
-from emsco.costs import FeatureCosts
-from emsco.errors import DataError, ParameterError
 from emsco_lab import methods, rivals
 from emsco_lab.compare import (
     EVERYONE,
@@ -39,6 +25,20 @@ from emsco_lab.compare_report import ComparisonReport
 from emsco_lab.jobs import ResultStore
 from emsco_lab.methods import answer_with_rival, label_of
 from emsco_lab.trials import QUESTIONS, Answers, CostedRows, LabelledRows
+from scipy import stats
+from support.comparisons import (
+    NOISE,
+    FirstColumns,
+    made_answers,
+    made_comparison,
+    over_splits,
+    small_set,
+    two_methods,
+)
+
+from emsco._base.documents import Fields
+from emsco.costs import FeatureCosts
+from emsco.errors import DataError, ParameterError
 from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.tests import holm
 

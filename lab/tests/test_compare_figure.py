@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from support.comparisons import NOISE, made_comparison, over_splits, two_methods
-
 from emsco_lab.compare import EVERYONE, TASKS
 from emsco_lab.compare_figure import draw_comparison
 from emsco_lab.methods import METHODS, label_of
+from support.comparisons import NOISE, made_comparison, over_splits, two_methods
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.comparisons import NOISE, made_answers, made_comparison, over_splits, two_methods
-
-from emsco._base.objectives import Objectives
 from emsco_lab.cli_studies import accuracy_table, seconds_line
-from emsco.errors import not_installed
 from emsco_lab.compare import MOST, TASKS, Baseline
 from emsco_lab.compare_figure import draw_comparison
 from emsco_lab.compare_report import ComparisonReport, broken_limits, recall_table
 from emsco_lab.trials import ANYTHING, LOWEST_TOTAL, Answers, Offer, Seen
+from support.comparisons import NOISE, made_answers, made_comparison, over_splits, two_methods
+
+from emsco._base.objectives import Objectives
+from emsco.errors import not_installed
 from emsco.stats.error_costs import ErrorCosts
 
 

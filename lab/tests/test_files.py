@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from emsco_lab import QUICK, compare_methods
+from emsco_lab.files import read_costed_rows, read_parts
 from support.comparisons import small_set
 
 from emsco.app.files.sources import FitFiles
-from emsco_lab.files import read_costed_rows, read_parts
 from emsco.errors import DataError, ParameterError
-from emsco_lab import QUICK, compare_methods
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,13 @@ import signal
 from dataclasses import dataclass
 
 import pytest
+from emsco_lab.jobs import ResultStore, finish_jobs
 from hypothesis import given
 from hypothesis import strategies as st
 
 from emsco._base.documents import document_text
 from emsco._base.objectives import Objectives
 from emsco.errors import EMSCOError
-from emsco_lab.jobs import ResultStore, finish_jobs
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.comparisons import FirstColumns, small_set
-
-from emsco.errors import ParameterError
 from emsco_lab.methods import answer_with_emsco, answer_with_rival, check_methods, new_rival
 from emsco_lab.trials import (
     BUDGETS,
@@ -19,6 +16,9 @@ from emsco_lab.trials import (
     Prices,
     Question,
 )
+from support.comparisons import FirstColumns, small_set
+
+from emsco.errors import ParameterError
 from emsco.stats.error_costs import ErrorCosts
 
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from emsco_lab.paper import comparison, tuning
 from support.comparisons import small_set
 from typer.testing import CliRunner
 
 from emsco.app import cli
-from emsco_lab.paper import comparison, tuning
 
 COMPARISON = ["reproduce", "comparison", "--quick", "--jobs", "1", "--set", "pima"]
 

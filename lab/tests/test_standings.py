@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from emsco_lab.standings import Standing, duels
+from emsco_lab.trials import ANYTHING, Offer, Seen
 from scipy import stats
 
 from emsco._base.objectives import Objectives
-from emsco_lab.standings import Standing, duels
-from emsco_lab.trials import ANYTHING, Offer, Seen
 from emsco.stats.tests import holm, margin
 
 

@@ -10,6 +10,19 @@ from functools import partial
 
 import numpy as np
 import pytest
+from emsco_lab import sweep as sweep_module
+from emsco_lab.cli_studies import sweep_table
+from emsco_lab.files import read_parts
+from emsco_lab.paper.sweep import reproduce_sweep
+from emsco_lab.parts import EVERY_RULE, Choice, Parts, SplitBanks
+from emsco_lab.sweep import (
+    OBJECTIVES,
+    RepeatSpread,
+    SweepJob,
+    SweepRepeat,
+    draw_sweep,
+    sweep_thresholds,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -22,22 +35,9 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco.app.cli.folders import claiming
 from emsco.app.cli.parsers import parse_range
-from emsco_lab.cli_studies import sweep_table
 from emsco.app.files.sources import FitFiles
-from emsco_lab.files import read_parts
 from emsco.costs import FeatureCosts
 from emsco.errors import FileError, ParameterError
-from emsco_lab import sweep as sweep_module
-from emsco_lab.paper.sweep import reproduce_sweep
-from emsco_lab.parts import EVERY_RULE, Choice, Parts, SplitBanks
-from emsco_lab.sweep import (
-    OBJECTIVES,
-    RepeatSpread,
-    SweepJob,
-    SweepRepeat,
-    draw_sweep,
-    sweep_thresholds,
-)
 from emsco.models.engine import LogisticEngine
 from emsco.search.settings import SearchSettings
 

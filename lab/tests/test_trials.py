@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from emsco_lab.trials import QUESTIONS, Answers, CostedRows, LabelledRows, Seen
 from support.comparisons import made_answers, small_set
 
 from emsco._base.documents import Fields
 from emsco.errors import DataError, FileError, ParameterError
-from emsco_lab.trials import QUESTIONS, Answers, CostedRows, LabelledRows, Seen
 from emsco.stats.error_costs import ErrorCosts
 
 

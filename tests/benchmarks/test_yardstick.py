@@ -9,10 +9,9 @@ import bakeoff
 import numpy as np
 import pytest
 import yardstick
-from yardstick import BUDGETS, OURS, Trial, gain, read, tally, verdict
-
 from emsco_lab import methods
 from emsco_lab.methods import answer_with_rival
+from yardstick import BUDGETS, OURS, Trial, gain, read, tally, verdict
 
 
 def trial(rows, seed=0, n_fitted=80):

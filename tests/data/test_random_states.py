@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from emsco_lab.rivals import CostOrdered
 
 from emsco import EMSCOClassifier
 from emsco.data.random_states import draw_seed
 from emsco.errors import ParameterError
-from emsco_lab.rivals import CostOrdered
 
 
 @pytest.mark.parametrize("bad", [2**32, -1, 1.5, "a", np.random.default_rng(0)])

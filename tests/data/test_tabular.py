@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from emsco_lab.rivals import CaCTLasso
 from scipy import sparse
 from support.settings import PLAIN
 
 from emsco import CostsError, DataError, EMSCOClassifier
-from emsco_lab.rivals import CaCTLasso
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from emsco_lab import METHODS, datasets, label_of, rivals
 
 import emsco
 from emsco import metrics, paid_features
 from emsco.app import cli
-from emsco_lab import METHODS, datasets, label_of, rivals
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

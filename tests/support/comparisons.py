@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-
-from emsco._base.objectives import Objectives
-from emsco.costs import FeatureCosts
 from emsco_lab import MethodComparison
 from emsco_lab.compare import Baseline
 from emsco_lab.datasets import Dataset
 from emsco_lab.rivals import CostedClassifier
 from emsco_lab.trials import ANYTHING, LOWEST_TOTAL, QUESTIONS, Answers, Offer, Seen
+
+from emsco._base.objectives import Objectives
+from emsco.costs import FeatureCosts
 from emsco.stats.error_costs import ErrorCosts
 
 

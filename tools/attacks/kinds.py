@@ -19,6 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+from emsco_lab import ComparisonReport, MethodComparison, ThresholdSweep
+from emsco_lab.compare import Baseline, TrialJob
+from emsco_lab.jobs import ResultStore
+from emsco_lab.parts import EVERY_RULE, Choice
+from emsco_lab.sweep import SweepJob, SweepRepeat
+from emsco_lab.trials import ANYTHING, QUESTIONS, Answers, Offer, Seen
 
 from emsco import Cascade, Certificate, EMSCOClassifier, FeatureCosts, Monitor, ParetoFront
 from emsco._base.documents import write_document
@@ -43,12 +49,6 @@ from emsco.app.service.settings import Settings
 from emsco.app.service.store import CaseStore
 from emsco.errors import EMSCOError, FileError
 from emsco.front.rules import RULES
-from emsco_lab import ComparisonReport, MethodComparison, ThresholdSweep
-from emsco_lab.compare import Baseline, TrialJob
-from emsco_lab.jobs import ResultStore
-from emsco_lab.parts import EVERY_RULE, Choice
-from emsco_lab.sweep import SweepJob, SweepRepeat
-from emsco_lab.trials import ANYTHING, QUESTIONS, Answers, Offer, Seen
 from emsco.search.settings import SearchSettings
 from emsco.stats.error_costs import ErrorCosts
 

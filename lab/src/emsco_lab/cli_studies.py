@@ -109,8 +109,8 @@ def compare(
 
         emsco compare heart.csv --target disease --costs costs.csv --error-cost 500
     """
-    from emsco_lab.files import compare_files
     from emsco_lab import TASKS, ComparisonReport, broken_limits, draw_comparison
+    from emsco_lab.files import compare_files
 
     settings = methods.settings()
     check_folder(out)
@@ -296,8 +296,8 @@ def sweep(
 
         emsco sweep --train a.csv --val b.csv --test c.csv --target label --costs costs.txt
     """
-    from emsco_lab.files import sweep_files
     from emsco_lab import draw_sweep
+    from emsco_lab.files import sweep_files
 
     settings, study_files = search.settings(), files.files(read)
     check_folder(out)

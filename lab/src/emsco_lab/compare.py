@@ -15,6 +15,8 @@ from emsco._base.documents import PathLike
 from emsco._base.text import first_line
 from emsco._base.typing import FloatArray, IntArray
 from emsco.errors import DataError, EMSCOError, Parameter
+from emsco.stats.error_costs import ErrorCosts
+from emsco.stats.tests import standard_error
 from emsco_lab.jobs import Begin, Report, ResultStore, finish_jobs, opened_store
 from emsco_lab.methods import (
     CHAINS,
@@ -40,8 +42,6 @@ from emsco_lab.trials import (
     Question,
     TrialRows,
 )
-from emsco.stats.error_costs import ErrorCosts
-from emsco.stats.tests import standard_error
 
 SPLITS = 3
 TESTED = tuple(budget for budget in BUDGETS if budget < 1)  # buying everything is only shown

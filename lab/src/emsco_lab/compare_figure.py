@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from emsco.plotting.figures import STYLES, new_figure, soften
 from emsco_lab.compare import TASKS, MethodComparison, Task
 from emsco_lab.compare_report import MARGIN_SPLITS, breaks_limits
 from emsco_lab.methods import EMSCO, NOTHING, label_of
 from emsco_lab.standings import Standing, margin_of, mean_ranks
 from emsco_lab.trials import BUDGETS
-from emsco.plotting.figures import STYLES, new_figure, soften
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,6 +11,7 @@ import numpy as np
 from emsco._base.text import counted, shorten
 from emsco._base.typing import FloatArray
 from emsco.errors import command_to_install
+from emsco.stats.error_costs import ErrorCosts, plain_costs
 from emsco_lab.compare import (
     EVERYONE,
     MOST,
@@ -24,7 +25,6 @@ from emsco_lab.compare import (
 from emsco_lab.methods import COMMONEST, EMSCO, NOTHING, label_of
 from emsco_lab.standings import AHEAD, BEHIND, DIGITS, Duel, Standing, margin_of, mean_ranks
 from emsco_lab.trials import BUDGETS
-from emsco.stats.error_costs import ErrorCosts, plain_costs
 
 MARGIN_SPLITS = 5  # margins of fewer splits are too wide to tell anything
 _CASES = {

@@ -21,11 +21,11 @@ from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import subsets_of_words
 from emsco.errors import DataError, InterruptedWarning
 from emsco.fitting import Workbench
-from emsco_lab.datasets import Dataset, paper_split
 from emsco.scoring.pareto import best_balanced_first, fittest_of, knee_of
 from emsco.search.loop import SearchResult
 from emsco.search.plan import SearchPlan
 from emsco.search.settings import SearchSettings
+from emsco_lab.datasets import Dataset, paper_split
 
 SPLITS_PER_SEED = 1000  # no two splits of any seeds draw alike
 LARGEST_STUDY_SEED = 2**32 // SPLITS_PER_SEED - 1  # so that the seed of a split fits 32 bits

@@ -11,9 +11,9 @@ from scipy import stats
 
 from emsco._base.objectives import Objectives
 from emsco._base.typing import FloatArray
-from emsco_lab.trials import TEST_SHARE, Offer, Question
 from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.tests import ALPHA, holm, margin, paired_p_values
+from emsco_lab.trials import TEST_SHARE, Offer, Question
 
 SHARED = TEST_SHARE / (1 - TEST_SHARE)  # test rows per row that is fitted or chosen on
 AHEAD, LEVEL, BEHIND = "ahead", "level", "behind"

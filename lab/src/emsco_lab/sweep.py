@@ -23,10 +23,10 @@ from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.design import Design
 from emsco.designs.thresholds import check_min_confidence
 from emsco.fitting import seeds_of_fit
-from emsco_lab.jobs import Begin, Report, ResultStore, finish_jobs, opened_store
-from emsco_lab.parts import EVERY_RULE, Choice, EncodedParts, Parts, SplitBanks
 from emsco.plotting.figures import COLOURS, add_scale, coverage_ends, new_figure
 from emsco.search.settings import SearchRequest, SearchSettings, with_paper_search
+from emsco_lab.jobs import Begin, Report, ResultStore, finish_jobs, opened_store
+from emsco_lab.parts import EVERY_RULE, Choice, EncodedParts, Parts, SplitBanks
 
 if TYPE_CHECKING:
     import pandas as pd

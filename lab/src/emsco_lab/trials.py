@@ -14,8 +14,8 @@ from emsco._base.objectives import Objectives, objectives_from_dict
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
 from emsco.data.labels import positions_of
-from emsco_lab.parts import divided, split_seed
 from emsco.stats.error_costs import ErrorCosts
+from emsco_lab.parts import divided, split_seed
 
 TEST_SHARE = 1 / 4
 BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from emsco_lab.datasets import NAMES, load, paper_split, public, threshold_of
 
 from emsco.errors import DataError, ParameterError
-from emsco_lab.datasets import NAMES, load, paper_split, public, threshold_of
 
 
 @pytest.mark.parametrize(

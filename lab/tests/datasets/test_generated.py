@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from emsco_lab.datasets import load
+from emsco_lab.datasets.generated import bayes_accuracy, true_probabilities
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from emsco.errors import ParameterError
-from emsco_lab.datasets import load
-from emsco_lab.datasets.generated import bayes_accuracy, true_probabilities
 
 KNOWN = ("interactions", "regions")
 

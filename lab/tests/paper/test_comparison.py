@@ -5,11 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.comparisons import FirstColumns, small_set
-from support.settings import PAPER_SPACE
-
-from emsco import EMSCOClassifier
-from emsco.errors import FileError, ParameterError
 from emsco_lab import methods, rivals
 from emsco_lab.jobs import ResultStore
 from emsco_lab.paper import comparison
@@ -30,6 +25,11 @@ from emsco_lab.paper.comparison import (
 from emsco_lab.paper.published import MARGINS, SETS, SETTINGS, TABLE
 from emsco_lab.parts import SplitBanks, split_parts
 from emsco_lab.trials import Answers
+from support.comparisons import FirstColumns, small_set
+from support.settings import PAPER_SPACE
+
+from emsco import EMSCOClassifier
+from emsco.errors import FileError, ParameterError
 from emsco.plotting import save_figure
 from emsco.search.settings import SearchSettings
 

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-
-from emsco.errors import EMSCOError, ParameterError
 from emsco_lab.paper.global_optima import draw_global_optima, reproduce_global
 from emsco_lab.paper.published import SETTINGS
+
+from emsco.errors import EMSCOError, ParameterError
 from emsco.plotting import save_figure
 
 

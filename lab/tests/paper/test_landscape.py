@@ -5,11 +5,11 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from emsco_lab.paper.landscape import draw_trade_offs, reproduce_landscape, smooth_costs, tally_of
 from support.brute import ALIKE, FREE_AND_EXPENSIVE, Instance
 from support.looks import words_of
 
 from emsco import ParameterError
-from emsco_lab.paper.landscape import draw_trade_offs, reproduce_landscape, smooth_costs, tally_of
 
 
 @pytest.fixture(scope="module")

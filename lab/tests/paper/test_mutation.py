@@ -5,10 +5,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import betabinom
-from support.looks import words_of
-
-from emsco import ParameterError
 from emsco_lab.paper.mutation import (
     BIASES,
     CHECKED,
@@ -16,6 +12,10 @@ from emsco_lab.paper.mutation import (
     growth_of,
     reproduce_mutation,
 )
+from scipy.stats import betabinom
+from support.looks import words_of
+
+from emsco import ParameterError
 
 
 @pytest.fixture(scope="module")

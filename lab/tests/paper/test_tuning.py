@@ -5,9 +5,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from support.comparisons import small_set
-
-from emsco.errors import ParameterError
 from emsco_lab.paper import tuning
 from emsco_lab.paper.tuning import (
     GRID,
@@ -16,6 +13,9 @@ from emsco_lab.paper.tuning import (
     papers_setting,
     reproduce_tuning,
 )
+from support.comparisons import small_set
+
+from emsco.errors import ParameterError
 
 SMALL = TuningExtent(("pima", "heart"), splits=2, runs=2, generations=3, thin=300)
 

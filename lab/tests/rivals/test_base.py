@@ -2,14 +2,10 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
+import emsco_lab.rivals
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
-
-import emsco_lab.rivals
-from emsco import DataError, FeatureCosts
 from emsco_lab.rivals import (
     AACO,
     CaCTLasso,
@@ -21,6 +17,10 @@ from emsco_lab.rivals import (
     PenalisedCatBoost,
     ThresholdCascade,
 )
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from emsco import DataError, FeatureCosts
 from emsco.metrics import balanced_score, make_selective_scorer
 
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]

@@ -6,9 +6,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
-
-from emsco import FeatureCosts
 from emsco_lab.rivals import (
     AACO,
     ASTC,
@@ -25,6 +22,9 @@ from emsco_lab.rivals import (
 )
 from emsco_lab.rivals.cstc import _charged
 from emsco_lab.rivals.set_costs import SetCosts, buying_order
+from sklearn.base import clone
+
+from emsco import FeatureCosts
 
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
 FEES = {"visit": (32, ["scan", "blood", "gait"]), "draw": (64, ["blood", "gait"])}

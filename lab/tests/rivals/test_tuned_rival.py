@@ -2,9 +2,9 @@ from time import sleep
 
 import numpy as np
 import pytest
+from emsco_lab.rivals import CaCTLasso, CostAwareBoosting, CostOrdered, tune
 from threadpoolctl import threadpool_info
 
-from emsco_lab.rivals import CaCTLasso, CostAwareBoosting, CostOrdered, tune
 from emsco.metrics import balanced_score
 
 

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from emsco_lab.files import read_parts
 from support.commands import refuses
 from support.settings import PLAIN
 
@@ -15,7 +16,6 @@ from emsco.app.cli.output import print_deployed
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
-from emsco_lab.files import read_parts
 from emsco.app.runs.views import explore_run, plot_run
 from emsco.cascade import Cascade
 from emsco.errors import DataWarning

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from emsco_lab.paper import cost_table, draw_cost_table
 from support.settings import ONE_THRESHOLD, PLAIN
 
 from emsco.app.files.sources import FitFiles
@@ -13,7 +14,6 @@ from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
 from emsco.app.runs.views import KINDS, plot_run
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
-from emsco_lab.paper import cost_table, draw_cost_table
 from emsco.plotting import new_figure, write_figure
 
 NAMES = ("age", "pulse", "panel", "scan")

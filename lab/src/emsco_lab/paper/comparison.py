@@ -22,6 +22,9 @@ from emsco._base.documents import Fields, PathLike
 from emsco._base.objectives import Objectives
 from emsco.designs.space import default_max_stages
 from emsco.errors import FileError, ParameterError
+from emsco.plotting.figures import STYLES, name_marks, new_figure, soften
+from emsco.search.settings import SearchSettings
+from emsco.stats.tests import ALPHA
 from emsco_lab.compare import TrialJob
 from emsco_lab.compare_report import markdown_table
 from emsco_lab.datasets import Dataset, load, threshold_of
@@ -40,9 +43,6 @@ from emsco_lab.parts import (
 from emsco_lab.rivals import CostedClassifier, tune
 from emsco_lab.standings import Duel, Standing, duels
 from emsco_lab.trials import ANYTHING, Answers, Offer, Seen
-from emsco.plotting.figures import STYLES, name_marks, new_figure, soften
-from emsco.search.settings import SearchSettings
-from emsco.stats.tests import ALPHA
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from emsco_lab.datasets import load
 from emsco.plotting.cost_classes import CostClasses, draw_cost_classes
+from emsco_lab.datasets import load
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

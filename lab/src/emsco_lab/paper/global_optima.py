@@ -25,9 +25,6 @@ from emsco.data.training import TrainingData
 from emsco.designs.space import DesignSpace
 from emsco.errors import MemoryLimitError
 from emsco.fitting import Workbench
-from emsco_lab.datasets import load, paper_split, threshold_of
-from emsco_lab.jobs import Report
-from emsco_lab.paper.published import SETTINGS
 from emsco.plotting.figures import STYLES, name_marks, new_figure
 from emsco.scoring.evaluator import Evaluator
 from emsco.search.evolution import EvolutionSearch
@@ -35,6 +32,9 @@ from emsco.search.exact.chains import find_front
 from emsco.search.exact.spaces import SingleThresholdSpace
 from emsco.search.paper import PaperLoop
 from emsco.search.settings import SearchSettings
+from emsco_lab.datasets import load, paper_split, threshold_of
+from emsco_lab.jobs import Report
+from emsco_lab.paper.published import SETTINGS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

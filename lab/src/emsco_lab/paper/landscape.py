@@ -15,12 +15,12 @@ from emsco._base.checks import check_choice, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._kernels.counts import tally_designs
 from emsco.designs.space import DesignSpace
-from emsco_lab.paper.global_optima import SETS, evaluator_of
 from emsco.models.bits import pack
 from emsco.plotting.figures import COLOURS, COLUMN, add_scale, new_figure, soften
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
 from emsco.search.exact.spaces import SingleThresholdSpace
+from emsco_lab.paper.global_optima import SETS, evaluator_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

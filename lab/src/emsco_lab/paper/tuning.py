@@ -16,12 +16,12 @@ from emsco._base.checks import check_choice, check_seed, check_whole
 from emsco._base.documents import PathLike
 from emsco._base.typing import FloatArray
 from emsco.designs.space import default_max_stages
+from emsco.plotting.figures import line_look, name_marks, new_figure
+from emsco.search.settings import SearchSettings
 from emsco_lab.datasets import Dataset, load, threshold_of
 from emsco_lab.jobs import Report, ResultStore, finish_jobs
 from emsco_lab.paper.published import SETS, SETTINGS
 from emsco_lab.parts import RULES, SplitBanks, split_parts
-from emsco.plotting.figures import line_look, name_marks, new_figure
-from emsco.search.settings import SearchSettings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -25,8 +25,8 @@ from emsco.data.training import TrainingData
 from emsco.data.weights import check_weights
 from emsco.designs.thresholds import MinConfidence, by_class, check_min_confidence
 from emsco.errors import DataError, not_installed
-from emsco_lab.rivals.set_costs import SetCosts
 from emsco.models.scaling import Scaling
+from emsco_lab.rivals.set_costs import SetCosts
 
 _GAPS = ("refuse", "impute")  # not "skip", since most rivals answer every row
 

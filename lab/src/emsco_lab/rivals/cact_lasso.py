@@ -15,8 +15,8 @@ from emsco._base.checks import check_number
 from emsco._base.typing import FloatArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import MinConfidence
-from emsco_lab.rivals.base import CostedClassifier
 from emsco.models.scaling import Scaling
+from emsco_lab.rivals.base import CostedClassifier
 
 _LARGEST_WEIGHT = 30.0  # of a standardised input; separable classes would have no optimum
 _TOLERANCE = 1e-6  # largest component of the summed gradient

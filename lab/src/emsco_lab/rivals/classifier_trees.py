@@ -15,8 +15,8 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_number
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.data.random_states import random_of
-from emsco_lab.rivals.base import CostedClassifier
 from emsco.models.scaling import Scaling
+from emsco_lab.rivals.base import CostedClassifier
 
 MAX_DEPTH = 8
 _RIDGE = 1.0  # as the L2 penalty of EMSCO's stages

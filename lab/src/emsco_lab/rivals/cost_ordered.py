@@ -16,9 +16,9 @@ from emsco.data.random_states import draw_seed
 from emsco.data.training import TrainingData
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence, check_min_confidence
+from emsco.models.recipe import StageRecipe
 from emsco_lab.rivals.base import CostedClassifier
 from emsco_lab.rivals.set_costs import buying_order
-from emsco.models.recipe import StageRecipe
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -16,7 +16,6 @@ from scipy.special import expit
 
 from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray
-from emsco_lab.rivals.kernels import block_terms
 from emsco.costs import FeatureCosts
 from emsco_lab.rivals.classifier_trees import (
     MAX_DEPTH,
@@ -27,6 +26,7 @@ from emsco_lab.rivals.classifier_trees import (
     on_path,
     weighted_median,
 )
+from emsco_lab.rivals.kernels import block_terms
 from emsco_lab.rivals.set_costs import SetCosts
 
 _LEARNERS = ("features", "trees")

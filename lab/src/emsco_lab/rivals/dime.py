@@ -12,9 +12,9 @@ from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.typing import FloatArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.random_states import random_of
+from emsco.models.scaling import Scaling
 from emsco_lab.rivals.base import CostedClassifier, Package
 from emsco_lab.rivals.light import dealt
-from emsco.models.scaling import Scaling
 
 _PRICES = np.logspace(-2, 2, 21).round(3).tolist()  # that tuning tries
 # Rows held out to decide when to stop: a tenth, within these numbers, and never over a third.

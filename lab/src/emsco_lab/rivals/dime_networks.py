@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from emsco.scale.cuda.library import torch
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
-from emsco.scale.cuda.library import torch
 
 _EXPLORATION = (1.0, 0.1)  # share of random purchases, in each phase of training
 _STATES = 16_000  # of rows on their way, in an epoch at most

@@ -13,9 +13,9 @@ from scipy.special import expit, softmax
 from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SmallIntArray
 from emsco._base.workers import by_parts
-from emsco_lab.rivals.kernels import grow_tree, walk_trees
 from emsco.costs import FeatureCosts
 from emsco_lab.rivals.base import CostedClassifier
+from emsco_lab.rivals.kernels import grow_tree, walk_trees
 
 _LOSSES = ("logistic", "squared")
 _DECIMALS = 12

@@ -12,9 +12,9 @@ from emsco._base.checks import check_number, check_whole, refused
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.random_states import draw_seed
+from emsco.models.boosting.trees import Bins
 from emsco_lab.rivals.base import CostedClassifier, Package
 from emsco_lab.rivals.set_costs import SetCosts
-from emsco.models.boosting.trees import Bins
 
 _PACKAGES = "--no-deps pystreed scikit-survival numexpr"  # pystreed imports the other two
 _DEEPEST = 5

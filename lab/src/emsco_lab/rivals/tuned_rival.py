@@ -14,8 +14,8 @@ from emsco._base.checks import refused
 from emsco._base.workers import ending_with_parent
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
-from emsco_lab.rivals.base import CostedClassifier
 from emsco.scoring.pareto import balanced_length
+from emsco_lab.rivals.base import CostedClassifier
 
 Rows = tuple[Any, ...]
 
