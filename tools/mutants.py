@@ -1,12 +1,11 @@
 """Do the tests carry weight? Change one thing in the code at a time, and see whether a test fails.
 
-python tools/mutants.py                    list the rooms of the code and the shares recorded
 python tools/mutants.py costs              draw mutants of a room; exit code 1 if fewer are killed
 python tools/mutants.py costs --count 50 --seed 3 --jobs 2
 python tools/mutants.py costs --record     write the share found to pyproject.toml
 
 A mutant swaps a comparison, an operator, a number, True and False or min and max, negates or drops
-a condition, or drops a statement. It is killed if a test of its room fails, or takes far too long.
+a condition, or drops a statement. It is killed if a test of its room fails, or computes far too long.
 Only tests that run the changed line are tried. All this happens in copies of the project, in a
 temporary folder. Rooms stand in pyproject.toml: their code, their tests, and the share to keep.
 """
@@ -15,23 +14,21 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
-import multiprocessing
 import os
 import random
 import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 import tomllib
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,10 +48,6 @@ SWAPS = {  # operators, statements and names
 }
 SWAPS |= {other: one for one, other in SWAPS.items()} | {"FloorDiv": "Div"}
 LEFT_ALONE = {"annotation", "returns", "decorator_list"}  # fields of nodes
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-SECONDS = Path("seconds.json")  # in a copy
-IMPORTED = ["numba", "pyarrow", "rich.console", "scipy.stats", "sklearn.calibration", "typer"]
-PROCESSES = multiprocessing.get_context("forkserver")  # that import these once
 IGNORED = shutil.ignore_patterns(".*", "build")  # of the project, in a copy
 MEMORY = 6 * 2**30  # a mutant that fills memory must not disturb others
 
@@ -148,169 +141,92 @@ def draw(root: Path, code: Sequence[str], count: int, seed: int) -> list[Mutant]
     return random.Random(seed).sample(found, min(count, len(found)))
 
 
-class Plugin:
-    """What pytest does besides: it notes how long each test takes."""
-
-    def __init__(self) -> None:
-        self.seconds = defaultdict[str, float](float)
-
-    def pytest_sessionstart(self) -> None:
-        """Let hypothesis stop at the first failure, without making it smaller."""
-        from hypothesis import Phase, settings  # pytest must see it imported
-
-        phases = [Phase.explicit, Phase.generate]
-        settings.register_profile("mutants", settings(phases=phases, report_multiple_bugs=False))
-        settings.load_profile("mutants")
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add what a phase of a test took."""
-        self.seconds[report.nodeid] += report.duration
-
-    def pytest_sessionfinish(self) -> None:
-        """Write down what all took."""
-        SECONDS.write_text(json.dumps(self.seconds), "utf-8")
+def run_tests(copy: Path, words: Sequence[str], limit: int | None = None) -> bool:
+    """Whether tests of a copy pass within some processor seconds, with the code of the copy."""
+    (copy / ".tmp").mkdir()
+    places = {"PYTHONPATH": "src", "TMPDIR": str(copy / ".tmp"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "--hypothesis-seed=0"]
+    how: dict[str, Any] = {"cwd": copy, "env": {**os.environ, **places}, "capture_output": True}
+    if limit:  # of processor time, since others may keep the machine busy
+        how["preexec_fn"] = partial(resource.setrlimit, resource.RLIMIT_CPU, (limit, limit))
+        how["timeout"] = 10 * limit
+    try:
+        subprocess.run([*command, *words], check=True, **how)
+    except subprocess.SubprocessError:
+        return False
+    return True
 
 
-def run_here(copy: Path, words: Sequence[str]) -> None:
-    """Run tests of a copy, with its code, and end this process."""
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-    scratch = copy / ".tmp"
-    scratch.mkdir()
-    os.chdir(copy)
-    tempfile.tempdir = os.environ["TMPDIR"] = str(scratch)
-    os.environ["PYTHONPATH"] = str(copy / "src")
-    sys.path.insert(0, str(copy / "src"))
-    sys.dont_write_bytecode = False  # compile tests once
-    for stream in (1, 2):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-    plugins = ["-p", "no:cacheprovider", "-p", "no:randomly"]
-    sys.exit(pytest.main([*plugins, "-x", "--hypothesis-seed=0", *words], [Plugin()]))
+def seconds() -> float:
+    """Processor seconds of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
-def run_tests(copy: Path, words: Sequence[str], limit: float | None = None) -> bool:
-    """Whether tests of a copy pass in time."""
-    process = PROCESSES.Process(target=run_here, args=(copy, words))
-    process.start()
-    process.join(limit)
-    process.kill()
-    process.join()
-    return process.exitcode == 0
+def try_all(root: Path, room: dict[str, Any], mutants: list[Mutant], jobs: int) -> int:
+    """Try mutants, print each with its end, and return how many are killed."""
 
-
-def file_of(test: str) -> str:
-    """Return the file of a test."""
-    return test.split("::")[0]
-
-
-class Tests:
-    """Tests of a room, which of them run a line, and how long they take.
-
-    Parameters
-    ----------
-    copy : Path
-        Of the project, with the code as it is.
-    tests : sequence of str
-        Files and folders.
-    """
-
-    def __init__(self, copy: Path, tests: Sequence[str]) -> None:
-        if not run_tests(copy, ["--cov", "--cov-context=test", "--cov-fail-under=0", *tests]):
-            raise ValueError(f"{' '.join(tests)} must pass before the code is changed.")
-        self.copy = copy
-        self.data = CoverageData(str(copy / ".coverage"))
-        self.data.read()
-        self.seconds: dict[str, float] = json.loads((copy / SECONDS).read_text("utf-8"))
-
-    def of(self, mutant: Mutant) -> list[str]:
-        """Return the tests that run the line of a mutant, the quickest files and tests first."""
-        lines = self.data.contexts_by_lineno(str(self.copy / mutant.path))
+    def is_killed(mutant: Mutant) -> bool:
+        lines = covered.contexts_by_lineno(str(copy / mutant.path))
         span = range(mutant.statement.lineno, mutant.old.end_lineno + 1)
         contexts = {context for line in span for context in lines.get(line, [])}
         tests = {context.rpartition("|")[0] for context in contexts}
-        # What a fixture runs may matter to its whole file, and what an import runs (in no
-        # context, so the name of the file is empty) to all.
-        files = tuple(file_of(one) for one in contexts if not one or one.endswith("|setup"))
-        tests = {test for test in self.seconds if test in tests or test.startswith(files)}
-        spent = defaultdict[str, float](float)
-        for test in tests:
-            spent[file_of(test)] += self.seconds[test]
-        return sorted(tests, key=lambda test: (spent[file_of(test)], self.seconds[test]))
-
-    def kill(self, mutant: Mutant) -> bool:
-        """Whether a test fails, or takes far too long, in a copy with the mutant."""
-        tests = self.of(mutant)
-        limit = 60 + 3 * sum(self.seconds[test] for test in tests)
+        # What a fixture runs may matter to its whole file; an import, which is in no test, to all.
+        tests |= {one.split("::")[0] for one in contexts if one.endswith("|setup")}
         with tempfile.TemporaryDirectory() as folder:
-            copy = Path(shutil.copytree(self.copy, f"{folder}/copy", ignore=IGNORED))
-            file = copy / mutant.path
+            other = Path(shutil.copytree(copy, f"{folder}/copy", ignore=IGNORED))
+            file = other / mutant.path
             file.write_bytes(mutant.apply(file.read_bytes()))
-            return bool(tests) and not run_tests(copy, tests, limit)
+            words = room["tests"] if "" in tests else sorted(tests)
+            return bool(tests) and not run_tests(other, words, limit)
 
-
-def try_all(root: Path, room: dict[str, Any], mutants: list[Mutant], jobs: int) -> list[bool]:
-    """Try mutants and return whether each is killed; Ctrl-C leaves the rest out."""
-    killed: list[bool] = []
-    os.environ |= dict.fromkeys(THREADS, "1")
-    PROCESSES.set_forkserver_preload(IMPORTED)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
-        try:
-            copy = Path(shutil.copytree(root, Path(folder).resolve() / "copy", ignore=IGNORED))
-            tests = Tests(copy, room["tests"])
-            for mutant, is_killed in zip(mutants, pool.map(tests.kill, mutants), strict=True):
-                killed.append(is_killed)
-                end = "killed  " if is_killed else "SURVIVED"
-                print(f"{len(killed)}/{len(mutants)} {end} {mutant}", flush=True)
-        except KeyboardInterrupt:
-            print("interrupted")
-    return killed
+        copy = Path(shutil.copytree(root, Path(folder).resolve() / "copy", ignore=IGNORED))
+        start = seconds()
+        covering = ["--cov", "--cov-context=test", "--cov-fail-under=0"]
+        if not run_tests(copy, [*covering, *room["tests"]]):
+            raise SystemExit(f"{' '.join(room['tests'])} must pass before the code is changed.")
+        limit = 60 + 3 * round(seconds() - start)
+        covered = CoverageData(str(copy / ".coverage"))
+        covered.read()
+        n_killed = 0
+        for mutant, killed in zip(mutants, pool.map(is_killed, mutants), strict=True):
+            print("killed  " if killed else "SURVIVED", mutant, flush=True)
+            n_killed += killed
+    return n_killed
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
-    """List rooms, or try mutants of one; 1 if a smaller share is killed than recorded."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("room", nargs="?")
-    parser.add_argument("--count", type=int, help="mutants to draw (default: as recorded)")
-    parser.add_argument("--seed", type=int, help="of the draw (default: as recorded)")
-    parser.add_argument("--jobs", type=int, default=1, help="mutants to try at the same time")
-    parser.add_argument("--record", action="store_true", help="write the share to pyproject.toml")
-    asked = parser.parse_args(arguments)
+    """Try mutants of a room; 1 if a smaller share is killed than recorded."""
     project = root / "pyproject.toml"
-    rooms = tomllib.loads(project.read_text("utf-8"))["tool"]["emsco"]["mutants"]
-    if asked.room is None:
-        print(*(f"{name:<12}{room['killed']}" for name, room in rooms.items()), sep="\n")
-        return 0
-    if asked.room not in rooms:
-        parser.error(f"room must be one of {', '.join(rooms)}, got {asked.room!r}.")
-    if asked.jobs < 1 or (asked.count is not None and asked.count < 1):
-        parser.error("--jobs and --count must be at least 1.")
+    text = project.read_text("utf-8")
+    rooms = tomllib.loads(text)["tool"]["emsco"]["mutants"]
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("room", choices=rooms)
+    parser.add_argument("--count", type=int, help="of mutants, if not as many as recorded")
+    parser.add_argument("--seed", type=int, help="of the draw, if not as recorded")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants to try at the same time")
+    parser.add_argument("--record", action="store_true")
+    asked = parser.parse_args(arguments)
     room = rooms[asked.room]
     before, of = map(int, room["killed"].split(" of "))
     seed = room["seed"] if asked.seed is None else asked.seed
-    mutants = draw(root, room["code"], asked.count or of, seed)
-    is_other = (len(mutants), seed) != (of, room["seed"])
-    if asked.record and asked.count is not None and len(mutants) < of:
-        parser.error(f"--record needs at least the {of} mutants recorded, got {len(mutants)}.")
-    try:
-        killed = try_all(root, room, mutants, asked.jobs)
-    except ValueError as error:
-        parser.error(str(error))
-    found = f"{sum(killed)} of {len(killed)}"
-    survivors = (mutant for mutant, dead in zip(mutants, killed, strict=False) if not dead)
-    print("No test kills:", *survivors, sep="\n  ")
+    count = of if asked.count is None else asked.count
+    if count < 1 or asked.jobs < 1 or (asked.record and count < of):
+        parser.error("--count and --jobs must be at least 1; --record takes no fewer than before.")
+    mutants = draw(root, room["code"], count, seed)
+    killed = try_all(root, room, mutants, asked.jobs)
+    found = f"{killed} of {len(mutants)}"
     print(f"{asked.room}: {found} killed; recorded: {room['killed']}")
-    if asked.record and len(killed) == len(mutants):
+    if asked.record:
         facts = '[tool.emsco.mutants.{}]\nkilled = "{}"\nseed = {}\n'.format
         old = facts(asked.room, room["killed"], room["seed"])
-        text = project.read_text("utf-8").replace(old, facts(asked.room, found, seed))
-        project.write_text(text, "utf-8")
+        project.write_text(text.replace(old, facts(asked.room, found, seed)), "utf-8")
         return 0
-    if is_other:
-        print("Other mutants than those recorded: their shares are not compared.")
-        return 0
-    return int(sum(killed) < before)
+    is_same = (count, seed) == (of, room["seed"])  # shares of others are not compared
+    return int(is_same and killed < before)
 
 
 if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     raise SystemExit(main())

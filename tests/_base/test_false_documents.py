@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
-from contextlib import suppress
 
-import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from support.documents import (
     CASCADE_BODY,
     FRONT_BODY,
-    PROTOCOL_BODY,
     assert_same_cascade,
     at,
-    body_of,
     changed,
     load_body,
     paths_of,
-    put,
-    saved,
 )
-from support.handmade import NAMES, make_cascade, make_rich_cascade, make_rows
+from support.handmade import make_cascade
 
-from emsco import Cascade, FileError, ParameterError, ParetoFront
+from emsco import Cascade, FileError, ParetoFront
 from emsco._base.documents import document_text
 from emsco.cascade.format import FORMAT
 from emsco.models.calibration import SigmoidMap
@@ -34,8 +25,6 @@ from emsco.models.calibration import SigmoidMap
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
 KINDS = [Cascade, ParetoFront]
-RICH_BODIES = [body_of(make_rich_cascade("sigmoid")), body_of(make_rich_cascade("isotonic"))]
-
 N, P, T = ("stages", 1), ("points", 0, "scored"), ("points", 0, "seen")
 SHARED = ("parts", 0)
 NUMBERS = "must be numbers of models that read the features bought by then, got"
@@ -456,140 +445,6 @@ class TestLies:
     def test_an_unknown_field_of_a_friendly_writer_does_no_harm(self, tmp_path):
         loaded = load_body(tmp_path, Cascade, CASCADE_BODY | {"note": "from the ward"})
         assert_same_cascade(loaded, make_cascade())
-
-
-PLAIN = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.sampled_from([-1, 0, 1, 2**53, 2**63, 10**400, 1e-320, 1e308, -0.0, 0.5])
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=5)
-    | st.sampled_from([*NAMES, "logistic", "object", "float16", "U3", "\ud800", "\0"])
-)
-ANY = st.recursive(
-    PLAIN,
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-
-
-@st.composite
-def mutated(draw, tree):
-    """Draw a tree with some of its values replaced, left out, doubled or swapped."""
-    tree = copy.deepcopy(tree)
-    for _ in range(draw(st.integers(1, 3))):
-        path = draw(st.sampled_from(list(paths_of(tree)) or [()]))
-        if not path:
-            break
-        parent, key = at(tree, path[:-1]), path[-1]
-        how = draw(st.sampled_from(["replace", "replace", "remove", "double", "copy"]))
-        if how == "replace":
-            parent[key] = draw(ANY)
-        elif how == "remove":
-            del parent[key]
-        elif how == "double" and isinstance(parent, list):
-            parent.insert(key, copy.deepcopy(parent[key]))
-        else:
-            parent[key] = copy.deepcopy(at(tree, draw(st.sampled_from(list(paths_of(tree))))))
-    return tree
-
-
-class TestAnyFile:
-    """Any file loads into something usable or is refused by a FileError."""
-
-    fuzz = settings(
-        max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
-
-    @given(body=mutated(CASCADE_BODY))
-    @fuzz
-    def test_of_a_cascade_is_usable_or_refused(self, tmp_path, body):
-        try:
-            cascade = load_body(tmp_path, Cascade, body)
-        except FileError:
-            return
-        rows = make_rows(5, len(cascade.design.names))
-        assert len(cascade.decide(rows)) == 5
-        assert cascade.open().needs == cascade.stages.columns[0]
-        assert repr(cascade).startswith("Cascade(")
-        assert_same_cascade(saved(cascade, tmp_path), cascade)
-
-    @given(body=mutated(PROTOCOL_BODY))
-    @fuzz
-    def test_of_a_cascade_that_branches_is_usable_or_refused(self, tmp_path, body):
-        try:
-            cascade = load_body(tmp_path, Cascade, body)
-        except FileError:
-            return
-        rows = make_rows(5, len(cascade.design.names))
-        assert len(cascade.decide(rows)) == 5
-        case = cascade.open()
-        while case.needs:
-            case.give(dict.fromkeys(case.needs, 0.5))
-        assert repr(cascade).startswith("Cascade(")
-        assert_same_cascade(saved(cascade, tmp_path), cascade)
-
-    @given(body=mutated(RICH_BODIES[0]) | mutated(RICH_BODIES[1]))
-    @fuzz
-    def test_of_a_cascade_with_everything_is_usable_or_refused(self, tmp_path, body):
-        try:
-            cascade = load_body(tmp_path, Cascade, body)
-        except FileError:
-            return
-        case = cascade.open()
-        while case.needs:
-            kinds = [cascade.encoding.kinds[name] for name in case.needs]
-            given = [{"number": 1.5, "truth": True, "category": "ICU"}[kind] for kind in kinds]
-            case.give(dict(zip(case.needs, given, strict=True)))
-        assert repr(cascade).startswith("Cascade(")
-        assert_same_cascade(saved(cascade, tmp_path), cascade)
-
-    @given(body=mutated(FRONT_BODY))
-    @fuzz
-    def test_of_a_front_is_usable_or_refused(self, tmp_path, body):
-        try:
-            front = load_body(tmp_path, ParetoFront, body)
-        except FileError:
-            return
-        rows = make_rows(5, len(front.costs.names))
-        for i in range(len(front)):
-            assert len(front.cascade(i).decide(rows)) == 5
-        for rule in ("economical", "balanced", "fittest", "knee", {"min_recall": {0: 0}}):
-            with suppress(ParameterError):  # nobody counted the classes, or they have other labels
-                assert front.prefer(rule) in front
-        assert set(front.shortlist()) <= set(range(len(front)))
-        assert len(front.to_dicts()) == len(front)
-        labels = front.models.classes[np.arange(5) % 2]
-        assert len(front.with_seen(rows, labels).seen_references) == len(front.references)
-        assert repr(front).startswith("ParetoFront of ")
-        assert saved(front, tmp_path).points == front.points
-
-    @given(
-        head=st.dictionaries(
-            st.sampled_from(["emsco", "format", "written_by", "sha256", "body"]), ANY, min_size=1
-        )
-    )
-    @fuzz
-    def test_with_any_head_is_usable_or_refused(self, tmp_path, head):
-        output = json.loads(document_text("cascade", FORMAT, CASCADE_BODY)) | head
-        path = tmp_path / "head.json"
-        put(path, json.dumps(output).encode())
-        try:
-            assert_same_cascade(Cascade.load(path), make_cascade())
-        except FileError as error:
-            assert "head.json" in str(error)  # noqa: PT017
-
-    @given(content=st.binary(max_size=60))
-    @fuzz
-    def test_of_bytes_is_refused(self, tmp_path, content):
-        path = tmp_path / "bytes.json"
-        put(path, content)
-        for kind in KINDS:
-            with pytest.raises(FileError, match=r"bytes\.json' must"):
-                kind.load(path)
 
 
 def test_a_model_that_sees_everything_has_no_threshold_of_its_own(tmp_path):

@@ -1,11 +1,7 @@
 """The README is short, and its two commands are the ones that are used."""
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -32,13 +28,7 @@ def test_it_has_two_pictures_and_one_example():
     assert README.count("```python") == 1
 
 
-@pytest.mark.usefixtures("all_bags")
-def test_the_picture_is_what_the_command_draws(monkeypatch):
-    spec = importlib.util.spec_from_file_location("picture", ROOT / "tools" / "picture.py")
-    picture = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "picture", picture)
-    spec.loader.exec_module(picture)
-    assert picture.draw(picture.tell()) == PICTURE.read_text(encoding="utf-8")
+def test_the_picture_is_small_and_loads_nothing():
     assert PICTURE.stat().st_size < 60_000
     assert "http" not in PICTURE.read_text(encoding="utf-8").replace(
         "http://www.w3.org/2000/svg", ""

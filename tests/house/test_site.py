@@ -84,14 +84,6 @@ def test_a_style_that_loads_a_font_from_another_host_is_named(site, tmp_path):
     assert site.problems_of(tmp_path) == ["style.css loads from another host."]
 
 
-def test_checking_a_site_says_how_many_problems_it_has(site, tmp_path, capsys):
-    (tmp_path / "page.html").write_text('<a href="gone.html">x</a>')
-    assert site.main(["--check", str(tmp_path)]) == 1
-    assert "Problems found: 1." in capsys.readouterr().err
-    (tmp_path / "gone.html").write_text("<p>here</p>")
-    assert site.main(["--check", str(tmp_path)]) == 0
-
-
 def test_the_page_of_commands_has_every_command_and_every_option(monkeypatch):
     page = module_at(ROOT / "docs" / "commands_page.py", "commands_page", monkeypatch).page()
     sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])

@@ -129,10 +129,10 @@ def column_of(X: Any, name: str, parameter: str) -> Any:
     there = column_names(X)
     if not there:
         rule = "have one value for each row, since X has no names of columns"
-        raise refused(parameter, rule, name)
+        raise refused(parameter, rule, name, got=brief(name))
     if name not in there:
         meant = what_was_meant(name, there)
-        columns = f" must be a column of X, got {name!r} beside {some(there, 20)}{meant}"
+        columns = f" must be a column of X, got {brief(name)} beside {some(there, 20)}{meant}"
         raise DataError(Parameter(parameter), columns)
     import narwhals as nw
 

@@ -175,8 +175,9 @@ class _Folds:
 
 def known_groups(groups: Any, n_rows: int) -> AnyArray:
     """Return the group of each row as an array of one type, one for every row."""
-    Keys.from_parameter("groups", groups, None, n_rows).check_complete("groups")
-    return np.asarray(groups)
+    keys = Keys.from_parameter("groups", groups, None, n_rows)
+    keys.check_complete("groups")
+    return np.asarray(keys.values)[keys.codes]
 
 
 @dataclass(frozen=True, slots=True)

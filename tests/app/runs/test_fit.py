@@ -25,7 +25,6 @@ from support.clinic import (
 )
 
 from emsco import EMSCOClassifier
-from emsco._base.locks import LOCK
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs import fit as fit_module
 from emsco.app.runs.decide import decide_file
@@ -343,19 +342,6 @@ def interrupt(monkeypatch):
     return arm
 
 
-def test_a_killed_fit_goes_on_and_ends_with_the_same_front(clinic, undisturbed, tmp_path):
-    folder = tmp_path / "run"
-    process = paused_fit(clinic, folder)
-    process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert sorted(path.name for path in folder.iterdir()) == [LOCK, "checkpoint"]
-    assert (folder / "checkpoint" / "journal.sqlite").exists()
-    long_fit(clinic, folder, resume=True)
-    assert front_of(folder) == front_of(undisturbed)
-    assert sorted(path.name for path in folder.iterdir()) == FILES
-
-
 def test_ctrl_c_keeps_what_was_found_and_the_fit_goes_on_later(clinic, undisturbed, tmp_path):
     folder = tmp_path / "run"
     process = paused_fit(clinic, folder)
@@ -469,24 +455,6 @@ def test_a_partial_checkpoint_does_not_spoil_a_complete_run(clinic, monkeypatch,
 
 class TestLateErrors:
     """What has been scored outlives every error."""
-
-    @pytest.mark.parametrize("of", [CheckpointError, FileError])
-    def test_scores_stay_and_the_fit_goes_on(self, clinic, undisturbed, tmp_path, monkeypatch, of):
-        told = SearchProgress.generation
-
-        def fill_disk(self, record):
-            told(self, record)
-            if record.generation == 4:
-                raise of("the disk is full.")
-
-        monkeypatch.setattr("emsco.scoring.journal._SECONDS", 0.0)
-        monkeypatch.setattr(SearchProgress, "generation", fill_disk)
-        with pytest.raises(of, match="the disk is full"):
-            long_fit(clinic, tmp_path / "run", verbose=1)
-        monkeypatch.setattr(SearchProgress, "generation", told)
-        assert [path.name for path in (tmp_path / "run").iterdir()] == ["checkpoint"]
-        long_fit(clinic, tmp_path / "run", resume=True)
-        assert front_of(tmp_path / "run") == front_of(undisturbed)
 
     @pytest.mark.thorough
     def test_a_fit_that_comes_second_leaves_the_first_ones_scores(self, clinic, tmp_path):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.clinic import FILES
 from support.documents import changed
 from support.handmade import make_cascade
 
@@ -37,18 +36,6 @@ def test_another_point_is_deployed_and_found_again(copied):
     assert again.point == copied.front[number]
     wanted = copied.front.cascade(number).models.coefs
     assert np.array_equal(again.cascade.models.coefs, wanted)
-
-
-def test_a_choice_that_cannot_be_written_leaves_the_earlier_one(copied, monkeypatch):
-    def full(self, target):
-        raise OSError(28, "No space left on device")
-
-    before = (copied.folder / "cascade.json").read_bytes()
-    monkeypatch.setattr("pathlib.Path.replace", full)
-    with pytest.raises(FileError, match=r"cascade\.json' \(No space left on device\)\."):
-        copied.choose((copied.chosen + 1) % len(copied.front))
-    assert (copied.folder / "cascade.json").read_bytes() == before
-    assert sorted(path.name for path in copied.folder.iterdir()) == FILES
 
 
 @pytest.mark.parametrize("n_written", [0, 1, 2, 3])

@@ -146,22 +146,6 @@ def test_a_write_that_fails_fails_alone(tmp_path):
     asyncio.run(write())
 
 
-def test_one_id_opened_by_many_at_once_is_one_case(tmp_path):
-    async def scene(store, service):
-        twins = [service.open({"id": "twin"}) for _ in range(4)]
-        others = [service.open({"id": f"other-{i}"}) for i in range(4)]
-        outcomes = await asyncio.gather(*twins, *others, return_exceptions=True)
-        first, *late = outcomes[:4]
-        assert first["id"] == "twin"
-        assert [one.status for one in late] == [409] * 3
-        assert [one.facts["case"] for one in late] == [first] * 3
-        assert [type(one) for one in outcomes[4:]] == [dict] * 4
-        assert (service.n_open, store.n_cases()) == (5, (5, 0))
-        assert store.counts == {"emsco_cases_opened_total": 5}
-
-    play(tmp_path, scene)
-
-
 def test_an_id_that_is_opened_while_it_is_deleted_is_a_new_case(tmp_path):
     async def scene(store, service):
         await service.open({"id": "a", "values": UNSURE})

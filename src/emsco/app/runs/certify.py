@@ -90,14 +90,16 @@ def certify_run(
         }
         earlier = _earlier_tests(run)
         same = [one for one in earlier if question.items() <= one.values.items()]
-        if not same:
+        if same:
+            order = same[0].wholes("order", len(same[0].items("order")), 0, len(run.front) - 1)
+        else:
             _refuse_spent(earlier, rows, run.cascade.classes.tolist())
         certificate = certify(
             run.front,
             rows,
             wanted,
             delta=delta,
-            order=same[0].items("order") if same else order,
+            order=order,
             deployed=run.chosen,
             prefer=rule_to_certify(run.preference),
             report=report,

@@ -1,1 +1,0 @@
-"""Attacks on files: valid ones of every kind, damaged at random, then read and used."""
