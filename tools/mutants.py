@@ -5,7 +5,7 @@ python tools/mutants.py costs --count 50 --seed 3 --jobs 2
 python tools/mutants.py costs --record     write the share found to pyproject.toml
 
 A mutant swaps a comparison, an operator, a number, True and False or min and max, negates or drops
-a condition, or drops a statement. It is killed if a test of its room fails, or computes far too long.
+a condition, or drops a statement. It is killed if a test of its room fails, or computes too long.
 Only tests that run the changed line are tried. All this happens in copies of the project, in a
 temporary folder. Rooms stand in pyproject.toml: their code, their tests, and the share to keep.
 """
