@@ -72,23 +72,3 @@ def test_reproduce_global_writes_tables_and_figures(paper_set, monkeypatch, tmp_
     assert json.loads(result.stdout) == written
     assert written["landscapes"][0]["front_vectors"] == 24
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md", ".png", ".svg"]
-
-
-def test_reproduce_says_which_data_it_lacks(monkeypatch, capsys, tmp_path):
-    monkeypatch.delenv("EMSCO_DATA", raising=False)
-    monkeypatch.setattr(
-        "sys.argv", ["emsco", "reproduce", "global", "--out", str(tmp_path / "new")]
-    )
-    with pytest.raises(SystemExit, match="1"):
-        cli.main()
-    assert "EMSCO_DATA must name the folder that holds heart.csv" in capsys.readouterr().err
-
-
-def test_reproduce_refuses_a_folder_that_cannot_be_before_any_work(monkeypatch, capsys, tmp_path):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setattr(
-        "sys.argv", ["emsco", "reproduce", "global", "--out", str(tmp_path / "file")]
-    )
-    with pytest.raises(SystemExit, match="1"):
-        cli.main()
-    assert "--out must be a folder, got" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from emsco._base.checks import check_choice, refused
+from emsco._base.checks import check_choice
 from emsco._base.typing import AnyArray, FloatArray
 from emsco._base.warn import warn_once
 from emsco.cascade import Cascade, Decisions, Evaluation
@@ -23,6 +23,7 @@ from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import MinConfidence
+from emsco.errors import ParameterError
 from emsco.fitting import PAPER, FitSettings, fit_rows
 from emsco.front import ParetoPoint
 from emsco.front.certificate import Certificate
@@ -397,15 +398,19 @@ class EMSCOClassifier(TableClassifier):
         """
         if which is not None and limits:
             name = next(iter(limits))
-            raise refused(name, "be left out where a point or a rule is given", limits[name])
+            raise ParameterError(
+                f"{name} must be left out where a point or a rule is given, got {limits[name]!r}."
+            )
         if which is None and not limits:
-            raise refused("which", "be a point, its position or a rule", None)
+            raise ParameterError("which must be a point, its position or a rule, got None.")
         wanted = limits if which is None else which
         label_costs = None
         if cheapest_label:
             costs = given_error_costs(wanted) or self._costs_of_fit
             if not costs:
-                raise refused("cheapest_label", "be False where errors have no cost", value=True)
+                raise ParameterError(
+                    "cheapest_label must be False where errors have no cost, got True."
+                )
             label_costs = costs.get("error_cost")
         return self._deploy(wanted, stacklevel=3, label_costs=label_costs)
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from emsco._base.checks import refused
 from emsco.cascade import Decisions
-from emsco.errors import DataError
+from emsco.errors import DataError, ParameterError
 from emsco.scoring.pareto import balanced_length
 
 __all__ = [
@@ -145,11 +144,12 @@ def make_selective_scorer(
         return SelectiveScorer(metric, 1.0 if greater_is_better is not False else -1.0)
     if metric not in _NAMED:
         listed = ", ".join(f'"{name}"' for name in _NAMED)
-        raise refused("metric", f"be one of {listed} or a callable", metric)
+        raise ParameterError(f"metric must be one of {listed} or a callable, got {metric!r}.")
     is_greater_better = metric != "cost"
     if greater_is_better not in (None, is_greater_better):
-        rule = f"be left out for metric {metric!r}"
-        raise refused("greater_is_better", rule, greater_is_better)
+        raise ParameterError(
+            f"greater_is_better must be left out for metric {metric!r}, got {greater_is_better!r}."
+        )
     return SelectiveScorer(_NAMED[metric], 1.0 if is_greater_better else -1.0)
 
 

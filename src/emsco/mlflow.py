@@ -12,11 +12,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from emsco._base.checks import refused
 from emsco._base.documents import PathLike, write_text
 from emsco.cascade import Cascade
 from emsco.cascade.format import features_to_dicts
-from emsco.errors import not_installed
+from emsco.errors import ParameterError, not_installed
 
 __all__ = ["load_model", "log_model", "save_model"]
 
@@ -61,12 +60,13 @@ def save_model(cascade: Cascade, path: PathLike, mlflow_model: Any = None) -> No
     """
     mlflow = _mlflow()
     if types := cascade.untrusted_types:
-        rule = "have stage models that load without trust"
-        got = f"{types[0]}, which MLflow cannot be told to trust"
-        raise refused("cascade", rule, cascade, got=got)
+        raise ParameterError(
+            f"cascade must have stage models that load without trust, got {types[0]}, which MLflow "
+            "cannot be told to trust."
+        )
     folder = Path(path)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        raise refused("path", "be a folder that is new or empty", path, got=repr(str(path)))
+        raise ParameterError(f"path must be a folder that is new or empty, got {str(path)!r}.")
     folder.mkdir(parents=True, exist_ok=True)
     model = mlflow.models.Model() if mlflow_model is None else mlflow_model
     cascade.save(folder / _FILE)

@@ -7,7 +7,6 @@ import pytest
 
 from emsco._base.documents import Fields
 from emsco._base.objectives import Estimate, Expected
-from emsco.errors import FileError
 
 RECALL = (Estimate(0.7, 0.5, 0.8), Estimate(0.75, 0.7, 0.8))
 SOME = Expected(Estimate(0.9, 0.85, 0.94), Estimate(0.8, 0.7, 0.88), Estimate(5, 4, 6), RECALL)
@@ -34,23 +33,3 @@ def test_a_file_without_recall_expects_none():
     values = SOME.to_lists()
     del values["recall"]
     assert Expected.from_dict(Fields(values, "front.json"), 2) == replace(SOME, recall=())
-
-
-@pytest.mark.parametrize("bad", [[[0.7, 0.5, 0.8]], [0.7, 0.5], [[0.7, 0.8, 0.9]] * 2])
-def test_recall_must_have_an_estimate_for_each_class(bad):
-    fields = Fields({**SOME.to_lists(), "recall": bad}, "front.json")
-    with pytest.raises(FileError, match="'recall' must be"):
-        Expected.from_dict(fields, 2)
-
-
-@pytest.mark.parametrize("bad", [[0.9, 0.95, 1.0], [0.9, 0.8], [0.9, 0.8, "high"], [0.9, -1, 1]])
-def test_a_value_outside_its_interval_is_refused(bad):
-    fields = Fields({**SOME.to_lists(), "coverage": bad}, "front.json")
-    with pytest.raises(FileError, match="'coverage' must be"):
-        Expected.from_dict(fields, 2)
-
-
-def test_expected_figures_are_put_into_words():
-    assert str(SOME) == (
-        "coverage 90.0% (85.0% to 94.0%), accuracy 80.0% (70.0% to 88.0%), cost 5 (4 to 6)"
-    )

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
-from emsco.errors import DataWarning, EMSCOWarning
+from emsco.errors import EMSCOWarning
 
 QUICK = {"search": "evolution", "generations": 1, "population_size": 8, "random_state": 0, **PLAIN}
 
@@ -50,20 +50,3 @@ def test_a_grid_warns_of_a_column_once(grid):
 def test_always_means_every_fit(grid):
     said = said_by(grid, "always")
     assert sum("column 'id'" in one for one in said) == 7
-
-
-def test_fits_without_a_grid_warn_each(rows):
-    def fit_twice():
-        for _ in range(2):
-            with warnings.catch_warnings():  # as scikit-learn does
-                EMSCOClassifier(**QUICK).fit(*rows)
-
-    assert sum("column 'id'" in one for one in said_by(fit_twice, "default")) == 2
-
-
-def test_errors_are_raised_in_a_grid(rows):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DataWarning)
-        search = GridSearchCV(EMSCOClassifier(**QUICK), {"max_stages": [1]}, error_score="raise")
-        with pytest.raises(DataWarning, match="bill"):
-            search.fit(*rows)

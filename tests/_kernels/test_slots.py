@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from support.kernels import frozen
 
 from emsco._kernels.slots import Slots, claim_slots, find_slots, hash_rows
-from emsco.errors import ParameterError
 
 
 def words(keys):
@@ -46,21 +45,6 @@ class Table:
             setattr(probe, name, value.copy() if isinstance(value, np.ndarray) else value)
         with probe.claim(words([key])) as claim:
             return claim.new_slots.size == 1
-
-
-def test_a_known_key_keeps_its_slot_and_is_not_new():
-    table = Table(capacity=4)
-    assert table.claim("abc") == ["a", "b", "c"]
-    first = dict(table.slots)
-    assert table.claim("cad") == ["d"]
-    assert [table.slots[key] for key in "ca"] == [first[key] for key in "ca"]
-    assert sorted(table.slots.values()) == [0, 1, 2, 3]
-
-
-def test_a_key_that_is_asked_for_twice_at_once_is_new_once():
-    table = Table(capacity=2)
-    assert table.claim("abab") == ["a", "b"]
-    assert len(table.table) == 2
 
 
 def test_the_least_recently_used_key_makes_room():
@@ -99,39 +83,6 @@ def test_a_claim_that_failed_leaves_its_slots_to_others_before_any_key_is_droppe
     assert table.claim("de") == ["d", "e"]
     assert table.claim("a") == []
     assert table.table.n_used == len(table.table) == 3
-
-
-def test_n_used_is_the_size_that_a_table_behind_it_needs():
-    table, sizes = Table(capacity=3), []
-    assert table.table.n_used == 0
-    for keys in ("a", "ab", "bc", "de", "a"):
-        table.claim(keys)
-        assert max(table.slots[key] for key in keys) < table.table.n_used
-        sizes.append(table.table.n_used)
-    assert sizes == [1, 2, 3, 3, 3]
-
-
-def test_claiming_nothing_gives_nothing():
-    with Slots(capacity=1, n_words=2).claim(words("")) as claim:
-        assert claim.slots.tolist() == claim.new_slots.tolist() == claim.new_keys.tolist() == []
-
-
-def test_finding_gives_the_slots_of_known_keys_and_claims_none():
-    table = Table(capacity=4)
-    table.claim("abc")
-    slots = table.table.find(words("cxa")).tolist()
-    assert slots == [table.slots["c"], -1, table.slots["a"]]
-    assert len(table.table) == 3
-    assert table.claim("x") == ["x"]
-
-
-def test_finding_a_key_does_not_make_it_recently_used():
-    table = Table(capacity=2)
-    table.claim("a")
-    table.claim("b")
-    table.table.find(words("a"))
-    table.claim("c")
-    assert (table.table.find(words("abc")) >= 0).tolist() == [False, True, True]
 
 
 def test_keys_of_a_claim_that_failed_are_not_found():
@@ -182,17 +133,6 @@ def test_only_the_least_recently_used_are_dropped_and_no_two_keys_share_a_slot(c
         assert len(held) == len(last_use) - n_dropped - fails * len(new) == len(table.table)
         last_use = {key: last_use[key] for key in held}
         assert len({table.slots[key] for key in held}) == len(held)
-
-
-def test_more_different_keys_than_the_table_holds_are_refused():
-    table = Slots(capacity=2, n_words=1)
-    with (
-        pytest.raises(ParameterError, match="keys must be at most 2 different ones at a time"),
-        table.claim(np.arange(3, dtype=np.uint64)[:, None]),
-    ):
-        pass
-    with table.claim(np.arange(2, dtype=np.uint64)[:, None]) as claim:
-        assert claim.slots.tolist() == [0, 1]
 
 
 def random_keys(n_keys, n_words, seed=6):

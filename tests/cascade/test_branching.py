@@ -213,32 +213,6 @@ def test_the_label_of_least_cost_does_not_change_the_path():
         assert case.decision.confidence == pytest.approx(other.confidence[i])
 
 
-@pytest.mark.parametrize(
-    ("parts", "rule"),
-    [
-        ((Design((0, -1), ("a", "b")), Design((-1, 0), ("a", "b"))), "not bought yet"),
-        ((Design((-1, 0), ("a", "c")), Design((-1, 0), ("a", "c"))), "be of the features"),
-        ((Design((-1, 0), ("a", "b")),), "2 parts for 1 question"),
-    ],
-)
-def test_a_branch_that_cannot_be_followed_is_refused(parts, rule):
-    with pytest.raises(ValueError, match=rule):
-        Design.branching(Design((0, -1), ("a", "b")), [Question("a", at_most=0)], parts)
-
-
-def test_designs_that_branch_are_equal_if_all_their_parts_are():
-    trunk, names = Design((0, -1), ("a", "b")), ("a", "b")
-    parts = Design((-1, 0), names), Design.nothing(names, 0).with_thresholds(None)
-    some = Design.branching(trunk, [Question("a", at_most=0)], parts)
-    same = Design.branching(trunk, [Question("a", at_most=0.0)], parts)
-    other = Design.branching(trunk, [Question("a", at_most=1)], parts)
-    assert some == same
-    assert hash(some) == hash(same)
-    assert some != other
-    assert some != trunk
-    assert np.asarray(some).shape == (3, 2)
-
-
 LABELS = np.random.default_rng(0).integers(0, 2, len(TABLE))
 
 
@@ -265,12 +239,6 @@ def test_figures_of_each_path_are_those_of_its_rows():
     easy = cascade.design.with_thresholds((0.6, *cascade.thresholds[1:]))
     early = replace(cascade, design=easy).evaluate(TABLE, LABELS)
     assert next(iter(early.by_path)) == "before any branch"
-
-
-def test_chains_have_no_figures_by_path():
-    found = make_cascade().evaluate(ROWS, LABELS)
-    assert found.by_path is None
-    assert "by_path" not in found.to_dict()
 
 
 def test_rejected_rows_paid_and_waited_for_their_own_path():
@@ -368,10 +336,3 @@ def test_a_monitor_counts_the_rows_of_each_path(tmp_path):
     assert "age ≤ 0.2 → none of these" in monitor._repr_html_()
     over = cascade.run([0], lambda names, ids: TABLE.loc[ids, names], budget=0.5)
     assert monitor.update(over).by_path["before any branch"].value == 1 / (len(TABLE) + 1)
-
-
-def test_the_monitor_of_a_chain_has_no_paths(tmp_path):
-    monitor = Monitor(make_cascade(), max_cost=60).update(make_cascade().decide(ROWS))
-    assert monitor.by_path == {}
-    assert "by_path" not in monitor.to_dict()
-    assert "by_path" not in monitor.state.to_dict()

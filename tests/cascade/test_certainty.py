@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 from support.documents import ROWS, TRUTH, saved
-from support.handmade import make_balanced_front, make_cascade, make_front, make_rows
+from support.handmade import make_cascade, make_front, make_rows
 
-from emsco import DataError, Decisions, Evaluation, FileError, ParameterError
+from emsco import Decisions, Evaluation
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
-from emsco.cascade.certainty import EffectiveRows
 from emsco.cascade.tally import Tally
 from emsco.data.keys import Keys
 
@@ -158,21 +157,6 @@ def test_parts_with_weights_add_up_to_the_same_intervals(cascade, truth):
     assert np.allclose(joined.rows.precision, whole.rows.precision)
 
 
-def test_parts_with_groups_are_refused(cascade, truth):
-    one = cascade.evaluate(MANY, truth, groups=PATIENTS)
-    with pytest.raises(DataError, match="with groups or by must be of all rows, got parts of them"):
-        Evaluation.joined([one, one])
-
-
-def test_groups_without_a_value_are_refused(cascade, truth):
-    patients = PATIENTS.astype(float)
-    patients[7] = np.nan
-    with pytest.raises(DataError, match=r"groups must have a value in every row, got none in row"):
-        cascade.evaluate(MANY, truth, groups=patients)
-    with pytest.raises(DataError, match=r"groups must have one value for each of 400 rows, got 39"):
-        cascade.evaluate(MANY, truth, groups=PATIENTS[1:])
-
-
 @pytest.mark.parametrize("how", [{}, {"sample_weight": RNG.random(N)}, {"groups": PATIENTS}])
 def test_intervals_come_back_from_plain_values(cascade, truth, how):
     evaluation = cascade.evaluate(MANY, truth, **how)
@@ -188,20 +172,6 @@ def test_intervals_of_weighted_test_rows_come_back_with_a_front(tmp_path):
     front = make_front().with_seen(ROWS, TRUTH, RNG.random(60))
     again = saved(front, tmp_path)
     assert again.seen[0].intervals == front.seen[0].intervals
-
-
-def test_a_file_with_weights_must_have_effective_rows(cascade, truth):
-    values = json.loads(json.dumps(cascade.evaluate(MANY, truth, RNG.random(N)).to_dict()))
-    del values["effective"]
-    with pytest.raises(FileError, match="must have 'effective'"):
-        Evaluation.from_dict(Fields(values, "a.json"), cascade.design.buys, cascade.classes)
-
-
-def test_effective_rows_of_another_kind_are_refused(cascade, truth):
-    values = cascade.evaluate(MANY, truth, groups=PATIENTS).effective.to_dict()
-    fields = Fields({**values, "kind": "luck"}, "a.json")
-    with pytest.raises(ValueError, match="'kind' must be one of weights, groups, got 'luck'"):
-        EffectiveRows.from_dict(fields, 3, 2)
 
 
 def test_costs_that_differ_within_a_stage_have_students_interval():
@@ -229,8 +199,3 @@ class TestPromises:
         assert evaluation.promise is None
         assert "promised" not in repr(evaluation) + evaluation._repr_html_()
         assert evaluation.to_dict()["promise"] is None
-
-    def test_a_point_scored_by_balanced_accuracy_promises_another_accuracy(self, cascade, truth):
-        evaluation = cascade.evaluate(MANY, truth)
-        with pytest.raises(ParameterError, match="have the share of labels that are correct as"):
-            evaluation.against(make_balanced_front()[0])

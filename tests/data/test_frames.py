@@ -6,28 +6,12 @@ import pyarrow as pa
 import pytest
 
 from emsco.data.frames import like, to_pandas, to_polars, to_pyarrow
-from emsco.errors import DataError, EMSCOError
 
 
 def test_masked_whole_numbers_stay_whole_beside_missing_ones():
     column = np.ma.MaskedArray([1, 2, 3], mask=[False, True, False])
     assert to_pandas({"label": column})["label"].tolist() == [1, pd.NA, 3]
     assert to_polars({"label": column})["label"].to_list() == [1, None, 3]
-
-
-def test_masked_text_is_missing():
-    column = np.ma.MaskedArray(["ill", "well"], mask=[True, False])
-    assert to_pandas({"label": column})["label"].isna().tolist() == [True, False]
-    assert to_polars({"label": column})["label"].to_list() == [None, "well"]
-
-
-def test_a_library_that_is_not_installed_is_named(monkeypatch):
-    def missing(*arguments, **options):
-        raise ModuleNotFoundError
-
-    monkeypatch.setattr("narwhals.from_dict", missing)
-    with pytest.raises(EMSCOError, match="polars must be installed for this: pip install polars"):
-        to_polars({"cost": [1.0]})
 
 
 def test_a_column_without_values_keeps_its_type_in_polars():
@@ -72,14 +56,3 @@ def test_a_pandas_table_keeps_its_index():
     table = pd.DataFrame({"a": [1, 2]}, index=["ann", "bob"])
     assert like(table, {"cost": [1.0, 2.0]}).index.tolist() == ["ann", "bob"]
     assert like(table, {"cost": [1.0]}).index.tolist() == [0]
-
-
-def test_an_array_has_no_kind_of_data_frame():
-    words = "table must be a data frame of pandas, Polars or PyArrow, got ndarray"
-    with pytest.raises(DataError, match=words):
-        like(np.ones((2, 2)), {"cost": [1.0, 2.0]})
-
-
-def test_values_that_share_no_type_are_refused_by_pyarrow():
-    with pytest.raises(DataError, match="column 'id' must hold values of one type for PyArrow"):
-        to_pyarrow({"id": np.array(["a", 1], dtype=object)})

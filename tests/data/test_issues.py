@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import time
 import warnings
 from pathlib import Path
 
@@ -13,15 +12,12 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts
-from emsco.data.dates import are_dates
 from emsco.data.issues import (
     DataIssueKind,
     class_shares,
     data_issues_of,
     is_copy,
     is_numbering,
-    to_leave_out,
-    warnings_of,
 )
 from emsco.data.training import TrainingData
 from emsco.errors import DataWarning, EMSCOWarning
@@ -83,17 +79,6 @@ def test_a_column_made_from_the_classes_is_a_leak(table, labels, leak):
     assert issues_of(leaking, labels) == [("leak", "bill")]
 
 
-def test_a_leak_with_typing_errors_is_named_but_not_left_out(table, labels):
-    typed_wrong = np.random.default_rng(1).random(len(labels)) < 0.02
-    leaking = table.assign(bill=np.where(typed_wrong, 1 - labels, labels))
-    (issue,) = data_issues_of(training(leaking, labels))
-    assert str(issue).startswith("column 'bill' nearly decides the class alone (balanced accuracy ")
-    assert to_leave_out([issue], keep=()) == ()
-    rival = np.random.default_rng(2).random(len(labels)) < 0.04
-    as_good = leaking.assign(scan=np.where(rival, 1 - labels, labels))
-    assert issues_of(as_good, labels) == []
-
-
 def test_a_leak_of_many_classes_and_of_missing_values_is_found(table):
     rng = np.random.default_rng(0)
     three = rng.integers(0, 3, 300)
@@ -107,14 +92,6 @@ def test_a_leak_is_found_however_rare_its_class():
     rng = np.random.default_rng(0)
     y = (np.arange(20_000) < 40).astype(int)
     assert issues_of({"a": rng.normal(size=20_000), "b": y * 3}, y) == [("leak", "b")]
-
-
-def test_the_sentence_about_a_leak_asks_and_says_the_way_out(table, labels):
-    (leak,) = data_issues_of(training(table.assign(bill=labels), labels))
-    assert str(leak) == (
-        "column 'bill' alone decides the class (balanced accuracy 100 % on unseen rows): is it "
-        "known before the answer? If not, drop 'bill'."
-    )
 
 
 def test_features_that_decide_together_are_no_leaks():
@@ -204,31 +181,6 @@ def test_a_constant_is_told_and_so_is_one_but_for_a_few_of_many_rows(table, labe
     )
 
 
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        (["2026-11-15", "2025-01-01"], True),
-        (["2026-11-15T08:00:00Z", "2026-11-15 09:30"], True),
-        (["2026-11-15", "soon"], False),
-        (["2026-13-01"], False),
-        (["12-2026-1"], False),
-    ],
-)
-def test_texts_are_dates_if_all_of_them_are(texts, expected):
-    assert are_dates(texts) is expected
-
-
-def test_dates_as_text_are_told(table, labels):
-    days = pd.date_range("2026-01-01", periods=300).astype(str)
-    assert issues_of(table.assign(admitted=days), labels) == [("dates", "admitted")]
-
-
-def test_many_categories_with_few_rows_each_are_told(table, labels):
-    town = np.random.default_rng(0).integers(0, 60, 300).astype(str)
-    (odd,) = data_issues_of(training(table.assign(town=[f"t{i}" for i in town]), labels))
-    assert str(odd).startswith("column 'town' has 60 categories with 5.0 rows each on average")
-
-
 def test_the_dearer_of_two_columns_that_tell_the_same_is_named(table, labels):
     table = table.assign(fahrenheit=table["age"] * 1.8 + 32)
     costs = {"age": 9, "pulse": 1, "ward": 1, "fahrenheit": 2.5}
@@ -239,40 +191,16 @@ def test_the_dearer_of_two_columns_that_tell_the_same_is_named(table, labels):
     )
 
 
-def test_a_text_that_makes_categories_of_numbers_is_told_with_its_row(table, labels):
-    texts = table["age"].round().astype(int).mod(9).astype(str)
-    assert issues_of(table.assign(score=texts), labels) == []
-    texts[7] = "n/k"
-    (odd,) = data_issues_of(training(table.assign(score=texts), labels))
-    assert str(odd).startswith("column 'score' holds numbers but for the text 'n/k' in row 7, so ")
-    texts[:60] = "n/k"  # a category like others
-    assert issues_of(table.assign(score=texts), labels) == []
-
-
 def test_copies_of_categories_are_found_under_other_names(table, labels):
     flipped = table["ward"].map({"north": "z", "south": "a"})
     (odd,) = data_issues_of(training(table.assign(side=flipped), labels))
     assert str(odd) == "column 'side' tells the same as column 'ward'; drop 'side'."
 
 
-def test_all_but_the_cheapest_of_many_copies_are_named(table, labels):
-    table = table.assign(a=-table["age"], b=2 * table["age"])
-    costs = {"age": 3, "pulse": 1, "ward": 1, "a": 1, "b": 2}
-    assert issues_of(table, labels, costs=costs) == [("copy", "b"), ("copy", "age")]
-
-
 def test_columns_that_nearly_agree_are_no_copies(table, labels):
     nearly = table["age"].where(np.arange(300) != 3, table["age"] + 0.01)
     assert issues_of(table.assign(again=nearly), labels) == []
     assert not is_copy(np.zeros(5), np.arange(5.0))
-
-
-def test_copies_within_groups_cost_nothing(table, labels):
-    table = table.assign(again=table["age"])
-    costs = FeatureCosts.from_mapping(
-        {"ages": 3, "pulse": 1, "ward": 1}, table.columns, {"ages": ["age", "again"]}
-    )
-    assert issues_of(table, labels, costs=costs) == []
 
 
 def test_rare_classes_are_told_unless_the_split_does():
@@ -310,20 +238,9 @@ def test_shares_of_classes_are_by_weight_and_the_largest_come_first():
     assert many.endswith("f 11.1 % and 3 more")
 
 
-def test_after_ten_warnings_the_others_are_counted(labels):
-    rng = np.random.default_rng(0)
-    table = {"age": rng.normal(size=300), **{f"c{i}": np.ones(300) for i in range(22)}}
-    data_issues = data_issues_of(training(table, labels))
-    texts = [str(warning) for warning in warnings_of(data_issues)]
-    assert len(data_issues) == 22
-    assert len(texts) == 11
-    assert texts[-1] == "and 12 more like these; data_issues_ lists all of them."
-    assert len(list(warnings_of(data_issues[:10]))) == 10
-
-
 def test_fit_warns_and_keeps_what_is_odd(table, labels):
     clf = EMSCOClassifier(**QUICK)
-    with pytest.warns(DataWarning, match="column 'bill' alone decides the class") as caught:
+    with pytest.warns(DataWarning, match="'bill'") as caught:
         clf.fit(table.assign(bill=labels), labels)
     assert [one.subject for one in clf.data_issues_] == ["bill"]
     assert all(issubclass(one.category, EMSCOWarning) for one in caught)
@@ -338,48 +255,3 @@ def test_the_papers_search_says_nothing(table, labels):
         warnings.simplefilter("error", DataWarning)
         clf.fit(table.assign(bill=labels), labels)
     assert clf.data_issues_ == ()
-
-
-def test_a_verbose_fit_says_the_shares_of_the_classes(table, capsys):
-    y = np.array(["no", "no", "no", "yes"] * 75)
-    EMSCOClassifier(**QUICK, verbose=1).fit(table, y)
-    assert capsys.readouterr().err.startswith("Classes: no 75.0 %, yes 25.0 %\n")
-
-
-def test_a_large_table_is_checked_in_a_moment():
-    rng = np.random.default_rng(0)
-    data = training(rng.normal(size=(50_000, 50)), rng.integers(0, 2, 50_000))
-    began = time.perf_counter()
-    assert data_issues_of(data) == ()
-    assert time.perf_counter() - began < 2  # about 0.03 s on an idle machine
-
-
-@pytest.mark.parametrize("rule", ["age", "both"])
-def test_values_that_were_bought_by_a_rule_are_told(table, labels, rule):
-    scan = np.random.default_rng(3).normal(size=300)
-    score = table.age - 50 if rule == "age" else (table.age - 50) / 9 - (table.pulse - 85) / 20
-    table["scan"] = np.where(score > score.quantile(0.6), scan, np.nan)
-    costs = {"age": 1, "pulse": 1, "ward": 1, "scan": 50}
-    assert issues_of(table, labels, costs=costs, gaps="impute") == [("partly bought", "scan")]
-    (issue,) = data_issues_of(training(table, labels, costs, gaps="impute"))
-    words = str(issue)
-    assert words.startswith("column 'scan' has no value in 60.0 % of the rows, and other columns")
-    assert words.endswith("about rows in which it is missing by the same rule.")
-    free = {**costs, "age": 60, "pulse": 60, "ward": 60}  # nobody buys these to save the scan
-    assert issues_of(table, labels, costs=free, gaps="impute") == []
-
-
-def test_values_that_are_missing_by_chance_are_no_issue(table, labels):
-    rng = np.random.default_rng(4)
-    for share in (0.2, 0.4, 0.6):
-        table["scan"] = np.where(rng.random(300) < share, np.nan, rng.normal(size=300))
-        assert issues_of(table, labels, gaps="impute") == []
-
-
-def test_ids_do_not_tell_which_values_are_missing_by_chance(table, labels):
-    table["patient"] = [f"p{i}" for i in range(300)]
-    table["scan"] = np.where(
-        np.random.default_rng(4).random(300) < 0.3, np.nan, np.arange(300.0) % 7
-    )
-    found = issues_of(table, labels, gaps="impute")
-    assert ("partly bought", "scan") not in found

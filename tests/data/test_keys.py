@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from emsco.data.keys import Keys, check_by, without_text
-from emsco.errors import DataError, ParameterError
+from emsco.data.keys import Keys, without_text
+from emsco.errors import DataError
 
 VALUES = ["B", "A", None, "B"]
 COLUMNS = {
@@ -51,33 +51,8 @@ def test_a_name_means_a_column_of_the_data_frame(library):
     table = library.DataFrame({"age": [1.0, 2.0], "ward": ["A", "B"]})
     keys = Keys.from_parameter("by", "ward", table, 2)
     assert (keys.name, keys.values) == ("ward", ["A", "B"])
-    with pytest.raises(DataError, match=r"by must be a column of X, got 'war' beside 'age', '"):
+    with pytest.raises(DataError, match="'war'"):
         Keys.from_parameter("by", "war", table, 2)
-
-
-def test_a_name_needs_a_data_frame():
-    with pytest.raises(ParameterError, match=r"by must have one value for each row, since X has "):
-        Keys.from_parameter("by", "ward", np.zeros((2, 2)), 2)
-
-
-def test_lengths_must_agree():
-    with pytest.raises(DataError, match=r"groups must have one value for each of 3 rows, got 2\."):
-        Keys.from_parameter("groups", [1, 2], None, 3)
-
-
-@pytest.mark.parametrize("column", [[1, "one"], [[1], [2, 3]], np.zeros((2, 2)), 7])
-def test_values_of_several_types_are_refused(column):
-    with pytest.raises(DataError, match="by must hold values of one type, one for each row, got"):
-        Keys.from_parameter("by", column, None, 2)
-
-
-def test_many_numbers_are_refused_with_the_way_out():
-    check_by([i / 7 for i in range(50)], "by")
-    check_by(list(range(80)), "by")
-    with pytest.raises(DataError, match=r"by must have at most 50 different numbers, got 51; put"):
-        check_by([None, *(i / 7 for i in range(51))], "by")
-    with pytest.raises(DataError, match=r"at most 1,000 different values, got more; put them into"):
-        check_by([str(i) for i in range(1001)], "by")
 
 
 def test_text_of_a_file_becomes_numbers_only_if_all_of_it_can():

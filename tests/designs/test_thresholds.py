@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from itertools import product
 
 import numpy as np
@@ -14,18 +13,12 @@ from emsco.designs.design import Design
 from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import (
     ThresholdGrid,
-    answers_all,
     auto_min_confidence,
     by_class,
     by_label,
     check_min_confidence,
-    in_words,
     inherit_levels,
-    leaving_in_words,
-    rule_in_words,
-    thresholds_in_words,
 )
-from emsco.errors import ParameterError
 
 CLASSES = np.array(["ill", "well", "worn"])
 
@@ -39,12 +32,6 @@ def test_a_number_for_each_is_put_into_the_order_of_the_classes():
     assert by_class(check_min_confidence(given, CLASSES), CLASSES).tolist() == [0.9, 1.0, 0.3]
 
 
-def test_labels_may_be_numbers_of_numpy():
-    classes = np.array([0, 1])
-    given = {np.int64(1): 0.9, np.int64(0): 0.6}
-    assert by_class(check_min_confidence(given, classes), classes).tolist() == [0.6, 0.9]
-
-
 def test_auto_is_halfway_from_the_share_of_each_class_to_certainty():
     thresholds = auto_min_confidence(np.array([10.0, 30.0, 60.0]), CLASSES)
     assert thresholds == {"ill": 0.55, "well": 0.65, "worn": 0.8}
@@ -54,30 +41,6 @@ def test_auto_is_halfway_from_the_share_of_each_class_to_certainty():
 def test_auto_stays_below_certainty_even_for_next_to_all_rows():
     thresholds = auto_min_confidence(np.array([1.0, 10**9]), CLASSES[:2])
     assert thresholds == {"ill": 0.5, "well": 0.999}
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (1 / 3, r"a number in \(0.333333, 1\], since guessing reaches 1 / .*, got 0.333"),
-        ("0.9", r"min_confidence must be a number in .*, got '0.9'\."),
-        ({"ill": 0.9, "well": 0.9}, "must have a threshold for every class, got none for 'worn'"),
-        ({"ill": 1, "well": 1, "x": 1}, r"must name the classes .*'well', 'worn', got 'x' too\."),
-        (
-            {"ill": 0, "well": 1, "worn": 1},
-            r"min_confidence of class 'ill' must be a number in \(0, 1\], got 0\.",
-        ),
-        ({}, "must have a threshold for every class, got none for 'ill'"),
-    ],
-)
-def test_invalid_thresholds_are_refused(given, said):
-    with pytest.raises(ParameterError, match=said):
-        check_min_confidence(given, CLASSES)
-
-
-def test_thresholds_in_words_are_a_number_or_a_list():
-    assert in_words(0.75) == "0.75"
-    assert in_words({"ill": 0.9, "well": 0.5}) == "ill: 0.9, well: 0.5"
 
 
 # Designs whose stages have thresholds of their own
@@ -95,13 +58,6 @@ def test_thresholds_become_a_tuple_of_floats(given):
     assert thresholds == (0.9, 0.75)
     assert all(type(one) is float for one in thresholds)
     assert Design([0, 1, 0], NAMES, given).thresholds == thresholds
-
-
-def test_a_mapping_is_copied():
-    given = dict(BY_CLASS)
-    design = PLAIN.with_thresholds((given, 0))
-    given["ill"] = 0.1
-    assert design.thresholds == (BY_CLASS, 0.0)
 
 
 def test_a_design_without_thresholds_leaves_them_to_the_cascade():
@@ -125,76 +81,8 @@ def test_designs_with_other_thresholds_are_other_designs():
     assert len({*designs, *again}) == len(thresholds)
 
 
-def test_a_design_with_thresholds_can_be_pickled():
-    design = PLAIN.with_thresholds((BY_CLASS, 0))
-    assert pickle.loads(pickle.dumps(design)) == design
-
-
 def test_an_array_of_a_design_stays_its_chromosome():
     assert np.asarray(PLAIN.with_thresholds((0.9, 0.75))).tolist() == [0, 1, 0]
-
-
-@pytest.mark.parametrize(
-    ("thresholds", "shown"),
-    [
-        ((0.9, 0.75), "age, sex at 0.9 → scan at 0.75"),
-        ((0.9, 0), "age, sex at 0.9 → scan for all"),
-        ((0.9, BY_CLASS), "age, sex at 0.9 → scan at ill: 0.55, well: 0.95"),
-        ((0.9, {"ill": 0, "well": 0}), "age, sex at 0.9 → scan for all"),
-        ((0.9, 0.9), "age, sex → scan"),
-        (None, "age, sex → scan"),
-    ],
-)
-def test_a_design_shows_thresholds_only_where_stages_differ(thresholds, shown):
-    assert repr(PLAIN.with_thresholds(thresholds)) == f"Design({shown})"
-
-
-def test_thresholds_stand_before_the_features_that_are_never_bought():
-    design = Design([0, 1, -1], NAMES, (0.9, 0))
-    assert design.arrows() == "age at 0.9 → scan for all; never sex"
-
-
-@pytest.mark.parametrize(
-    ("thresholds", "said"),
-    [
-        ((0.9,), r"thresholds must hold one threshold for each of 2 stages, got 1\."),
-        ((0.9, 0.8, 0.7), r"thresholds must hold one threshold for each of 2 stages, got 3\."),
-        ((), r"thresholds must hold one threshold for each of 2 stages, got 0\."),
-        (0.9, r"thresholds must hold one threshold for each of 2 stages, got 0\.9\."),
-        ("ab", r"thresholds must hold one threshold for each of 2 stages, got 'ab'\."),
-        (BY_CLASS, r"thresholds must hold one threshold for each of 2 stages, got {'ill'"),
-        ((0.9, 1.1), r"thresholds of stage 2 must be a number in \[0, 1\], got 1\.1\."),
-        ((-0.1, 1), r"thresholds of stage 1 must be a number in \[0, 1\], got -0\.1\."),
-        ((0.9, np.nan), r"thresholds of stage 2 must be a number in \[0, 1\], got nan\."),
-        ((0.9, None), r"thresholds of stage 2 must be a number in \[0, 1\], got None\."),
-        ((0.9, True), r"thresholds of stage 2 must be a number in \[0, 1\], got True\."),
-        ((0.9, 90), r"thresholds of stage 2 must be .*, got 90; did you mean 0\.9\?"),
-        ((0.9, {}), r"thresholds of stage 2 must have a number for every label, got {}\."),
-        (
-            ({"ill": 2, "well": 0.5}, 0.9),
-            r"thresholds of stage 1 and class 'ill' must be a number in \[0, 1\], got 2\.",
-        ),
-    ],
-)
-def test_bad_thresholds_are_refused_in_one_sentence(thresholds, said):
-    with pytest.raises(ParameterError, match=f"^{said}"):
-        Design([0, 1, 0], NAMES, thresholds)
-
-
-@pytest.mark.parametrize("by_class", [{"ill": 0.9}, {"ill": 0.9, "well": 0.9, "dead": 0.9}])
-def test_thresholds_by_class_name_every_class_and_no_other(by_class):
-    said = r"thresholds of stage 2 must have a number for each class of 'ill', 'well', got {"
-    with pytest.raises(ParameterError, match=said):
-        PLAIN.with_thresholds((0.9, by_class)).thresholds_of_stages(0.8, LABELS)
-
-
-def test_words_for_a_stage_that_answers_all():
-    assert answers_all(0.0)
-    assert answers_all({"ill": 0, "well": 0})
-    assert not answers_all({"ill": 0, "well": 0.9})
-    assert rule_in_words({"ill": 0, "well": 0.9}) == "confidence ≥ ill: 0, well: 0.9"
-    assert leaving_in_words((0.0,)) == "every row leaves at the first stage"
-    assert thresholds_in_words((0.9, BY_CLASS, 0)) == "0.9 → ill: 0.55, well: 0.95 → 0"
 
 
 # The grid of thresholds: which there are, which designs hold them, and how they are inherited
@@ -240,12 +128,6 @@ def test_thresholds_are_copied_and_locked():
     assert grid.thresholds.tolist() == [[0.7, 0.7]] * 2
     with pytest.raises(ValueError, match="read-only"):
         grid.thresholds[0, 0] = 0.5
-
-
-def test_more_levels_than_a_gene_holds_are_refused():
-    assert ThresholdGrid(np.full((32, 2), 0.7)).n_levels == 32
-    with pytest.raises(ParameterError, match=r"^thresholds must be at most 32, got 33\.$"):
-        ThresholdGrid(np.full((33, 2), 0.7))
 
 
 @pytest.mark.parametrize(
@@ -457,8 +339,3 @@ def test_one_parent_may_serve_all_children():
     alone = inherit_levels(children, parent, FOUR_LEVELS)
     together = inherit_levels(children, np.tile(parent, (20, 1)), FOUR_LEVELS)
     assert alone.tolist() == together.tolist()
-
-
-def test_no_children_inherit_nothing():
-    none = stages([0, 1])[:0]
-    assert inherit_levels(none, none, FOUR_LEVELS).shape == (0, 2)

@@ -36,10 +36,6 @@ class TestBins:
         values = np.concatenate([np.linspace(0, 1.07, 500), np.linspace(6.83, 8, 500)])
         assert 4.0 in Bins.from_column(NUMBER, values[:, None]).ends
 
-    @pytest.mark.parametrize("values", [np.full(9, np.nan), np.full(9, 3.5), np.zeros(9)])
-    def test_a_column_of_one_value_has_no_bins(self, values):
-        assert Bins.from_column(NUMBER, values[:, None]) is None
-
     def test_rare_categories_share_a_bin_without_a_name(self):
         codes = np.concatenate([np.repeat(np.arange(12), np.arange(2, 14)), [-1]])
         code = ColumnCode("ward", "category", tuple("abcdefghijkl"))

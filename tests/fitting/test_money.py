@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from emsco import Cascade, EMSCOClassifier, ParameterError, ParetoFront
+from emsco import Cascade, EMSCOClassifier, ParetoFront
 from emsco.cascade.stages import cheapest_labels
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.stats.error_costs import ErrorCosts
@@ -136,29 +136,6 @@ def test_cheap_errors_make_nothing_the_best_buy():
     assert clf.design_.buys_nothing
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"error_cost": -1}, "error_cost must be a number in [0, 1e+100]"),
-        ({"error_cost": {"ill": 3}}, "error_cost must have a cost for each of the classes"),
-        ({"error_cost": {"ill": 3, "wel": 1}}, "error_cost must name the classes"),
-        ({"error_cost": np.ones((2, 3))}, "error_cost must be a number, a number for each label"),
-        ({"reject_cost": 4}, "error_cost must be given beside reject_cost"),
-        ({"error_cost": 9, "reject_cost": -4}, "reject_cost must be a number in [0, 1e+100]"),
-        ({"error_cost": 9, "min_confidence": 0.9}, "min_confidence must be left out"),
-        ({"error_cost": 9, "metric": "balanced_accuracy"}, "metric must be left out"),
-        ({"error_cost": 9, "class_weight": "balanced"}, "class_weight must be left out"),
-        ({"error_cost": 9, "search": "exact"}, 'search must be "auto" or "evolution"'),
-        ({"error_cost": 9, "reject_cost": 1, "always_answer": True}, "reject_cost must be left"),
-        ({"error_cost": 9, "gaps": "skip"}, "reject_cost must be given where gaps"),
-    ],
-)
-def test_bad_costs_are_refused_before_the_search(settings, said):
-    with pytest.raises(ParameterError) as refusal:
-        classifier(**settings).fit(*clinic(60, 0))
-    assert said in str(refusal.value)
-
-
 def test_thresholds_expect_an_error_of_the_same_cost_for_each_label():
     stakes = np.array([300.0, 20.0])
     grid = ThresholdGrid.searched(np.ones(2), 100, np.zeros(2), stakes=stakes)
@@ -230,11 +207,6 @@ def test_limits_on_mean_costs_hold_on_plain_rows():
     assert max(point.cost for point in clf.front_) <= 6
 
 
-def test_nothing_is_proven_and_no_ties_are_known(fitted):
-    assert not fitted.front_.proven
-    assert all(list(fitted.front_.ties(point)) == [point.design] for point in fitted.front_)
-
-
 def test_without_costs_of_labels_rows_get_the_likeliest_label_of_plain_rows(fitted):
     table, _ = clinic(500, 4)
     likely = fitted.cascade_.with_error_costs(None)
@@ -242,10 +214,3 @@ def test_without_costs_of_labels_rows_get_the_likeliest_label_of_plain_rows(fitt
     decisions = likely.decide(table)
     assert (decisions.labels == fitted.classes_[probabilities.argmax(axis=1)]).all()
     assert decisions.confidence == pytest.approx(probabilities.max(axis=1))
-
-
-def test_later_changes_of_parameters_leave_the_costs_of_the_fit():
-    clf = classifier(error_cost=ERRORS, prefer="accurate").fit(*clinic(300, 0))
-    total = clf.evaluate(*clinic(500, 1)).total.seen.value
-    clf.set_params(error_cost=1)
-    assert clf.choose("accurate").evaluate(*clinic(500, 1)).total.seen.value == total

@@ -1,12 +1,10 @@
 """A search on a sample of the rows, then models of all rows."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from emsco import EMSCOClassifier, ParameterError
+from emsco import EMSCOClassifier
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.fitting import FitSettings, sample
@@ -61,19 +59,6 @@ class TestHowManyRows:
     )
     def test_follows_from_rows_and_time(self, settings, n_rows, expected):
         assert n_screened(settings_of(**settings), n_rows) == expected
-
-    @pytest.mark.parametrize(
-        ("settings", "said"),
-        [
-            ({"screen_rows": "some"}, 'screen_rows must be "auto", a number of rows or None, got'),
-            ({"screen_rows": 99}, "screen_rows must be a whole number from 100 up, got 99"),
-            ({"screen_rows": 200, "search": "paper"}, "screen_rows must be left out where search"),
-            ({"screen_rows": 200, "cv": [([0], [1])]}, "screen_rows must be left out where cv has"),
-        ],
-    )
-    def test_misuse_gets_one_clear_sentence(self, settings, said):
-        with pytest.raises(ParameterError, match=re.escape(said)):
-            EMSCOClassifier(**QUICK | settings).fit(*table(400))
 
 
 class TestSample:
@@ -139,16 +124,6 @@ class TestFit:
         one, two = (EMSCOClassifier(**QUICK, screen_rows=300, n_jobs=n).fit(X, y) for n in (1, 2))
         assert [point.design for point in one.front_] == [point.design for point in two.front_]
         assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
-
-    def test_weights_prices_and_groups_come_along(self):
-        X, y = table()
-        X = X.assign(price=np.arange(len(X)) % 3 + 1.0)
-        costs = {"test0": "price", "test1": 2, "test2": 1, "test3": 1}
-        weights, groups = np.arange(len(X)) % 3 + 0.5, np.arange(len(X)) // 4
-        clf = EMSCOClassifier(costs, **QUICK, screen_rows=400)
-        clf.fit(X, y, sample_weight=weights, groups=groups)
-        assert clf.refinement_.n_screened is not None
-        assert clf.point_.expected is not None
 
     def test_a_search_goes_on_from_its_checkpoint_with_the_same_rows_alone(self, tmp_path):
         X, y = table()

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from support.documents import assert_same_cascade, saved
 from support.leveled import made_table
 from support.settings import PLAIN
 
-from emsco import EMSCOClassifier, PaperSearch, ParameterError
+from emsco import EMSCOClassifier, PaperSearch
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Blocks, Constraints
@@ -109,13 +107,6 @@ def test_whoever_always_answers_rejects_nobody(kind):
     assert len(clf.front_) > 1
 
 
-@pytest.mark.parametrize("kind", ALWAYS)
-def test_the_last_stage_of_every_design_needs_no_confidence(kind):
-    for thresholds in thresholds_of(always(kind)):
-        assert thresholds[-1] == 0
-        assert all(thresholds[:-1])
-
-
 @pytest.mark.parametrize("kind", ["searched", "three classes"])
 def test_cases_and_runs_are_labelled_too(kind):
     cascade = always(kind).cascade_
@@ -141,39 +132,7 @@ def test_a_saved_cascade_and_front_still_answer_always(kind, tmp_path):
     assert front.cascade(0).decide(NEW).accepted.all()
 
 
-def test_predictions_are_the_labels():
-    clf = always("searched")
-    assert clf.predict(NEW).tolist() == clf.decide(NEW).labels.tolist()
-    assert clf.evaluate(NEW, np.arange(90) % 2).coverage == 1.0
-
-
 # The last stage's threshold
-
-
-def test_every_last_stage_has_the_threshold_below_which_it_rejects():
-    clf = fit(reject_below=0.6)
-    assert {thresholds[-1] for thresholds in thresholds_of(clf)} == {0.6}
-    assert len({thresholds[0] for thresholds in thresholds_of(clf) if len(thresholds) > 1}) > 1
-    decisions = clf.decide(NEW)
-    assert (decisions.accepted == (decisions.confidence >= 0.6))[
-        decisions.stage == clf.design_.n_stages
-    ].all()
-
-
-def test_a_last_threshold_by_class_is_that_of_every_last_stage():
-    clf = fit(reject_below={0: 0.55, 1: 0.8})
-    assert all(thresholds[-1] == {0: 0.55, 1: 0.8} for thresholds in thresholds_of(clf))
-
-
-@pytest.mark.parametrize("given", [{"reject_below": 0.0}, {"reject_below": {0: 0, 1: 0}}])
-def test_rejecting_below_0_is_to_answer_always(given):
-    clf = fit(**given)
-    assert [p.figures() for p in clf.front_] == [p.figures() for p in always("searched").front_]
-
-
-def test_a_fixed_threshold_and_a_last_one_are_those_of_all_designs():
-    for thresholds in thresholds_of(fit(min_confidence=0.9, reject_below=0.6)):
-        assert thresholds == (0.9,) * (len(thresholds) - 1) + (0.6,)
 
 
 def test_one_threshold_for_all_stages_gives_designs_none_of_their_own():
@@ -212,63 +171,7 @@ def test_scored_figures_follow_from_the_thresholds_of_the_deployed_design():
         assert evaluation.accuracy == pytest.approx(point.accuracy)
 
 
-def test_a_clone_has_the_same_thresholds():
-    clf = clone(EMSCOClassifier(reject_below={0: 0.5, 1: 0.6}, always_answer=False))
-    assert clf.get_params()["reject_below"] == {0: 0.5, 1: 0.6}
-    assert clf.get_params()["always_answer"] is False
-
-
 # Refusals
-
-PAPER = {"search": "paper", "min_confidence": 0.75}
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"always_answer": 1}, "always_answer must be True or False, got 1."),
-        ({"always_answer": "yes"}, "always_answer must be True or False, got 'yes'."),
-        ({"reject_below": 1.5}, "reject_below must be a number in [0, 1], got 1.5."),
-        ({"reject_below": -0.1}, "reject_below must be a number in [0, 1], got -0.1."),
-        ({"reject_below": np.nan}, "reject_below must be a number in [0, 1], got nan."),
-        ({"reject_below": True}, "reject_below must be a number in [0, 1], got True."),
-        ({"reject_below": "auto"}, "reject_below must be a number in [0, 1], got 'auto'."),
-        (
-            {"reject_below": {0: 0.5}},
-            "reject_below must have a threshold for every class, got none for 1.",
-        ),
-        (
-            {"reject_below": {0: 0.5, 1: 0.5, 2: 0.5}},
-            "reject_below must name the classes 0, 1, got 2 too.",
-        ),
-        (
-            {"reject_below": {0: 0.5, 1: -1}},
-            "reject_below of class 1 must be a number in [0, 1], got -1.",
-        ),
-        (
-            {"always_answer": True, "reject_below": 0.5},
-            "reject_below must be left out where always_answer is given, got 0.5.",
-        ),
-        (
-            {"always_answer": True, "gaps": "skip"},
-            'always_answer must be False where gaps is "skip": a stage without a value is skipped, '
-            "got True.",
-        ),
-        (
-            {"always_answer": True, **PAPER},
-            'always_answer must be left out where search is "paper", whose stages are all alike, '
-            "got True.",
-        ),
-        (
-            {"reject_below": 0.6, **PAPER},
-            'reject_below must be left out where search is "paper", whose stages are all alike, '
-            "got 0.6.",
-        ),
-    ],
-)
-def test_a_value_that_makes_no_sense_is_refused_in_one_sentence(given, words):
-    with pytest.raises(ParameterError, match=f"^{re.escape(words)}$"):
-        fit(**given)
 
 
 def test_the_paper_has_one_threshold_for_all_stages():
@@ -283,29 +186,3 @@ def test_the_paper_has_one_threshold_for_all_stages():
 )
 def test_branches_are_ways_after_a_stage(branches, max_ways):
     assert checked(branches=branches).max_ways == max_ways
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"branches": 0}, "branches must be a whole number from 1 to 4, got 0"),
-        ({"branches": "many"}, "branches must be \"auto\" or a number from 1 to 4, got 'many'"),
-        (
-            {"branches": 3, **PAPER},
-            'branches must be "auto" or 1 where search is "paper", which searches chains alone',
-        ),
-        (
-            {"branches": 2, "search": "exact"},
-            'branches must be "auto" or 1 where search is "exact", which searches chains alone',
-        ),
-    ],
-)
-def test_branches_that_no_search_can_make_are_refused(given, said):
-    with pytest.raises(ParameterError, match=f"^{re.escape(said)}"):
-        checked(**given)
-
-
-@pytest.mark.parametrize("search", [PaperSearch(), "exact"])
-@pytest.mark.parametrize("branches", ["auto", 1])
-def test_chains_alone_suit_every_search(search, branches):
-    checked(search=search, branches=branches)

@@ -18,12 +18,6 @@ def point():
     return replace(make_front()[0], versus_everything=EQUAL)
 
 
-def test_the_economical_rule_says_if_every_design_is_worse_than_everything(point):
-    behind = replace(EQUAL, coverage=Difference(-0.5, 0.1))
-    words = preference_in_words("economical", replace(point, versus_everything=behind))
-    assert words.startswith("the one that falls least short of buying everything, since all do")
-
-
 def test_a_simplified_design_is_not_said_to_be_worse_within_what_chance_explains(point):
     behind = replace(EQUAL, coverage=Difference(-0.12, 0.1))
     simple = replace(point, versus_everything=behind, is_simplified=True)

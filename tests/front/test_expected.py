@@ -76,12 +76,6 @@ def test_luck_with_a_rare_class_is_found_where_accuracy_shows_none():
     assert luck[1] < 0.02
 
 
-def test_a_design_without_rivals_has_no_luck():
-    rng = np.random.default_rng(1)
-    figures = _figures(rng.random((1, 400)) < 0.8, rng.integers(0, 2, 400), n_bags=400)
-    assert figures.luck(np.zeros(400, dtype=int)) == pytest.approx([0] * 5, abs=0.02)
-
-
 def test_counts_inside_and_outside_are_those_of_the_rows():
     rng = np.random.default_rng(2)
     truth, correct = rng.integers(0, 2, 30), rng.random((3, 30)) < 0.6
@@ -279,33 +273,6 @@ def test_expected_figures_survive_a_file(clf, tmp_path):
     assert [p.expected for p in loaded] == [p.expected for p in clf.front_]
 
 
-def test_a_file_without_expected_figures_still_loads(clf, tmp_path):
-    bare = tuple(replace(point, expected=None) for point in clf.front_)
-    replace(clf.front_, points=bare).save(tmp_path / "front.json")
-    assert all(point.expected is None for point in ParetoFront.load(tmp_path / "front.json"))
-
-
-def test_tables_have_expected_figures_with_their_limits(clf):
-    table = clf.front_.to_pandas()
-    assert table["expected accuracy"][0] == clf.front_[0].expected.accuracy.value
-    assert table["expected recall of ill"][0] == clf.front_[0].expected.recall[0].value
-    assert (table["expected cost low"] <= table["expected cost high"]).all()
-    assert "expected" in repr(clf.front_).splitlines()[1]
-    assert "expected accuracy" in clf.front_._repr_html_()
-    assert clf.front_.to_dicts()[0]["expected"]["cost"].keys() == {"value", "low", "high"}
-
-
-def test_expected_figures_can_be_drawn(clf):
-    figure = clf.front_.plot(on="expected")
-    assert "expected on new rows" in figure.legends[0].get_title().get_text()
-
-
-def test_a_front_without_expected_figures_cannot_draw_them(clf):
-    bare = tuple(replace(point, expected=None) for point in clf.front_)
-    with pytest.raises(ParameterError, match="'scored' for a front without expected figures"):
-        replace(clf.front_, points=bare).plot(on="expected")
-
-
 def test_limits_are_followed_in_every_sample(clf):
     within = EMSCOClassifier(**SETTINGS, prefer={"min_coverage": 0.6}).fit(*_rows())
     assert within.point_.coverage >= 0.6
@@ -327,12 +294,6 @@ def test_one_standard_error_takes_the_simplest_that_is_nearly_the_best(clf):
     simple, poor = _point(clf.front_, 1, 0.88), _point(clf.front_, 1, 0.7, cost=0.1)
     assert choose("one_standard_error", [best, poor, simple], clf.front_.costs) == 2
     assert choose("one_standard_error", [best, poor], clf.front_.costs) == 0
-
-
-def test_one_standard_error_is_a_rule_to_deploy_by():
-    deployed = EMSCOClassifier(**SETTINGS, prefer="one_standard_error").fit(*_rows())
-    assert deployed.point_ == deployed.front_.one_standard_error()
-    assert deployed.point_.n_stages <= deployed.front_.balanced().n_stages
 
 
 def test_a_fit_deploys_the_lowest_expected_total_and_takes_its_luck_off():
@@ -363,15 +324,6 @@ def test_a_fit_takes_the_lowest_expected_total_within_limits():
     assert chosen.point_ == chosen.front_.select(**prefer)
 
 
-def test_a_fit_takes_the_lowest_expected_total_within_limits_on_delays():
-    prefer = {"error_cost": 60, "reject_cost": 15, "max_worst_delay": 1}
-    delays = {"a": 1, "f": 4}
-    slow = EMSCOClassifier(**SETTINGS, prefer=prefer, delays=delays).fit(*_rows())
-    assert slow.point_.worst_delay <= 1
-    assert slow.point_ == slow.front_.select(**prefer)
-    assert slow.choose(max_worst_delay=4, error_cost=60, reject_cost=5).point_.worst_delay <= 4
-
-
 def test_choose_takes_costs_and_limits_by_name(clf):
     clf.choose(error_cost=60, reject_cost=5)
     assert clf.point_ == clf.front_.select(error_cost=60, reject_cost=5)
@@ -380,23 +332,10 @@ def test_choose_takes_costs_and_limits_by_name(clf):
     assert clf.evaluate(X, y).total.value == told.value
     assert clf.choose(0).evaluate(X, y).total is None
     clf.choose(error_cost=60, reject_cost=5)
-    with pytest.raises(ParameterError, match="error_cost must be left out where a point or a rule"):
+    with pytest.raises(ParameterError):
         clf.choose(0, error_cost=60)
-    with pytest.raises(ParameterError, match="which must be a point"):
+    with pytest.raises(ParameterError):
         clf.choose()
-
-
-def test_choose_deploys_a_cascade_with_the_cheapest_labels(clf):
-    X, _ = _rows(60, seed=5)
-    costs = {"error_cost": {"ill": 90, "well": 1}, "reject_cost": 15}
-    cheap = clf.choose(**costs, cheapest_label=True).decide(X)
-    likely = clf.front_.cascade(clf.point_).decide(X)
-    assert cheap.stage.tolist() == likely.stage.tolist()
-    assert (cheap.labels == "ill").sum() > (likely.labels == "ill").sum()
-    clf.choose(0, cheapest_label=False)
-    assert clf.cascade_.label_costs is None
-    with pytest.raises(ParameterError, match="cheapest_label must be False where errors have no"):
-        clf.choose(0, cheapest_label=True)
 
 
 def test_a_classifier_evaluates_with_the_costs_it_was_told():

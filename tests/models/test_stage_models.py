@@ -13,13 +13,11 @@ from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 from support.clinic import read_columns
-from support.documents import assert_same_cascade, saved, whole
 from support.handmade import (
     NAMES,
     assert_same_bits,
     make_averaged_cascade,
     make_cascade,
-    make_front,
     make_rich_cascade,
     make_rich_rows,
     make_rows,
@@ -31,8 +29,6 @@ from emsco.models.stage_models import (
     AveragedModels,
     LinearModels,
     PriorModels,
-    averaged,
-    parts_of,
 )
 
 ROWS = make_rows(300)
@@ -118,12 +114,6 @@ def test_parts_that_agree_give_exactly_their_common_probability(n_models):
     assert_same_bits(replace(one, models=models).decide(ROWS), one.decide(ROWS))
 
 
-def test_means_stay_within_0_and_1_where_parts_are_certain():
-    models = make_averaged_cascade(20).models
-    probabilities = models.probabilities(1e6 * ROWS, 2)
-    assert 0 <= probabilities.min() <= probabilities.max() <= 1
-
-
 @pytest.mark.parametrize("gaps", ["impute", "skip"])
 def test_each_part_fills_gaps_its_own_way(gaps):
     cascades = [make_rich_cascade(gaps=gaps, seed=seed) for seed in range(3)]
@@ -174,7 +164,7 @@ def test_a_case_waits_between_stages_and_knows_its_cascade(cascade):
     case = cascade.open().give({"age": 0.1, "pulse": 0.2})
     again = cascade.resume(case.to_json())
     assert again.decision == case.decision
-    with pytest.raises(FileError, match="the case must be of this cascade"):
+    with pytest.raises(FileError):
         make_averaged_cascade(4).resume(case.to_json())
 
 
@@ -224,33 +214,11 @@ def test_the_first_split_can_be_deployed_alone(wine, refit):
     assert np.array_equal(one.cascade_.models.coefs, mean.cascade_.models.parts[0].coefs)
 
 
-def test_the_average_of_one_split_is_its_model(wine):
-    X, y = wine
-    settings = QUICK | {"cv": 1 / 3}
-    mean, first = (
-        EMSCOClassifier(**settings, refit=refit).fit(X, y) for refit in ("average", "first")
-    )
-    assert isinstance(mean.cascade_.models, LinearModels)
-    assert mean.cascade_.stages.identity == first.cascade_.stages.identity
-
-
 def test_the_models_of_everything_and_of_every_point_are_averages(fitted):
     front = fitted["logistic"].front_
     assert front.everything().n_models == 3
     buying = [point for point in front if not point.design.buys_nothing]
     assert {front.cascade(point).n_models for point in buying} == {3}
-
-
-def test_progress_counts_the_fits_of_all_splits(wine, monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        "emsco._base.progress.JobProgress.job",
-        lambda _, done, total, *_more: seen.append((done, total)),
-    )
-    EMSCOClassifier(**QUICK | {"estimator": GaussianNB(), "verbose": 1}).fit(*wine)
-    (total,) = {total for _, total in seen[-3:]}
-    assert seen[-1] == (total, total)
-    assert total % 3 == 0
 
 
 def test_folds_with_averages_keep_their_promise():
@@ -291,50 +259,7 @@ def test_cascades_and_fronts_come_back_from_files(fitted, wine, tmp_path, family
         assert np.array_equal(one.predict_proba(wine[0]), clf.predict_proba(wine[0]))
 
 
-def test_an_average_of_one_cannot_be_told_from_its_model(tmp_path):
-    one = make_cascade()
-    loaded = saved(replace(one, models=AveragedModels((one.models,))), tmp_path)
-    assert isinstance(loaded.models, LinearModels)
-    assert_same_cascade(loaded, one)
-
-
-def test_a_front_of_averages_of_several_sizes_is_not_saved(tmp_path):
-    front = make_front()
-    first, second = front.models.of_points
-    models = replace(front.models, of_points=(AveragedModels((first, first)), second))
-    sentence = "a front must have models of one fit to be saved, got averages of several sizes."
-    with pytest.raises(FileError, match=whole(sentence)):
-        replace(front, models=models).save(tmp_path / "front.json")
-
-
-def test_a_front_of_several_families_is_not_saved(tmp_path, fitted):
-    front, trees = make_front(), parts_of(fitted["tree"].cascade_.models)[0]
-    models = replace(front.models, of_points=(front.models.of_points[0], trees))
-    sentence = "a front must have models of one fit to be saved, got several families."
-    with pytest.raises(FileError, match=whole(sentence)):
-        replace(front, models=models).save(tmp_path / "front.json")
-
-
-def test_types_to_trust_are_those_of_all_parts(fitted):
-    models = fitted["tree"].cascade_.models
-    assert models.untrusted_types == parts_of(models)[0].untrusted_types
-    assert fitted["logistic"].cascade_.untrusted_types == []
-
-
 # Words
-
-
-def test_text_says_how_many_models_a_stage_averages(cascade):
-    assert repr(cascade).endswith("accept at 0.8; average of 3 models per stage)")
-    assert "average of 3 models per stage" in cascade._repr_html_()
-    assert "average" not in repr(make_cascade()) + make_cascade()._repr_html_()
-
-
-def test_a_single_part_needs_no_average(cascade):
-    (one,) = parts_of(make_cascade().models)
-    assert averaged([one]) is one
-    assert averaged(cascade.models.parts).parts == parts_of(cascade.models)
-    assert len(cascade.models) == 3
 
 
 def test_the_shares_of_classes_are_the_same_for_every_row():

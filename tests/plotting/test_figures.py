@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import pytest
 from support.looks import HISTORY, words_of
 
-from emsco import FeatureCosts, ParameterError
+from emsco import FeatureCosts
 from emsco.plotting import (
     CascadePicture,
     Convergence,
@@ -29,12 +29,6 @@ def test_pictures_are_written_as_png_and_svg(front, tmp_path):
     png, svg = save_figure(front.plot_cascade(0), tmp_path / "cascade")
     assert png.read_bytes()[:4] == b"\x89PNG"
     assert "<svg" in svg.read_text()
-
-
-def test_a_dot_in_a_file_name_does_not_start_an_ending(front, tmp_path):
-    png, svg = save_figure(front.plot_cascade(0), tmp_path / "at 0.75")
-    assert (png.name, svg.name) == ("at 0.75.png", "at 0.75.svg")
-    assert png.stat().st_size
 
 
 @pytest.fixture
@@ -83,14 +77,3 @@ def test_a_table_of_costs_and_a_convergence_take_axes_too(panels):
     assert all(name.replace(" ", "") in words for name in LONG)
     drawn = [line.get_ydata().tolist() for line in panels[1].get_lines()]
     assert drawn == [HISTORY["best_coverage"], HISTORY["best_accuracy"]]
-
-
-def test_axes_that_a_picture_cannot_use_are_refused(front, panels):
-    with pytest.raises(ParameterError, match=r'^ax must be left out for kind "pairs", which has'):
-        front.plot("pairs", ax=panels[0])
-    with pytest.raises(ParameterError, match=r"^ax must have the projection '3d', got 'rectil"):
-        front.plot("3d", ax=panels[0])
-    with pytest.raises(ParameterError, match=r"^ax must be axes of matplotlib, .* got array\("):
-        front.plot_cascade(0, ax=panels)
-    with pytest.raises(ParameterError, match=r"^ax must be axes of matplotlib, .* got <Figure"):
-        draw_convergence(Convergence.from_columns(HISTORY), ax=panels[0].figure)

@@ -8,7 +8,6 @@ from sklearn.datasets import load_breast_cancer
 from support.handmade import (
     make_assessed_front,
     make_branching_front,
-    make_front_of_thresholds,
     make_rows,
 )
 from support.settings import PLAIN
@@ -71,29 +70,12 @@ def test_rows_that_reach_a_stage_are_those_that_did_not_leave_before(fitted):
     assert flow.rejected == left
 
 
-def test_stages_cost_what_their_features_do(fitted):
-    model, _, _ = fitted
-    for stage in model.front_.flow(model.point_).stages:
-        assert stage.cost == pytest.approx(model.front_.costs.cost_of(stage.features))
-
-
 def test_all_rows_are_in_the_histogram_of_costs(fitted):
     model, X, y = fitted
     flow = model.evaluate(X, y).flow()
     histogram = flow.cost_histogram()
     assert sum(rows for _, rows in histogram) == flow.n_rows
     assert histogram == sorted(histogram)
-
-
-def test_a_flow_knows_the_thresholds_of_its_design():
-    front = make_front_of_thresholds((0.9, {0: 0.6, 1: 0.8}, 0))
-    flow = front.flow(0)
-    rules = ["confidence ≥ 0.9", "confidence ≥ 0: 0.6, 1: 0.8", "answers all"]
-    assert [flow.rule(stage) for stage in flow.stages] == rules
-    assert flow.to_dict()["thresholds"] == [0.9, {"0": 0.6, "1": 0.8}, 0.0]
-    html = flow._repr_html_()
-    assert "leaves at" in html
-    assert all(rule in html for rule in rules)
 
 
 def test_a_row_that_three_rounds_of_folds_have_scored_counts_once():
@@ -106,13 +88,6 @@ def test_a_row_that_three_rounds_of_folds_have_scored_counts_once():
     assert thrice[0].rows_in_words == "100 rows, 3 times"
     assert point.rows_in_words == "100 rows"
     assert thrice.flow(0) == front.flow(0)
-
-
-def test_stages_that_share_a_threshold_have_no_rules():
-    front = make_front_of_thresholds((0.9, 0.9, 0.9))
-    for flow in (front.flow(0), front.flow(1)):
-        assert not any(map(flow.rule, flow.stages))
-        assert "leaves at" not in flow._repr_html_()
 
 
 def test_rows_of_a_design_that_branches_flow_as_its_cascade_decides():
@@ -131,26 +106,6 @@ def test_rows_of_a_design_that_branches_flow_as_its_cascade_decides():
         ("age", "pulse", "biopsy"),
         ("age",),
     ]
-
-
-def test_a_flow_that_branches_says_what_holds_for_the_rows_of_each_way():
-    flow = make_branching_front().flow(1)
-    first, second, *_ = flow.stages
-    assert [stage.way for stage in flow.after(first)] == ["age ≤ 0.2", "age > 0.2"]
-    ways = ["pulse ≤ -0.5", "else likeliest class is 1", "none of these"]
-    assert [stage.way for stage in flow.after(second)] == ways
-    assert [stage.number for stage in flow.stages if stage.is_usual] == [2, 5]
-    assert [flow.depth(stage) for stage in flow.stages] == [0, 1, 2, 2, 2, 2, 1, 1]
-
-
-def test_only_a_flow_that_branches_has_ways_in_its_values_and_its_table():
-    front = make_branching_front()
-    chain, tree = front.flow(0), front.flow(1)
-    assert (chain.is_chain, tree.is_chain) == (True, False)
-    assert not {"before", "way", "rejected"} & {*chain.to_dict()["stages"][0]}
-    assert tree.to_dict()["stages"][1]["way"] == "age ≤ 0.2"
-    assert "none of these" in tree._repr_html_()
-    assert "<th>rejected</th>" not in chain._repr_html_()
 
 
 def test_rejected_rows_of_a_design_that_branches_wait_for_their_own_path():
@@ -210,8 +165,3 @@ def test_an_evaluation_of_a_cascade_that_branches_flows_as_its_rows_did():
     halves = [cascade.evaluate(rows[part], y[part]) for part in (slice(150), slice(150, None))]
     assert Evaluation.joined(halves).rejected_exits == whole.rejected_exits
     assert Evaluation.joined(halves).flow(cascade.design).stages == flow.stages
-
-
-def test_a_chain_rejects_after_its_last_stage():
-    cascade, rows = make_branching_front().cascade(0), make_rows(50)
-    assert cascade.evaluate(rows, np.zeros(50)).rejected_exits == ()

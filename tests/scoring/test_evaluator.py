@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from support.banks import coefs_of, logistic_bank
 from support.leveled import (
     FOLDS,
-    NAMES,
     ROWS,
     bench_of,
     grid_of,
@@ -29,13 +28,11 @@ from emsco.designs.chromosomes import compress, stage_counts, stages_of, with_le
 from emsco.designs.design import Design
 from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
-from emsco.errors import ParameterError
 from emsco.models.bank import SubsetBank
 from emsco.models.engine import SplitRows
 from emsco.models.outcome_engine import OutcomeEngine
 from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.journal import EntryRules, Journal
 from emsco.scoring.scores import CostLimits, Scores
 
 
@@ -232,22 +229,6 @@ class TestMemory:
         evaluator.score(designs[::-1].copy())
         assert sum(counted) == evaluator.n_designs == len(np.unique(designs, axis=0))
 
-    def test_scores_come_in_the_order_of_the_designs(self, small):
-        designs = small.designs(60)
-        order = np.random.default_rng(1).integers(0, 60, size=150)
-        evaluator = small.evaluator()
-        evaluator.score(designs[20:40])
-        mixed, plain = evaluator.score(designs[order]), small.evaluator().score(designs)[order]
-        for name in ("exits", "correct_exits", "spent"):
-            assert getattr(mixed, name).tolist() == getattr(plain, name).tolist()
-
-    def test_different_subsets_are_counted(self, small):
-        evaluator = small.evaluator()
-        evaluator.score(np.array([[0, 1, 1, 1, 1, 1], [0, 1, 2, 2, 2, 2]], dtype=np.int16))
-        assert evaluator.n_subsets == 3  # {0}, {0, 1} and all six
-        evaluator.score(np.zeros((1, 6), dtype=np.int16))
-        assert evaluator.n_subsets == 3
-
     def test_the_whole_space_is_scored_as_its_designs_are_one_by_one(self, small):
         grid = np.indices((3,) * 6).reshape(6, -1).T
         designs = np.unique(compress(grid), axis=0)
@@ -256,20 +237,6 @@ class TestMemory:
         alone = Scores.concatenate([evaluator.score(design[None]) for design in designs])
         assert together.exits.tolist() == alone.exits.tolist()
         assert together.spent.tolist() == alone.spent.tolist()
-
-    @pytest.mark.parametrize("n_first", [0, 900])
-    def test_more_designs_than_the_first_table_holds_are_remembered(self, small, n_first):
-        designs = np.unique(compress(np.indices((6,) * 6).reshape(6, -1).T), axis=0)
-        assert len(designs) == DesignSpace(6, 6).size == 4683
-        evaluator = small.evaluator(6)
-        evaluator.score(designs[:n_first])
-        for part in (designs, designs[::-1]):
-            scores = evaluator.score(part.copy())
-            some = np.arange(0, 4683, 7)
-            fresh = small.evaluator(6).score(part[some])
-            assert scores.correct_exits[some].tolist() == fresh.correct_exits.tolist()
-        assert evaluator.n_designs == 4683
-        assert evaluator.n_subsets == 63
 
     def test_a_count_that_fails_is_not_remembered(self, monkeypatch, small):
         evaluator, designs = small.evaluator(), small.designs(30)
@@ -348,11 +315,6 @@ class TestLimits:
         designs = np.array([[0, 1, -1, -1, -1, 2], [0] * 6], dtype=np.int16)
         assert small.evaluator(evaluation=0.5).worst_costs(designs).tolist() == [10.5, 21.5]
 
-    def test_without_limits_every_design_is_feasible(self, small):
-        scores = small.evaluator().score(small.designs(9))
-        assert scores.excess is None
-        assert scores.feasible.tolist() == [True] * 9
-
     def test_limits_follow_designs_that_are_picked_and_joined(self, small):
         designs = small.designs(30)
         limited = small.evaluator(limits=CostLimits(mean=15.0)).score(designs)
@@ -369,20 +331,8 @@ class TestLimits:
         evaluator = problem.evaluator(limits=CostLimits(mean=0.1 + 0.1 + 0.1, worst=0.3))
         assert evaluator.score(design).feasible.all()
 
-    @pytest.mark.parametrize("wrong", [-1, np.nan, np.inf, "3", True])
-    @pytest.mark.parametrize("name", ["mean", "worst"])
-    def test_a_limit_is_a_cost(self, name, wrong):
-        with pytest.raises(ParameterError, match=f"^{name} must be a number in .* got"):
-            CostLimits(**{name: wrong})
-
 
 MAX_STAGES = 3
-
-
-@pytest.fixture
-def open_journal(tmp_path):
-    rules = EntryRules(10**6, MAX_STAGES, grid_of())
-    return lambda: Journal.open(tmp_path / "journal", {"X": 1}, 5, len(NAMES), rules)
 
 
 # Scores
@@ -431,62 +381,7 @@ def test_a_grid_of_one_threshold_scores_as_the_threshold_itself():
     assert single.grid.thresholds.tolist() == [[0.7] * 3]
 
 
-def test_subsets_are_listed_once_whatever_the_levels():
-    evaluator = bench_of().evaluator(MAX_STAGES, grid_of())
-    genes = random_genes(grid_of(), n_designs=30)
-    evaluator.score(genes)
-    stages = stages_of(genes).tolist()
-    plain = {
-        sum(1 << i for i, at in enumerate(design) if 0 <= at <= stage)
-        for design in stages
-        for stage in range(max(design) + 1)
-    }
-    assert sorted(evaluator.subsets[:, 0].tolist()) == sorted(plain)
-
-
 # Journals
-
-
-def test_designs_are_made_anew_each_time_without_a_journal():
-    evaluator, genes = bench_of().evaluator(MAX_STAGES, grid_of()), random_genes(grid_of())
-    made = [evaluator.made_after(4, lambda: genes) for _ in range(2)]
-    assert made[0] is made[1] is genes
-
-
-def test_designs_that_were_made_are_found_in_a_reopened_journal(open_journal):
-    bench, grid, genes = bench_of(), grid_of(), random_genes(grid_of())
-    with open_journal() as journal:
-        first = bench.evaluator(MAX_STAGES, grid, journal).made_after(4, lambda: genes)
-    assert first.tolist() == genes.tolist()
-    with open_journal() as journal:
-        evaluator = bench.evaluator(MAX_STAGES, grid, journal)
-        later = evaluator.made_after(4, lambda: pytest.fail("they are known"))
-        scores = evaluator.score(later)
-        other = evaluator.made_after(5, lambda: genes[:3])
-    assert later.tolist() == genes.tolist()
-    assert other.tolist() == genes[:3].tolist()
-    assert scores.exits.tolist() == bench.evaluator(MAX_STAGES, grid).score(genes).exits.tolist()
-
-
-def test_a_step_that_finds_nothing_is_remembered_too(open_journal):
-    bench, grid, none = bench_of(), grid_of(), np.zeros((0, 5), dtype=np.int16)
-    with open_journal() as journal:
-        assert not len(bench.evaluator(MAX_STAGES, grid, journal).made_after(0, lambda: none))
-    with open_journal() as journal:
-        evaluator = bench.evaluator(MAX_STAGES, grid, journal)
-        assert not len(evaluator.made_after(0, lambda: pytest.fail("it is known")))
-
-
-def test_counts_with_levels_are_taken_from_a_reopened_journal(open_journal, monkeypatch):
-    bench, grid, genes = bench_of(), grid_of(), random_genes(grid_of())
-    with open_journal() as journal:
-        wanted = bench.evaluator(MAX_STAGES, grid, journal).score(genes)
-    fresh = bench_of()
-    monkeypatch.setattr(type(fresh.bank), "count", lambda *_: pytest.fail("they are counted"))
-    with open_journal() as journal:
-        scores = fresh.evaluator(MAX_STAGES, grid, journal).score(genes)
-    assert scores.exits.tolist() == wanted.exits.tolist()
-    assert scores.correct_exits.tolist() == wanted.correct_exits.tolist()
 
 
 # Balanced accuracy: counts by class
@@ -609,21 +504,3 @@ def test_logistic_shards_count_each_class_as_if_it_were_scored_alone(n_classes, 
     for label in range(n_classes):
         alone = [(train, scored[labels[scored] == label]) for train, scored in folds]
         assert np.array_equal(by_class[:, :, label], counts(alone, 1024).sum(axis=2))
-
-
-def test_a_bank_that_counts_classes_also_serves_plain_accuracy():
-    drawn = Drawn(100, 3, weighted=True, gaps=True, n_splits=2, seed=0)
-    costs = FeatureCosts.from_array(np.ones(N_FEATURES))
-    designs = np.array([[0, 1, 1, 2], [0, 0, 0, 0]], dtype=np.int16)
-    plain = Evaluator(drawn.bank, costs, THRESHOLD, MAX_STAGES).score(designs)
-    assert (plain.metric, plain.by_class) == ("accuracy", None)
-    assert plain.accuracy.tolist() == (plain.correct / plain.accepted).tolist()
-
-
-def test_a_bank_that_counts_no_classes_refuses_balanced_accuracy(small_problem):
-    bank = logistic_bank(
-        [SplitRows.cut(SplitData(*small_problem, np.arange(60), np.arange(60, 120)))], 6
-    )
-    said = "metric must be \"accuracy\" for a bank that counts no classes, got 'balanced_accuracy'"
-    with pytest.raises(ParameterError, match=said):
-        Evaluator(bank, FeatureCosts.from_array(np.ones(6)), 0.75, 3, metric="balanced_accuracy")

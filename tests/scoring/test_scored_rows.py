@@ -15,7 +15,6 @@ from support.leveled import bench_of, followed, grid_of, random_genes, tolerant,
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import compress, levels_of, stages_of
-from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting import Workbench
 from emsco.front import ParetoFront
@@ -104,14 +103,6 @@ def test_stages_with_thresholds_of_their_own_add_up_too(gaps, splits, n_classes)
     assert_sums_are_counts(bench, a_grid(n_classes))
 
 
-@pytest.mark.parametrize("gaps", ["skip", "impute"])
-@pytest.mark.parametrize("splits", [ONE_SPLIT, FOLDS], ids=["one", "folds"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_rows_with_gaps_add_up_too(gaps, splits, n_classes):
-    bench = Workbench(made_data(n_classes, ROWS % 3, gaps), splits, LOGISTIC)
-    assert_sums_are_counts(bench, np.full(n_classes, 0.6))
-
-
 @pytest.mark.parametrize(
     ("estimator", "calibration"),
     [
@@ -126,13 +117,6 @@ def test_calibrated_stages_and_those_of_the_user_add_up_too(estimator, calibrati
     recipe = StageRecipe(estimator, calibration, None, 2**28, 1, 0)
     bench = Workbench(made_data(n_classes, gaps="skip"), FOLDS[:2], recipe)
     assert_sums_are_counts(bench, np.full(n_classes, 0.6))
-
-
-def test_features_that_stay_together_are_one_block_and_add_up_too():
-    rules = Constraints.from_rules({"together": [["b", "d"]], "first": ["a", "e"]}, list("abcde"))
-    bench = Workbench(made_data(gaps="skip"), FOLDS, LOGISTIC, rules)
-    assert bench.blocks.n_blocks < N_FEATURES
-    assert_sums_are_counts(bench, np.full(2, 0.65))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -94,21 +94,6 @@ def test_equal_accuracies_of_different_counts_do_not_save_a_design():
     assert archive.designs.tolist() == [[0, 1]]
 
 
-def test_an_empty_archive_has_no_designs_and_no_scores():
-    archive = Archive(3, 1.0)
-    assert archive.designs.shape == (0, 3)
-    with pytest.raises(RuntimeError, match=r"^add\(\) designs first\.$"):
-        _ = archive.scores
-
-
-def test_no_new_designs_change_nothing():
-    designs, scores = random_case(1)
-    archive = filled(designs, scores)
-    before = tuples(archive.designs)
-    assert not archive.add(designs[:0], scores[np.arange(0)])
-    assert tuples(archive.designs) == before
-
-
 # News
 
 
@@ -135,13 +120,6 @@ def test_add_tells_whether_a_design_brings_new_objectives(row, news):
     archive = Archive(2, 1.0)
     assert archive.add(np.array([[0, 0]], dtype=np.int16), scores_of([(6, 6, 5)]))
     assert archive.add(np.array([[0, 1]], dtype=np.int16), scores_of([row])) is news
-
-
-def test_two_new_designs_with_the_same_objectives_are_news():
-    archive = Archive(2, 1.0)
-    archive.add(np.array([[0, 0]], dtype=np.int16), scores_of([(6, 6, 5)]))
-    both = np.array([[0, 1], [1, 0]], dtype=np.int16)
-    assert archive.add(both, scores_of([(7, 7, 9), (7, 7, 9)]))
 
 
 # Fronts and ties
@@ -245,11 +223,6 @@ def designs_for(scores):
 # Thinning
 
 
-def test_few_vectors_are_all_kept():
-    scores = random_front(60, n_tied=2)
-    assert thin(scores, TOTAL, max_vectors=60).tolist() == list(range(120))
-
-
 @pytest.mark.parametrize("most", [5, 20, 59])
 @pytest.mark.parametrize("seed", range(3))
 def test_many_vectors_become_few_and_the_best_of_each_objective_stays(seed, most):
@@ -308,30 +281,7 @@ def test_an_archive_stays_small(monkeypatch):
     assert best.tolist() == points_of(scores).max(axis=0).tolist()
 
 
-def test_what_is_dropped_again_is_no_news(monkeypatch):
-    monkeypatch.setattr(archive, "_MOST_VECTORS", 25)
-    scores, kept = random_front(120), Archive(5, TOTAL)
-    designs = designs_for(scores)
-    kept.add(designs, scores)
-    had = {design.tobytes() for design in kept.designs}
-    out = np.array([i for i in range(120) if designs[i].tobytes() not in had])
-    before = kept.designs.tolist()
-    assert not kept.add(designs[out], scores[out])
-    assert kept.designs.tolist() == before
-
-
 # Designs that come again
-
-
-def test_a_design_that_is_added_again_is_kept_once():
-    scores, kept = random_front(30), Archive(5, TOTAL)
-    designs = designs_for(scores)
-    kept.add(designs[:20], scores[np.arange(20)])
-    assert kept.add(designs[10:], scores[np.arange(10, 30)])
-    assert sorted(kept.designs.tolist()) == sorted(designs.tolist())
-    assert [len(tied) for tied in kept.ties()] == [1] * 30
-    assert not kept.add(designs, scores)
-    assert len(kept.designs) == 30
 
 
 def test_designs_that_answer_everyone_are_thinned_among_themselves(monkeypatch):

@@ -10,7 +10,7 @@ from support.brute import every_design
 from support.leveled import bench_of, every_leveled, grid_of
 
 from emsco.costs import FeatureCosts
-from emsco.designs.chromosomes import compress, levels_of, stages_of, with_levels
+from emsco.designs.chromosomes import compress, levels_of, stages_of
 from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import logistic_bank
@@ -110,10 +110,6 @@ def test_a_generation_asks_for_at_most_the_population_size(population_size):
     sizes = [len(asked) for asked in run(search_with(8, population_size=population_size))]
     assert max(sizes) == population_size
     assert min(sizes) > 0
-
-
-def test_a_population_smaller_than_the_features_bounds_the_first_designs_too():
-    assert len(search_with(8, population_size=4).ask()) <= 4
 
 
 @pytest.mark.parametrize("population_size", [2, 3, 5])
@@ -268,11 +264,6 @@ def test_a_space_of_one_design_ends_at_once(n_features, max_stages):
     assert search.front[0].tolist() == [[0] * n_features]
 
 
-def test_there_is_no_front_before_the_first_scores():
-    with pytest.raises(RuntimeError, match=r"tell\(\) the scores of the first designs first\."):
-        _ = search_with().front
-
-
 # Results
 
 
@@ -354,12 +345,6 @@ def test_a_small_space_with_exclusion_is_searched_to_its_last_design(max_stages,
     assert str(search.stop_reason) == f"all {space.size:,} designs have been scored"
 
 
-def test_only_one_design_exists_where_the_only_feature_may_be_left_out():
-    search = search_with(1, allow_exclusion=True)
-    assert np.concatenate(run(search)).tolist() == [[0]]
-    assert str(search.stop_reason) == "only one design exists"
-
-
 @pytest.mark.parametrize(
     "limits", [CostLimits(mean=3.0), CostLimits(worst=6.0), CostLimits(3.0, 9.0)]
 )
@@ -422,17 +407,6 @@ def test_subsets_come_in_the_order_of_their_distance_to_those_in_use():
     assert len(set(worths)) > 3
 
 
-def test_one_feature_away_from_the_only_subset_in_use_comes_before_two():
-    used = np.array([[0, 0, 1, 1, 1]], dtype=np.int16)
-    distances = [(one ^ 3).bit_count() for one in nearby(noted=used).nearest(used, 99).tolist()]
-    assert distances == sorted(distances)
-
-
-@pytest.mark.parametrize("n_subsets", [0, 1, 7])
-def test_no_more_than_are_wanted_are_proposed(n_subsets):
-    assert len(nearby().propose(USED, n_subsets)) == n_subsets
-
-
 def test_a_proposal_buys_the_subset_first_and_the_rest_second_or_never():
     numbers = nearby().nearest(USED, 9).tolist()
     for allow_exclusion, rest in ((False, 1), (True, -1)):
@@ -454,24 +428,6 @@ def test_known_subsets_are_never_proposed_and_all_are_in_the_end(first):
     every = [n for n in range(1, 32) if first is None or n >> first & 1]
     assert sorted({*proposed, *numbers_of(start)}) == every
     assert search.n_known == len(every)
-
-
-def test_every_proposal_buys_the_feature_that_comes_first():
-    designs = nearby(first=2).propose(USED, 99)
-    assert (designs[:, 2] == 0).all()
-    assert len(designs) == 15 - sum(n >> 2 & 1 for n in numbers_of(USED) - {31})
-
-
-def test_subsets_are_counted_once_whatever_their_levels():
-    plain, leveled = nearby(), nearby()
-    leveled.note(with_levels(USED, np.array([[3, 1, 2]] * 3)))
-    assert plain.n_known == leveled.n_known == len(numbers_of(USED))
-    assert plain.nearest(USED, 50).tolist() == leveled.nearest(USED, 50).tolist()
-
-
-def test_three_of_five_subsets_are_proposed_at_most():
-    assert nearby().max_subsets == round(0.6 * 31)
-    assert nearby(first=1).max_subsets == round(0.6 * 16)
 
 
 GRID = grid_of()
@@ -515,11 +471,6 @@ def test_designs_are_new_and_of_the_space_and_have_levels_of_the_grid(n_features
     assert len(np.unique(asked, axis=0)) == len(asked)
     assert GRID.holds(asked)
     assert search.space.holds(asked).all()
-
-
-def test_the_first_designs_have_the_first_level_of_each_kind():
-    first = leveled_search().ask()
-    assert first.tolist() == GRID.complete(stages_of(first)).tolist()
 
 
 def test_children_have_all_levels_in_the_end():
@@ -572,12 +523,6 @@ def test_chains_of_few_features_are_wanted_after_four_generations_and_with_more_
     assert 2 < len(wanted) < 30
 
 
-def test_a_search_of_a_single_design_wants_no_chains():
-    search = leveled_search(1, grid=ThresholdGrid.single(np.full(2, 0.7)))
-    search.tell(made_up_by_level(search.ask()))
-    assert not search.wants_chains
-
-
 @pytest.mark.parametrize("grid", [GRID, ThresholdGrid.single(np.full(2, 0.75))])
 @pytest.mark.parametrize("allow_exclusion", [False, True])
 def test_with_chains_a_small_search_ends_with_the_front_and_each_design_once(grid, allow_exclusion):
@@ -596,16 +541,6 @@ def test_with_chains_a_small_search_ends_with_the_front_and_each_design_once(gri
     assert objectives_of(result.scores) == objectives_of(front)
     assert sum(result.n_tied) == len(front)  # each of them once
     assert len(np.unique(search.archive.designs, axis=0)) == len(search.archive.designs)
-
-
-def test_chains_may_be_designs_that_are_about_to_be_scored():
-    search = leveled_search(7)
-    search.tell(made_up_by_level(search.ask()))
-    ahead = search.ask()[:4].copy()
-    search.take_chains(ahead, made_up_by_level(ahead))
-    search.tell(made_up_by_level(search.ask()))
-    kept = search.archive.designs.tolist()
-    assert len(kept) == len({tuple(design) for design in kept})
 
 
 def test_promising_subsets_are_those_of_the_front_first():

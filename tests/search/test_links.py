@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from support.brute import every_design
 from support.leveled import FOLDS, ROWS, bench_of, every_leveled, grid_of, random_genes
 
 from emsco.costs import FeatureCosts
-from emsco.designs.chromosomes import stage_counts, subset_words
+from emsco.designs.chromosomes import stage_counts
 from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.scoring.evaluator import Evaluator
@@ -20,7 +19,7 @@ from emsco.scoring.scores import CostLimits, Scores
 from emsco.search import links
 from emsco.search.exact.chains import find_front
 from emsco.search.exact.spaces import SingleThresholdSpace
-from emsco.search.links import KnownMargins, Linker, chains_between, linked_front
+from emsco.search.links import Linker, chains_between, linked_front
 
 EVERY = 31  # the number of the subset of all five features
 WIDE = 500  # chains of a subset: none is given up for lack of room
@@ -268,60 +267,6 @@ def test_chains_are_made_of_fitted_subsets_only():
     assert len(chains) > 1
 
 
-def guessing_case(n_classes=2):
-    """Two thirds of all subsets are fitted; returns a linker, the others and the front."""
-    evaluator = bench_of(n_classes, splits=FOLDS).evaluator(3, single(n_classes, 0.7))
-    numbers = np.random.default_rng(0).permutation(np.arange(1, EVERY))
-    fitted = (numbers[:20, None] >> np.arange(5) & 1).astype(bool)
-    designs = np.where(fitted, 0, 1).astype(np.int16)
-    scores = evaluator.score(np.concatenate([designs, np.zeros((1, 5), dtype=np.int16)]))
-    return linker_of(evaluator, 3), np.sort(numbers[20:]), scores[front_mask(scores)]
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_guess_has_designs_with_subsets_that_are_not_fitted(n_classes):
-    linker, others, front = guessing_case(n_classes)
-    n_fits = linker.evaluator.bank.n_fits
-    chains = linker.guess(others, front)
-    assert len(chains)
-    assert linker.space.holds(chains).all()
-    assert all(set(numbers_of(design)) & set(others.tolist()) for design in chains.tolist())
-    assert linker.evaluator.bank.n_fits == n_fits
-
-
-def test_a_guess_does_not_depend_on_guesses_before():
-    once, others, front = guessing_case()
-    again = guessing_case()[0]
-    again.guess(others[:3], front)
-    assert again.guess(others, front).tolist() == once.guess(others, front).tolist()
-
-
-def test_few_new_subsets_are_fitted_after_a_guess(monkeypatch):
-    linker, others, front = guessing_case()
-    whole = linker.guess(others, front)
-    monkeypatch.setattr(links, "_MOST_NEW", 2)
-    chains = linker.guess(others, front)
-    new = {number for design in chains.tolist() for number in numbers_of(design)} & {
-        *others.tolist()
-    }
-    assert len(new) <= 2
-    assert 0 < len(chains) < len(whole)
-
-
-@pytest.mark.parametrize("allow_exclusion", [False, True])
-def test_where_not_all_chains_are_looked_at_nothing_is_guessed(allow_exclusion):
-    grid = single() if allow_exclusion else grid_of()
-    evaluator = bench_of().evaluator(3, grid)
-    scores = evaluator.score(random_genes(grid))
-    linker = linker_of(evaluator, 3, allow_exclusion)
-    assert linker.guess(np.arange(1, 9), scores).shape == (0, 5)
-
-
-def test_without_a_subset_that_is_not_fitted_nothing_is_guessed():
-    linker, others, front = guessing_case()
-    assert linker.guess(others[:0], front).shape == (0, 5)
-
-
 def test_fewer_subsets_are_linked_where_there_are_more_rows_or_levels(monkeypatch):
     monkeypatch.setattr(links, "_WORK", 1e6)
     few = linker_of(bench_of().evaluator(3, single()), 3).most_subsets
@@ -372,61 +317,4 @@ def test_a_search_that_wants_no_chains_gets_none():
     assert search.taken == []
 
 
-def test_words_of_designs_are_the_subsets_that_the_evaluator_lists():
-    evaluator = bench_of().evaluator(3, grid_of())
-    chains = linked_front(evaluator, DesignSpace(5, 3), some_words(2), width=WIDE)
-    evaluator.score(chains)
-    words = subset_words(chains & 1023, 3).reshape(-1, 1)
-    assert set(words[:, 0].tolist()) == set(evaluator.subsets[:, 0].tolist())
-
-
 # Margins that are guessed
-
-
-def test_only_what_is_not_known_is_lacking():
-    known = KnownMargins(3, n_rows=2)
-    assert known.lacking(np.array([1, 5, 7])).tolist() == [1, 5, 7]
-    known.add(np.array([5]), np.ones((1, 2), dtype=np.float32))
-    assert known.lacking(np.array([1, 5, 7])).tolist() == [1, 7]
-
-
-def test_a_guess_is_the_mean_over_squares_of_known_neighbours():
-    rng = np.random.default_rng(0)
-    known, n_features, n_rows = KnownMargins(5, n_rows=9), 5, 9
-    numbers = rng.permutation(np.arange(1, 32))[:20]
-    margins = dict(
-        zip(numbers.tolist(), rng.normal(size=(20, n_rows)).astype(np.float32), strict=True)
-    )
-    for part in (numbers[:7], numbers[7:]):  # what comes later joins what was there
-        known.add(part, np.array([margins[number] for number in part.tolist()]))
-    others = np.setdiff1d(np.arange(1, 32), numbers)
-    subsets, guessed = known.guess(others)
-    plain = {}
-    for subset in others.tolist():
-        squares = [
-            (subset ^ 1 << i, subset ^ 1 << j, subset ^ 1 << i ^ 1 << j)
-            for i, j in combinations(range(n_features), 2)
-        ]
-        values = [
-            margins[a] + margins[b] - margins[c]
-            for a, b, c in squares
-            if {a, b, c} <= margins.keys()
-        ]
-        if values:
-            plain[subset] = np.mean(values, axis=0)
-    assert subsets.tolist() == list(plain)
-    assert 0 < len(plain) < len(others)
-    np.testing.assert_allclose(guessed, list(plain.values()), rtol=1e-4, atol=1e-5)
-
-
-def test_margins_that_add_up_over_features_are_guessed_exactly():
-    rng = np.random.default_rng(1)
-    numbers = np.arange(1, 64)
-    each = rng.normal(size=(6, 12)).astype(np.float32)
-    margins = (numbers[:, None] >> np.arange(6) & 1).astype(np.float32) @ each
-    is_known = rng.random(63) < 0.6
-    known = KnownMargins(6, n_rows=12)
-    known.add(numbers[is_known], margins[is_known])
-    subsets, guessed = known.guess(numbers[~is_known])
-    assert len(subsets) > 10
-    np.testing.assert_allclose(guessed, margins[subsets - 1], rtol=1e-3, atol=1e-4)

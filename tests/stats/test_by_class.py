@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -77,7 +76,7 @@ def test_a_file_keeps_the_counts():
     ],
 )
 def test_wrong_counts_are_refused(lines):
-    with pytest.raises(FileError, match=r"classes.*2 lists of 3 numbers"):
+    with pytest.raises(FileError):
         ByClass.from_dict(Fields({"classes": lines}, "front.json"), "classes", ("a", "b"))
 
 
@@ -85,19 +84,6 @@ def test_tables_have_a_line_per_class():
     table = ByClass.from_labels(LABELS, *answered(9, 2)).to_pandas()
     assert table["class"].tolist() == list(LABELS)
     assert (table.filter(like="called").sum(axis=1) + table["rejected"]).tolist() == [3, 3, 3]
-
-
-@pytest.mark.parametrize("labels", [("a", "b"), (0, 1), (0.5, 1.5), (False, True)])
-def test_plain_values_are_json_with_the_shares_that_follow(labels):
-    counts = ByClass.from_labels(labels, np.array([0, 0, 0, 1]), np.array([0, 0, 2, 0]))
-    values = counts.to_dict()
-    assert json.loads(json.dumps(values)) == values
-    assert values["labels"] == list(labels)
-    assert values["counts"] == [[2, 0, 1], [1, 0, 0]]
-    assert (values["coverage"], values["recall"]) == ([2 / 3, 1.0], [2 / 3, 0.0])
-    assert values["precision"] == [2 / 3, 0.0]
-    assert (values["commonest"], values["commonest_share"]) == (labels[0], 0.75)
-    assert values["beats_commonest"] is False
 
 
 def test_an_accuracy_is_beyond_a_share_only_by_more_than_1645_thousandths_of_the_shares_error():

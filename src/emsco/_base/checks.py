@@ -7,59 +7,14 @@ import re
 from numbers import Integral, Real
 from typing import Any
 
-from emsco._base.text import did_you_mean
-from emsco.errors import Parameter, ParameterError, Part
+from emsco._base.text import what_was_meant
+from emsco.errors import ParameterError
 
 LARGEST_SEED = 2**32 - 1  # NumPy's RandomState, which scikit-learn uses, has 32 bits
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _LEAST_PERCENT = 10  # numbers from here up were probably meant as per cent
-
-
-def refused(
-    name: str,
-    rule: Part | tuple[Part, ...],
-    value: Any,
-    *,
-    of: str = "",
-    got: Part | tuple[Part, ...] | None = None,
-    hint: Part | tuple[Part, ...] = "",
-) -> ParameterError:
-    """Return the error for a parameter outside its rule: name, rule, value and way out.
-
-    Parameters
-    ----------
-    name : str
-        The parameter.
-    rule : str, part or tuple of them
-        The words after "must".
-    value : object
-        The value given; the error carries it.
-    of : str
-        The part of the parameter that is wrong, as in "class 'ill'".
-    got : str, part or tuple of them, optional
-        The value as the message shows it; by default its repr.
-    hint : str, part or tuple of them
-        The way out.
-
-    Examples
-    --------
-    >>> error = refused("share", "be a number in [0, 1]", 90, hint="did you mean 0.9?")
-    >>> str(error), error.parameter, error.value
-    ('share must be a number in [0, 1], got 90; did you mean 0.9?', 'share', 90)
-    """
-    parts: tuple[Part, ...] = (Parameter(name), f" of {of} must " if of else " must ")
-    parts += (*_parts(rule), ", got ", *_parts(repr(value) if got is None else got))
-    if way_out := _parts(hint):
-        parts += ("; ", *way_out)
-    asks = bool(way_out) and str(way_out[-1]).endswith("?")
-    parts += () if asks else (".",)
-    return ParameterError(*parts, value=value)
-
-
-def _parts(words: Part | tuple[Part, ...]) -> tuple[Part, ...]:
-    return words if isinstance(words, tuple) else (words,) if words else ()
 
 
 def is_number(value: Any) -> bool:
@@ -71,8 +26,8 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
-        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
-        raise refused(name, f"be one of {listed}", value, hint=hint)
+        meant = what_was_meant(value, choices)
+        raise ParameterError(f"{name} must be one of {listed}, got {value!r}{meant}")
     return value
 
 
@@ -81,14 +36,16 @@ def check_whole(name: str, value: Any, low: int, high: int | None = None) -> int
     rule = f"a whole number from {low}" + (f" to {high}" if high is not None else " up")
     whole = is_number(value) and isinstance(value, Integral)
     if not whole or value < low or (high is not None and value > high):
-        raise refused(name, f"be {rule}", value)
+        raise ParameterError(f"{name} must be {rule}, got {value!r}.")
     return int(value)
 
 
 def check_jobs(n_jobs: Any) -> None:
     """Refuse a number of threads or processes that joblib cannot have; None is 1."""
     if n_jobs is not None and check_whole("n_jobs", n_jobs, -(2**31)) == 0:
-        raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
+        raise ParameterError(
+            "n_jobs must be a number of threads, or negative to count from all cores, got 0."
+        )
 
 
 def check_seed(name: str, value: Any) -> int:
@@ -97,20 +54,12 @@ def check_seed(name: str, value: Any) -> int:
 
 
 def check_number(
-    name: str,
-    value: Any,
-    low: float,
-    high: float,
-    ends: str = "[]",
-    *,
-    of: str = "",
-    note: str = "",
+    name: str, value: Any, low: float, high: float, ends: str = "[]", *, note: str = ""
 ) -> float:
     """Return `value` as a float if it is in the interval, whose `ends` are written as in "(]".
 
-    `of` names the part of the parameter that is checked, and `note` follows the rule.
+    `note` follows the rule.
     """
-    rule = f"a number in {ends[0]}{low:g}, {high:g}{ends[1]}{note}"
     try:
         number = float(value) if is_number(value) else math.nan
     except OverflowError:
@@ -121,8 +70,11 @@ def check_number(
         share = number / 100
         is_share = low < share < high or (share == high and ends[1] == "]")
         percent = high == 1 and number >= _LEAST_PERCENT and is_share
-        hint = f"did you mean {share:g}?" if percent else ""
-        raise refused(name, f"be {rule}", value, of=of, hint=hint)
+        meant = f"; did you mean {share:g}?" if percent else "."
+        raise ParameterError(
+            f"{name} must be a number in {ends[0]}{low:g}, {high:g}{ends[1]}{note}, got "
+            f"{value!r}{meant}"
+        )
     return number
 
 
@@ -143,6 +95,8 @@ def memory_bytes(name: str, value: Any) -> int:
     except (OverflowError, ValueError):
         size = 0
     if size <= 0:
-        rule = 'be a number of bytes above 0, with or without a unit such as "512MiB"'
-        raise refused(name, rule, value)
+        raise ParameterError(
+            f"{name} must be a number of bytes above 0, with or without a unit such as "
+            f'"512MiB", got {value!r}.'
+        )
     return size

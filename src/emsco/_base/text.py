@@ -169,36 +169,22 @@ def some(names: Sequence[object], max_names: int = 5) -> str:
     return listed([brief(name) for name in names], max_names)
 
 
-def what_was_meant(name: str, known: Sequence[object]) -> str:
-    """Return the end of a sentence about an unknown name; it suggests a similar known one.
-
-    Examples
-    --------
-    >>> what_was_meant("diagnoses", ["age", "diagnosis"])
-    "; did you mean 'diagnosis'?"
-    >>> what_was_meant("id", ["age", "diagnosis"])
-    '.'
-    """
-    meant = did_you_mean(name, known)
-    return f"; {meant}" if meant else "."
-
-
-def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """Return a question that names the known value most like an unknown one; empty if none is.
+def what_was_meant(name: object, known: Iterable[object]) -> str:
+    """Return the end of a sentence about an unknown name; it suggests the known one most like it.
 
     Case, spaces and underscores do not matter.
 
     Examples
     --------
-    >>> did_you_mean("platlets", ["age", "platelets"]), did_you_mean("ID", ["age", "id"])
-    ("did you mean 'platelets'?", "did you mean 'id'?")
-    >>> did_you_mean("pulse", ["age", "id"])
-    ''
+    >>> what_was_meant("platlets", ["age", "platelets"]), what_was_meant("ID", ["age", "id"])
+    ("; did you mean 'platelets'?", "; did you mean 'id'?")
+    >>> what_was_meant("pulse", ["age", "id"])
+    '.'
     """
     plain = {_folded(one): one for one in known}
     asked = _folded(name)
     like = [asked] if asked in plain else get_close_matches(asked, list(plain), n=1)
-    return f"did you mean {plain[like[0]]!r}?" if like and asked else ""
+    return f"; did you mean {plain[like[0]]!r}?" if like and asked else "."
 
 
 def _folded(name: object) -> str:

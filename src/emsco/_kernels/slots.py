@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, BoolArray, IntArray, WordArray
 from emsco._kernels.compiler import helper, kernel
+from emsco.errors import ParameterError
 
 UNBOUNDED = 2**62  # capacity of slots that never drop a key
 _FIRST_ROOM = 256
@@ -182,11 +182,8 @@ class Slots:
         slots, new = np.empty((2, len(keys)), dtype=np.int64)
         n_new = claim_slots(self._index, self._keys, keys, places, slots, new)
         if n_new < 0:
-            raise refused(
-                "keys",
-                f"be at most {self.capacity} different ones at a time",
-                None,
-                got=f"{n_new} more",
+            raise ParameterError(
+                f"keys must be at most {self.capacity} different ones at a time, got {n_new} more."
             )
         reused = min(n_new, len(self._free))
         self._free = self._free[reused:]

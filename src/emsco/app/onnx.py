@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import refused
 from emsco._base.documents import PathLike, write_document, writing_atomically
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import Cascade
@@ -26,7 +25,7 @@ from emsco.cascade.format import features_to_dicts
 from emsco.data.columns import ColumnCode
 from emsco.designs.format import branches_to_dicts
 from emsco.designs.questions import Question
-from emsco.errors import not_installed
+from emsco.errors import ParameterError, not_installed
 from emsco.models.boosting.fitters import BoostedModels
 from emsco.models.boosting.trees import TreeEnsemble, leaves_below
 from emsco.models.calibration import CalibrationMap, Calibrator, SigmoidMap
@@ -55,11 +54,9 @@ def write_onnx(cascade: Cascade, path: PathLike) -> None:
     if helper is None:
         raise not_installed("onnx", "'emsco[onnx]'")
     if cascade.design.buys_nothing:
-        raise refused(
-            "cascade",
-            "buy something to be exported to ONNX",
-            cascade,
-            got="one that buys nothing and has no model",
+        raise ParameterError(
+            "cascade must buy something to be exported to ONNX, got one that buys nothing and has "
+            "no model."
         )
     graphs = [_StageGraph(cascade, j).model() for j in range(cascade.n_stages)]
     folder = Path(path)
@@ -71,8 +68,9 @@ def write_onnx(cascade: Cascade, path: PathLike) -> None:
             with writing_atomically(folder / _file_name(j)) as file:
                 file.write(graph.SerializeToString())
     except OSError as error:
-        got = f"{str(path)!r} ({error.strerror})"
-        raise refused("path", "be a folder that can be written", path, got=got) from None
+        raise ParameterError(
+            f"path must be a folder that can be written, got {str(path)!r} ({error.strerror})."
+        ) from None
     write_document(manifest, "onnx", _FORMAT, _manifest(cascade))
 
 
@@ -264,11 +262,9 @@ class _StageGraph:
             kind = type(models).__name__
             if isinstance(models, EstimatorModels):
                 kind = type(models.models[stage].estimator).__name__
-            raise refused(
-                "cascade",
-                "have logistic, spline or boosted stage models to be exported to ONNX",
-                models,
-                got=f"{kind} at stage {self._stage + 1}",
+            raise ParameterError(
+                "cascade must have logistic, spline or boosted stage models to be exported to "
+                f"ONNX, got {kind} at stage {self._stage + 1}."
             )
         if len(self._cascade.classes) == 2:
             opposite = self.add("Neg", logits)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from emsco._base.checks import check_number, check_whole, refused
+from emsco._base.checks import check_number, check_whole
 from emsco._base.text import brief, message_of
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.cascade import telemetry
@@ -29,6 +29,8 @@ from emsco.errors import CostsError, DataError, ParameterError
 
 Acquire: TypeAlias = Callable[[list[str], list[Any]], Any]
 AsyncAcquire: TypeAlias = Callable[[list[str], list[Any]], Awaitable[Any]]
+
+_NOT_PLAIN = "acquire must be a plain function, got an async one; await arun()."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +84,7 @@ def run(
     """Decide many rows with a plain `acquire`; see `Cascade.run`."""
     # Found out before the first call, which would buy something.
     if inspect.iscoroutinefunction(acquire):
-        raise _not_plain(acquire)
+        raise ParameterError(_NOT_PLAIN)
     try:
         for done, batch in enumerate(batches, start=1):
             while batch.needs:
@@ -155,7 +157,7 @@ def _ask(batch: Batch, acquire: Acquire, retries: Retries) -> None:
             if inspect.iscoroutine(table):
                 # A coroutine that nobody awaits would complain later.
                 table.close()
-                raise _not_plain(acquire)
+                raise ParameterError(_NOT_PLAIN)
             _hand_over(batch, table)
             return
 
@@ -186,20 +188,12 @@ async def _ask_async(
             if stopping.is_set():  # `acquire` caught its cancellation and returned a table
                 raise asyncio.CancelledError
             if not inspect.isawaitable(answer):
-                raise refused(
-                    "acquire",
-                    "be an async function here",
-                    answer,
-                    got=f"one that returns {brief(answer)}",
-                    hint="a plain one goes with run()",
+                raise ParameterError(
+                    "acquire must be an async function here, got one that returns "
+                    f"{brief(answer)}; a plain one goes with run()."
                 )
             _hand_over(batch, table)
             return
-
-
-def _not_plain(acquire: Acquire) -> ParameterError:
-    rule = "be a plain function"
-    return refused("acquire", rule, acquire, got="an async one", hint="await arun()")
 
 
 def _hand_over(batch: Batch, table: Any) -> None:
@@ -230,9 +224,9 @@ def batches_of(
 ) -> list[Batch]:
     """Check the arguments of `Cascade.run` and split the rows into batches."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise refused("ids", "be a sequence, one id per row", ids, got=brief(ids))
+        raise ParameterError(f"ids must be a sequence, one id per row, got {brief(ids)}.")
     if not callable(acquire):
-        raise refused("acquire", "be a function of names and ids", acquire, got=brief(acquire))
+        raise ParameterError(f"acquire must be a function of names and ids, got {brief(acquire)}.")
     # Database drivers accept plain numbers, not those of NumPy.
     rows = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
     limit, size = check_budget(budget), len(rows) or 1

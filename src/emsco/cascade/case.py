@@ -11,12 +11,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.checks import check_number, refused
+from emsco._base.checks import check_number
 from emsco._base.documents import document_text, parse_document
 from emsco.cascade import telemetry
 from emsco.cascade.stages import Stages
 from emsco.data.rows import as_float
-from emsco.errors import CostsError, DataError, FileError
+from emsco.errors import CostsError, DataError, FileError, ParameterError
 
 _FORMAT = 1
 
@@ -203,7 +203,7 @@ class Case:
         if self._reason is not None:
             raise DataError(f"reject() must not be called once a case is decided ({self._reason}).")
         if not isinstance(reason, str) or not reason:
-            raise refused("reason", "be text that is not empty", reason)
+            raise ParameterError(f"reason must be text that is not empty, got {reason!r}.")
         self._reason = reason
         return self
 

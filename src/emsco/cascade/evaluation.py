@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.checks import refused
 from emsco._base.documents import Fields
 from emsco._base.objectives import Estimate, Interval, Objectives, objectives_from_dict
 from emsco._base.text import (
@@ -33,7 +32,7 @@ from emsco.cascade.certainty import EffectiveRows, Intervals, Outcomes
 from emsco.cascade.decisions import Decisions
 from emsco.data.frames import Columns, Tabular
 from emsco.designs.design import Design
-from emsco.errors import DataError
+from emsco.errors import DataError, ParameterError
 from emsco.plotting.classes import ClassTable, class_html, class_notes, class_text
 from emsco.plotting.flow import Flow
 from emsco.plotting.notebook import MOST_NAMES, fragment, note, table
@@ -405,8 +404,10 @@ class Evaluation(Objectives):
         """
         # Balanced accuracy is no share of rows, so an interval of a share cannot judge it.
         if getattr(promised, "metric", "accuracy") != "accuracy":
-            rule = "have the share of labels that are correct as its accuracy"
-            raise refused("promised", rule, promised, got="a point scored by balanced accuracy")
+            raise ParameterError(
+                "promised must have the share of labels that are correct as its accuracy, got a "
+                "point scored by balanced accuracy."
+            )
         at = self.intervals
         report = PromiseReport.from_objectives(
             promised, self, at.coverage, at.accuracy, at.cost, basis, ranges

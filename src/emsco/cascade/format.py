@@ -306,8 +306,9 @@ def design_from_dicts(
     if design.buys_nothing and shared.class_shares is None:
         stages[0].refuse("buys", "features, since the file has no 'class_shares'", [])
     if not design.buys_nothing and not shared.banks[0]:
-        rule = "a stage that buys nothing, since the file has no models"
-        fields.refuse(name, rule, design.n_stages)
+        fields.refuse(
+            name, "a stage that buys nothing, since the file has no models", design.n_stages
+        )
     if not design.is_chain:
         _check_questions(fields, design, shared)
     thresholds: StageThresholds | None = None  # of all stages, or none if the first has none
@@ -337,8 +338,11 @@ def _read_pieces(
         inputs = np.flatnonzero(known[shared.encoding.input_feature])
         for number, part in zip(numbers, shared.banks[bank], strict=True):
             if not part.does_read(number, inputs):
-                rule = "numbers of models that read the features bought by then"
-                stage.refuse("models", rule, list(numbers))
+                stage.refuse(
+                    "models",
+                    "numbers of models that read the features bought by then",
+                    list(numbers),
+                )
         of_stages.append(StoredPiece(bank, (numbers,)))
     pieces: list[StoredPiece] = []
     for chain in design.chains:
@@ -351,8 +355,11 @@ def _read_pieces(
             sizes = shared.banks[piece.bank][k].sizes([one[k] for one in piece.numbers])
             whole, in_file = whole + sizes[0], in_file + sizes[1]
         if whole > (max_weights := max(_FREE_WEIGHTS, _MOST_TIMES * in_file)):
-            rule = f"stages of at most {max_weights:,} weights, those of inputs not bought included"
-            fields.refuse(name, rule, f"{whole:,}")
+            fields.refuse(
+                name,
+                f"stages of at most {max_weights:,} weights, those of inputs not bought included",
+                f"{whole:,}",
+            )
     return tuple(pieces)
 
 
@@ -369,8 +376,11 @@ def _check_questions(fields: Fields, design: Design, shared: Shared) -> None:
         }
         for asked, question in zip(one.many_fields("questions"), branch.questions, strict=True):
             if question.column is not None and question.column not in columns:
-                rule = f"a column that stages {', '.join(map(str, path))} buy"
-                asked.refuse("column", rule, question.column)
+                asked.refuse(
+                    "column",
+                    f"a column that stages {', '.join(map(str, path))} buy",
+                    question.column,
+                )
             _check_values(asked, question, shared)
 
 

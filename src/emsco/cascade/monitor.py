@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.checks import check_number, refused
+from emsco._base.checks import check_number
 from emsco._base.documents import Fields, PathLike, is_finite_number, read_document, write_document
 from emsco._base.objectives import Estimate, Interval
 from emsco._base.text import counted
@@ -29,7 +29,7 @@ from emsco._base.typing import FloatArray, IntArray
 from emsco.cascade.cascade import Cascade
 from emsco.cascade.decisions import Decisions, name_of_path
 from emsco.data.labels import known_truth, unknown_labels
-from emsco.errors import DataError, FileError, Hint, Remedy
+from emsco.errors import DataError, FileError, ParameterError
 from emsco.plotting.figures import COLUMN
 from emsco.plotting.notebook import fragment, table
 from emsco.plotting.promises import PromiseTrack, draw_monitor
@@ -680,9 +680,9 @@ class Monitor:
         (150, 50)
         """
         if not isinstance(decisions, Decisions):
-            raise refused("decisions", "be Decisions of a cascade", decisions)
+            raise ParameterError(f"decisions must be Decisions of a cascade, got {decisions!r}.")
         if n_waiting := int(decisions.waiting.sum()):
-            raise refused("decisions", "be of decided rows", decisions, got=f"{n_waiting} waiting")
+            raise ParameterError(f"decisions must be of decided rows, got {n_waiting} waiting.")
         n_rows, classes = len(decisions), self.cascade.classes
         # Refuse decisions that this cascade cannot have made.
         rule = "decisions must be of the cascade that is monitored"
@@ -743,8 +743,10 @@ class Monitor:
         n_labelled = self.state.n_labelled + counts.n_labelled
         # More labels than rows: these cannot be late labels of what was counted.
         if n_labelled > n_rows:
-            got = f"{n_labelled:,} labels of {counted(n_rows, 'row')}"
-            raise DataError(f"late labels must be of rows that were counted before, got {got}.")
+            raise DataError(
+                f"late labels must be of rows that were counted before, got {n_labelled:,} labels "
+                f"of {counted(n_rows, 'row')}."
+            )
         return replace(self, state=self.state.add(counts))
 
     def save(self, path: PathLike) -> None:
@@ -765,9 +767,8 @@ class Monitor:
         fields = read_document(path, "monitor", FORMAT)
         if fields.text("cascade") != cascade.stages.identity:
             raise FileError(
-                f"{str(path)!r} must be of the cascade that is monitored, got one of another; ",
-                Hint(Remedy.NEW_MONITOR),
-                ".",
+                f"{str(path)!r} must be of the cascade that is monitored, got one of another; "
+                "start a new one."
             )
         delta = fields.number("delta", 0, 1)
         if delta in (0, 1):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._base.arrays import locked_copy, whole_units
-from emsco._base.checks import check_number, refused
+from emsco._base.checks import check_number
 from emsco._base.text import brief, some, what_was_meant
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs.fees import (
@@ -28,7 +28,7 @@ from emsco.costs.fees import (
 )
 from emsco.costs.files import parse_costs
 from emsco.costs.prices import RowPrice, split_prices, without_prices
-from emsco.errors import CostsError, Hint, Parameter, Remedy
+from emsco.errors import CostsError, ParameterError
 
 
 class MissingCosts(CostsError):  # noqa: N818 - what happened, beside what the user did
@@ -106,8 +106,10 @@ class FeatureCosts:
         _check_costs(costs, self.names, bool(self.prices) or any(fee.cost > 0 for fee in fees))
         delays = _numbers("delays", np.zeros(len(costs)) if self.delays is None else self.delays)
         if delays.shape != costs.shape:
-            each = f" must have one entry for each of the {len(costs)} features, got shape "
-            raise CostsError(Parameter("delays"), each, f"{delays.shape}.")
+            raise CostsError(
+                f"delays must have one entry for each of the {len(costs)} features, got shape "
+                f"{delays.shape}."
+            )
         for name, delay in zip(self.names, delays.tolist(), strict=True):
             check_amount(f"the delay of {name!r}", delay)
         check_number("evaluation", self.evaluation, 0, LARGEST_COST)
@@ -125,9 +127,9 @@ class FeatureCosts:
         object.__setattr__(self, "delays", delays)
         largest = max([self.evaluation, *costs.tolist(), *(fee.cost for fee in fees)])
         if 0 < largest < LEAST_LARGEST:
-            raise _costs_must(
-                f"have one of {LEAST_LARGEST:g} or more, got {largest:g} as the largest; count in "
-                "a smaller unit."
+            raise CostsError(
+                f"costs must have one of {LEAST_LARGEST:g} or more, got {largest:g} as the "
+                "largest; count in a smaller unit."
             )
         called = [fee.name for fee in fees]
         if twice := [name for name in called if called.count(name) > 1]:
@@ -138,8 +140,9 @@ class FeatureCosts:
         if len({price.feature for price in self.prices}) < len(self.prices):
             raise CostsError("prices must be given once for each feature, got two for one.")
         if empty := [price.feature for price in self.prices if price.column == ""]:
-            raise _costs_must(
-                f"be a number or the name of a column with prices, got '' for {empty[0]!r}."
+            raise CostsError(
+                "costs must be a number or the name of a column with prices, got '' for "
+                f"{empty[0]!r}."
             )
 
     @classmethod
@@ -188,7 +191,9 @@ class FeatureCosts:
         if names is None:
             table: tuple[str, ...] = ()
             if missing := [name for name in members if name not in by_name]:
-                raise _costs_must(f"have a cost for every group, got none for {some(missing)}.")
+                raise CostsError(
+                    f"costs must have a cost for every group, got none for {some(missing)}."
+                )
             features = {name: members.get(name, (name,)) for name in by_name}
         else:
             group_of = {column: name for name, columns in members.items() for column in columns}
@@ -236,8 +241,8 @@ class FeatureCosts:
                 groups[prefix].append(column)
         # A prefix that no column has is most likely a misspelt name.
         if empty := [name for name in given if name in groups and not groups[name]]:
-            raise _costs_must(
-                f"name columns of the data ({some(names)}) or their beginnings before "
+            raise CostsError(
+                f"costs must name columns of the data ({some(names)}) or their beginnings before "
                 f"{separator!r}, got {some(empty)}."
             )
         return cls.from_mapping(given, names, groups)
@@ -274,10 +279,12 @@ class FeatureCosts:
             parsed = parse_costs(text, is_json, () if names is None else tuple(map(str, names)))
         except OSError as error:
             why = error.strerror or error
-            raise _costs_must(f"be a file that can be read, got {path} ({why}).") from None
+            raise CostsError(
+                f"costs must be a file that can be read, got {path} ({why})."
+            ) from None
         except (csv.Error, RecursionError, ValueError) as error:  # also bad UTF-8 and JSON
-            raise _costs_must(
-                "be CSV with the columns feature and cost, JSON, or one line of "
+            raise CostsError(
+                "costs must be CSV with the columns feature and cost, JSON, or one line of "
                 f"numbers, got {path}: {error}."
             ) from None
         if isinstance(parsed.costs, list):
@@ -413,8 +420,10 @@ class FeatureCosts:
         """Refuse a promise about the mean cost or total where a row may cost any amount."""
         for name, limit in (("max_cost", max_cost), ("max_total", max_total)):
             if self.prices and limit is not None:
-                rule = "be left out where prices differ from row to row: a row may cost anything"
-                raise refused(name, rule, limit)
+                raise ParameterError(
+                    f"{name} must be left out where prices differ from row to row: a row may cost "
+                    f"anything, got {limit!r}."
+                )
 
     @property
     def price_columns(self) -> tuple[str, ...]:
@@ -547,7 +556,7 @@ class FeatureCosts:
         Features that a mapping does not name keep their delays.
         """
         if isinstance(delays, Mapping):
-            check_known(Parameter("delays"), delays, self.names, self.groups)
+            check_known("delays", delays, self.names, self.groups)
             before = zip(self.names, self.delays.tolist(), strict=True)
             delays = [
                 check_amount(f"the delay of {name!r}", delays.get(name, delay))
@@ -585,35 +594,34 @@ class FeatureCosts:
 CostsLike: TypeAlias = FeatureCosts | Mapping[str, Any] | ArrayLike | None
 
 
-def _costs_must(rule: str) -> CostsError:
-    return CostsError(Parameter("costs"), f" must {rule}")
-
-
 def _numbers(name: str, given: ArrayLike) -> FloatArray:
     """Return a locked copy of numbers."""
     try:
         numbers: FloatArray = locked_copy(given, np.float64)
     except (OverflowError, TypeError, ValueError):
-        raise CostsError(Parameter(name), f" must be numbers, got {brief(given)}.") from None
+        raise CostsError(f"{name} must be numbers, got {brief(given)}.") from None
     return numbers
 
 
 def _check_costs(costs: FloatArray, names: tuple[str, ...], may_be_free: bool) -> None:
     """Refuse costs that are not one number per feature, or all 0 unless there are others."""
     if costs.ndim != 1:
-        raise _costs_must(f"be one number per feature, got an array of shape {costs.shape}.")
+        raise CostsError(
+            f"costs must be one number per feature, got an array of shape {costs.shape}."
+        )
     if len(costs) != len(names):
-        raise _costs_must(
-            f"have one entry for each of the {len(names)} features, got {len(costs)}."
+        raise CostsError(
+            f"costs must have one entry for each of the {len(names)} features, got {len(costs)}."
         )
     if len(set(names)) < len(names):
         raise CostsError(f"feature names must differ, got {some(names)}.")
     if bad := np.flatnonzero(~((costs >= 0) & np.isfinite(costs))).tolist():
-        raise _costs_must(
-            f"be finite and at least 0, got {costs[bad[0]]:g} for feature {names[bad[0]]!r}."
+        raise CostsError(
+            f"costs must be finite and at least 0, got {costs[bad[0]]:g} for feature "
+            f"{names[bad[0]]!r}."
         )
     if costs.max(initial=0) > LARGEST_COST:
-        raise _costs_must(f"be at most {LARGEST_COST:g}, got {costs.max():g}.")
+        raise CostsError(f"costs must be at most {LARGEST_COST:g}, got {costs.max():g}.")
     if not may_be_free and not (costs > 0).any():
         raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")
 
@@ -654,8 +662,8 @@ def _split_groups(
         given[name] = cost
         if isinstance(cost, Mapping):
             if set(cost) not in ({"cost"}, {"cost", "columns"}) or name in members:
-                raise _costs_must(
-                    f"be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
+                raise CostsError(
+                    f"costs must be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
                     f"{brief(dict(cost))} for {name!r}."
                 )
             given[name] = cost["cost"]
@@ -702,25 +710,22 @@ def _in_table_order(
             f"a group must not have the name of a column outside it, got {taken[0]!r}."
         )
     if inside := [name for name in given if name in group_of and name not in groups]:
-        raise _costs_must(
-            f"name a group, not a column in it, got {inside[0]!r} of group {group_of[inside[0]]!r}."
+        raise CostsError(
+            f"costs must name a group, not a column in it, got {inside[0]!r} of group "
+            f"{group_of[inside[0]]!r}."
         )
     if unknown := [name for name in given if name not in there and name not in groups]:
         known = tuple(dict.fromkeys(group_of.get(column, column) for column in names))
-        raise _costs_must(
-            f"name features of the data ({some(known)}), got {some(unknown)}"
+        raise CostsError(
+            f"costs must name features of the data ({some(known)}), got {some(unknown)}"
             f"{_hint(names) or what_was_meant(unknown[0], known)}"
         )
     features = dict.fromkeys(group_of.get(column, column) for column in names)
     if missing := [name for name in features if name not in given]:
         columns_of_table = tuple(name for name in missing if name in names)
-        whose = "its cost" if len(missing) == 1 else "their costs"
-        hint = (f"; add {whose}, or ", Hint(Remedy.DROP, columns_of_table))
+        add = "; add them, or drop the columns" if columns_of_table else ""
         error = MissingCosts(
-            Parameter("costs"),
-            f" must have a cost for every feature, got none for {some(missing)}",
-            *(hint if columns_of_table else ()),
-            ".",
+            f"costs must have a cost for every feature, got none for {some(missing)}{add}."
         )
         error.columns = columns_of_table
         raise error

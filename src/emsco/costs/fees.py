@@ -12,7 +12,7 @@ import numpy as np
 from emsco._base.checks import is_number
 from emsco._base.text import brief, some, what_was_meant
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco.errors import CostsError, Part
+from emsco.errors import CostsError
 
 LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
 LEAST_LARGEST = 1e-100  # of all costs, so that shares of them are numbers
@@ -37,7 +37,7 @@ def check_amount(what: str, value: Any) -> float:
 
 
 def check_known(
-    what: Part,
+    what: str,
     names: Iterable[str],
     features: Sequence[str],
     groups: Mapping[str, Sequence[str]] | None = None,
@@ -49,7 +49,7 @@ def check_known(
         if name not in known:
             hint = f", a column of group {owner[name]!r}." if name in owner else ""
             hint = hint or what_was_meant(name, features)
-            raise CostsError(what, f" must name features ({some(features)}), got {name!r}{hint}")
+            raise CostsError(f"{what} must name features ({some(features)}), got {name!r}{hint}")
 
 
 @dataclass(frozen=True, slots=True)

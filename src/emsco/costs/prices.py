@@ -19,7 +19,7 @@ from emsco._base.checks import is_number
 from emsco._base.text import brief, first_line, some, what_was_meant
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco.costs.fees import LARGEST_COST, CostUnits, Fees
-from emsco.errors import CostsError, DataError, Row
+from emsco.errors import CostsError, DataError
 
 GivenPrices: TypeAlias = Mapping[str, Any] | None  # by feature, in any form that a cost may have
 _FINEST = 12  # decimals of a price that is rounded
@@ -140,9 +140,8 @@ def prices_of_rows(
         if wrong.size:
             raise DataError(
                 f"the price of {price.feature!r} must be finite and at least 0, got "
-                f"{paid[wrong[0], j]:g} in ",
-                Row(first_row + int(wrong[0])),
-                ".",
+                f"{paid[wrong[0], j]:g} in row {first_row + int(wrong[0])}.",
+                row=first_row + int(wrong[0]),
             )
     return paid
 
@@ -179,10 +178,9 @@ def _column(price: RowPrice, table: Any, n_rows: int, *, may_lack: bool) -> Floa
         try:
             given = price.function(table)
         except Exception as error:  # the user's function may raise anything
-            why = f"{type(error).__name__}: {first_line(error)}"
             raise DataError(
                 f"the price of {price.feature!r} must be a function that works for these rows, got "
-                f"{why}."
+                f"{type(error).__name__}: {first_line(error)}."
             ) from error
     elif given is None:
         raise DataError(
@@ -360,9 +358,9 @@ class StagePrices:
             unpaid = np.flatnonzero(np.isnan(paid) & (last >= 0) & known[last])
             if unpaid.size:
                 raise DataError(
-                    f"the price of {name!r} must be known for a row that buys it, got none in ",
-                    Row(first_row + int(unpaid[0])),
-                    ".",
+                    f"the price of {name!r} must be known for a row that buys it, got none in row "
+                    f"{first_row + int(unpaid[0])}.",
+                    row=first_row + int(unpaid[0]),
                 )
 
     def costs(self, prices: FloatArray) -> FloatArray:

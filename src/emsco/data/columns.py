@@ -25,7 +25,7 @@ from emsco.data.rows import (
     what_is_wrong,
     what_it_holds,
 )
-from emsco.errors import DataError, Hint, Remedy, Row
+from emsco.errors import DataError
 
 MOST_CATEGORIES = 1_000
 _KINDS: tuple[Kind, ...] = ("number", "truth", "category")
@@ -79,9 +79,7 @@ class ColumnCode:
         if len(seen) > MOST_CATEGORIES:
             raise DataError(
                 f"{what} must have at most {MOST_CATEGORIES:,} categories in a column, got "
-                f"{len(seen):,} in column {name!r}; if it is an id, ",
-                Hint(Remedy.DROP, (name,)),
-                ".",
+                f"{len(seen):,} in column {name!r}; if it is an id, drop {name!r}."
             )
         if not seen:
             raise without_values(name, what)
@@ -159,9 +157,9 @@ class ColumnCode:
         if wrong.any():
             row = int(np.argmax(wrong))
             raise DataError(
-                f"{what} must hold true or false in column {self.name!r}, got {values[row]:g} in ",
-                Row(first_row + row),
-                ".",
+                f"{what} must hold true or false in column {self.name!r}, got {values[row]:g} in "
+                f"row {first_row + row}.",
+                row=first_row + row,
             )
 
     def one(self, value: Any, gaps: bool) -> list[float]:

@@ -9,17 +9,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.checks import check_choice, refused
+from emsco._base.checks import check_choice
 from emsco._base.documents import Fields
 from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts
 from emsco.data.columns import ColumnCode, without_values
 from emsco.data.rows import LARGEST, TableColumns, check_finite, column_names, is_frame, is_missing
-from emsco.errors import DataError, Hint, Remedy
+from emsco.errors import DataError, ParameterError
 
 GAPS = ("refuse", "impute", "skip")
-_WAY_OUT = Hint(Remedy.GAPS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +58,14 @@ class Encoding:
         """Refuse an unknown value of `gaps`, and features without columns."""
         check_choice("gaps", self.gaps, GAPS)
         if len(self.feature_of) != len(self.codes):
-            raise refused(
-                "feature_of",
-                f"have one entry for each of {len(self.codes)} columns",
-                self.feature_of,
-                got=str(len(self.feature_of)),
+            raise ParameterError(
+                f"feature_of must have one entry for each of {len(self.codes)} columns, got "
+                f"{len(self.feature_of)}."
             )
         if set(self.feature_of) != set(range(len(self.features))):
-            raise refused("feature_of", f"hold every position in {self.features}", self.feature_of)
+            raise ParameterError(
+                f"feature_of must hold every position in {self.features}, got {self.feature_of!r}."
+            )
 
     @classmethod
     def learn(
@@ -195,7 +194,7 @@ class Encoding:
             what,
             first_row,
             gaps=self.gaps != "refuse",
-            way_out=_WAY_OUT,
+            way_out="; gaps 'impute' or 'skip' allows missing values",
         )
         return rows
 

@@ -20,7 +20,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.data.columns import ColumnCode
 from emsco.data.dates import are_dates
 from emsco.data.training import TrainingData
-from emsco.errors import DataWarning, Hint, Part, Remedy, Row
+from emsco.errors import DataWarning
 
 _SEED = 20_221_101  # the same rows each time, so that the same data get the same warnings
 _SAMPLE = 4_000  # rows of a sample, all classes together
@@ -91,25 +91,25 @@ class DataIssue:
     kind : DataIssueKind
     subject : str
         Name of the column, or the class as text.
-    parts : tuple of str, Parameter or Hint
-        A sentence that says what is odd and what to do. `str` joins it in Python's words.
+    message : str
+        A sentence that says what is odd and what to do.
     """
 
     kind: DataIssueKind
     subject: str
-    parts: tuple[Part, ...]
+    message: str
 
     def __str__(self) -> str:
-        return "".join(map(str, self.parts))
+        return self.message
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""
-        return {"kind": self.kind.value, "subject": self.subject, "message": str(self)}
+        return {"kind": self.kind.value, "subject": self.subject, "message": self.message}
 
     @classmethod
     def of_column(cls, kind: DataIssueKind, name: str, words: str) -> Self:
         """Return an issue of a column, with the advice to drop it at the end of the sentence."""
-        return cls(kind, name, (f"column {name!r} {words}", Hint(Remedy.DROP, (name,)), "."))
+        return cls(kind, name, f"column {name!r} {words}drop {name!r}.")
 
 
 def suspects(data_issues: Iterable[DataIssue]) -> frozenset[str]:
@@ -128,8 +128,7 @@ def to_leave_out(data_issues: Iterable[DataIssue], keep: Collection[str]) -> tup
 def left_out_warning(left_out: Sequence[DataIssue]) -> DataWarning:
     """Say in one line which columns are left out, why, and how to keep them."""
     columns = ", ".join(f"{one.subject!r} ({_LEFT_OUT[one.kind]})" for one in left_out)
-    names = tuple(one.subject for one in left_out)
-    return DataWarning(f"left out: {columns}; ", Hint(Remedy.KEEP, names), ".")
+    return DataWarning(f"left out: {columns}; keep brings them back.")
 
 
 def id_of_texts(name: str, n_texts: int, n_rows: int) -> DataIssue | None:
@@ -179,8 +178,13 @@ before the answer? If not, drop 'bill'.
     for label, size in zip(data.classes.tolist(), sizes.tolist(), strict=True):
         if 1 < size < _LEAST_OF_CLASS:
             rows = counted(size, "row")
-            words = f"class {brief(label)} has {rows}: figures about it are guesses."
-            every.append(DataIssue(DataIssueKind.RARE_CLASS, str(label), (words,)))
+            every.append(
+                DataIssue(
+                    DataIssueKind.RARE_CLASS,
+                    str(label),
+                    f"class {brief(label)} has {rows}: figures about it are guesses.",
+                )
+            )
     order = list(DataIssueKind)
     return tuple(sorted(every, key=lambda issue: order.index(issue.kind)))
 
@@ -209,9 +213,9 @@ def class_shares(data: TrainingData) -> str:
 def warnings_of(data_issues: Sequence[DataIssue]) -> Iterator[DataWarning]:
     """Yield a warning for each of the first data_issues, and one that counts the others."""
     for issue in data_issues[:_MOST_WARNINGS]:
-        yield DataWarning(*issue.parts)
+        yield DataWarning(issue.message)
     if (more := len(data_issues) - _MOST_WARNINGS) > 0:
-        yield DataWarning(f"and {more:,} more like these; ", Hint(Remedy.ODDITIES), ".")
+        yield DataWarning(f"and {more:,} more like these; data_issues_ lists all of them.")
 
 
 class _CountedTable:
@@ -277,8 +281,11 @@ def _constant(table: _CountedTable, i: int) -> DataIssue | None:
         return None
     where = "every row" if not others else f"all but {others} of {table.n_rows:,} rows"
     tells = "nothing" if not others else "next to nothing"
-    words = f"has the same value in {where}, so it tells {tells}; "
-    return DataIssue.of_column(DataIssueKind.CONSTANT, table.codes[i].name, words)
+    return DataIssue.of_column(
+        DataIssueKind.CONSTANT,
+        table.codes[i].name,
+        f"has the same value in {where}, so it tells {tells}; ",
+    )
 
 
 def _identifier(table: _CountedTable, i: int) -> DataIssue | None:
@@ -295,8 +302,9 @@ def _identifier(table: _CountedTable, i: int) -> DataIssue | None:
 
 def _an_id(name: str, *, every_row: bool) -> DataIssue:
     where = "every row" if every_row else "nearly every row"
-    words = f"has a different value in {where}; if it is an id, "
-    return DataIssue.of_column(DataIssueKind.IDENTIFIER, name, words)
+    return DataIssue.of_column(
+        DataIssueKind.IDENTIFIER, name, f"has a different value in {where}; if it is an id, "
+    )
 
 
 def _category(table: _CountedTable, i: int) -> DataIssue | None:
@@ -305,11 +313,12 @@ def _category(table: _CountedTable, i: int) -> DataIssue | None:
     if (issue := _text_among_numbers(table, i)) is not None:
         return issue
     if are_dates(code.categories):
-        words = (
+        return DataIssue.of_column(
+            DataIssueKind.DATES,
+            name,
             "holds dates as text, so every date is a category and a new one tells nothing; make it "
-            "a number, such as days since an event, or "
+            "a number, such as days since an event, or ",
         )
-        return DataIssue.of_column(DataIssueKind.DATES, name, words)
     if (issue := id_of_texts(name, n_levels, table.n_rows)) is not None:
         return issue
     if n_levels > _HUGE:
@@ -338,13 +347,12 @@ def _text_among_numbers(table: _CountedTable, i: int) -> DataIssue | None:
         return None
     text = categories[int(table.values(i)[rows[0]])]
     others = f" and {counted(len(rows) - 1, 'other row')}" if len(rows) > 1 else ""
-    parts: tuple[Part, ...] = (
-        f"column {name!r} holds numbers but for the text {brief(text)} in ",
-        Row(int(rows[0])),
-        f"{others}, so every number in it is a category; make that cell a number or a missing "
-        "value.",
+    return DataIssue(
+        DataIssueKind.TEXT_AMONG_NUMBERS,
+        name,
+        f"column {name!r} holds numbers but for the text {brief(text)} in row {rows[0]}{others}, "
+        "so every number in it is a category; make that cell a number or a missing value.",
     )
-    return DataIssue(DataIssueKind.TEXT_AMONG_NUMBERS, name, parts)
 
 
 def _leaks(table: _CountedTable, issues: Mapping[str, DataIssue]) -> list[DataIssue]:
@@ -364,11 +372,14 @@ def _leaks(table: _CountedTable, issues: Mapping[str, DataIssue]) -> list[DataIs
             continue
         accuracy = table.sample.balanced_accuracy(seen, code.kind)
         if accuracy >= _LEAK:
-            words = (
-                f"alone decides the class (balanced accuracy {_percent(accuracy)} on unseen rows): "
-                "is it known before the answer? If not, "
+            leaks.append(
+                DataIssue.of_column(
+                    DataIssueKind.LEAK,
+                    code.name,
+                    f"alone decides the class (balanced accuracy {_percent(accuracy)} on unseen "
+                    "rows): is it known before the answer? If not, ",
+                )
             )
-            leaks.append(DataIssue.of_column(DataIssueKind.LEAK, code.name, words))
         else:
             others[code.name] = accuracy
     leaks += _near_leaks(others)
@@ -386,11 +397,14 @@ def _near_leaks(accuracies: Mapping[str, float]) -> list[DataIssue]:
     next_best = max(next_best, _SUSPECT)
     if _FAR_AHEAD * (1 - accuracies[best]) > 1 - next_best:
         return []
-    words = (
-        f"nearly decides the class alone (balanced accuracy {_percent(accuracies[best])} on "
-        "unseen rows, far more than any other): is it known before the answer? If not, "
-    )
-    return [DataIssue.of_column(DataIssueKind.NEAR_LEAK, best, words)]
+    return [
+        DataIssue.of_column(
+            DataIssueKind.NEAR_LEAK,
+            best,
+            f"nearly decides the class alone (balanced accuracy {_percent(accuracies[best])} on "
+            "unseen rows, far more than any other): is it known before the answer? If not, ",
+        )
+    ]
 
 
 def _copies(table: _CountedTable, issues: Mapping[str, DataIssue]) -> Iterator[DataIssue]:
@@ -451,12 +465,13 @@ def _partly_bought(table: _CountedTable, known: Collection[str]) -> Iterator[Dat
         if score < _PREDICTED:
             continue
         share = _percent(float(mask.mean()))
-        words = (
+        yield DataIssue(
+            DataIssueKind.PARTLY_BOUGHT,
+            name,
             f"column {name!r} has no value in {share} of the rows, and other columns tell in which "
             f"(area under the curve {score:.2f} on unseen rows): if a rule says who gets it, all "
-            "figures and certificates are about rows in which it is missing by the same rule."
+            "figures and certificates are about rows in which it is missing by the same rule.",
         )
-        yield DataIssue(DataIssueKind.PARTLY_BOUGHT, name, (words,))
 
 
 def _predictability(values: FloatArray, mask: BoolArray, turn: IntArray) -> float:

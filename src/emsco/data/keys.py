@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import refused
 from emsco._base.text import brief, some, what_was_meant
 from emsco._base.typing import IntArray
 from emsco.data.labels import plain_texts
 from emsco.data.rows import column_names
-from emsco.errors import DataError, Parameter
+from emsco.errors import DataError, ParameterError
 
 _MOST_NUMBERS = 50  # different values of a column of numbers
 _MOST_VALUES = 1000
@@ -48,18 +47,19 @@ class Keys:
         if isinstance(given, str):
             given = column_of(X, given, parameter)
         name = getattr(given, "name", None)
-        try:
-            keys = cls.from_column(given, name if isinstance(name, str) else None)
-        except DataError as error:
-            raise DataError(Parameter(parameter), f" must {error}") from None
+        keys = cls.from_column(given, name if isinstance(name, str) else None, parameter)
         if len(keys.codes) != n_rows:
-            rule = f" must have one value for each of {n_rows} rows, got {len(keys.codes)}."
-            raise DataError(Parameter(parameter), rule)
+            raise DataError(
+                f"{parameter} must have one value for each of {n_rows} rows, got {len(keys.codes)}."
+            )
         return keys
 
     @classmethod
-    def from_column(cls, column: Any, name: str | None = None) -> Keys:
-        """Read an array, a list, or a column of pandas, Polars or PyArrow."""
+    def from_column(cls, column: Any, name: str | None = None, what: str = "a column") -> Keys:
+        """Read an array, a list, or a column of pandas, Polars or PyArrow.
+
+        Messages call it `what`.
+        """
         import pyarrow as pa
         from pyarrow import compute
 
@@ -71,8 +71,9 @@ class Keys:
                 array = compute.if_else(compute.is_nan(array), None, array)
             encoded = array.dictionary_encode(null_encoding="encode")
         except (pa.ArrowException, KeyError, OverflowError, TypeError, ValueError):
-            rule = f"hold values of one type, one for each row, got {brief(column)}."
-            raise DataError(rule) from None
+            raise DataError(
+                f"{what} must hold values of one type, one for each row, got {brief(column)}."
+            ) from None
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -81,9 +82,7 @@ class Keys:
     def check_complete(self, parameter: str) -> None:
         """Refuse missing values."""
         if (row := self.missing) is not None:
-            raise DataError(
-                Parameter(parameter), f" must have a value in every row, got none in row {row}."
-            )
+            raise DataError(f"{parameter} must have a value in every row, got none in row {row}.")
 
     @property
     def missing(self) -> int | None:
@@ -128,12 +127,15 @@ def column_of(X: Any, name: str, parameter: str) -> Any:
     """Return a column of a data frame; messages name the parameter that asks for it."""
     there = column_names(X)
     if not there:
-        rule = "have one value for each row, since X has no names of columns"
-        raise refused(parameter, rule, name, got=brief(name))
+        raise ParameterError(
+            f"{parameter} must have one value for each row, since X has no names of columns, got "
+            f"{brief(name)}."
+        )
     if name not in there:
         meant = what_was_meant(name, there)
-        columns = f" must be a column of X, got {brief(name)} beside {some(there, 20)}{meant}"
-        raise DataError(Parameter(parameter), columns)
+        raise DataError(
+            f"{parameter} must be a column of X, got {brief(name)} beside {some(there, 20)}{meant}"
+        )
     import narwhals as nw
 
     return nw.from_native(X, eager_only=True).get_column(name)

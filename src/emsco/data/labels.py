@@ -15,8 +15,9 @@ from emsco._base.text import brief, first_line
 from emsco._base.typing import AnyArray, BoolArray, IntArray, LabelArray
 from emsco.data.rows import has, is_missing
 from emsco.designs.thresholds import MOST_CLASSES
-from emsco.errors import DataError, Hint, Part, Remedy, Row
+from emsco.errors import DataError
 
+_BINS = "make classes of it first, such as low and high"
 _MANY_NUMBERS = 20  # more numbers than this, with few rows each, are measurements and no classes
 _ROWS_PER_CLASS = 10
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
@@ -37,7 +38,7 @@ def labels_of(
     missing = column.is_null(nan_is_null=True).to_numpy()
     if missing.any():
         row = int(np.argmax(missing)) + first_row
-        raise DataError(f"{path} must have a label in every row, got none in ", Row(row), ".")
+        raise DataError(f"{path} must have a label in every row, got none in row {row}.", row=row)
     kind, stays_text = column.type, classes is not None and classes.dtype.kind == "U"
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if is_number or (pa.types.is_boolean(kind) and not stays_text):
@@ -74,9 +75,9 @@ def as_classes(labels: AnyArray, classes: AnyArray, path: object, first_row: int
     if unknown.any():
         row = int(np.argmax(unknown))
         raise DataError(
-            f"{path} must have only the labels {classes.tolist()}, got {labels[row].item()!r} in ",
-            Row(row + first_row),
-            ".",
+            f"{path} must have only the labels {classes.tolist()}, got {labels[row].item()!r} in "
+            f"row {row + first_row}.",
+            row=row + first_row,
         )
     same: AnyArray = classes[positions_of(here, known)]
     return same
@@ -104,14 +105,13 @@ def coded_labels(y: AnyArray) -> tuple[AnyArray, LabelArray]:
     try:
         kind = type_of_target(y, input_name="y", raise_unknown=True)
     except (TypeError, ValueError):  # with all labels in its message
-        got = f"{type(y.flat[0]).__name__} {brief(y.flat[0])}"
-        rule = "y must hold numbers, text or truth values"
-        raise DataError(f"Unknown label type: {rule}, got {got}.") from None
+        raise DataError(
+            "Unknown label type: y must hold numbers, text or truth values, got "
+            f"{type(y.flat[0]).__name__} {brief(y.flat[0])}."
+        ) from None
     if kind not in ("binary", "multiclass"):
-        parts: list[Part] = [f"Unknown label type: {kind}. y must hold classes"]
-        if kind == "continuous":
-            parts += [", got numbers with fractions; ", Hint(Remedy.BINS)]
-        raise DataError(*parts, ".")
+        fractions = f", got numbers with fractions; {_BINS}" if kind == "continuous" else ""
+        raise DataError(f"Unknown label type: {kind}. y must hold classes{fractions}.")
     classes = np.unique(y)
     labels = np.searchsorted(classes, y)
     if len(classes) < 2:
@@ -138,14 +138,13 @@ def check_classes(classes: AnyArray, labels: IntArray, must: str, where: str = "
     if is_number and len(classes) > _MANY_NUMBERS and n_rows < _ROWS_PER_CLASS:
         raise DataError(
             f"{must} classes{where}, got {len(classes):,} different numbers, most of them in fewer "
-            f"than {_ROWS_PER_CLASS} rows; ",
-            Hint(Remedy.BINS),
-            ".",
+            f"than {_ROWS_PER_CLASS} rows; {_BINS}."
         )
     if len(classes) > MOST_CLASSES:
-        way_out: tuple[Part, ...] = ("; ", Hint(Remedy.BINS)) if is_number else ()
-        rule = f"{must} at most {MOST_CLASSES} classes{where}, got {len(classes):,}"
-        raise DataError(rule, *way_out, ".")
+        way_out = f"; {_BINS}" if is_number else ""
+        raise DataError(
+            f"{must} at most {MOST_CLASSES} classes{where}, got {len(classes):,}{way_out}."
+        )
 
 
 def check_labelled(y: ArrayLike, may_mix: bool = False) -> None:
@@ -163,11 +162,14 @@ def check_labelled(y: ArrayLike, may_mix: bool = False) -> None:
     others = [label for label in labels.flat if not isinstance(label, str)]
     for label in others:
         if not isinstance(label, (Real, np.bool_)) or isinstance(label, Fraction):
-            got = f"{type(label).__name__} {brief(label)}"
-            raise DataError(f"y must hold numbers, text or truth values, got {got}.")
+            raise DataError(
+                f"y must hold numbers, text or truth values, got {type(label).__name__} "
+                f"{brief(label)}."
+            )
     if texts and others and not may_mix:
-        both = f"{brief(texts[0])} and {brief(others[0])}"
-        raise DataError(f"y must hold labels of one type, got {both}.")
+        raise DataError(
+            f"y must hold labels of one type, got {brief(texts[0])} and {brief(others[0])}."
+        )
 
 
 def check_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> AnyArray:

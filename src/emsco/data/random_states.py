@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from emsco._base.checks import LARGEST_SEED, refused
+from emsco._base.checks import LARGEST_SEED
+from emsco.errors import ParameterError
 
 
 def random_of(random_state: Any) -> np.random.RandomState:
@@ -18,8 +19,10 @@ def random_of(random_state: Any) -> np.random.RandomState:
         with suppress(ValueError):
             generator: np.random.RandomState = check_random_state(random_state)
             return generator
-    rule = f"be a whole number from 0 to {LARGEST_SEED}, a RandomState or None"
-    raise refused("random_state", rule, random_state)
+    raise ParameterError(
+        f"random_state must be a whole number from 0 to {LARGEST_SEED}, a RandomState or None, got "
+        f"{random_state!r}."
+    )
 
 
 def draw_seed(random_state: Any) -> int:

@@ -53,6 +53,14 @@ class Likeness:
     n_by_chance: float = 0.0
     is_near: bool = False
 
+    @property
+    def caveat(self) -> str:
+        """What speaks against their being the same rows, for the middle of a sentence."""
+        if self.is_near:
+            return ", or nearly so, as after rounding"
+        expected = round(self.n_by_chance)
+        return f", where chance explains about {expected:,}" if expected else ""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrintSample:

@@ -14,7 +14,7 @@ import numpy as np
 from emsco._base.text import brief, first_line, shorten, some, what_was_meant
 from emsco._base.typing import AnyArray, FloatArray, Kind
 from emsco._base.workers import by_parts
-from emsco.errors import DataError, Hint, Row
+from emsco.errors import DataError
 
 NUMBERS = (float, Real, np.bool_, Decimal)  # types of a single number
 LARGEST = 1e100  # so that squares can be summed
@@ -69,10 +69,10 @@ def as_table(X: Any) -> Any:
     if is_frame(X):
         named = [isinstance(name, str) for name in column_names(X)]
         if any(named) and not all(named):
-            odd = brief(column_names(X)[named.index(False)])
             raise DataError(
-                f"X must have text as names of all columns or of none, got {odd} beside text; "
-                "X.columns.astype(str) makes them text."
+                "X must have text as names of all columns or of none, got "
+                f"{brief(column_names(X)[named.index(False)])} beside text; X.columns.astype(str) "
+                "makes them text."
             )
         return X
     if has(X, "toarray"):
@@ -85,9 +85,10 @@ def as_table(X: Any) -> Any:
     if not array.ndim:
         raise DataError(f"X must be a table of rows and columns, got {brief(X)}.")
     if array.ndim != 2:
-        shape = f"got shape {array.shape}"
-        way_out = "Reshape your data: X.reshape(-1, 1) is one column, X.reshape(1, -1) one row."
-        raise DataError(f"X must be a table of rows and columns, {shape}. {way_out}")
+        raise DataError(
+            f"X must be a table of rows and columns, got shape {array.shape}. Reshape your data: "
+            "X.reshape(-1, 1) is one column, X.reshape(1, -1) one row."
+        )
     return array
 
 
@@ -150,8 +151,10 @@ class TableColumns:
             try:
                 self._table: Any = nw.from_native(X, eager_only=True)
             except TypeError:
-                rule = f"{what} must be an array or a table of pandas, Polars or PyArrow"
-                raise DataError(f"{rule}, got a {type(X).__name__}.") from None
+                raise DataError(
+                    f"{what} must be an array or a table of pandas, Polars or PyArrow, got a "
+                    f"{type(X).__name__}."
+                ) from None
             types = [self._table.schema[name] for name in names]
             if all(one.is_numeric() or one == nw.Boolean for one in types):
                 self.known = tuple("number" if one.is_numeric() else "truth" for one in types)
@@ -253,8 +256,9 @@ def _as_array(X: Any, what: str) -> AnyArray:
         if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
             array = np.asarray(X, dtype=object)
     except Exception as error:  # whatever an object raises that is asked for its values
-        rule = f"{what} must be a table of rows and columns"
-        raise DataError(f"{rule}: {shorten(first_line(error), 200)}.") from None
+        raise DataError(
+            f"{what} must be a table of rows and columns: {shorten(first_line(error), 200)}."
+        ) from None
     return array
 
 
@@ -273,8 +277,11 @@ def column_weights(X: Any, name: str, what: str, first_row: int) -> FloatArray:
     weights = rows[:, 0]
     if (below := weights < 0).any():
         row = int(below.argmax())
-        said = f"{what} must have weights of at least 0 in column {name!r}, got "
-        raise DataError(f"{said}{weights[row]:g} in ", Row(first_row + row), ".")
+        raise DataError(
+            f"{what} must have weights of at least 0 in column {name!r}, got {weights[row]:g} in "
+            f"row {first_row + row}.",
+            row=first_row + row,
+        )
     return weights
 
 
@@ -329,7 +336,7 @@ def check_finite(
     first_row: int = 0,
     *,
     gaps: bool = False,
-    way_out: Hint | None = None,
+    way_out: str = "",
 ) -> None:
     """Refuse NaN, infinity and absurd sizes; the message names the first bad column and row.
 
@@ -348,16 +355,16 @@ def check_finite(
             row, column = (int(i) for i in np.argwhere(~usable)[0])
             value = float(block[row, column])
             rule, got = what_is_wrong(value)
-            where = (f"in column {names[column]!r}, ", Row(first_row + start + row))
             if way_out and math.isnan(value):
-                raise DataError(
-                    f"{what} must have no missing value (empty cell or NaN), got one ",
-                    *where,
-                    "; ",
-                    way_out,
-                    ".",
-                )
-            raise DataError(f"{what} must be {rule}, got {got} ", *where, ".")
+                rule, got = "without missing values (empty cells or NaN)", "one"
+            else:
+                way_out = ""
+            number = first_row + start + row
+            raise DataError(
+                f"{what} must be {rule}, got {got} in column {names[column]!r}, row {number}"
+                f"{way_out}.",
+                row=number,
+            )
 
 
 def _is_usable(values: FloatArray) -> bool:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
-from emsco._base.checks import is_number, refused
+from emsco._base.checks import is_number
 from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
 from emsco.data.keys import Keys
 from emsco.data.single_rows import SingleRows
-from emsco.errors import DataError, Parameter
+from emsco.errors import DataError, ParameterError
 
 Split = tuple[IntArray, IntArray]
 
@@ -35,7 +35,9 @@ def check_simple_cv(cv: Any) -> str | float | int:
         return int(cv)
     if is_number(cv) and 0 < float(cv) < 1:
         return float(cv)
-    raise refused("cv", 'be "auto", a fraction between 0 and 1 or a number of folds from 2', cv)
+    raise ParameterError(
+        f'cv must be "auto", a fraction between 0 and 1 or a number of folds from 2, got {cv!r}.'
+    )
 
 
 def make_splits(
@@ -85,11 +87,9 @@ def make_splits(
             for train, scored in splitter.split(rows, labels[kept], groups)
         ]
     except (TypeError, ValueError) as error:
-        raise DataError(
-            Parameter("cv"), f" must be able to split the {len(labels)} rows, but: {error}"
-        ) from error
+        raise DataError(f"cv must be able to split the {len(labels)} rows, but: {error}") from error
     if not pairs:
-        raise refused("cv", "make at least one split", cv, got=f"none from {cv!r}")
+        raise ParameterError(f"cv must make at least one split, got none from {cv!r}.")
     # A class may have rows and yet no weight, which is no better than no rows.
     counts = np.ones(len(labels)) if weights is None else weights
     for number, (train, scored) in enumerate(pairs):
@@ -118,11 +118,9 @@ def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) ->
             raise TypeError
         return check_cv(cv, labels, classifier=True)
     except (TypeError, ValueError):
-        raise refused(
-            "cv",
-            'be "auto", a fraction between 0 and 1, a number of folds from 2, a splitter or a '
-            "list of splits",
-            cv,
+        raise ParameterError(
+            'cv must be "auto", a fraction between 0 and 1, a number of folds from 2, a splitter '
+            f"or a list of splits, got {cv!r}."
         ) from None
 
 
@@ -240,10 +238,8 @@ def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], min_rows: int
     for label, size in zip(classes, np.bincount(labels, minlength=len(classes)), strict=True):
         if size < min_rows:
             raise DataError(
-                f"class {label!r} must have at least {min_rows} rows because ",
-                Parameter("cv"),
-                f" {why}, got {size} of n_samples={len(labels)}; give more rows or splits of "
-                "your own.",
+                f"class {label!r} must have at least {min_rows} rows because cv {why}, got {size} "
+                f"of n_samples={len(labels)}; give more rows or splits of your own."
             )
 
 

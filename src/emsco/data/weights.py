@@ -10,16 +10,12 @@ from numpy.typing import ArrayLike
 from emsco._base.arrays import whole_units
 from emsco._base.text import brief
 from emsco._base.typing import FloatArray, IntArray
-from emsco.errors import DataError, Parameter
+from emsco.errors import DataError
 
 # Sums of products with weights must fit into float32, and a penalty must not vanish beside them.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e15
 _LARGEST = 2**20  # units of the largest rounded weight: each binary digit takes a bit per row
 _MOST = 2**30  # units of all rounded weights together; exact weights may have twice as many
-
-
-def _weights_must(rule: str) -> DataError:
-    return DataError(Parameter("sample_weight"), f" must {rule}")
 
 
 def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
@@ -31,19 +27,23 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
         if isinstance(weights, np.ma.MaskedArray):
             given[np.ma.getmaskarray(weights)] = np.nan
     except (OverflowError, TypeError, ValueError):
-        raise _weights_must(f"be numbers, got {brief(weights)}.") from None
+        raise DataError(f"sample_weight must be numbers, got {brief(weights)}.") from None
     if given.shape != (n_rows,):
-        raise _weights_must(f"have a weight for each of {n_rows} rows, got shape {given.shape}.")
+        raise DataError(
+            f"sample_weight must have a weight for each of {n_rows} rows, got shape {given.shape}."
+        )
     bad = np.flatnonzero(~((given >= 0) & np.isfinite(given)))
     if bad.size:
-        raise _weights_must(f"be finite and at least 0, got {given[bad[0]]:g} in row {bad[0]}.")
+        raise DataError(
+            f"sample_weight must be finite and at least 0, got {given[bad[0]]:g} in row {bad[0]}."
+        )
     if not (given > 0).any():
-        raise _weights_must(f"be above 0 for some row, got zero for all {n_rows}.")
+        raise DataError(f"sample_weight must be above 0 for some row, got zero for all {n_rows}.")
     largest = int(np.argmax(given))
     if not _LEAST_WEIGHT <= given[largest] <= _LARGEST_WEIGHT:
-        raise _weights_must(
-            f"have its largest from {_LEAST_WEIGHT:g} to {_LARGEST_WEIGHT:g}, got "
-            f"{given[largest]:g} in row {largest}; divide all weights by their mean."
+        raise DataError(
+            f"sample_weight must have its largest from {_LEAST_WEIGHT:g} to {_LARGEST_WEIGHT:g}, "
+            f"got {given[largest]:g} in row {largest}; divide all weights by their mean."
         )
     return given
 

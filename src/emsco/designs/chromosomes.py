@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.variation import add_up_stages, compress_rows
+from emsco.errors import ParameterError
 
 NEVER = -1  # the gene of a feature that is never bought
 _FIRST_TREE = -2  # the genes of tree 0; those of tree 1 are one less
@@ -41,11 +41,8 @@ def compress(designs: ArrayLike) -> StageArray:
     compressed: StageArray = np.clip(given, NEVER, MOST_STAGES).astype(np.int16)
     if not np.array_equal(compressed, given):
         wrong = given[compressed != given][0]
-        raise refused(
-            "stages",
-            f"be whole numbers from 0 to {MOST_STAGES}, or -1 for never",
-            designs,
-            got=str(wrong),
+        raise ParameterError(
+            f"stages must be whole numbers from 0 to {MOST_STAGES}, or -1 for never, got {wrong}."
         )
     compress_rows(np.atleast_2d(compressed), np.empty(MOST_STAGES + 1, dtype=np.int64))
     return compressed

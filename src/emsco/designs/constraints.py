@@ -10,10 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.checks import check_number, refused
-from emsco._base.text import did_you_mean
+from emsco._base.checks import check_number
+from emsco._base.text import what_was_meant
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco.costs import FeatureCosts, Fee, RowPrice
+from emsco.errors import ParameterError
 
 _LIMITS = ("max_mean_cost", "max_worst_cost", "max_mean_delay", "max_worst_delay")
 
@@ -59,17 +60,21 @@ class Constraints:
             given = {field.name: getattr(given, field.name) for field in fields(given)}
         known = [field.name for field in fields(cls)]
         if given is not None and not isinstance(given, Mapping):
-            raise refused("constraints", f"be a dict with {', '.join(known)}", given)
+            raise ParameterError(
+                f"constraints must be a dict with {', '.join(known)}, got {given!r}."
+            )
         rules = dict(given or {})
         if unknown := [name for name in rules if name not in known]:
-            raise refused(
-                "constraints", f"be among {', '.join(known)}", given, got=repr(unknown[0])
+            raise ParameterError(
+                f"constraints must be among {', '.join(known)}, got {unknown[0]!r}."
             )
         together = rules.get("together") or ()
         if not isinstance(together, (list, tuple)) or not all(
             isinstance(part, (list, tuple)) for part in together
         ):
-            raise refused("constraints['together']", "be a list of lists of features", together)
+            raise ParameterError(
+                f"constraints['together'] must be a list of lists of features, got {together!r}."
+            )
         return cls(
             first=_features("first", rules.get("first") or (), names),
             together=tuple(_features("together", part, names) for part in together),
@@ -99,16 +104,13 @@ class Constraints:
 
 def _features(name: str, given: Any, names: Sequence[str]) -> tuple[str, ...]:
     if not isinstance(given, (str, list, tuple)):
-        raise refused(f"constraints[{name!r}]", "be a list of features", given)
+        raise ParameterError(f"constraints[{name!r}] must be a list of features, got {given!r}.")
     wanted = (given,) if isinstance(given, str) else tuple(given)
     if unknown := [one for one in wanted if one not in names]:
         listed = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
-        raise refused(
-            f"constraints[{name!r}]",
-            f"name features ({listed})",
-            given,
-            got=repr(unknown[0]),
-            hint=did_you_mean(unknown[0], names),
+        raise ParameterError(
+            f"constraints[{name!r}] must name features ({listed}), got {unknown[0]!r}"
+            f"{what_was_meant(unknown[0], names)}"
         )
     return wanted
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from emsco._base.arrays import locked_copy
-from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, StageArray
 from emsco.designs.chromosomes import MOST_STAGES, NEVER, nested_subsets
 from emsco.designs.questions import MOST_QUESTIONS, Question, cut_in_words
@@ -27,6 +26,7 @@ from emsco.designs.thresholds import (
     check_stage_thresholds,
     differ,
 )
+from emsco.errors import ParameterError
 
 MOST_BRANCHES = 30  # of a design
 _FEW = 6  # names of features left out that are listed
@@ -76,20 +76,14 @@ class Design:
         """Copy, check and lock `stages`; copy and check `thresholds`; check the branch."""
         given = np.asarray(self.stages)
         if given.ndim != 1 or given.size != len(self.names) or not given.size:
-            raise refused(
-                "stages",
-                f"hold one number for each of {len(self.names)} features",
-                self.stages,
-                got=f"an array of shape {given.shape}",
+            raise ParameterError(
+                f"stages must hold one number for each of {len(self.names)} features, got an array "
+                f"of shape {given.shape}."
             )
         used = np.unique(given[given != NEVER])
         if not np.array_equal(used, np.arange(len(used))):
-            raise refused(
-                "stages",
-                "count from 0 without a break",
-                self.stages,
-                got=str(given.tolist()),
-                hint="see compress()",
+            raise ParameterError(
+                f"stages must count from 0 without a break, got {given.tolist()}; see compress()."
             )
         object.__setattr__(self, "stages", locked_copy(given, np.int16))
         if self.branch is not None:
@@ -107,18 +101,23 @@ class Design:
         """Refuse parts that are designs of other features, or that buy a feature again."""
         known = self.stages != NEVER
         if not known.any():
-            raise refused("branch", "come after a stage that buys something", self, got="none")
+            raise ParameterError("branch must come after a stage that buys something, got none.")
         for part in branch.parts:
             if part.names != self.names:
-                raise refused("branch", f"be of the features {self.names}", part.names)
+                raise ParameterError(
+                    f"branch must be of the features {self.names}, got {part.names!r}."
+                )
             if (again := known & part.subsets()[:, : len(known)].any(axis=0)).any():
                 name = self.names[int(again.argmax())]
-                raise refused("branch", "buy only what is not bought yet", part, got=f"{name!r}")
+                raise ParameterError(f"branch must buy only what is not bought yet, got {name!r}.")
         if (n_branches := len(self.branches)) > MOST_BRANCHES:
-            raise refused("branch", f"make at most {MOST_BRANCHES} branches", n_branches)
+            raise ParameterError(
+                f"branch must make at most {MOST_BRANCHES} branches, got {n_branches!r}."
+            )
         if self.n_stages > MOST_STAGES:
-            rule = f"make at most {MOST_STAGES:,} stages"
-            raise refused("branch", rule, self, got=f"{self.n_stages:,}")
+            raise ParameterError(
+                f"branch must make at most {MOST_STAGES:,} stages, got {self.n_stages:,}."
+            )
 
     @classmethod
     def branching(
@@ -438,13 +437,18 @@ class Branch:
         """Check that there is a part for each question, and one more."""
         n_questions, n_parts = len(self.questions), len(self.parts)
         if not 1 <= n_questions <= MOST_QUESTIONS:
-            rule = f"have 1 to {MOST_QUESTIONS} questions"
-            raise refused("branch", rule, self.questions, got=str(n_questions))
+            raise ParameterError(
+                f"branch must have 1 to {MOST_QUESTIONS} questions, got {n_questions}."
+            )
         if n_parts != n_questions + 1:
-            rule = f"have {n_questions + 1} parts for {n_questions} questions"
-            raise refused("branch", rule, self.parts, got=str(n_parts))
+            raise ParameterError(
+                f"branch must have {n_questions + 1} parts for {n_questions} questions, got "
+                f"{n_parts}."
+            )
         if not 0 <= self.usual < n_parts:
-            raise refused("usual", f"be a part from 0 to {n_parts - 1}", self.usual)
+            raise ParameterError(
+                f"usual must be a part from 0 to {n_parts - 1}, got {self.usual!r}."
+            )
 
     @property
     def n_stages(self) -> int:

@@ -79,8 +79,11 @@ def design_from_dict(fields: Fields, names: tuple[str, ...], name: str = "stages
         starts, ends = branch.parts, [*branch.parts[1:], end]
         rises = all(start < stop for start, stop in zip(starts, ends, strict=True))
         if starts[0] != after + 1 or not rises:
-            rule = f"the first stages of the parts, rising from {after + 1} to {end - 1} at most"
-            branch.fields.refuse("parts", rule, list(starts))
+            branch.fields.refuse(
+                "parts",
+                f"the first stages of the parts, rising from {after + 1} to {end - 1} at most",
+                list(starts),
+            )
         known |= set(np.flatnonzero(chromosome != NEVER).tolist())
         parts = [build(start, stop, known) for start, stop in zip(starts, ends, strict=True)]
         return Design(

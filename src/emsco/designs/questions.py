@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_number, refused
+from emsco._base.checks import check_number
+from emsco.errors import ParameterError
 
 MOST_QUESTIONS = 3  # at one branch
 
@@ -55,11 +56,13 @@ class Question:
             among = (one.item() if isinstance(one, np.generic) else one for one in self.among)
             object.__setattr__(self, "among", tuple(among))
             if not self.among:
-                raise refused("among", "have a value", self.among)
+                raise ParameterError(f"among must have a value, got {self.among!r}.")
         if self.at_most is not None and self.among is not None:
-            raise refused("question", "have at_most or among", self, got="both")
+            raise ParameterError("question must have at_most or among, got both.")
         if self.column is None and self.at_most is None and self.among is None:
-            raise refused("question", "name a column, or ask about the stage's answer", self)
+            raise ParameterError(
+                f"question must name a column, or ask about the stage's answer, got {self!r}."
+            )
 
     @property
     def is_about_missing(self) -> bool:

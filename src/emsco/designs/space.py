@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
 
-from emsco._base.checks import check_whole, refused
+from emsco._base.checks import check_whole
 from emsco._base.typing import BoolArray, StageArray
 from emsco.designs.chromosomes import stages_of
+from emsco.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,9 @@ class DesignSpace:
         check_whole("n_features", self.n_features, 1)
         check_whole("max_stages", self.max_stages, 1)
         if self.first is not None and not 0 <= self.first < self.n_features:
-            raise refused("first", f"be a feature from 0 to {self.n_features - 1}", self.first)
+            raise ParameterError(
+                f"first must be a feature from 0 to {self.n_features - 1}, got {self.first!r}."
+            )
 
     @property
     def size(self) -> int:

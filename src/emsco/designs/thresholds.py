@@ -9,8 +9,8 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from emsco._base.arrays import locked_copy
-from emsco._base.checks import check_number, is_number, refused
-from emsco._base.text import did_you_mean, some
+from emsco._base.checks import check_number, is_number
+from emsco._base.text import some, what_was_meant
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, StageArray
 from emsco.designs.chromosomes import (
     MOST_LEVELS,
@@ -19,6 +19,7 @@ from emsco.designs.chromosomes import (
     stages_of,
     with_levels,
 )
+from emsco.errors import ParameterError
 
 MOST_CLASSES = 255  # the position of a class fits into a byte
 
@@ -110,14 +111,16 @@ def _check_by_label(
 ) -> MinConfidence:
     labels = classes.tolist()
     if unknown := [label for label in given if label not in labels]:
-        rule = f"name the classes {some(labels)}"
-        meant = did_you_mean(unknown[0], labels)
-        raise refused(name, rule, given, got=f"{unknown[0]!r} too", hint=meant)
+        raise ParameterError(
+            f"{name} must name the classes {some(labels)}, got {unknown[0]!r} too"
+            f"{what_was_meant(unknown[0], labels)}"
+        )
     if missing := [label for label in labels if label not in given]:
-        rule = "have a threshold for every class"
-        raise refused(name, rule, given, got=f"none for {missing[0]!r}")
+        raise ParameterError(
+            f"{name} must have a threshold for every class, got none for {missing[0]!r}."
+        )
     return {
-        label: check_number(name, given[label], 0, 1, ends, of=f"class {label!r}")
+        label: check_number(f"{name} of class {label!r}", given[label], 0, 1, ends)
         for label in labels
     }
 
@@ -132,22 +135,22 @@ def check_stage_thresholds(thresholds: Any, n_stages: int) -> StageThresholds:
     """
     is_list = isinstance(thresholds, (tuple, list)) or np.ndim(thresholds) == 1
     if not is_list or len(thresholds) != n_stages:
-        raise refused(
-            "thresholds",
-            f"hold one threshold for each of {n_stages} stages",
-            thresholds,
-            got=f"{len(thresholds)}" if is_list else None,
+        got = len(thresholds) if is_list else repr(thresholds)
+        raise ParameterError(
+            f"thresholds must hold one threshold for each of {n_stages} stages, got {got}."
         )
-    return tuple(_checked(one, f"stage {j}") for j, one in enumerate(thresholds, start=1))
+    return tuple(
+        _checked(one, f"thresholds of stage {j}") for j, one in enumerate(thresholds, start=1)
+    )
 
 
-def _checked(threshold: Any, stage: str) -> MinConfidence:
+def _checked(threshold: Any, name: str) -> MinConfidence:
     if not isinstance(threshold, Mapping):
-        return check_number("thresholds", threshold, 0, 1, of=stage)
+        return check_number(name, threshold, 0, 1)
     if not threshold:
-        raise refused("thresholds", "have a number for every label", threshold, of=stage)
+        raise ParameterError(f"{name} must have a number for every label, got {threshold!r}.")
     return {
-        label: check_number("thresholds", number, 0, 1, of=f"{stage} and class {label!r}")
+        label: check_number(f"{name} and class {label!r}", number, 0, 1)
         for label, number in threshold.items()
     }
 
@@ -197,11 +200,9 @@ def by_stage_and_class(thresholds: Sequence[MinConfidence], classes: AnyArray) -
     labels = classes.tolist()
     for j, one in enumerate(thresholds, start=1):
         if isinstance(one, Mapping) and {*one} != {*labels}:
-            raise refused(
-                "thresholds",
-                f"have a number for each class of {some(labels)}",
-                one,
-                of=f"stage {j}",
+            raise ParameterError(
+                f"thresholds of stage {j} must have a number for each class of {some(labels)}, got "
+                f"{one!r}."
             )
     return np.array([by_class(one, classes) for one in thresholds])
 
@@ -316,7 +317,7 @@ class ThresholdGrid:
         """Copy and lock the thresholds."""
         given = np.atleast_2d(np.asarray(self.thresholds, dtype=np.float64))
         if len(given) > MOST_LEVELS:
-            raise refused("thresholds", f"be at most {MOST_LEVELS}", given, got=f"{len(given)}")
+            raise ParameterError(f"thresholds must be at most {MOST_LEVELS}, got {len(given)}.")
         object.__setattr__(self, "thresholds", locked_copy(given))
 
     @classmethod

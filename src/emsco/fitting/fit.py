@@ -31,7 +31,7 @@ from emsco.designs.thresholds import (
     by_label,
     in_words,
 )
-from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
+from emsco.errors import EMSCOWarning, InterruptedWarning
 from emsco.fitting.branches import Branched, BranchSearch
 from emsco.fitting.gates import FEWEST_ROWS
 from emsco.fitting.sample import RowsToSplit
@@ -396,11 +396,8 @@ class _Steps:
         if choice.family in slow and self.deadline.limit is None:
             _warn(
                 EMSCOWarning(
-                    f"{choice.family} models predict best here, but searching may take hours; ",
-                    Parameter("time_limit"),
-                    " ends it early, and ",
-                    Parameter("estimator"),
-                    '="boosting" is quicker.',
+                    f"{choice.family} models predict best here, but searching may take hours; "
+                    'time_limit ends it early, and estimator="boosting" is quicker.'
                 )
             )
         return recipe, choice
@@ -541,8 +538,11 @@ class _Steps:
                 return branched, result
             return branched.unbeaten(result)
         except TimeoutError:
-            what = " left no time to finish branches; the front is kept without them."
-            _warn(EMSCOWarning(Parameter("time_limit"), what))
+            _warn(
+                EMSCOWarning(
+                    "time_limit left no time to finish branches; the front is kept without them."
+                )
+            )
             return None, result
         except KeyboardInterrupt:
             _warn(InterruptedWarning("Fit interrupted; the front is kept without branches."))
@@ -589,9 +589,12 @@ class _Steps:
             designs = np.concatenate([designs, genes])
             front = replace(front, points=(*front.points, *branched.points()))
         if not any(point.coverage for point in front):
-            threshold = f"={in_words(self.min_confidence)}; lower it."
-            what = "no design accepts any scored row at "
-            _warn(EMSCOWarning(what, Parameter("min_confidence"), threshold))
+            _warn(
+                EMSCOWarning(
+                    "no design accepts any scored row at "
+                    f"min_confidence={in_words(self.min_confidence)}; lower it."
+                )
+            )
         # Sums over rows would wait for threads longer than they take.
         with self._progress("designs judged") as report, one_thread():
             try:

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import refused
 from emsco._base.typing import IntArray
 from emsco.data.splits import HELD_OUT, Split, check_simple_cv, make_splits
 from emsco.data.splits import MANY_ROWS as ONE_SPLIT
 from emsco.data.training import TrainingData
-from emsco.errors import Parameter, ParameterError
+from emsco.errors import ParameterError
 from emsco.fitting.settings import FitSettings
 from emsco.models.recipe import AUTO
 
@@ -75,19 +74,19 @@ def n_screened(settings: FitSettings, n_rows: int) -> int | None:
         allow it.
     """
     asked, limit = settings.screen_rows, settings.time_limit
-    # The rule that screening would break, if any.
-    rule: tuple[str | Parameter, ...] | None = None
+    # Why rows cannot be screened, if so.
+    why = ""
     if settings.is_paper:
-        rule = ("be left out where ", Parameter("search"), ' is "paper", which sees all rows')
+        why = 'search is "paper", which sees all rows'
     else:
         try:
             check_simple_cv(settings.cv)
         except ParameterError:
-            rule = ("be left out where ", Parameter("cv"), " has splits of its own")
-    if asked is None or (asked == AUTO and rule is not None):
+            why = "cv has splits of its own"
+    if asked is None or (asked == AUTO and why):
         return None
-    if rule is not None:
-        raise refused("screen_rows", rule, asked)
+    if why:
+        raise ParameterError(f"screen_rows must be left out where {why}, got {asked!r}.")
     if asked == AUTO:
         asked = SCREENED_ROWS if n_rows >= MANY_ROWS else n_rows
         if limit is not None and n_rows >= _WORTH_SCREENING:

@@ -13,14 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.random import SeedSequence
 
-from emsco._base.checks import (
-    check_choice,
-    check_jobs,
-    check_number,
-    check_whole,
-    memory_bytes,
-    refused,
-)
+from emsco._base.checks import check_choice, check_jobs, check_number, check_whole, memory_bytes
 from emsco._base.documents import PathLike
 from emsco._base.objectives import METRICS
 from emsco._base.typing import AnyArray
@@ -30,7 +23,7 @@ from emsco.data.training import TrainingData
 from emsco.designs.constraints import Constraints
 from emsco.designs.questions import MOST_QUESTIONS
 from emsco.designs.thresholds import MinConfidence, check_min_confidence, check_reject_below
-from emsco.errors import Parameter
+from emsco.errors import ParameterError
 from emsco.front import check_preference
 from emsco.front.expected import MAX_BAGS
 from emsco.front.rules import DELAY_LIMITS, Preference, preference_of_fit
@@ -159,8 +152,9 @@ class FitSettings:
         """
         check_jobs(given["n_jobs"])
         if (device := given["device"]) != "cpu":
-            rule = 'be "cpu", as there are no fits on a GPU yet'
-            raise refused("device", rule, device, hint="leave it out")
+            raise ParameterError(
+                f'device must be "cpu", as there are no fits on a GPU, got {device!r}; leave it out.'
+            )
         money = _check_money(given, data.classes)
         if money is not None:
             # The lowest total is deployed, and nobody is rejected for nothing.
@@ -182,22 +176,26 @@ class FitSettings:
         for name in ("checkpoint", "cache"):
             path = given[name]
             if path is not None and not (isinstance(path, (str, os.PathLike)) and os.fspath(path)):
-                raise refused(name, "be the path of a folder or None", path)
+                raise ParameterError(f"{name} must be the path of a folder or None, got {path!r}.")
         if given["search_with"] is not None:
             check_choice("search_with", given["search_with"], FAMILIES)
         min_confidence = None
         if not isinstance(given["min_confidence"], str):
             min_confidence = check_min_confidence(given["min_confidence"], data.classes)
         elif given["min_confidence"] != AUTO:
-            rule = 'be "auto", a number or a dict'
-            raise refused("min_confidence", rule, given["min_confidence"])
+            raise ParameterError(
+                'min_confidence must be "auto", a number or a dict, got '
+                f"{given['min_confidence']!r}."
+            )
         refit = given["refit"]
         if isinstance(refit, (bool, np.bool_)):
             refit = "all" if refit else "first"
         screen_rows = given["screen_rows"]
         if isinstance(screen_rows, str):
             if screen_rows != AUTO:
-                raise refused("screen_rows", 'be "auto", a number of rows or None', screen_rows)
+                raise ParameterError(
+                    f'screen_rows must be "auto", a number of rows or None, got {screen_rows!r}.'
+                )
         elif screen_rows is not None:
             screen_rows = check_whole("screen_rows", screen_rows, 100)
         time_limit = given["time_limit"]
@@ -246,13 +244,17 @@ def _check_branches(branches: Any, kind: str) -> int:
     """Check how many ways rows may go after a stage, and return the number."""
     if isinstance(branches, str):
         if branches != AUTO:
-            rule = f'be "{AUTO}" or a number from 1 to {MOST_QUESTIONS + 1}'
-            raise refused("branches", rule, branches)
+            raise ParameterError(
+                f'branches must be "{AUTO}" or a number from 1 to {MOST_QUESTIONS + 1}, got '
+                f"{branches!r}."
+            )
         return MOST_QUESTIONS + 1
     max_ways = check_whole("branches", branches, 1, MOST_QUESTIONS + 1)
     if max_ways > 1 and kind in ("paper", "exact"):
-        what = f' is "{kind}", which searches chains alone'
-        raise refused("branches", (f'be "{AUTO}" or 1 where ', Parameter("search"), what), branches)
+        raise ParameterError(
+            f'branches must be "{AUTO}" or 1 where search is "{kind}", which searches chains '
+            f"alone, got {branches!r}."
+        )
     return max_ways
 
 
@@ -265,19 +267,26 @@ def _check_money(given: Mapping[str, Any], classes: AnyArray) -> ErrorCosts | No
         return None
     for name, usual in _WITHOUT_MONEY.items():
         if given[name] is not usual and given[name] != usual:
-            rule = ("be left out where ", Parameter("error_cost"), " is given: it decides instead")
-            raise refused(name, rule, given[name])
+            raise ParameterError(
+                f"{name} must be left out where error_cost is given: it decides instead, got "
+                f"{given[name]!r}."
+            )
     kind = given["search"] if isinstance(given["search"], str) else "paper"
     if kind in ("paper", "exact"):
-        what = " is given: the lowest total is searched for, not proven"
-        rule = ('be "auto" or "evolution" where ', Parameter("error_cost"), what)
-        raise refused("search", rule, given["search"])
+        raise ParameterError(
+            'search must be "auto" or "evolution" where error_cost is given: the lowest total is '
+            f"searched for, not proven, got {given['search']!r}."
+        )
     if given["always_answer"] is True and given["reject_cost"] is not None:
-        rule = ("be left out where ", Parameter("always_answer"), " is given")
-        raise refused("reject_cost", rule, given["reject_cost"])
+        raise ParameterError(
+            "reject_cost must be left out where always_answer is given, got "
+            f"{given['reject_cost']!r}."
+        )
     if given["gaps"] == "skip" and given["reject_cost"] is None:
-        what = ' is "skip": a stage without a value is skipped, and a row may be rejected'
-        raise refused("reject_cost", ("be given where ", Parameter("gaps"), what), None)
+        raise ParameterError(
+            'reject_cost must be given where gaps is "skip": a stage without a value is skipped, '
+            "and a row may be rejected, got None."
+        )
     return money
 
 
@@ -292,25 +301,32 @@ def _check_delay_limits(
         limits |= {name: prefer.get(name) for name in DELAY_LIMITS}
     for name, limit in limits.items():
         if limit is not None and not costs.has_delays:
-            raise refused(name, "be left out where no feature has a delay", limit)
+            raise ParameterError(
+                f"{name} must be left out where no feature has a delay, got {limit!r}."
+            )
 
 
 def _check_last(given: Mapping[str, Any], kind: str, classes: AnyArray) -> MinConfidence | None:
     """Check what the last stage needs to label a row; None if it is like the others."""
     answers, below = given["always_answer"], given["reject_below"]
     if not isinstance(answers, (bool, np.bool_)):
-        raise refused("always_answer", "be True or False", answers)
+        raise ParameterError(f"always_answer must be True or False, got {answers!r}.")
     if answers and below is not None:
-        rule = ("be left out where ", Parameter("always_answer"), " is given")
-        raise refused("reject_below", rule, below)
+        raise ParameterError(
+            f"reject_below must be left out where always_answer is given, got {below!r}."
+        )
     if answers and given["gaps"] == "skip":
-        what = ' is "skip": a stage without a value is skipped'
-        raise refused("always_answer", ("be False where ", Parameter("gaps"), what), answers)
+        raise ParameterError(
+            'always_answer must be False where gaps is "skip": a stage without a value is skipped, '
+            f"got {answers!r}."
+        )
     if not answers and below is None:
         return None
     last = 0.0 if answers else check_reject_below(below, classes)
     if kind == "paper":
-        what = ' is "paper", whose stages are all alike'
         name = "always_answer" if answers else "reject_below"
-        raise refused(name, ("be left out where ", Parameter("search"), what), given[name])
+        raise ParameterError(
+            f'{name} must be left out where search is "paper", whose stages are all alike, got '
+            f"{given[name]!r}."
+        )
     return last

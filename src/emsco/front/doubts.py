@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from emsco._base.text import whole
-from emsco.errors import DeploymentWarning, Hint, Remedy
+from emsco.errors import DeploymentWarning
 from emsco.front.economical import is_good_enough
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
@@ -74,15 +74,15 @@ def doubts_about(
     worst = min(np.flatnonzero(rows > 0).tolist(), key=lambda i: float(recall[i]))
     if recall[worst] < _MOST:
         best = max(float(one.by_class.recall[worst]) for one in references[1:])
-        is_rare = not weighted and worst != int(rows.argmax())
+        rare = not weighted and worst != int(rows.argmax())
+        remedy = " class_weight 'balanced' finds more, with more false alarms." if rare else ""
         doubts.append(
             DeploymentWarning(
                 f"{name} finds {recall[worst]:.0%} of the {whole(rows[worst])} scored rows of "
                 f"class {by_class.labels[worst]!r}, mislabels "
                 f"{float(by_class.coverage[worst] - recall[worst]):.0%} and rejects "
                 f"{1 - by_class.coverage[worst]:.0%}. Buying every feature for every row finds "
-                f"{best:.0%}.",
-                *((" ", Hint(Remedy.RARE_CLASS), ".") if is_rare else ()),
+                f"{best:.0%}.{remedy}"
             )
         )
     stages, confidence = point.overconfident, point.exit_confidence
@@ -92,9 +92,7 @@ def doubts_about(
         doubts.append(
             DeploymentWarning(
                 f"stage {stages[0]} is on average {confidence[j]:.1%} sure of its labels, but "
-                f"{accuracy:.1%} of them are correct; ",
-                Hint(Remedy.CALIBRATE),
-                ".",
+                f"{accuracy:.1%} of them are correct; calibration 'sigmoid' corrects that."
             )
         )
     return tuple(doubts)
@@ -170,7 +168,7 @@ def _uninformative(
     )
     is_possible = any(one.by_class.beats_commonest for one in everything)
     if is_possible and not (point.is_economical or is_good_enough(point)):
-        return DeploymentWarning(said, Hint(Remedy.ECONOMICAL), ".")
+        return DeploymentWarning(f"{said}prefer 'economical' deploys one that is better.")
     either, can = ("hardly better", "hardly") if is_possible else ("no better either", "cannot")
     return DeploymentWarning(
         f"{said}buying everything is {either}, so these features and models {can} tell the classes "

@@ -171,8 +171,9 @@ def _check_points(
         # Designs were scored together, so that their figures can be compared.
         n_rows = sorted({one.n_rows for one in measured})
         if len(n_rows) > 1:
-            got = f"{n_rows[0]:g} and {n_rows[1]:g} rows"
-            fields.refuse("points", f"{kind} on the same rows", got)
+            fields.refuse(
+                "points", f"{kind} on the same rows", f"{n_rows[0]:g} and {n_rows[1]:g} rows"
+            )
 
 
 def check_point(fields: Fields, point: ParetoPoint, paid: FloatArray | None = None) -> None:
@@ -192,8 +193,9 @@ def check_point(fields: Fields, point: ParetoPoint, paid: FloatArray | None = No
         fields.refuse("exits", f"at most {point.n_rows:.10g} rows together", left)
     rejected = point.rejected_by_stage
     if any(rejected[j] for j in {*range(point.n_stages)} - {*point.design.leaves}):
-        rule = "rows that are rejected at the end of a path"
-        fields.refuse("rejected_exits", rule, list(rejected))
+        fields.refuse(
+            "rejected_exits", "rows that are rejected at the end of a path", list(rejected)
+        )
     if not point.design.is_chain:
         _check(fields, "n_rows", point.n_rows, left + math.fsum(rejected))
     _check(fields, "coverage", point.coverage, left / point.n_rows)
@@ -217,8 +219,11 @@ def _check_seen(fields: Fields, seen: Evaluation, design: Design, paid: FloatArr
     if seen.rejected_exits:  # otherwise all were rejected after the last stage
         at_leaves = [seen.rejected_exits[j] for j in design.leaves]
         if not _are_close(math.fsum(at_leaves), rejected.n_rows):
-            rule = f"{rejected.n_rows:g} rows, rejected at the end of a path"
-            fields.refuse("rejected_exits", rule, list(seen.rejected_exits))
+            fields.refuse(
+                "rejected_exits",
+                f"{rejected.n_rows:g} rows, rejected at the end of a path",
+                list(seen.rejected_exits),
+            )
     _check(fields, "coverage", seen.coverage, left / (seen.n_rows or 1))
     _check(fields, "accuracy", seen.accuracy, correct / (left or 1))
     by_class = seen.by_class
@@ -238,8 +243,7 @@ def _check_seen(fields: Fields, seen: Evaluation, design: Design, paid: FloatArr
             is_empty = not design.is_chain and not report.n_rows  # the mean cost of no rows is 0
             nearest = min(max(report.cost, low), high)
             if not is_empty and not _are_close(report.cost, nearest):
-                rule = f"at the costs of the design, {nearest:g} here"
-                fields.refuse("exits", rule, report.cost)
+                fields.refuse("exits", f"at the costs of the design, {nearest:g} here", report.cost)
         spent = math.fsum(report.n_rows * report.cost for report in seen.exits)
         _check(fields, "cost", seen.cost, spent / (seen.n_rows or 1))
 

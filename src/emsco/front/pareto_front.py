@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.checks import check_whole, refused
+from emsco._base.checks import check_whole
 from emsco._base.documents import PathLike, read_document, write_document, write_text
 from emsco._base.objectives import balanced_length
 from emsco._base.typing import FloatArray, IntArray, StageArray
@@ -226,7 +226,9 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         if isinstance(point, Integral):
             return check_whole("point", point, 0, len(self) - 1)
         if (position := self._place(point)) is None:
-            raise refused("point", "be one of this front, or its position", point)
+            raise ParameterError(
+                f"point must be one of this front, or its position, got {point!r}."
+            )
         return position
 
     def _place(self, point: object) -> int | None:
@@ -247,7 +249,9 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         if isinstance(which, Integral):
             return self.points[check_whole("point", which, 0, len(self) - 1)]
         if (position := self._place(which)) is None:
-            raise refused("point", "be one of this front_, its position or a rule", which)
+            raise ParameterError(
+                f"point must be one of this front_, its position or a rule, got {which!r}."
+            )
         return self.points[position]
 
     def balanced_scores(self) -> FloatArray:
@@ -444,7 +448,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         """Return the total of each point, as `ParetoPoint.total` does."""
         costs = self.error_costs(error_cost, reject_cost)
         if costs is None:
-            raise refused("error_cost", "be given", None)
+            raise ParameterError("error_cost must be given, got None.")
         return [point.total_with(costs) for point in self.points]
 
     def error_costs(self, error_cost: Any, reject_cost: Any = None) -> ErrorCosts | None:
@@ -479,8 +483,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         if self.models is None:
             raise ParameterError(
                 "a cascade needs fitted models, got a front without any; take one from "
-                "EMSCOClassifier.front_ or ParetoFront.load.",
-                parameter="models",
+                "EMSCOClassifier.front_ or ParetoFront.load."
             )
         design = self.points[position].design
         return self._deployable(self.models, design, self.models.of_points[position])
@@ -488,8 +491,9 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     def everything(self) -> Cascade:
         """Return the cascade of one stage that buys every feature, for comparison."""
         if self.models is None or self.models.everything is None:
-            missing = "the cascade that buys everything needs its model, got a front without it."
-            raise ParameterError(missing, parameter="models")
+            raise ParameterError(
+                "the cascade that buys everything needs its model, got a front without it."
+            )
         design = Design.everything(self.costs.names)
         return self._deployable(self.models, design, self.models.everything)
 

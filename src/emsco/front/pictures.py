@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from emsco._base.checks import check_choice, refused
+from emsco._base.checks import check_choice
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import rule_in_words
-from emsco.errors import Hint, Remedy
+from emsco.errors import ParameterError
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
 from emsco.plotting.flow import Flow
@@ -77,7 +77,9 @@ def front_picture(
     if on == "expected":
         figures = [point.expected.figures for point in points if point.expected is not None]
         if len(figures) < len(points):
-            raise refused("on", "be 'scored' for a front without expected figures", on)
+            raise ParameterError(
+                f"on must be 'scored' for a front without expected figures, got {on!r}."
+            )
         series.append(FrontSeries.from_points("expected", n_scored, figures, informative, marks))
     if on in ("scored", "both"):
         series.append(FrontSeries.from_points("scored", n_scored, points, informative, marks))
@@ -144,6 +146,8 @@ def reference_marks(
 
 def _seen_figures(front: ParetoFront, on: str) -> Sequence[Evaluation]:
     if front.seen is None:
-        rule = "be 'scored' for a front without seen figures"
-        raise refused("on", rule, on, hint=Hint(Remedy.SEEN))
+        raise ParameterError(
+            f"on must be 'scored' for a front without seen figures, got {on!r}; with_seen adds "
+            "them."
+        )
     return front.seen

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from emsco._base.checks import check_choice, check_number, is_number, refused
+from emsco._base.checks import check_choice, check_number, is_number
 from emsco._base.objectives import balanced_length, metric_name
-from emsco._base.text import did_you_mean, in_short, some
+from emsco._base.text import some, what_was_meant
 from emsco.costs import FeatureCosts
 from emsco.data.labels import of_labels
-from emsco.errors import Hint, NoSuchDesign, Parameter, Part, Remedy
+from emsco.errors import NoSuchDesign, ParameterError
 from emsco.front.economical import economical_of, why_economical
 from emsco.front.point import ParetoPoint
 from emsco.scoring.pareto import fittest_of, knee_of
@@ -117,11 +117,12 @@ class PointLimits:
                 check_number(name, limit, 0, math.inf if name.startswith("max") else 1)
         recall: Any = self.min_recall
         if recall is not None and not isinstance(recall, Mapping):
-            raise refused(
-                "min_recall", "be a dict of labels and shares, as in {'ill': 0.9}", recall
+            raise ParameterError(
+                "min_recall must be a dict of labels and shares, as in {'ill': 0.9}, got "
+                f"{recall!r}."
             )
         for label, share in (recall or {}).items():
-            check_number("min_recall", share, 0, 1, of=f"class {label!r}")
+            check_number(f"min_recall of class {label!r}", share, 0, 1)
 
     def within(self, points: Sequence[ParetoPoint]) -> list[int]:
         """Return the positions of the points within the limits."""
@@ -135,24 +136,8 @@ class PointLimits:
         """
         within = [i for i in self.within(points) if may_reject or not points[i].rejects_everyone]
         if not within:
-            near = self.nearest(points)
-            point = points[near]
-            named = f"The nearest is design {near}: {in_short(point, metric_name(point.metric))}. "
-            parts: list[Part] = [f"{self.why_none(points)} {named}"]
-            parts += [Hint(Remedy.NEAREST, (str(near),)), "."]
-            if missed := self._classes_missed(point):
-                parts += [" ", Hint(Remedy.RECALL, missed), "."]
-            raise NoSuchDesign(*parts)
+            raise NoSuchDesign(self._why_none(points))
         return within
-
-    def _classes_missed(self, point: ParetoPoint) -> tuple[str, ...]:
-        """Labels of the classes of which a point finds less than it must."""
-        by_class = point.by_class
-        if by_class is None:
-            return ()
-        recall = by_class.recall
-        places = self.places(by_class.labels)
-        return tuple(str(by_class.labels[i]) for i, share in places if recall[i] < share)
 
     @property
     def _has_quality(self) -> bool:
@@ -218,13 +203,19 @@ class PointLimits:
         labelling = [i for i, point in enumerate(points) if not point.rejects_everyone]
         return min(labelling, key=missed)
 
-    def why_none(self, points: Sequence[ParetoPoint]) -> str:
-        """Explain that no point is within the limits, and how close the points come to each."""
-        labelling = [point for point in points if not point.rejects_everyone]
-        limits = [one.in_words(labelling) for one in self._criteria(points)]
-        together = " at once" if len(limits) > 1 else ""
-        designs = f"None of the {len(points):,} designs has"
-        return f"{designs} {' and '.join(limits)}{together}."
+    def _why_none(self, points: Sequence[ParetoPoint]) -> str:
+        """Say that no point is within the limits, and which is nearest."""
+        criteria, near = self._criteria(points), self.nearest(points)
+        limits = " and ".join(
+            f"{one.title} at {'most' if one.is_ceiling else 'least'} {one.limit:g}"
+            for one in criteria
+        )
+        figures = " and ".join(f"{one.title} {one.figure(points[near]):.4g}" for one in criteria)
+        rare = "; class_weight 'balanced' finds more of a rare class" if self.min_recall else ""
+        return (
+            f"None of the {len(points):,} designs has {limits}; the nearest is design {near}, with "
+            f"{figures}. Loosen a limit, or choose it by its number{rare}."
+        )
 
     def _criteria(self, points: Sequence[ParetoPoint]) -> list[_Criterion]:
         """List the limits that are set; refuse those about figures that these points lack."""
@@ -240,14 +231,18 @@ class PointLimits:
             if limit is None:
                 continue
             if name.endswith("delay") and not points[0].stage_delays:
-                raise refused(f"max_{name}", "be left out where no feature has a delay", limit)
+                raise ParameterError(
+                    f"max_{name} must be left out where no feature has a delay, got {limit!r}."
+                )
             title = metric_name(points[0].metric if name == "accuracy" else name)
             criteria.append(_Criterion(title, limit, attrgetter(name)))
         if not self.min_recall:
             return criteria
         if points[0].by_class is None:
-            rule = "be left out for a front without results by class"
-            raise refused("min_recall", rule, self.min_recall)
+            raise ParameterError(
+                "min_recall must be left out for a front without results by class, got "
+                f"{self.min_recall!r}."
+            )
         labels = points[0].by_class.labels
 
         def recall(place: int, point: ParetoPoint) -> float:
@@ -263,8 +258,10 @@ class PointLimits:
         labels, places = list(classes), []
         for label, share in of_labels(self.min_recall or {}, labels).items():
             if label not in labels:
-                hint = did_you_mean(label, labels)
-                raise refused("min_recall", f"name the classes {some(labels)}", label, hint=hint)
+                raise ParameterError(
+                    f"min_recall must name the classes {some(labels)}, got {label!r}"
+                    f"{what_was_meant(label, labels)}"
+                )
             places.append((labels.index(label), share))
         return places
 
@@ -294,22 +291,6 @@ class _Criterion(NamedTuple):
         beyond = self.figure(point) - self.limit
         return max(0.0, beyond if self.is_ceiling else -beyond)
 
-    def in_words(self, points: Sequence[ParetoPoint]) -> str:
-        """Say the limit, and how many points are within it, or how close they come to it."""
-        limit = f"{self.title} at {'most' if self.is_ceiling else 'least'} {self.limit:g}"
-        if n_within := sum(self.is_met_by(point) for point in points):
-            return f"{limit} ({n_within:,} {'does' if n_within == 1 else 'do'})"
-        figures = [self.figure(point) for point in points]
-        if not self.is_ceiling:
-            return f"{limit} (the best: {self._beside_limit(max(figures))})"
-        nearest = "the cheapest" if self.title == "cost" else "the shortest"
-        return f"{limit} ({nearest}: {self._beside_limit(min(figures))})"
-
-    def _beside_limit(self, figure: float) -> str:
-        """A figure outside of the limit, with as many digits as tell it from the limit."""
-        texts = (f"{figure:.{digits}g}" for digits in range(4, 18))
-        return next(text for text in texts if float(text) != self.limit)
-
 
 def check_preference(
     rule: object, classes: Sequence[object] | None = None, *, may_reject: bool = True
@@ -322,8 +303,8 @@ def check_preference(
     if isinstance(rule, dict):
         known = [*(field.name for field in fields(PointLimits)), "rule", *_ERROR_COSTS]
         if unknown := [name for name in rule if name not in known]:
-            raise refused(
-                "prefer", f"name limits out of {', '.join(known)}", rule, got=repr(unknown[0])
+            raise ParameterError(
+                f"prefer must name limits out of {', '.join(known)}, got {unknown[0]!r}."
             )
         limits = PointLimits(**limits_in(rule))
         check_rule(rule.get("rule"), has_error_costs=bool(given_error_costs(rule)))
@@ -333,8 +314,10 @@ def check_preference(
             error_costs_of(rule, classes, may_reject=may_reject)
     elif not isinstance(rule, str) or rule not in _WHY:
         listed = ", ".join(f'"{name}"' for name in _WHY)
-        hint = did_you_mean(rule, _WHY) if isinstance(rule, str) else ""
-        raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule, hint=hint)
+        raise ParameterError(
+            f"prefer must be {listed} or limits such as max_cost, got {rule!r}"
+            f"{what_was_meant(rule, _WHY)}"
+        )
 
 
 def limits_in(rule: Mapping[str, Any]) -> dict[str, Any]:
@@ -392,8 +375,7 @@ def check_rule(rule: Any, *, has_error_costs: bool) -> str | None:
     if rule is None:
         return None
     if has_error_costs:
-        otherwise = ("be left out where ", Parameter("error_cost"), " is given")
-        raise refused("rule", otherwise, rule)
+        raise ParameterError(f"rule must be left out where error_cost is given, got {rule!r}.")
     return check_choice("prefer", rule, RULES)
 
 

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import refused
 from emsco._base.typing import (
     AnyArray,
     BoolArray,
@@ -37,6 +36,7 @@ from emsco._base.workers import Workers, slices
 from emsco._kernels.slots import Slots
 from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_subsets
 from emsco.designs.thresholds import ThresholdGrid
+from emsco.errors import ParameterError
 from emsco.models.bits import WORD, bits_of_margins
 from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
 
@@ -85,11 +85,9 @@ class SubsetBank:
         if self.capacity < n_needed:
             for_models = n_needed * self._fitted.bytes_per_subset * 4
             for_bits = -(-n_needed * self._judged.bytes_per_slot * 4 // 3) + 1
-            raise refused(
-                "memory_limit",
-                f"be at least {max(for_bits, for_models):,} bytes for these rows and features",
-                memory_limit,
-                got=f"{memory_limit:,}",
+            raise ParameterError(
+                f"memory_limit must be at least {max(for_bits, for_models):,} bytes for these rows "
+                f"and features, got {memory_limit:,}."
             )
 
     @property

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import refused
 from emsco._base.documents import Fields
 from emsco._base.text import first_line
 from emsco._base.typing import FloatArray, IntArray
 from emsco.data.rows import LARGEST
-from emsco.errors import DataError, FileError, Hint, Parameter, Remedy, not_installed
+from emsco.errors import DataError, FileError, ParameterError, not_installed
 from emsco.models.calibration import Calibrator
 
 _DECIMALS = 12
@@ -102,9 +101,8 @@ def estimator_text(estimator: Any) -> str:
         skops.loads(content, trusted=skops.get_untrusted_types(data=content))
     except Exception as error:  # foreign objects may raise anything
         raise FileError(
-            Parameter("estimator"),
-            f" must be one that skops can write and read to be saved, got "
-            f"{type(estimator).__name__} ({first_line(error)}).",
+            "estimator must be one that skops can write and read to be saved, got "
+            f"{type(estimator).__name__} ({first_line(error)})."
         ) from error
     return f"scikit-learn={version('scikit-learn')};base64,{base64.b64encode(content).decode()}"
 
@@ -132,7 +130,7 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
     """
     listed = isinstance(trusted, (list, tuple)) and all(isinstance(one, str) for one in trusted)
     if not listed:
-        raise refused("trusted", "be a list of names of types", trusted)
+        raise ParameterError(f"trusted must be a list of names of types, got {trusted!r}.")
     match = _TEXT.fullmatch(text)
     if match is None:
         raise _damaged(where, "not written by skops")
@@ -154,9 +152,7 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
     if unknown := sorted(needed - set(trusted)):
         raise FileError(
             f"{where} must hold trusted types only, got {', '.join(unknown)}; if you trust its "
-            "author, ",
-            Hint(Remedy.TRUST, tuple(unknown)),
-            ".",
+            "author, name them as trusted."
         )
     if match[1] != (here := version("scikit-learn")):
         warnings.warn(
@@ -205,8 +201,11 @@ def estimator_from_dict(
         calibrator = Calibrator.from_dict(fields.fields("calibrator"), n_classes)
     estimator = read_estimator(fields.text("estimator"), trusted, where)
     if not _can_judge(estimator, n_read, n_classes):
-        rule = f"a classifier of {n_read} inputs and {n_classes} classes at most"
-        fields.refuse("estimator", rule, type(estimator).__name__)
+        fields.refuse(
+            "estimator",
+            f"a classifier of {n_read} inputs and {n_classes} classes at most",
+            type(estimator).__name__,
+        )
     return EstimatorModel(estimator, inputs, fill, n_classes, calibrator, fields.text("identity"))
 
 

@@ -16,13 +16,12 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from emsco._base.checks import refused
 from emsco._base.digests import fingerprint
 from emsco._base.documents import PathLike
 from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco._base.workers import in_processes, one_thread
-from emsco.errors import DataError, Parameter, ParameterError
+from emsco.errors import DataError, ParameterError
 from emsco.models.calibration import Calibrator
 from emsco.models.estimator_files import EstimatorModel
 from emsco.models.outcome_cache import OutcomeCache, ScoredAnswers
@@ -47,25 +46,18 @@ write GaussianNB().
     """
     if isinstance(estimator, type):
         name = estimator.__name__
-        raise refused(
-            "estimator", "be an object", estimator, got=f"the class {name}", hint=f"write {name}()"
-        )
+        raise ParameterError(f"estimator must be an object, got the class {name}; write {name}().")
     # Duck typing: the class need not be derived from one of scikit-learn's.
     whole = all(hasattr(estimator, name) for name in ("fit", "get_params", "set_params"))
     if not whole or not is_classifier(estimator):
-        raise refused(
-            "estimator",
-            "be a scikit-learn classifier, or a pipeline that ends with one",
-            estimator,
-            got=brief(estimator, 80),
+        raise ParameterError(
+            "estimator must be a scikit-learn classifier, or a pipeline that ends with one, got "
+            f"{brief(estimator, 80)}."
         )
     if not hasattr(estimator, "predict_proba"):
-        raise refused(
-            "estimator",
-            "have predict_proba",
-            estimator,
-            got=f"{brief(estimator, 80)}, which has none",
-            hint="CalibratedClassifierCV gives it one",
+        raise ParameterError(
+            f"estimator must have predict_proba, got {brief(estimator, 80)}, which has none; "
+            "CalibratedClassifierCV gives it one."
         )
 
 
@@ -146,11 +138,9 @@ def describe(value: Any) -> str:
             raise ValueError("a function without a name of its own")
         return f"{_name(type(value))} {joblib.hash(value)}"
     except Exception as error:  # foreign objects may raise anything when they are hashed
-        raise refused(
-            "estimator",
-            "have parameters that can be told from others to be kept on disk",
-            value,
-            got=f"{brief(value, 80)} ({error})",
+        raise ParameterError(
+            "estimator must have parameters that can be told from others to be kept on disk, got "
+            f"{brief(value, 80)} ({error})."
         ) from None
 
 
@@ -231,10 +221,8 @@ def _ask(model: EstimatorModel, rows: FloatArray) -> FloatArray:
 
 def _says(task: str, estimator: Any, inputs: IntArray, error: Exception) -> ParameterError:
     return ParameterError(
-        Parameter("estimator"),
-        f" must be able to {task}, but with inputs {inputs.tolist()} "
-        f"{type(estimator).__name__} says: {error}",
-        value=estimator,
+        f"estimator must be able to {task}, but with inputs {inputs.tolist()} "
+        f"{type(estimator).__name__} says: {error}"
     )
 
 
@@ -270,12 +258,9 @@ class EstimatorFitter(OutcomeFitter):
         cache: PathLike | None = None,
     ) -> None:
         if rows.fitting.weights is not None and weight_name(prototype) is None:
-            raise refused(
-                "estimator",
-                "take sample_weight in fit if rows or classes have weights",
-                prototype,
-                got=f"{brief(prototype, 80)}, which does not",
-                hint="leave the weights out or give another",
+            raise ParameterError(
+                "estimator must take sample_weight in fit if rows or classes have weights, got "
+                f"{brief(prototype, 80)}, which does not; leave the weights out or give another."
             )
         self._job = EstimatorJob(prototype, rows)
         self.n_inputs, self.n_scored = len(rows.fill), len(rows.scored)

@@ -15,7 +15,7 @@ import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._kernels.logistic import advance_models, start_models, turn_hessian
-from emsco.errors import DataError, Parameter
+from emsco.errors import DataError
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
 from emsco.models.shard import Shard, add_up
 
@@ -191,9 +191,8 @@ def check_finite(coefs: FloatArray) -> None:
     """Refuse models without numbers: their confidences would be NaN."""
     if not np.isfinite(coefs).all():
         raise DataError(
-            "every stage model must have finite coefficients, got one that rows and ",
-            Parameter("sample_weight"),
-            " drive beyond all numbers; divide the weights by their mean, or limit the largest.",
+            "every stage model must have finite coefficients, got one that rows and sample_weight "
+            "drive beyond all numbers; divide the weights by their mean, or limit the largest."
         )
 
 

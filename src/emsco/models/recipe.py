@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_choice, check_number, refused
+from emsco._base.checks import check_choice, check_number
 from emsco._base.documents import PathLike
-from emsco._base.text import did_you_mean, some
+from emsco._base.text import some, what_was_meant
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import plain
-from emsco.errors import Parameter
+from emsco.errors import ParameterError
 from emsco.models.bank import SubsetBank
 from emsco.models.boosting.fitters import BoostedModels, OwnBoosting, SharedBoosting, train_together
 from emsco.models.boosting.trainer import BoostingJob, SizeChoice
@@ -108,15 +108,9 @@ class StageRecipe:
             check_choice("calibration", calibration, KINDS)
         _check_class_weight(class_weight, classes)
         if cache is not None and (estimator is None or isinstance(estimator, str)):
-            raise refused(
-                "cache",
-                (
-                    "be left out without a classifier of your own as ",
-                    Parameter("estimator"),
-                    ", because other models are fitted faster than they are read",
-                ),
-                cache,
-                got=repr(str(cache)),
+            raise ParameterError(
+                "cache must be left out without a classifier of your own as estimator, because "
+                f"other models are fitted faster than they are read, got {str(cache)!r}."
             )
         return cls(
             estimator=estimator,
@@ -396,15 +390,14 @@ def _check_class_weight(given: Any, classes: AnyArray) -> None:
     if given is None or (isinstance(given, str) and given == "balanced"):
         return
     if not isinstance(given, Mapping):
-        raise refused("class_weight", 'be None, "balanced" or a dict of labels and weights', given)
+        raise ParameterError(
+            f'class_weight must be None, "balanced" or a dict of labels and weights, got {given!r}.'
+        )
     labels = classes.tolist()
     for label, weight in given.items():
         if label not in labels:
-            raise refused(
-                "class_weight",
-                f"name the classes {some(labels)}",
-                given,
-                got=repr(label),
-                hint=did_you_mean(label, labels),
+            raise ParameterError(
+                f"class_weight must name the classes {some(labels)}, got {label!r}"
+                f"{what_was_meant(label, labels)}"
             )
-        check_number("class_weight", weight, 0, np.inf, "()", of=f"class {label!r}")
+        check_number(f"class_weight of class {label!r}", weight, 0, np.inf, "()")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from emsco._base.checks import check_number, check_whole, refused
+from emsco._base.checks import check_number, check_whole
 from emsco._base.documents import PathLike
 from emsco._base.progress import JobProgress
 from emsco._base.text import brief, counted, duration, rounded
@@ -20,7 +20,7 @@ from emsco.cascade.acquisition import Bought, Retries
 from emsco.cascade.cascade import Cascade
 from emsco.cascade.decisions import Decisions
 from emsco.costs import FeatureCosts
-from emsco.errors import AnswerError, DataWarning
+from emsco.errors import AnswerError, DataWarning, ParameterError
 from emsco.paid_features.answers import Answer, Price
 from emsco.paid_features.cache import AnswerCache
 from emsco.paid_features.endpoints import CallError
@@ -200,14 +200,15 @@ class PaidFeatures:
     ) -> None:
         self.features = tuple(features)
         if not self.features or not all(isinstance(one, PaidFeature) for one in self.features):
-            raise refused("features", "be a list of PaidFeature", features, got=brief(features))
+            raise ParameterError(f"features must be a list of PaidFeature, got {brief(features)}.")
         columns = [name for one in self.features for name in {one.name, *one.columns}]
         if twice := [name for name in columns if columns.count(name) > 1]:
-            raise refused("features", "have different names", features, got=f"{twice[0]!r} twice")
+            raise ParameterError(f"features must have different names, got {twice[0]!r} twice.")
         if all(one.pricing == Price() for one in self.features):
-            rule = "include one with a price above 0"
-            hint = "for a model on your machine, take price=Price(per_second=1)"
-            raise refused("features", rule, features, got="none", hint=hint)
+            raise ParameterError(
+                "features must include one with a price above 0, got none; for a model on your "
+                "machine, take price=Price(per_second=1)."
+            )
         if spending_limit is not None:
             check_number("spending_limit", spending_limit, 0, math.inf)
         self.spending_limit = spending_limit
@@ -502,8 +503,9 @@ class PaidFeatures:
     def _check_cascade(self, cascade: Cascade) -> None:
         known = {name for one in self.features for name in one.columns}
         if unknown := [name for name in cascade.columns if name not in known]:
-            rule = "buy columns of these features only"
-            raise refused("cascade", rule, cascade, got=repr(unknown[0]))
+            raise ParameterError(
+                f"cascade must buy columns of these features only, got {unknown[0]!r}."
+            )
         for feature in self._sources(cascade.columns):
             feature.check_ready()
 
@@ -585,8 +587,9 @@ class Rows:
         self._is_frame = isinstance(self._inputs, nw.DataFrame)
         has_rows = hasattr(self._inputs, "__len__") or hasattr(self._inputs, "shape")
         if isinstance(inputs, (str, bytes, Mapping)) or not has_rows:
-            rule = "be a list or table, one entry per row"
-            raise refused("inputs", rule, inputs, got=brief(inputs))
+            raise ParameterError(
+                f"inputs must be a list or table, one entry per row, got {brief(inputs)}."
+            )
 
     @classmethod
     def of(cls, inputs: Any) -> Rows:

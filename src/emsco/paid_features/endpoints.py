@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from emsco._base.checks import check_whole, refused
+from emsco._base.checks import check_whole
 from emsco._base.text import brief, first_line, shorten
-from emsco.errors import AnswerError, not_installed
+from emsco.errors import AnswerError, ParameterError, not_installed
 from emsco.paid_features.answers import Answer
 
 LITELLM = "litellm"
@@ -84,27 +84,33 @@ class ChatEndpoint:
         """Check what can be wrong before the first call."""
         check_whole("max_tokens", self.max_tokens, 1)
         if not callable(self.prompt) and "{input}" not in str(self.prompt):
-            raise refused("prompt", "contain {input}, which stands for the row", self.prompt)
+            raise ParameterError(
+                f"prompt must contain {{input}}, which stands for the row, got {self.prompt!r}."
+            )
         if self.asks_letters and len(self.labels) > len(LETTERS):
-            rule = f"be {len(LETTERS)} at most for log-probabilities"
-            hint = "returns='label' takes any number"
-            raise refused("labels", rule, self.labels, got=str(len(self.labels)), hint=hint)
+            raise ParameterError(
+                f"labels must be {len(LETTERS)} at most for log-probabilities, got "
+                f"{len(self.labels)}; returns='label' takes any number."
+            )
         # The value is not shown: it may be the key itself.
         if self.key_env is not None and not re.fullmatch(r"[A-Z][A-Z0-9_]*", str(self.key_env)):
-            rule = "be the name of an environment variable, in capitals, that holds the key"
-            raise refused("key_env", rule, None, got="something else")
+            raise ParameterError(
+                "key_env must be the name of an environment variable, in capitals, that holds the "
+                "key, got something else."
+            )
         if kept := [name for name in self.options if re.search("key|header", str(name), re.I)]:
-            rule = "hold no keys or headers"
-            raise refused("options", rule, None, got=repr(kept[0]), hint="use key_env")
+            raise ParameterError(
+                f"options must hold no keys or headers, got {kept[0]!r}; use key_env."
+            )
         if self.url == LITELLM:
             return
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            rule = "begin with https:// or http://, or be 'litellm'"
-            raise refused("url", rule, None, got="something else")
+            raise ParameterError(
+                "url must begin with https:// or http://, or be 'litellm', got something else."
+            )
         if parts.username or parts.password or parts.query:
-            rule = "hold no user, password or query"
-            raise refused("url", rule, None, got="one", hint="use key_env")
+            raise ParameterError("url must hold no user, password or query, got one; use key_env.")
 
     @property
     def asks_letters(self) -> bool:
@@ -219,8 +225,9 @@ class ChatEndpoint:
         try:
             return json.loads(text)
         except (RecursionError, ValueError):
-            rule = f"the answer must be JSON, got {brief(text)}."
-            raise CallError(rule, used=Answer(None)) from None
+            raise CallError(
+                f"the answer must be JSON, got {brief(text)}.", used=Answer(None)
+            ) from None
 
     def _litellm(self, body: dict[str, Any]) -> Any:
         try:

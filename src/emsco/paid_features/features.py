@@ -13,10 +13,10 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from emsco._base.checks import check_choice, check_number, check_whole, is_number, refused
+from emsco._base.checks import check_choice, check_number, check_whole, is_number
 from emsco._base.text import brief, first_line
 from emsco.cascade.acquisition import Retries
-from emsco.errors import AnswerError, DataError
+from emsco.errors import AnswerError, DataError, ParameterError
 from emsco.paid_features.answers import OF_LABELS, RETURNS, Answer, Price, values_of
 from emsco.paid_features.endpoints import CallError, ChatEndpoint, without_keys
 
@@ -88,20 +88,24 @@ class PaidFeature:
     def __post_init__(self) -> None:
         """Check everything before anything is paid for."""
         if not isinstance(self.name, str) or not self.name.strip():
-            raise refused("name", "be text that is not empty", self.name)
+            raise ParameterError(f"name must be text that is not empty, got {self.name!r}.")
         if not callable(self.ask) or inspect.iscoroutinefunction(self.ask):
-            rule = "be a plain function of one input; it runs in a thread"
-            raise refused("ask", rule, self.ask, got=brief(self.ask))
+            raise ParameterError(
+                "ask must be a plain function of one input; it runs in a thread, got "
+                f"{brief(self.ask)}."
+            )
         check_choice("returns", self.returns, RETURNS)
         if isinstance(self.labels, str) or not isinstance(self.labels, Sequence):
-            raise refused("labels", "be a list of labels", self.labels, got=brief(self.labels))
+            raise ParameterError(f"labels must be a list of labels, got {brief(self.labels)}.")
         names = [str(label).casefold() for label in self.labels]
         if self.returns != "score" and (len(names) < 2 or len(set(names)) < len(names)):
-            rule = f"be two or more different labels for {self.returns}"
-            raise refused("labels", rule, self.labels, got=brief(list(self.labels)))
+            raise ParameterError(
+                f"labels must be two or more different labels for {self.returns}, got "
+                f"{brief(list(self.labels))}."
+            )
         if not isinstance(self.price, Price):
             if not is_number(self.price):
-                raise refused("price", "be a number or a Price", self.price)
+                raise ParameterError(f"price must be a number or a Price, got {self.price!r}.")
             object.__setattr__(self, "price", Price(per_call=self.price))
         object.__setattr__(self, "labels", tuple(self.labels))
         check_number("timeout", self.timeout, 0, math.inf, "()")
@@ -182,8 +186,10 @@ class PaidFeature:
         A stage asks it for all rows at once.
         """
         if not hasattr(model, "predict_proba") or not hasattr(model, "classes_"):
-            rule = "be a fitted classifier with predict_proba and classes_"
-            raise refused("model", rule, model, got=brief(model))
+            raise ParameterError(
+                "model must be a fitted classifier with predict_proba and classes_, got "
+                f"{brief(model)}."
+            )
         labels = list(model.classes_)
         return cls(name, model.predict_proba, labels=labels, price=price, takes_many=True)
 

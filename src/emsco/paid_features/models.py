@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.checks import refused
 from emsco._base.text import brief, some
 from emsco._base.typing import AnyArray
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.evaluation import Evaluation
-from emsco.errors import DataWarning
+from emsco.errors import DataWarning, ParameterError
 from emsco.paid_features.collection import PaidFeatures, Rows
 from emsco.paid_features.features import PaidFeature
 
@@ -111,12 +110,15 @@ def cascade_of(
     priced = _prices(prices, named, rows)
     features = [PaidFeature.classifier(name, named[name], priced[name]) for name in named]
     if labels.shape != (len(rows),):
-        rule = f"have one label for each of the {len(rows)} rows of X"
-        raise refused("y", rule, y, got=f"shape {labels.shape}")
+        raise ParameterError(
+            f"y must have one label for each of the {len(rows)} rows of X, got shape "
+            f"{labels.shape}."
+        )
     for one in features:
         if not {*one.labels} & {*labels.tolist()}:
-            got = some([*one.labels])
-            raise refused("models", "know classes of y", models, of=repr(one.name), got=got)
+            raise ParameterError(
+                f"models of {one.name!r} must know classes of y, got {some([*one.labels])}."
+            )
     services = PaidFeatures(features)
     collected = services.collect(rows)
     for one in features:
@@ -145,7 +147,9 @@ def _named(models: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
             count = f" {kinds[: i + 1].count(kind)}" if kinds.count(kind) > 1 else ""
             named[f"{kind}{count}"] = models[i]
     if not named:
-        raise refused("models", "be a list or mapping of classifiers", models, got=brief(models))
+        raise ParameterError(
+            f"models must be a list or mapping of classifiers, got {brief(models)}."
+        )
     return named
 
 
@@ -160,8 +164,10 @@ def _prices(prices: Any, named: Mapping[str, Any], rows: Rows) -> dict[str, floa
     is_list = isinstance(prices, (Sequence, np.ndarray)) and not isinstance(prices, str)
     if is_list and len(prices) == len(named):
         return dict(zip(named, prices, strict=True))
-    rule = f"be 'latency', 'throughput' or a price for each of {some([*named])}"
-    raise refused("prices", rule, prices, got=brief(prices))
+    raise ParameterError(
+        f"prices must be 'latency', 'throughput' or a price for each of {some([*named])}, got "
+        f"{brief(prices)}."
+    )
 
 
 def _milliseconds(model: Any, rows: Rows, batches: list[list[int]]) -> float:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from emsco._base.checks import refused
 from emsco._base.typing import FloatArray
+from emsco.errors import ParameterError
 from emsco.plotting.canvas import wrap_items
 from emsco.plotting.figures import (
     COLUMN,
@@ -56,16 +56,13 @@ def draw_reliability(
         Existing axes to draw one stage into, without the number of rows.
     """
     if not records:
-        raise refused("records", "be of at least one stage", records, got="none")
+        raise ParameterError("records must be of at least one stage, got none.")
     if ax is not None:
         panel = check_axes(ax)
         if len(records) > 1:
-            raise refused(
-                "ax",
-                "be left out for several stages",
-                ax,
-                got=f"{len(records)} records beside it",
-                hint="draw them one by one, as in records[:1]",
+            raise ParameterError(
+                f"ax must be left out for several stages, got {len(records)} records beside it; "
+                "draw them one by one, as in records[:1]."
             )
         _draw_accuracy(panel, records[0], 1)
         panel.set_xlabel(_CONFIDENCE, fontsize=8)
@@ -163,7 +160,7 @@ def draw_risk_coverage(
     """
     check_width(width)
     if not records:
-        raise refused("records", "be of a cascade or a stage", records, got="none")
+        raise ParameterError("records must be of a cascade or a stage, got none.")
     if ax is not None:
         panel = check_axes(ax)
         _draw_curves(panel, records, "risk", at)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from emsco._base.checks import check_number, refused
+from emsco._base.checks import check_number
 from emsco._base.documents import PathLike
 from emsco._base.text import shorten
-from emsco.errors import FileError, Parameter, not_installed
+from emsco.errors import FileError, ParameterError, not_installed
 
 if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
@@ -89,9 +89,11 @@ def check_axes(ax: Any, name: str = "rectilinear") -> Any:
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        raise refused("ax", "be axes of matplotlib, as plt.subplots() gives them one by one", ax)
+        raise ParameterError(
+            f"ax must be axes of matplotlib, as plt.subplots() gives them one by one, got {ax!r}."
+        )
     if ax.name != name:
-        raise refused("ax", f"have the projection {name!r}", ax, got=repr(ax.name))
+        raise ParameterError(f"ax must have the projection {name!r}, got {ax.name!r}.")
     return ax
 
 
@@ -110,7 +112,7 @@ def write_figure(figure: Figure, path: PathLike) -> Path:
             figure.savefig(place, dpi=_DPI)
     except OSError as error:
         why = error.strerror or error
-        raise FileError(Parameter("path"), f" must be a file, got {str(path)!r} ({why}).") from None
+        raise FileError(f"path must be a file, got {str(path)!r} ({why}).") from None
     return place
 
 
@@ -119,7 +121,7 @@ def check_picture(path: PathLike, name: str = "path") -> Path:
     place = Path(path)
     if place.suffix.lower() not in _ENDINGS:
         endings = ", ".join(_ENDINGS)
-        raise refused(name, f"be a file that ends in {endings}", path, got=repr(str(path)))
+        raise ParameterError(f"{name} must be a file that ends in {endings}, got {str(path)!r}.")
     return place
 
 
@@ -230,8 +232,10 @@ def check_currency(currency: str | None) -> str:
         return ""
     is_text = isinstance(currency, str) and currency.isprintable()
     if not is_text or not 0 < len(currency.strip()) <= _LONGEST_UNIT:
-        rule = f"be a text of 1 to {_LONGEST_UNIT} characters, such as '€' or 'minutes'"
-        raise refused("currency", rule, currency)
+        raise ParameterError(
+            f"currency must be a text of 1 to {_LONGEST_UNIT} characters, such as '€' or "
+            f"'minutes', got {currency!r}."
+        )
     return currency.strip()
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from emsco._base.arrays import locked_copy
-from emsco._base.checks import refused
 from emsco._base.typing import FloatArray
+from emsco.errors import ParameterError
 from emsco.plotting.figures import (
     COLUMN,
     DARK,
@@ -82,12 +82,14 @@ def draw_monitor(
     """
     check_width(width)
     if not tracks:
-        raise refused("tracks", "be of at least one promise", tracks, got="none")
+        raise ParameterError("tracks must be of at least one promise, got none.")
     if ax is None:
         figure, panels = stacked_panels(width, 0.5 + 1.45 * len(tracks), [1] * len(tracks))
     elif len(tracks) > 1:
-        hint = "draw them one by one, as in tracks[:1]"
-        raise refused("ax", "be left out for several promises", ax, got="axes", hint=hint)
+        raise ParameterError(
+            "ax must be left out for several promises, got axes; draw them one by one, as in "
+            "tracks[:1]."
+        )
     else:
         panels = [check_axes(ax)]
         figure = figure_of(ax)

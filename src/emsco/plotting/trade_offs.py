@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from emsco._base.arrays import locked_copy
-from emsco._base.checks import check_choice, refused
+from emsco._base.checks import check_choice
 from emsco._base.objectives import Expected, Objectives, metric_brief, metric_name
 from emsco._base.text import counted, shorten
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco.errors import Parameter, ParameterError
+from emsco.errors import ParameterError
 from emsco.plotting.canvas import text_size
 from emsco.plotting.figures import (
     COLOURS,
@@ -175,7 +175,9 @@ class FrontPicture:
         object.__setattr__(self, "n_stages", locked_copy(self.n_stages, np.int64))
         object.__setattr__(self, "currency", check_currency(self.currency) or None)
         if self.expected is not None and self.marked is None:
-            raise refused("expected", "be None if no point is marked", self.expected)
+            raise ParameterError(
+                f"expected must be None if no point is marked, got {self.expected!r}."
+            )
 
     @property
     def is_plain(self) -> bool:
@@ -231,8 +233,9 @@ def draw_front(
     look = {"handles": _keys(picture), "title": _title(picture), **_LEGEND}
     if ax is not None:
         if kind == "pairs":
-            said = ' must be left out for kind "pairs", which has three panels.'
-            raise ParameterError(Parameter("ax"), said, value=ax)
+            raise ParameterError(
+                'ax must be left out for kind "pairs", which has three panels, got axes.'
+            )
         panel = check_axes(ax, "3d" if kind == "3d" else "rectilinear")
         if kind == "3d":
             _fill_space(panel, picture)

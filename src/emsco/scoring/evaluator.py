@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.checks import check_choice, refused
+from emsco._base.checks import check_choice
 from emsco._base.objectives import METRICS
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.slots import UNBOUNDED, Slots
@@ -25,6 +25,7 @@ from emsco.designs.chromosomes import (
     waits_by_stage,
 )
 from emsco.designs.thresholds import ThresholdGrid
+from emsco.errors import ParameterError
 from emsco.models.bank import SubsetBank
 from emsco.scoring.journal import Journal
 from emsco.scoring.scores import CostLimits, Scores
@@ -68,7 +69,9 @@ class Evaluator:
         prices: ScoredPrices | None = None,
     ) -> None:
         if check_choice("metric", metric, METRICS) != "accuracy" and not bank.n_counted:
-            raise refused("metric", 'be "accuracy" for a bank that counts no classes', metric)
+            raise ParameterError(
+                f'metric must be "accuracy" for a bank that counts no classes, got {metric!r}.'
+            )
         self.bank = bank
         self.costs = costs
         self.units = costs.in_units(bank.n_rows) if prices is None else prices.fixed

@@ -9,12 +9,11 @@ from time import perf_counter
 
 from numpy.random import Generator
 
-from emsco._base.checks import refused
 from emsco._base.objectives import metric_name
 from emsco._base.text import DAY, duration
 from emsco._base.typing import StageArray
 from emsco.designs.space import DesignSpace
-from emsco.errors import InterruptedWarning, Parameter
+from emsco.errors import InterruptedWarning, ParameterError
 from emsco.scoring.pareto import best_balanced_first
 from emsco.scoring.scores import Scores
 from emsco.search.exact import chains, walk
@@ -101,13 +100,10 @@ class Reach:
         return f"{others} and {self._time}"
 
     @property
-    def remedy(self) -> tuple[str | Parameter, ...]:
+    def remedy(self) -> str:
         """What brings exact search within reach."""
-        fewer = "use fewer features or stages, "
-        if self.has_thresholds:
-            fewer = f"{fewer}one number as "
-            return fewer, Parameter("min_confidence"), ", or raise ", Parameter("memory_limit")
-        return f"{fewer}or raise ", Parameter("memory_limit")
+        one_threshold = "one number as min_confidence, " if self.has_thresholds else ""
+        return f"use fewer features or stages, {one_threshold}or raise memory_limit"
 
     @property
     def note(self) -> str:
@@ -256,12 +252,9 @@ def plan_search(
     reach = Reach.from_problem(problem, designs)
     if search == "exact":
         if not reach.is_possible:
-            raise refused(
-                "search",
-                'be "evolution", "paper" or "auto" here',
-                "exact",
-                got=f'"exact", which would {reach.demand}',
-                hint=reach.remedy,
+            raise ParameterError(
+                'search must be "evolution", "paper" or "auto" here, got "exact", which would '
+                f"{reach.demand}; {reach.remedy}."
             )
         return SearchPlan("exact", settings, forecast=_forecast(problem, reach, _MOMENT))
     n_subsets = 2**problem.n_features - 1
@@ -284,7 +277,9 @@ def plan_search(
 def _without_proof(search: str, settings: SearchSettings, what: str) -> SearchPlan:
     """Plan an evolution where exact search does not support something; refuse "exact" itself."""
     if search == "exact":
-        raise refused("search", f'be "evolution", "paper" or "auto" with {what}', search)
+        raise ParameterError(
+            f'search must be "evolution", "paper" or "auto" with {what}, got {search!r}.'
+        )
     return SearchPlan("evolution", settings, f"exact search does not support {what}")
 
 
@@ -294,12 +289,13 @@ def check_provable(search: str, metric: str, *, has_delays: bool = False) -> Non
     With limits on delays, `has_delays`, no front can be proven either.
     """
     if search == "exact" and metric != "accuracy":
-        others = 'be "evolution", "paper" or "auto" with '
-        rule = (others, Parameter("metric"), f' "{metric}"')
-        raise refused("search", rule, search, got='"exact"')
+        raise ParameterError(
+            f'search must be "evolution", "paper" or "auto" with metric "{metric}", got "exact".'
+        )
     if search == "exact" and has_delays:
-        delayed = 'be "evolution", "paper" or "auto" with limits on delays'
-        raise refused("search", delayed, search, got='"exact"')
+        raise ParameterError(
+            'search must be "evolution", "paper" or "auto" with limits on delays, got "exact".'
+        )
 
 
 def _forecast(problem: Problem, reach: Reach, moment: float = 0.0) -> str:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emsco._base.checks import refused
 from emsco._base.typing import FloatArray
 from emsco.designs.space import DesignSpace
-from emsco.errors import Hint, NoSuchDesign, Remedy
+from emsco.errors import NoSuchDesign, ParameterError
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import SAME_COST
 from emsco.search.loop import SearchResult
@@ -48,12 +47,10 @@ class Problem:
         """Refuse a limit that every design of a space exceeds."""
         limits, total = self.evaluator.limits, self.evaluator.costs.total
         if limits.worst is not None and not designs.allow_exclusion and total > limits.most_paid():
-            raise refused(
-                "constraints['max_worst_cost']",
-                f"be at least {total:g}, because every design buys all features in the end",
-                limits.worst,
-                got=f"{limits.worst:g}",
-                hint=Hint(Remedy.ALLOW_EXCLUSION),
+            raise ParameterError(
+                f"constraints['max_worst_cost'] must be at least {total:g}, because every design "
+                f"buys all features in the end, got {limits.worst:g}; allow_exclusion lets designs "
+                "leave features out."
             )
         cheapest = self.costs.min() if designs.first is None else self.costs[designs.first]
         cheapest_stage = float(cheapest) + self.evaluator.costs.evaluation
@@ -101,5 +98,6 @@ def _check_limit(
     `rounded_up` is the limit with room for rounding.
     """
     if limit is not None and rounded_up is not None and smallest * (1 - SAME_COST) > rounded_up:
-        rule = f"be at least {smallest:g}, {why}"
-        raise refused(f"constraints[{name!r}]", rule, limit, got=f"{limit:g}")
+        raise ParameterError(
+            f"constraints[{name!r}] must be at least {smallest:g}, {why}, got {limit:g}."
+        )

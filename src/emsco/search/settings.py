@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.checks import check_choice, check_number, check_whole, refused
+from emsco._base.checks import check_choice, check_number, check_whole
 from emsco.designs.chromosomes import MOST_STAGES
 from emsco.designs.constraints import Blocks
 from emsco.designs.space import DesignSpace, default_max_stages
 from emsco.designs.thresholds import ThresholdGrid
-from emsco.errors import Parameter
+from emsco.errors import ParameterError
 
 KINDS = ("auto", "exact", "evolution", "paper")
 
@@ -68,7 +68,9 @@ class PaperSearch:
         for name, value in params.items():
             if name not in self.get_params():
                 known = ", ".join(self.get_params())
-                raise refused("parameters of PaperSearch", f"be out of {known}", name)
+                raise ParameterError(
+                    f"parameters of PaperSearch must be out of {known}, got {name!r}."
+                )
             setattr(self, name, value)
         return self
 
@@ -76,7 +78,9 @@ class PaperSearch:
 def search_kind(search: Any) -> str:
     """Check the parameter `search`, and return the name of that search."""
     if search is PaperSearch:
-        raise refused("search", "be a value of PaperSearch, such as PaperSearch()", search)
+        raise ParameterError(
+            f"search must be a value of PaperSearch, such as PaperSearch(), got {search!r}."
+        )
     return "paper" if isinstance(search, PaperSearch) else check_choice("search", search, KINDS)
 
 
@@ -89,8 +93,10 @@ def with_paper_search(settings: Mapping[str, Any]) -> dict[str, Any]:
         return others
     search = others.get("search", "paper")
     if search_kind(search) != "paper":
-        rule = ("be left out where ", Parameter("search"), f" is {search!r}")
-        raise refused(next(iter(loop)), rule, next(iter(loop.values())))
+        raise ParameterError(
+            f"{next(iter(loop))} must be left out where search is {search!r}, got "
+            f"{next(iter(loop.values()))!r}."
+        )
     base = search.get_params() if isinstance(search, PaperSearch) else {}
     return {**others, "search": PaperSearch(**{**base, **loop})}
 
@@ -137,7 +143,7 @@ class SearchRequest:
             If a parameter breaks its rule.
         """
         if not isinstance(allow_exclusion, (bool, np.bool_)):
-            raise refused("allow_exclusion", "be True or False", allow_exclusion)
+            raise ParameterError(f"allow_exclusion must be True or False, got {allow_exclusion!r}.")
         kind = search_kind(search)
         paper = search if isinstance(search, PaperSearch) else PaperSearch()
         rate = paper.mutation_rate

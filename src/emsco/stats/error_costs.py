@@ -10,14 +10,14 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.arrays import locked_copy
-from emsco._base.checks import check_number, is_number, refused
+from emsco._base.checks import check_number, is_number
 from emsco._base.documents import Fields
 from emsco._base.objectives import NORMAL, Expected, Interval, Objectives
-from emsco._base.text import did_you_mean, some
+from emsco._base.text import some, what_was_meant
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.costs.fees import LARGEST_COST
 from emsco.data.labels import of_labels
-from emsco.errors import Parameter, ParameterError
+from emsco.errors import ParameterError
 from emsco.stats.by_class import ByClass
 
 _ERROR, _REJECT = "error_cost", "reject_cost"
@@ -148,27 +148,33 @@ class ErrorCosts:
             Whether `reject_cost` is needed.
         """
         if error_cost is None:
-            beside = ("be given beside ", Parameter(_REJECT))
-            raise refused(_ERROR, beside, None, hint="0 makes errors free")
+            raise ParameterError(
+                f"{_ERROR} must be given beside {_REJECT}, got None; 0 makes errors free."
+            )
         if labels is None:
             for name, given in ((_ERROR, error_cost), (_REJECT, reject_cost)):
                 # Without results by class, nobody knows whose error it was.
                 if given is not None and not is_number(given):
-                    rule = "be one number for designs without results by class"
-                    raise refused(name, rule, given)
+                    raise ParameterError(
+                        f"{name} must be one number for designs without results by class, got "
+                        f"{given!r}."
+                    )
         known = tuple(_EITHER if labels is None else labels)
         # A class that does not exist is said before a cost that is missing.
         errors = _matrix(error_cost, known)
         if reject_cost is None and may_reject:
-            beside = ("be given beside ", Parameter(_ERROR))
-            raise refused(_REJECT, beside, None, hint="0 makes rejections free")
+            raise ParameterError(
+                f"{_REJECT} must be given beside {_ERROR}, got None; 0 makes rejections free."
+            )
         by_class = 0.0 if reject_cost is None else reject_cost
         if not isinstance(by_class, Mapping):
             if not is_number(by_class):
-                raise refused(_REJECT, "be a number, or a number for each label", by_class)
+                raise ParameterError(
+                    f"{_REJECT} must be a number, or a number for each label, got {by_class!r}."
+                )
             by_class = dict.fromkeys(known, check_number(_REJECT, by_class, 0, LARGEST_COST))
         rejections = [
-            check_number(_REJECT, cost, 0, LARGEST_COST, of=f"class {label!r}")
+            check_number(f"{_REJECT} of class {label!r}", cost, 0, LARGEST_COST)
             for label, cost in _lines(_REJECT, by_class, known)
         ]
         costs = locked_copy(np.column_stack([errors, rejections]))
@@ -476,15 +482,16 @@ def _matrix(given: Any, labels: tuple[object, ...]) -> FloatArray:
     elif isinstance(given, Mapping):
         costs = np.zeros((n, n))
         for i, (label, line) in enumerate(_lines(_ERROR, given, labels)):
+            of = f"{_ERROR} of class {label!r}"
             if not isinstance(line, Mapping):
-                costs[i] = check_number(_ERROR, line, 0, LARGEST_COST, of=f"class {label!r}")
+                costs[i] = check_number(of, line, 0, LARGEST_COST)
                 # A row of a class costs nothing if its label is correct.
                 costs[i, i] = 0.0
                 continue
             by_label = {label: 0.0, **of_labels(line, labels)}
-            for j, (other, cost) in enumerate(_lines(_ERROR, by_label, labels, f"class {label!r}")):
-                of = f"class {label!r} given the label {other!r}"
-                costs[i, j] = check_number(_ERROR, cost, 0, LARGEST_COST, of=of)
+            for j, (other, cost) in enumerate(_lines(of, by_label, labels)):
+                given_label = f"{of} given the label {other!r}"
+                costs[i, j] = check_number(given_label, cost, 0, LARGEST_COST)
     else:
         rule = (
             f"be a number, a number for each label, or {n} lines of {n} numbers: true labels down, "
@@ -493,32 +500,37 @@ def _matrix(given: Any, labels: tuple[object, ...]) -> FloatArray:
         try:
             costs = np.array(given, dtype=np.float64)
         except (TypeError, ValueError):
-            raise refused(_ERROR, rule, given) from None
+            raise ParameterError(f"{_ERROR} must {rule}, got {given!r}.") from None
         if costs.shape != (n, n):
-            raise refused(_ERROR, rule, given, got=f"the shape {costs.shape}")
+            raise ParameterError(f"{_ERROR} must {rule}, got the shape {costs.shape}.")
         for i, j in np.ndindex(n, n):
-            of = f"class {labels[i]!r} given the label {labels[j]!r}"
-            check_number(_ERROR, float(costs[i, j]), 0, LARGEST_COST, of=of)
+            of = f"{_ERROR} of class {labels[i]!r} given the label {labels[j]!r}"
+            check_number(of, float(costs[i, j]), 0, LARGEST_COST)
     # A correct label that costs more than a wrong one would make every rule prefer errors.
     for i, j in np.argwhere(costs < np.diagonal(costs)[:, None]).tolist():
-        rule = f"make the correct label of class {labels[i]!r} cost no more than a wrong one"
-        got = f"{costs[i, i]:g} for it and {costs[i, j]:g} for {labels[j]!r}"
-        raise refused(_ERROR, rule, given, got=got)
+        raise ParameterError(
+            f"{_ERROR} must make the correct label of class {labels[i]!r} cost no more than a "
+            f"wrong one, got {costs[i, i]:g} for it and {costs[i, j]:g} for {labels[j]!r}."
+        )
     return costs
 
 
 def _lines(
-    name: str, given: Mapping[Any, Any], labels: tuple[object, ...], of: str = ""
+    name: str, given: Mapping[Any, Any], labels: tuple[object, ...]
 ) -> list[tuple[object, Any]]:
     """Return the entry of each label, in the order of the classes; refuse others and gaps."""
     known = of_labels(given, labels)
     for label in known:
         if label not in labels:
-            hint = did_you_mean(label, labels)
-            raise refused(name, f"name the classes {some(labels)}", label, of=of, hint=hint)
+            raise ParameterError(
+                f"{name} must name the classes {some(labels)}, got {label!r}"
+                f"{what_was_meant(label, labels)}"
+            )
     if lacking := [label for label in labels if label not in known]:
-        rule = f"have a cost for each of the classes {some(labels)}"
-        raise refused(name, rule, given, of=of, got=f"none for {lacking[0]!r}")
+        raise ParameterError(
+            f"{name} must have a cost for each of the classes {some(labels)}, got none for "
+            f"{lacking[0]!r}."
+        )
     return [(label, known[label]) for label in labels]
 
 

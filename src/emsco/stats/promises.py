@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_number, refused
+from emsco._base.checks import check_number
 from emsco._base.documents import Fields
 from emsco._base.objectives import Interval, Objectives
 from emsco._base.text import some
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.data.labels import of_labels
-from emsco.errors import Parameter, ParameterError
+from emsco.errors import ParameterError
 from emsco.stats.error_costs import ErrorCosts, Total
 
 _KINDS = ("accuracy", "coverage", "recall", "cost", "total")
@@ -200,20 +200,22 @@ def promises_of(
         promises.append(Promise("coverage", check_number("min_coverage", coverage, 0, 1, "(]")))
     if recall is not None:
         if not isinstance(recall, Mapping):
-            rule = "be a dict of labels and shares, as in {'ill': 0.9}"
-            raise refused("min_recall", rule, recall)
+            raise ParameterError(
+                "min_recall must be a dict of labels and shares, as in {'ill': 0.9}, got "
+                f"{recall!r}."
+            )
         promises += _by_label("recall", recall, labels, to_prove)
     if cost is not None:
         promises.append(Promise("cost", check_number("max_cost", cost, 0, math.inf, "[)")))
     if total is not None:
         if costs is None:
-            beside = ("be given beside ", Parameter("max_total"))
-            raise refused("error_cost", beside, None, hint="a total has errors in it")
+            raise ParameterError(
+                "error_cost must be given beside max_total, got None; a total has errors in it."
+            )
         highest = check_number("max_total", total, 0, math.inf, "[)")
         promises.append(Promise("total", highest, costs=costs))
     if not promises:
-        listed = [part for name in LIMITS for part in (", ", Parameter(name))]
-        raise ParameterError("one of ", *listed[1:], " must be given, got none.")
+        raise ParameterError(f"one of {', '.join(LIMITS)} must be given, got none.")
     return tuple(promises)
 
 
@@ -226,9 +228,9 @@ def _by_label(
     for label, limit in of_labels(limits, labels).items():
         is_whole = label is None and kind == "accuracy"
         if label not in labels and not is_whole:
-            raise refused(name, f"name the classes {some(labels)}", limits, got=repr(label))
-        of = "" if is_whole else f"class {label!r}"
-        share = check_number(name, limit, 0, 1, ends, of=of, note=note)
+            raise ParameterError(f"{name} must name the classes {some(labels)}, got {label!r}.")
+        of = name if is_whole else f"{name} of class {label!r}"
+        share = check_number(of, limit, 0, 1, ends, note=note)
         promises.append(Promise(kind, share, None if is_whole else labels[labels.index(label)]))
     # In the order of the classes, the one for all labels first, however they were written.
     return sorted(promises, key=lambda one: -1 if one.label is None else labels.index(one.label))

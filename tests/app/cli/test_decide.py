@@ -3,8 +3,6 @@
 import csv
 import json
 
-from support.commands import refuses
-
 from emsco._base.progress import RowProgress
 from emsco.cascade import Cascade
 
@@ -39,27 +37,6 @@ def test_decide_writes_to_decisions_csv_unless_told(typed, run, data, tmp_path, 
     monkeypatch.chdir(tmp_path)
     assert typed("decide", run, data / "data.csv").code == 0
     assert len((tmp_path / "decisions.csv").read_text().splitlines()) == 241
-
-
-def test_decide_refuses_files_by_name_and_writes_nothing(typed, run, data, tmp_path):
-    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
-    new.write_text("age,pulse,panel,scan\n1,2,3,4\n1,two,3,4\n")
-    words = (
-        f"{new} must hold numbers only, got 'two' in column 'pulse', line 3; if it means a "
-        "missing value, --na two says so."
-    )
-    refuses(typed("decide", run, new, "--out", out, "--json"), words)
-    words = "must end in .csv, .csv.gz, .parquet, .pq, got '.xls'."
-    refuses(
-        typed("decide", run, new, "--out", out.with_suffix(".xls")), f"{tmp_path}/out.xls {words}"
-    )
-    words = (
-        f"{tmp_path}/none/out.csv must be a file that can be written (No such file or directory)."
-    )
-    refuses(typed("decide", run, new, "--out", tmp_path / "none" / "out.csv"), words)
-    words = f"--out must be another file than NEW, got '{new}' for both."
-    refuses(typed("decide", run, new, "--out", new), words)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "run"]
 
 
 def test_ctrl_c_while_deciding_is_exit_code_130_and_leaves_the_earlier_file(
@@ -106,31 +83,3 @@ def test_decide_says_what_to_buy_next_and_what_is_unlike_the_training_rows(typed
     assert sum(counts["waiting"]) == 1
     result = typed("decide", run, new, "--out", out)
     assert "Not bought yet, because the file has no such column: " in result.out
-
-
-def test_decide_takes_a_marker_of_values_not_bought(typed, run, tmp_path):
-    first = Cascade.load(run / "cascade.json").columns[0]
-    (tmp_path / "new.csv").write_text(f"{first}\npending\n")
-    words = (tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--not-bought", "pending")
-    result = typed("decide", run, *words, "--json")
-    assert json.loads(result.out)["needs"][first] == 1
-
-
-def test_decide_names_the_option_for_empty_cells_where_missing_values_are_taken(
-    typed, fit, data, tmp_path
-):
-    assert fit("--gaps", "impute").code == 0
-    first = Cascade.load(tmp_path / "run" / "cascade.json").columns[0]
-    heading, *lines = (data / "data.csv").read_text().splitlines()[:11]
-    place = heading.split(",").index(first)
-    half = [line.split(",") for line in lines]
-    for cells in half[:5]:
-        cells[place] = ""
-    new = tmp_path / "half.csv"
-    new.write_text("\n".join([heading, *(",".join(cells) for cells in half), ""]))
-    words = ("decide", tmp_path / "run", new, "--out", tmp_path / "out.csv")
-    said = "5 missing values taken as bought, but not measured; if empty cells are not bought yet"
-    assert f"{said}, say --not-bought ''." in typed(*words).out
-    told = typed(*words, "--not-bought", "").out
-    assert "taken as bought" not in told
-    assert "5 rows waiting for" in told

@@ -8,7 +8,6 @@ from textwrap import dedent
 import pytest
 from support.settings import ONE_THRESHOLD
 
-from emsco.app.cli.folders import what_is_left
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.fit import fit_files
 
@@ -75,10 +74,3 @@ def test_a_reader_that_has_seen_enough_ends_a_command_quietly(run, words):
         started.stdout.close()  # before a line is written
         assert started.stderr.read() == b""
     assert started.returncode == 141
-
-
-def test_what_ctrl_c_leaves_is_told_as_it_is(tmp_path):
-    assert what_is_left(tmp_path / "none") == "nothing is written"
-    assert what_is_left(tmp_path) == f"no result is written to {tmp_path}"
-    (tmp_path / "earlier.md").write_text("")
-    assert what_is_left(tmp_path) == f"{tmp_path} is as it was"

@@ -5,15 +5,11 @@ import os
 from pathlib import Path
 
 import numpy as np
-import pyarrow
-import pyarrow.csv
-import pyarrow.parquet
 import pytest
 from support.commands import refuses
 
 from emsco.app.files.sources import FitFiles
-from emsco.app.runs.inspect import inspect_file, profiles_of
-from emsco.errors import DataError, ParameterError
+from emsco.app.runs.inspect import inspect_file
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +48,9 @@ def test_everything_odd_is_told_with_its_way_out(typed, messy):
         "161 rows, sick: ",
         "Column 'sick_code' alone decides the class",
         "Column 'ward' has the same value in every row",
-        "Column 'visit' holds dates; --dates days makes them days since 1970-01-01, or leave it",
+        "Column 'visit' holds dates; --dates 'days' makes them days since 1970-01-01, or",
         "Column 'score' mixes numbers and text such as 'n/k' in row ",
-        "; if that means a missing value, --na n/k says so.",
+        "; --na 'n/k' makes it a missing value.",
         "Values are missing in column 'iron'; emsco fit --gaps impute",
         "- emsco fit leaves out 'sick_code', 'id'; --keep sick_code --keep id keeps them.",
         "1 row has the values of an earlier one.",
@@ -79,26 +75,6 @@ def test_zeros_far_from_all_other_values_may_mean_missing():
         "column 'plas' is 0 in 5 rows and far above 0 in all others: if 0 means a missing value, "
         "leave these cells empty in the file."
     )
-
-
-@pytest.mark.parametrize("name", ["heart", "credit", "cleveland", "spam", "thyroid"])
-def test_zeros_that_are_values_are_not_odd(name):
-    path = Path(os.environ.get("EMSCO_DATA", "")) / f"{name}.csv"
-    if not path.exists():
-        pytest.skip(f"EMSCO_DATA names no folder with {name}.csv")
-    names = pyarrow.csv.read_csv(path).column_names[:-1]
-    assert not any(one.n_odd_zeros for one in profiles_of(path, names)[1])
-
-
-def test_a_column_without_a_name_is_not_named_like_the_target(tmp_path):
-    rng = np.random.default_rng(0)
-    path = tmp_path / "no_names.csv"
-    lines = [f"{a},{b},{'ab'[i % 2]}" for i, (a, b) in enumerate(rng.normal(size=(60, 2)))]
-    path.write_text("\n".join(["c1,column1,column10", *lines]))
-    assert inspect_file(FitFiles("column10", path)).notes == ()
-    path.write_text("\n".join(["outcome_code,Unnamed: 0,outcome", *lines]))
-    (note,) = inspect_file(FitFiles("outcome", path)).notes
-    assert str(note[0]).startswith("column 'outcome_code' is named like the target")
 
 
 def test_the_same_is_there_as_json(typed, messy):
@@ -146,39 +122,11 @@ def test_a_costs_file_has_no_column_that_a_fit_leaves_out(typed, tmp_path):
     assert costs.read_text().splitlines()[1:] == ["iron,1,,,"]
 
 
-def test_a_forecast_says_what_a_fit_would_do(messy):
-    files = FitFiles("sick", messy, drop=("id", "sick_code", "ward", "score", "visit"))
-    settings = {"estimator": "logistic", "search": "evolution", "population_size": 10, "cv": 0.3}
-    with pytest.warns(UserWarning, match="read"):
-        forecast = inspect_file(files, forecast=True, **settings).forecast
-    assert (forecast.n_features, forecast.n_splits, forecast.search) == (3, 1, "evolution")
-    assert forecast.n_designs == 300
-    assert forecast.seconds > 0
-    assert forecast.to_dict()["rows_tried"] == 161
-    assert forecast.to_dict()["rows_searched"] is None
-
-
-def test_what_cannot_be_inspected_is_refused(typed, messy, tmp_path):
-    result = typed("inspect", messy, "--target", "Sik", "--no-forecast")
-    assert result.code == 1
-    assert "must have a column 'Sik', got " in result.err
-    assert "did you mean 'sick'?" in result.err
-    empty = tmp_path / "empty.csv"
-    empty.write_text("a,y\n")
-    with pytest.raises(DataError, match="must have rows, got none"):
-        inspect_file(FitFiles("y", empty))
-    empty.write_text("a,y\nx1,0\n5,1\n")
-    with pytest.raises(DataError, match="must have a column that a fit can use, got none"):
-        inspect_file(FitFiles("y", empty))
-    with pytest.raises(ParameterError, match="data must be given, got none"):
-        inspect_file(FitFiles("y", train=empty, val=empty))
-
-
 def test_a_run_remembers_how_its_files_are_read(typed, messy, tmp_path):
     run, out = tmp_path / "run", tmp_path / "out.csv"
     words = ("fit", messy, "--target", "sick", "--out", run, *FIXED, *QUICK, "--buy-all")
     result = typed(*words)
-    assert "got the date '1/1/2025' in column 'visit', line 2; --dates days makes" in result.err
+    assert "got the date '1/1/2025' in column 'visit', line 2; --dates 'days' makes" in result.err
     assert typed(*words, *TOLD).code == 0
     reading = json.loads((run / "run.json").read_text())["body"]["files"]["reading"]
     assert reading["dates"] == "day-first"
@@ -190,69 +138,11 @@ def test_a_run_remembers_how_its_files_are_read(typed, messy, tmp_path):
     assert typed("evaluate", run, new).code == 0
     assert typed("monitor", run, new, "--min-coverage", "0.01").code in (0, 4)
     result = typed("decide", run / "cascade.json", new, "--out", out)
-    words = "got the date '3/4/2025' in column 'visit', line 2; --dates days makes them days since "
+    words = (
+        "got the date '3/4/2025' in column 'visit', line 2; --dates 'days' makes them days since "
+    )
     assert f"{words}1970-01-01.\n" in result.err
     assert typed("decide", run / "cascade.json", new, "--out", out, *TOLD[:2]).code == 1
     assert (
         typed("decide", run / "cascade.json", new, "--out", out, "--dates", "day-first").code == 0
     )
-
-
-def test_a_run_of_an_earlier_version_has_no_reading_and_can_be_used(typed, run, data, tmp_path):
-    from emsco._base.documents import read_document, write_document
-    from emsco.app.runs.run import FORMAT
-
-    about = read_document(run / "run.json", "run", FORMAT, FORMAT).values
-    del about["files"]["reading"]
-    write_document(run / "run.json", "run", FORMAT, about)
-    assert typed("decide", run, data / "data.csv", "--out", tmp_path / "out.csv").code == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            ("--min-coverage", "90%"),
-            "--min-coverage must be a number from 0 to 1, got '90%'; did you",
-        ),
-        (
-            ("--min-coverage=90%",),
-            "--min-coverage must be a number from 0 to 1, got '90%'; did you",
-        ),
-        (("--max-cost", "5%"), "--max-cost must be a number, got '5%'."),
-        (("--min-confidence", "ill=90%,well=0.8"), "did you mean ill=0.9,well=0.8?"),
-        (("--min-recall", "ill=90%"), "got 'ill=90%'; did you mean ill=0.9?"),
-        (("--cv", "30%"), "got '30%'; did you mean 0.3?"),
-        (("--first", "Agee"), "got 'Agee'; did you mean 'age'?"),
-        (("--together", "age,puls"), "got 'puls'; did you mean 'pulse'?"),
-        (("--delay", "scn=1"), "got 'scn'; did you mean 'scan'?"),
-        (("--drop", "AGE"), "did you mean 'age'?"),
-        (("--search", "exakt"), "did you mean 'exact'?"),
-        (("--prefer", "ballanced"), "did you mean 'balanced'?"),
-        (
-            ("--drop", "sick"),
-            "--drop must leave out other columns than --target, got 'sick' for both.",
-        ),
-    ],
-)
-def test_what_is_mistyped_is_told_what_it_may_mean(fit, tmp_path, words, said):
-    result = fit(*words)
-    assert result.code == 1
-    assert said in result.err
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_name_that_comes_twice_is_refused(tmp_path):
-    path = tmp_path / "twice.csv"
-    path.write_text("age,age,sick\n1,2,0\n3,4,1\n")
-    with pytest.raises(DataError, match=r"twice.csv must have one column 'age', got 2\."):
-        inspect_file(FitFiles("sick", path))
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_numbers_that_are_texts_are_categories(tmp_path, suffix):
-    table = {"age": ["\u0661", "\u0662"] if suffix == "csv" else ["1", "2"], "sick": [0, 1]}
-    path = tmp_path / f"texts.{suffix}"
-    write = pyarrow.csv.write_csv if suffix == "csv" else pyarrow.parquet.write_table
-    write(pyarrow.table({name: 6 * values for name, values in table.items()}), path)
-    assert [one.kind for one in inspect_file(FitFiles("sick", path)).columns] == ["text"]

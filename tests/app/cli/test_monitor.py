@@ -56,15 +56,6 @@ def test_the_first_call_sets_the_promises_and_says_what_was_seen(typed, run, par
         assert words in said
 
 
-def test_rows_of_the_search_are_said_to_be_too_good(typed, run, parts, tmp_path):
-    searched = typed("monitor", run, parts[0], *PROMISES)
-    said = f"warning: 60 or more of the 60 rows of {parts[0]} took part in the search"
-    assert f"{said}; their figures are too good." in searched.err
-    new = tmp_path / "new.csv"
-    new.write_text(parts[1].read_text().replace("0.", "0.1"))
-    assert "took part" not in typed("monitor", run, new).err
-
-
 def test_later_calls_go_on_and_one_without_data_shows_how_things_stand(typed, begun, parts):
     output = json.loads(typed("monitor", begun, parts[2], "--json").out)
     assert (output["n_rows"], output["n_looks"], output["alarm"]) == (180, 3, False)
@@ -82,13 +73,6 @@ def test_an_alarm_is_exit_code_4_and_stays_until_reset(typed, begun, parts, tmp_
     assert typed("monitor", begun, parts[0], "--again").code == ALARM
     assert typed("monitor", begun, "--json").code == ALARM
     assert typed("monitor", begun, "--reset").code == 0
-
-
-def test_reset_may_change_the_promises(typed, begun):
-    words = ("--min-recall", "1=0.4", "--min-accuracy", "0=0.5", "--delta", "0.1")
-    result = typed("monitor", begun, "--reset", *words)
-    assert "recall of 1 at least 0.4" in result.out
-    assert "accuracy of 0 at least 0.5" in result.out
 
 
 def test_refusals_are_one_line_and_leave_the_state_as_it_was(typed, begun, parts, tmp_path):
@@ -135,15 +119,6 @@ def test_a_design_that_buys_nothing_is_monitored(typed, run, parts):
     assert (cost["figure"], cost["n_rows"] > 0) == (0, True)
 
 
-def test_a_first_call_needs_a_promise(typed, run, parts):
-    words = (
-        "one of --min-accuracy, --min-coverage, --min-recall, --max-cost, --max-total must be "
-        "given, got none."
-    )
-    refuses(typed("monitor", run, parts[0]), words)
-    assert not (run / "monitor.json").exists()
-
-
 def test_labels_may_come_late_and_the_state_may_lie_elsewhere(typed, run, parts, tmp_path):
     state, bare = tmp_path / "state.json", tmp_path / "bare.csv"
     lines = parts[0].read_text().splitlines()
@@ -155,7 +130,3 @@ def test_labels_may_come_late_and_the_state_may_lie_elsewhere(typed, run, parts,
     assert [one["n_labelled"] for one in outputs] == [0, 60]
     assert [one["n_rows"] for one in outputs] == [60, 60]
     assert not (run / "monitor.json").exists()
-
-
-def test_the_help_names_the_exit_code_of_an_alarm(emsco):
-    assert "exit code is 4" in emsco("monitor", "--help").output

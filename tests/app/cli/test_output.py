@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from emsco.app.cli.output import _beaten, _given_up
 from emsco.designs.design import Design
 from emsco.front.point import ParetoPoint
 from emsco.stats.by_class import ByClass
@@ -22,33 +19,6 @@ def point(well, ill):
     counts = ByClass(("well", "ill"), ((well, 80 - well, 0), (20 - ill, ill, 0)))
     correct = well + ill
     return replace(OWN, accuracy=correct / 100, correct_exits=(correct,), by_class=counts)
-
-
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        (point(76, 14), []),
-        (point(75, 14), ["about 1.0 points of accuracy"]),
-        (point(79, 11), ["15.0 of the share of ill that is found"]),
-        (replace(point(76, 14), coverage=0.97), ["3.0 of coverage"]),
-    ],
-)
-def test_what_is_given_up_is_named(other, said):
-    assert _given_up(point(76, 14), other) == said
-
-
-def test_a_design_that_is_better_in_all_three_figures_is_named_with_the_class_it_gives_up():
-    deployed = point(70, 14)
-    cheaper = [replace(point(*correct), cost=5.0) for correct in ((80, 4), (80, 8))]
-    run = SimpleNamespace(point=deployed, front=[deployed, *cheaper])
-    assert _beaten(run) == (
-        "Design 2 costs less and is no worse in coverage and accuracy, but finds 40.0% of ill "
-        "instead of 70.0%, as scored."
-    )
-    dearer = [replace(one, cost=10.0) for one in cheaper]
-    assert not _beaten(SimpleNamespace(point=deployed, front=[deployed, *dearer]))
-    as_good = replace(point(75, 14), cost=5.0)
-    assert not _beaten(SimpleNamespace(point=deployed, front=[deployed, as_good]))
 
 
 ESC, BIDI = "\x1b[31m", "\u202e"
@@ -88,8 +58,3 @@ def test_no_command_sends_control_characters_of_names(folder, typed):
         assert not {"\x1b", "\x07", "\x9b", BIDI} & set(shown)
     assert r"a\x1b[31mge" in said[2].out
     assert r"il\x1b[31ml" in said[5].out
-
-
-def test_json_has_names_as_they_are(folder, typed):
-    run = folder / f"ru{ESC}n"
-    assert json.dumps(NAMES[0]) in typed("show", run, "--json").out

@@ -64,33 +64,6 @@ def test_serve_hands_its_options_to_the_service(typed, folder, briefly):
 
 
 @pytest.mark.usefixtures("briefly")
-def test_serve_refuses_what_it_cannot_use(typed, folder):
-    refuses(
-        typed("serve", folder, "--host", "0.0.0.0"),
-        "--host must be an address of this machine alone without a token, got '0.0.0.0'; "
-        "--token-file names one, and --no-token does without.",
-    )
-    refuses(
-        typed("serve", folder, "--token-file", folder / "none"),
-        f"--token-file must be a file that can be read, got '{folder}/none' "
-        "(No such file or directory).",
-    )
-    (folder / "token").write_text("short")
-    refuses(
-        typed("serve", folder, "--token-file", folder / "token"),
-        "--token-file must have at least 16 characters of ASCII without spaces, got 5 characters.",
-    )
-    refuses(typed("serve", folder, "--rate", "0"), "--rate must be a number in (0, inf], got 0.0.")
-    result = typed("serve", folder, "--max-body", "much")
-    assert result.err.startswith("emsco: --max-body must be a number of bytes above 0")
-    refuses(
-        typed("serve", folder / "none"),
-        "RUN must be a folder that emsco fit has made, or a cascade file, got "
-        f"'{folder}/none', which does not exist.",
-    )
-
-
-@pytest.mark.usefixtures("briefly")
 def test_serve_refuses_cases_of_another_cascade_and_a_database_in_use(typed, folder):
     other = CaseStore(folder / "cases.sqlite", "another")
     refuses(
@@ -103,28 +76,6 @@ def test_serve_refuses_cases_of_another_cascade_and_a_database_in_use(typed, fol
         f"--database must have cases of this cascade, got '{folder}/cases.sqlite', whose cases "
         "belong to another one; serve that cascade, or name another file.",
     )
-
-
-def test_serve_without_its_packages_says_how_to_get_them(typed, folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "starlette", None)
-    refuses(
-        typed("serve", folder),
-        "Starlette and uvicorn must be installed for this: pip install 'emsco[serve]'",
-    )
-
-
-def test_a_service_that_must_be_certified_needs_a_certificate(typed, folder):
-    said = typed("serve", folder, "--port", 0, "--require-certificate")
-    refuses(
-        said,
-        f"'{folder}' must have a certificate.json, got none; certify it first.",
-    )
-
-
-def test_help_of_serve_says_what_is_exposed(typed):
-    shown = " ".join(typed("serve", "--help").out.split())
-    for words in ("There is no TLS here", "--token-file", "--max-body", "--retain", "/metrics"):
-        assert words in shown
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

@@ -1,20 +1,17 @@
 """`emsco plot`, and the figures of `emsco reproduce` that take no time."""
 
 import json
-import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from emsco_lab.paper import cost_table, draw_cost_table
-from support.settings import ONE_THRESHOLD, PLAIN
+from support.settings import PLAIN
 
 from emsco.app.files.sources import FitFiles
 from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
 from emsco.app.runs.views import KINDS, plot_run
-from emsco.errors import DataError, EMSCOError, FileError, ParameterError
-from emsco.plotting import new_figure, write_figure
+from emsco.errors import ParameterError
 
 NAMES = ("age", "pulse", "panel", "scan")
 
@@ -46,34 +43,6 @@ def test_every_kind_is_drawn_from_the_folder(run, kind, emsco, tmp_path):
     assert "<svg" in (tmp_path / "picture.svg").read_text()
 
 
-def test_titles_name_the_run_the_design_and_the_file_and_say_the_finding(run):
-    data = run.folder.parent / "b.csv"
-    title = f"run, deployed design {run.chosen}"
-    reliability = plot_run(run, "reliability", data=data)
-    said = " ".join(reliability.get_suptitle().split())
-    off = r"confidence is off by 0\.\d+ on average; chance alone gives 0\.\d+"
-    assert re.fullmatch(f"{title}, b.csv: {off}", said)
-    said = " ".join(plot_run(run).get_suptitle().split())
-    assert re.fullmatch(rf"run: design {run.chosen} has .*% correct for .* a row; buying .*", said)
-    before = run.front.plot_cascade(run.chosen).get_size_inches()[1]
-    cascade = plot_run(run, "cascade")  # without a layout, it grows for the title
-    (text,) = cascade.texts
-    said = " ".join(text.get_text().split())
-    assert re.match(rf"{title}: \d+% of rows stop early, a row costs ", said)
-    assert cascade.get_size_inches()[1] > before
-    assert cascade.axes[0].get_position().y1 < 0.98
-
-
-def test_costs_have_the_unit_that_is_asked_for(run):
-    front = plot_run(run, "front", currency="€")
-    assert front.axes[0].get_xlabel() == "mean cost of a row, €"
-    cascade = plot_run(run, "cascade", currency=" € ")
-    text = [text.get_text() for text in cascade.axes[0].texts]
-    assert any(line.endswith(" € per row") for part in text for line in part.splitlines())
-    with pytest.raises(ParameterError, match="currency must be a text of 1 to 12 characters"):
-        plot_run(run, currency="")
-
-
 @pytest.mark.parametrize("kind", ["reliability", "risk"])
 def test_honesty_is_drawn_on_rows_of_a_file(run, kind, emsco, tmp_path):
     data, out = run.folder.parent / "b.csv", tmp_path / "picture.png"
@@ -100,7 +69,7 @@ def test_a_point_other_than_the_deployed_one_can_be_drawn(run):
     figure = plot_run(run, "cascade", point=other, on="seen", width=7.0)
     said = " ".join(text.get_text() for text in figure.axes[0].texts)
     assert f"mean cost {run.front.seen[other].cost:.4g}" in said
-    with pytest.raises(ParameterError, match="point must be a whole number from 0 to"):
+    with pytest.raises(ParameterError):
         plot_run(run, "cascade", point=len(run.front))
 
 
@@ -111,71 +80,6 @@ def test_convergence_of_a_run_is_that_of_its_search(run):
     best = record.best_coverage[-1], record.best_accuracy[-1], record.best_cost[-1]
     fittest = run.front[0]
     assert best == (fittest.coverage, fittest.accuracy, fittest.cost)
-
-
-def test_a_run_that_is_proven_has_no_convergence_to_draw(run, emsco, tmp_path):
-    out = tmp_path / "run"
-    files = FitFiles("ill", run.folder.parent / "a.csv")
-    fit_files(files, out, max_stages=2, search="exact", **ONE_THRESHOLD)
-    with pytest.raises(DataError, match="Draw its front instead, or search by evolution"):
-        emsco("plot", out, "--kind", "convergence", "--out", tmp_path / "none.svg")
-    assert not (tmp_path / "none.svg").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("generation,seconds\n0,1\n", "must have a column 'best_coverage'"),
-        ("", "must have a value for every generation, got shapes"),
-    ],
-)
-def test_a_history_that_is_damaged_is_refused(run, tmp_path, text, sentence):
-    path = run.folder / "history.csv"
-    head = path.read_text().splitlines()[0]
-    (tmp_path / "history.csv").write_text(text or head + "\n")
-    about = {name: value for name, value in run.about.items() if name != "history"}
-    with pytest.raises(DataError, match=sentence):
-        _ = replace(run, folder=tmp_path, about=about).convergence
-
-
-def test_a_history_that_was_changed_is_refused(run, tmp_path):
-    written = (run.folder / "history.csv").read_text()
-    (tmp_path / "history.csv").write_text(written.replace("1", "2", 1))
-    changed = replace(Run.open(run.folder), folder=tmp_path)
-    with pytest.raises(FileError, match=r"history\.csv' must be unchanged since the fit wrote it"):
-        _ = changed.convergence
-
-
-def test_labels_that_the_run_does_not_know_are_refused(run, tmp_path):
-    path = write_rows(tmp_path / "other.csv", 5, 0)
-    path.write_text(path.read_text().replace("yes", "maybe"))
-    with pytest.raises(DataError, match=r"must have only the labels \['no', 'yes'\], got 'maybe'"):
-        run.labelled(path)
-
-
-def test_rows_are_asked_for_where_they_are_needed_and_nowhere_else(run):
-    with pytest.raises(ParameterError, match="data must be given for kind risk, got none"):
-        plot_run(run, "risk")
-    with pytest.raises(ParameterError, match="data must be left out for kind front, got 'rows"):
-        plot_run(run, "front", data="rows.csv")
-    with pytest.raises(ParameterError, match=r"kind must be one of .*, got 'none'"):
-        plot_run(run, "none")
-    with pytest.raises(ParameterError, match=r"on must be one of .*, got 'train'"):
-        plot_run(run, "costs", on="train")
-
-
-def test_a_file_that_cannot_be_written_is_refused(tmp_path):
-    figure = new_figure(1, 1)
-    with pytest.raises(ParameterError, match=r"path must be a file that ends in \.png, \.svg, "):
-        write_figure(figure, tmp_path / "front.gif")
-    with pytest.raises(FileError, match=r"path must be a file, got .* \(No such file"):
-        write_figure(figure, tmp_path / "nowhere" / "front.png")
-
-
-def test_without_matplotlib_the_sentence_says_what_to_install(run, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
-    with pytest.raises(EMSCOError, match=r"pip install 'emsco\[plot\]'"):
-        plot_run(run)
 
 
 def test_reproduce_mutation_writes_tables_and_figures(emsco, tmp_path):

@@ -31,24 +31,6 @@ print(len(compiled))
 """
 
 
-class Progress:
-    def __init__(self):
-        self.said = []
-
-    def job(self, done, total, _what):
-        self.said.append((done, total))
-
-
-def test_every_part_runs_and_is_counted(monkeypatch):
-    ran = []
-    parts = {name: lambda name=name: ran.append(name) for name in "abc"}
-    monkeypatch.setattr(warm, "_PARTS", parts)
-    progress = Progress()
-    warm.compile_parts(1, progress)
-    assert ran == ["a", "b", "c"] * 2
-    assert progress.said == [(1, 4), (2, 4), (3, 4), (4, 4)]
-
-
 @pytest.mark.thorough
 def test_a_process_after_it_compiles_nothing():
     for part in warm._PARTS:

@@ -8,24 +8,15 @@ import sys
 from dataclasses import replace
 
 import browser
-import numpy as np
 import pandas as pd
 import pytest
 from support.handmade import (
-    make_balanced_front,
     make_branching_front,
     make_front,
-    make_front_of_thresholds,
-    make_rows,
-    with_expected,
-    with_money,
 )
 from support.settings import PAPER_SPACE
 
-from emsco import EMSCOClassifier, FeatureCosts, ParetoFront
-from emsco.app.explorer import page_of
-from emsco.app.explorer.page import front_contents
-from emsco.scoring.scores import Scores
+from emsco import EMSCOClassifier, FeatureCosts
 from emsco.stats.by_class import ByClass
 
 pytest.importorskip("selenium", reason="pages are tested with Selenium: pip install 'emsco[test]'")
@@ -35,7 +26,7 @@ if browser.missing():
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import WebDriverWait
 
 NASTY = "</script><script>document.title = 'taken over'</script><b onclick=1>"
 FIND_ANOTHER = """
@@ -66,14 +57,8 @@ for (const kind of ["error", "unhandledrejection", "securitypolicyviolation"])
 for (const kind of ["debug", "error", "info", "log", "warn"])
   console[kind] = (...words) => complaints.push(`${kind}: ${words.join(" ")}`);
 """
-WISHES_FOR_DARK = """
-const ask = window.matchMedia;
-window.matchMedia = (query) =>
-  query.includes("dark") ? {matches: true, addEventListener() {}} : ask.call(window, query);
-"""
 IS_OLD = "delete window.structuredClone;"
 
-KINDS = ("scored", "seen")
 CONTROLS = "a[href], button, input, select, summary"
 PLACES = f"{CONTROLS}, [tabindex='0']"
 NAMED = f"{CONTROLS}, section, table, [role=application], [role=group], [role=img]"
@@ -100,16 +85,6 @@ while (walk.nextNode()) {
 }
 return words.join(" ");
 """
-# Pixels of the scatter plot in the colour of marks of expected figures alone.
-EXPECTED_PIXELS = """
-const canvas = document.querySelector("#scatter canvas");
-const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-let found = 0;
-for (let i = 0; i < data.length; i += 4)
-  if (data[i] === 9 && data[i + 1] === 79 && data[i + 2] === 131 && data[i + 3] === 255) found += 1;
-return found;
-"""
-GROUND = "return getComputedStyle(document.body).backgroundColor"
 NOTE_FOCUS = """
 window.reached = [];
 addEventListener("focusin", ({target}) => {
@@ -215,28 +190,6 @@ def test_the_page_opens_on_any_screen_without_scrolling_sideways(see, front, wid
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
 
 
-def test_a_front_of_one_free_design_with_many_stages_is_a_page_too(see):
-    names = [f"feature {i}" for i in range(9)]
-    costs = FeatureCosts.from_array([0] * 8 + [1], names)
-    exits = np.array([[30, 0, 0, 0, 0, 0, 0, 0, 0]])
-    scores = Scores(30, exits, exits, np.array([0]))
-    front = ParetoFront.from_scores(
-        np.arange(9, dtype=np.int16)[None], scores, costs, {"a": 0.9, "b": 0.5}
-    )
-    driver = see(page=front.to_html())
-    assert "30 of 30 rows leave" in text_of(driver, "cascade")
-    assert "No row is rejected" in text_of(driver, "cascade")
-    assert "There are no test rows" in text_of(driver, "figures-words")
-    assert "a: 90 %; b: 50 %" in text_of(driver, "about")
-    assert text_of(driver, "spending-words").startswith("30 rows cost 0.000. All features together")
-    boxes = [stage.rect for stage in driver.find_elements(By.CSS_SELECTOR, "#cascade .stage")]
-    across, down = [box["x"] for box in boxes], [round(box["y"]) for box in boxes]
-    assert across[:5] == sorted(across[:5]) == across[5:]  # in rows, not below each other
-    assert len(set(down)) == 2
-    label = driver.find_element(By.ID, "scatter").get_attribute("aria-label")
-    assert "shape (9)" in label  # not "7 or more"
-
-
 def test_names_are_text_whatever_stands_in_them(see):
     driver = see()
     assert driver.title == "Designs to choose from"
@@ -338,71 +291,6 @@ def test_limits_choose_on_the_page_what_they_choose_on_the_front(see):
     assert len(set(chosen)) > 4
 
 
-def test_without_limits_and_costs_nothing_is_best(see, front):
-    driver = see()
-    assert text_of(driver, "best").startswith("Deployed: design 1")
-    assert "Set limits, or what errors cost" in text_of(driver, "best")
-    driver.find_element(By.CSS_SELECTOR, '#table [data-design="0"]').click()
-    driver.find_element(By.ID, "show-best").click()
-    assert design_shown(driver) == 1
-    driver = see(page=replace(front, deployed=None).to_html())
-    assert text_of(driver, "best") == "Set limits, or what errors cost, to have a design chosen."
-    assert design_shown(driver) == front.position(front.select())
-
-
-def test_a_recall_that_no_design_has_says_how_to_find_more(see):
-    driver = see()
-    driver.find_element(By.CSS_SELECTOR, "#class-limits summary").click()
-    set_limit(driver, "recall-1", 100)
-    set_limit(driver, "recall-0", 100)
-    said = text_of(driver, "best")
-    assert "the highest recall of 0 " in said
-    assert "class weights" in said
-
-
-def test_limits_that_leave_nothing_say_so(see, front):
-    driver = see()
-    set_limit(driver, "accuracy", 100)
-    set_limit(driver, "cost", min(point.cost for point in front) / 2)
-    assert "No design is within these limits" in text_of(driver, "best")
-    assert "outside your limits" in text_of(driver, "badges")
-    wait(driver, lambda: "is shown, outside your limits" in text_of(driver, "live"))
-    driver.find_element(By.ID, "reset").click()
-    wait(driver, lambda: f"All {len(front)} designs" in text_of(driver, "count"))
-
-
-def test_a_design_picked_outside_the_limits_says_so(see, front):
-    driver = see()
-    cheapest, costliest = (
-        pick(range(len(front)), key=lambda i: front[i].cost) for pick in (min, max)
-    )
-    set_limit(driver, "cost", front[cheapest].cost + 1e-9)
-    assert "outside your limits" not in text_of(driver, "badges")
-    driver.find_element(By.ID, "table-switch-all").click()
-    for _ in range(2):  # the most expensive first
-        driver.find_element(By.CSS_SELECTOR, '[data-key="scored cost"]').click()
-    driver.find_element(By.CSS_SELECTOR, f'#table [data-design="{costliest}"]').click()
-    assert "outside your limits" in text_of(driver, "badges")
-    driver.find_element(By.ID, "reset").click()
-    wait(driver, lambda: "outside your limits" not in text_of(driver, "badges"))
-
-
-def test_a_share_typed_as_a_number_up_to_one_is_asked_about(see, front):
-    driver = see()
-    meant = driver.find_element(By.CSS_SELECTOR, "#box-accuracy").find_element(
-        By.XPATH, "../..//button"
-    )
-    assert not meant.is_displayed()
-    set_limit(driver, "accuracy", 0.9)
-    assert meant.text == "Did you mean 90 %?"
-    assert f"All {len(front)} designs" in text_of(driver, "count")
-    meant.click()
-    assert driver.find_element(By.ID, "box-accuracy").get_attribute("value") == "90"
-    within = front.within(min_accuracy=0.9)
-    wait(driver, lambda: text_of(driver, "count").startswith(f"{len(within)} of"))
-    assert not meant.is_displayed()
-
-
 def test_a_click_on_a_mark_shows_its_cascade(see):
     driver = see()
     before = text_of(driver, "cascade")
@@ -461,181 +349,6 @@ def test_a_design_that_branches_is_a_list_in_a_list(see, width):
     )
 
 
-def test_every_stage_has_its_own_threshold_where_they_differ(see):
-    front = make_front_of_thresholds((0.9, {0: 0.6, 1: 0.8}, 0))
-    driver = see(page=front.to_html(deployed=0))
-    shown = text_of(driver, "cascade")
-    for rule in ("confidence ≥ 90 %", "confidence ≥ 0: 60 %; 1: 80 %", "answers all"):
-        assert shown.count(rule) == 1
-    assert "90 % → 0: 60 %; 1: 80 % → 0 %" in text_of(driver, "about")
-    driver = see(page=front.to_html(deployed=1))
-    assert text_of(driver, "cascade").count("confidence ≥ 80 %") == 2
-    assert "Confidence needed for a label80 %" in text_of(driver, "about")
-
-
-def test_delays_stand_beside_costs_only_where_values_come_later(see):
-    front = make_front()
-    late = replace(front, costs=front.costs.with_delays({"scan": 2, "biopsy": 7}))
-    driver = see(page=late.to_html(deployed=0))
-    for words in (
-        "at 3.50 per row, delay 0",
-        "at 13.50 per row, delay 2",
-        "53.50 per row, delay 9",
-    ):
-        assert words in text_of(driver, "cascade")
-    assert "It waits 3.3 on average, 9 at worst." in text_of(driver, "in-words")
-    driver = see(page=front.to_html(deployed=0))
-    assert "delay" not in text_of(driver, "cascade")
-    assert "waits" not in text_of(driver, "in-words")
-
-
-def test_scored_and_seen_figures_are_shown_apart(see, front):
-    driver = see()
-    assert "Of 40 scored rows" in text_of(driver, "in-words")
-    driver.find_element(By.XPATH, "//button[text()='Seen']").click()
-    assert "Of 50 test rows" in text_of(driver, "in-words")
-    assert f"{100 * front.seen[1].accuracy:.1f} %" in text_of(driver, "figures")
-    heads = driver.find_elements(By.CSS_SELECTOR, "#table thead [data-key]")
-    titles = [head.get_attribute("data-key") for head in heads if head.text.startswith("s")]
-    kinds = [f"{kind} {name}" for kind in KINDS for name in ("coverage", "accuracy", "cost")]
-    assert titles == [*kinds, "stages"]
-
-
-def test_a_design_says_what_it_promises_and_what_to_expect(see):
-    driver = see(page=with_expected(make_front()).to_html(deployed=0))
-    expect = "83.9 % (79.9 to 87.9 %)"
-    assert text_of(driver, "expects") == (
-        f"Scored accuracy promises 88.9 %; on new rows, expect {expect}."
-    )
-    assert text_of(driver, "limits-words") == "Limits apply to scored figures."
-    assert "expected on new rows" in text_of(driver, "scatter-key")
-    assert "less what luck adds" in text_of(driver, "figures-words")
-    wait(driver, lambda: f"expect accuracy {expect}" in text_of(driver, "live"))
-
-
-def test_scored_expected_and_seen_figures_each_have_columns_of_their_own(see):
-    rows = make_rows(40)
-    seen = make_balanced_front().with_seen(rows, (rows[:, 0] > 0).astype(int))
-    driver = see(page=with_expected(seen).to_html(deployed=0))
-    lines = driver.find_elements(By.CSS_SELECTOR, "#figures tr")
-    cells = [
-        [cell.text for cell in line.find_elements(By.CSS_SELECTOR, "th, td")] for line in lines
-    ]
-    assert cells[0][1:] == ["Scored", "Expected", "Seen"]
-    assert cells[1][1:3] == ["90.0 %", "90.0 %\n86.0 to 94.0 %"]
-    assert cells[2][0] == "Balanced accuracy"
-    assert cells[2][3] == "–"  # test rows have the plain accuracy
-    assert [line[2] for line in cells if line[0] in ("Accuracy", "Rows")] == ["–", "–"]
-    heads = driver.find_elements(By.CSS_SELECTOR, "#table thead [data-key]")
-    kinds = [head.get_attribute("data-key").split()[0] for head in heads]
-    assert kinds[1:8] == ["scored"] * 3 + ["expected"] + ["seen"] * 3
-
-
-def test_costs_have_their_unit_limits_start_empty_and_the_certificate_is_told(see):
-    rows = make_rows(40)
-    front = with_expected(make_front().with_seen(rows, (rows[:, 0] > 0).astype(int)))
-    contents = front_contents(front, title="Costs", deploy="{number}", deployed=0, currency="€")
-    contents["certificate"] = {
-        "designs": [0],
-        "promises": ["at least 90 % of <b>labels</b>"],
-        "delta": 0.05,
-        "rows": 189,
-        "date": "2026-11-16",
-    }
-    driver = see(page=page_of(contents))
-    boxes = driver.find_elements(By.CSS_SELECTOR, "#limits input[type=number]")
-    assert [box.get_attribute("value") for box in boxes] == ["", "", ""]
-    set_limit(driver, "accuracy", 99)
-    driver.find_element(By.ID, "reset").click()
-    assert [box.get_attribute("value") for box in boxes] == ["", "", ""]
-    for place in ("limits", "error-costs", "best", "cascade", "figures", "spending-words", "table"):
-        assert "€" in text_of(driver, place)
-    assert "A row costs €21.50 on average" in text_of(driver, "in-words")
-    for kind in ("Scored", "Expected", "Seen"):
-        assert kind in text_of(driver, "best")
-    assert "seen on test rows" in text_of(driver, "scatter-key")
-    assert "certified" in text_of(driver, "badges")
-    assert text_of(driver, "promises") == "at least 90 % of <b>labels</b>"
-    driver.find_element(By.CSS_SELECTOR, '#table [data-design="1"]').click()
-    assert "for design 0, not for this one" in text_of(driver, "certificate-words")
-
-
-def test_up_to_seven_stages_stand_side_by_side(see):
-    names = [f"feature {i}" for i in range(7)]
-    exits = np.array([[20, 4, 2, 1, 1, 1, 0]])
-    scores = Scores(30, exits, exits, np.array([90]))
-    costs = FeatureCosts.from_array([1] * 7, names)
-    front = ParetoFront.from_scores(np.arange(7, dtype=np.int16)[None], scores, costs, 0.9)
-    driver = see(page=front.to_html(), width=1240)
-    stages = driver.find_elements(By.CSS_SELECTOR, "#cascade .stage")
-    assert len({round(stage.rect["y"]) for stage in stages}) == 1
-
-
-def test_the_table_sorts_by_expected_accuracy(see):
-    front = with_expected(make_front())
-    driver = see(page=front.to_html())
-    head = driver.find_element(By.CSS_SELECTOR, '[data-key="expected accuracy"]')
-    assert head.text == "expected accuracy"
-    head.click()
-    worst = min(range(2), key=lambda i: front[i].expected.accuracy.value)
-    assert driver.find_element(By.CSS_SELECTOR, "#table tbody button").text == str(worst)
-
-
-def test_expected_figures_are_marks_of_the_design_shown_and_of_the_one_under_the_pointer(see):
-    driver = see(page=with_expected(make_front()).to_html())
-    shown = driver.execute_script(EXPECTED_PIXELS)
-    driver.execute_script(FIND_ANOTHER)
-    assert "expect accuracy" in text_of(driver, "hint")
-    assert driver.execute_script(EXPECTED_PIXELS) > shown > 0
-    picture = driver.find_element(By.ID, "scatter")
-    driver.execute_script("arguments[0].dispatchEvent(new Event('pointerleave'))", picture)
-    assert driver.execute_script(EXPECTED_PIXELS) == shown
-    for axis, value in (("x", "coverage"), ("y", "cost")):
-        Select(driver.find_element(By.ID, f"axis-{axis}")).select_by_value(value)
-    wait(driver, lambda: driver.execute_script(EXPECTED_PIXELS))
-
-
-def test_a_page_without_expected_figures_never_speaks_of_them(see):
-    driver = see(page=make_front().to_html())
-    assert driver.execute_script(EXPECTED_PIXELS) == 0
-    for place in ("expects", "limits-words"):
-        assert not driver.find_element(By.ID, place).is_displayed()
-    for place in ("figures", "figures-words", "table", "scatter-key", "best"):
-        assert "xpect" not in text_of(driver, place)
-
-
-def test_the_shortlist_is_listed_until_all_designs_are_asked_for(see, front):
-    driver = see()
-    assert f"The shortlist has {len(front.shortlist())} of them." in text_of(driver, "count")
-    assert text_of(driver, "page-words").endswith(f"of {len(front.shortlist())}")
-    driver.find_element(By.ID, "scatter-switch-all").click()
-    assert text_of(driver, "page-words").endswith(f"of {len(front)}")
-    pressed = driver.find_element(By.ID, "table-switch-all").get_attribute("aria-pressed")
-    assert pressed == "true"
-
-
-def test_keys_walk_through_the_shortlist(see, front):
-    driver = see()
-    picture = driver.find_element(By.ID, "scatter")
-    picture.send_keys(Keys.HOME)
-    walked = [design_shown(driver)]
-    for _ in front.shortlist()[1:]:
-        picture.send_keys(Keys.ARROW_RIGHT)
-        walked.append(design_shown(driver))
-    assert walked == sorted(front.shortlist(), key=lambda i: (front[i].cost, i))
-
-
-def test_what_there_is_without_a_cascade_is_a_table(see, front):
-    driver = see()
-    for kind, references in (("Scored", front.references), ("Seen", front.seen_references)):
-        table = driver.find_element(By.CSS_SELECTOR, f"#references [aria-label$={kind.lower()}]")
-        lines = [line.text for line in table.find_elements(By.TAG_NAME, "tr")]
-        assert lines[0] == f"{kind} Coverage Accuracy Cost"
-        for line, one in zip(lines[1:], references, strict=True):
-            shares = f"{100 * one.coverage:.1f} % {100 * one.accuracy:.1f} %"
-            assert line.startswith(f"{one.title} {shares} {one.cost:.0f}")
-
-
 def test_counts_of_rows_are_whole_add_up_and_agree_with_python(see, front):
     counts = front[1].by_class.counts
     thrice = ByClass((0, 1), tuple(tuple(n / 3 for n in line) for line in counts))
@@ -653,59 +366,6 @@ def test_counts_of_rows_are_whole_add_up_and_agree_with_python(see, front):
     assert f"{said}{f'{wrong:.0f}' if wrong else 'none'} wrong" in text_of(driver, "in-words")
 
 
-def test_the_classes_of_a_design_are_counted_on_scored_and_seen_rows(see, front):
-    driver = see()
-    heads = [head.text for head in driver.find_elements(By.CSS_SELECTOR, "#classes thead th")]
-    assert heads[1:] == ["rows", "found", "wrong", "rejected", "precision", "as 0", "as 1"]
-    everything = {
-        "Scored": front.references[1].by_class,
-        "Seen": front.seen_references[1].by_class,
-    }
-    for kind, by_class in (("Scored", front[1].by_class), ("Seen", front.seen[1].by_class)):
-        driver.find_element(By.XPATH, f"//button[text()='{kind}']").click()
-        for k, line in enumerate(driver.find_elements(By.CSS_SELECTOR, "#classes tbody tr")):
-            cells = [cell.text for cell in line.find_elements(By.CSS_SELECTOR, "th, td")]
-            counts = by_class.counts[k]
-            recall = f"{100 * by_class.recall[k]:.1f} %"
-            theirs = f"everything: {100 * everything[kind].recall[k]:.1f} %"
-            assert [cells[0], *cells[2:4]] == [str(k), str(sum(counts)), f"{recall}\n{theirs}"]
-            parts = [f"{n} ({100 * n / sum(counts):.1f} %)" for n in (counts[1 - k], counts[2])]
-            ours = [cell.split("\n")[0] for cell in cells[4:6]]
-            assert ours == ["none" if part.startswith("0 ") else part for part in parts]
-            assert cells[7:] == [str(count) for count in counts[:2]]
-            bars = line.find_elements(By.CSS_SELECTOR, ".class-bar .band")
-            assert len(bars) == sum(n > 0 for n in counts)
-    assert text_of(driver, "classes-heading") == "By class, on test rows"
-
-
-def test_a_design_whose_labels_are_no_better_than_one_answer_says_so(see, front):
-    useless = ByClass(("no", "yes"), ((30, 0, 0), (10, 0, 0)))
-    points = tuple(replace(point, by_class=useless) for point in front[:2])
-    driver = see(page=replace(front, points=points, seen=None).to_html())
-    said = "no better than always answering 'no'"
-    assert said in text_of(driver, "badges")
-    assert f"hollow: {said}" in text_of(driver, "scatter-key")
-    first = driver.find_element(By.CSS_SELECTOR, "#table [data-design]")
-    assert first.get_attribute("aria-label") == f"Show design 0, {said}"
-
-
-def test_many_classes_have_shares_alone_and_at_most_20_lines(see):
-    counts = ByClass(tuple(range(25)), tuple((*[0] * k, 9, *[0] * (24 - k), 1) for k in range(25)))
-    front = make_front()
-    points = tuple(replace(point, by_class=counts) for point in front)
-    driver = see(page=replace(front, points=points).to_html(), width=390)
-    lines = driver.find_elements(By.CSS_SELECTOR, "#classes tbody tr")
-    assert len(lines) == 20
-    assert lines[7].text.split("\n") == ["7", "10 90.0 % none 1 (10.0 %) 100.0 %"]
-    assert "5 more classes are left out." in text_of(driver, "classes-words")
-
-
-def test_a_front_built_by_hand_has_no_empty_boxes(see):
-    driver = see(page=make_front().to_html())
-    for place in ("without", "by-class", "scatter-switch", "table-switch", "scatter-key"):
-        assert not driver.find_element(By.ID, place).is_displayed()
-
-
 def test_the_button_copies_the_command_that_deploys_the_design(see):
     driver = see()
     driver.find_element(By.ID, "copy").click()
@@ -714,14 +374,6 @@ def test_the_button_copies_the_command_that_deploys_the_design(see):
     note = driver.find_element(By.TAG_NAME, "textarea")
     note.send_keys(Keys.COMMAND if sys.platform == "darwin" else Keys.CONTROL, "v")
     assert note.get_attribute("value") == "emsco choose 'my run' 1"
-
-
-def test_objectives_change_places_on_the_axes(see):
-    driver = see()
-    Select(driver.find_element(By.ID, "axis-x")).select_by_value("coverage")
-    shown = [driver.find_element(By.ID, f"axis-{a}").get_attribute("value") for a in "xyc"]
-    assert shown == ["coverage", "accuracy", "cost"]
-    assert "coverage across" in driver.find_element(By.ID, "scatter").get_attribute("aria-label")
 
 
 def test_the_table_sorts_and_hides_what_is_outside_the_limits(see, front):
@@ -737,23 +389,6 @@ def test_the_table_sorts_and_hides_what_is_outside_the_limits(see, front):
     assert len(driver.find_elements(By.CSS_SELECTOR, "#table tbody tr")) == len(within)
 
 
-def test_colours_change_when_asked_to(see):
-    driver = see()
-    light = driver.execute_script(GROUND)
-    driver.find_element(By.ID, "theme").click()
-    assert driver.execute_script(GROUND) != light
-    assert text_of(driver, "theme") == "Light"
-
-
-def test_a_system_in_dark_colours_gets_a_dark_page(see):
-    driver = see(WISHES_FOR_DARK)
-    dark = driver.execute_script(GROUND)
-    assert text_of(driver, "theme") == "Light"
-    driver.find_element(By.ID, "theme").click()
-    assert driver.execute_script(GROUND) != dark
-    assert text_of(driver, "theme") == "Dark"
-
-
 def test_a_screen_reader_is_told_the_name_of_every_control(see):
     names = names_of(see(), NAMED)
     assert [place for place, name in names.items() if not name] == []
@@ -762,17 +397,6 @@ def test_a_screen_reader_is_told_the_name_of_every_control(see):
     assert names["table"] == "Table of designs"
     assert names["classes"] == "By class, on scored rows"
     assert "always 1, everything and everything, all answered, without" in names["scatter"]
-
-
-def test_a_screen_reader_is_told_limits_with_their_units(see):
-    driver = see()
-    set_limit(driver, "cost", 20)
-    sliders = driver.find_elements(By.CSS_SELECTOR, "input[type=range]")
-    names = names_of(driver, "input[type=range]")
-    values = {one.get_attribute("id"): one.get_attribute("aria-valuetext") for one in sliders}
-    told = {name: values[place] for place, name in names.items()}
-    assert told["Maximum cost"] == "at most 20 per row"
-    assert told["Minimum accuracy"] == "no limit"
 
 
 def test_a_screen_reader_is_told_the_cascade_stage_by_stage(see, front):
@@ -796,18 +420,6 @@ def test_the_tab_key_reaches_every_control_in_the_order_of_the_page(see):
     order = ["theme", "axis-x", "scatter", "box-cost", "limit-cost", "show-best", "next", "copy"]
     places = [names.index(name) for name in [*order, "only-within", "number", "0"]]
     assert places == sorted(places)
-
-
-def test_a_button_that_has_become_of_no_use_keeps_the_focus(see, front):
-    driver = see()
-    set_limit(driver, "coverage", 50)
-    driver.find_element(By.ID, "table-switch-all").click()
-    driver.find_element(By.CSS_SELECTOR, "#table [aria-pressed=false]").click()
-    best = driver.find_element(By.ID, "show-best")
-    best.send_keys(Keys.ENTER)
-    assert design_shown(driver) == front.points.index(front.select(min_coverage=0.5))
-    assert best.get_attribute("aria-disabled") == "true"
-    assert driver.switch_to.active_element == best
 
 
 def test_a_browser_that_cannot_draw_the_page_says_so(open_page):
@@ -851,122 +463,3 @@ def test_costs_of_errors_move_the_best_design_to_the_lowest_total(see, front):
     driver.find_element(By.ID, "reset-error-costs").click()
     wait(driver, lambda: "Deployed: " in text_of(driver, "best"))
     assert "Total" not in text_of(driver, "references")
-
-
-def test_designs_that_buy_nothing_take_part_in_totals(see, small_problem):
-    X, y = small_problem
-    settings = {"estimator": "logistic", "max_stages": 2, "cv": 1 / 3, "random_state": 0}
-    front = EMSCOClassifier(**settings).fit(X[:, :3], y).front_
-    answers, rejects = 0, len(front) - 1
-    driver = see(page=front.to_html(deployed=5))
-    driver.find_element(By.ID, "table-switch-all").click()
-    every = text_of(driver, "table-switch")
-    assert every.endswith(f"All {len(front)} designs")
-    assert f"All {len(front)} designs" in text_of(driver, "count")  # as the command line counts
-    for error_cost, reject_cost, best in [(0.5, 9, answers), (9, 0.2, rejects)]:
-        set_cost(driver, "error", error_cost)
-        set_cost(driver, "reject", reject_cost)
-        assert front.position(front.select(error_cost=error_cost, reject_cost=reject_cost)) == best
-        assert f"Lowest total: design {best}" in text_of(driver, "best")
-        assert "Stage 1 buys nothing for every row." in text_of(driver, "best")
-        assert design_shown(driver) == best
-        assert "buys nothing" in text_of(driver, "cascade")
-    driver.find_element(By.ID, "reset-error-costs").click()
-    set_limit(driver, "cost", 0.5)
-    assert f"design {answers}" in text_of(driver, "best")
-    set_limit(driver, "cost", 1)
-    assert f"design {front.position(front.select(max_cost=1))}" in text_of(driver, "best")
-
-
-def test_errors_about_each_class_have_their_own_price(see, front):
-    driver = see()
-    set_cost(driver, "error", 300)
-    set_cost(driver, "reject", 20)
-    driver.find_element(By.ID, "error-costs-by-class").click()
-    best = front.select(error_cost=300, reject_cost=20)
-    wait(driver, lambda: f"Lowest total: design {front.position(best)}" in text_of(driver, "best"))
-    for errors in ({0: 300, 1: 2000}, {0: 9000, 1: 5}):
-        for label, cost in errors.items():
-            set_cost(driver, f"error-{label}", cost)
-        best = front.select(error_cost=errors, reject_cost=20)
-        assert f"Lowest total: design {front.position(best)}" in text_of(driver, "best")
-        said = f"total of a row: {best.total(errors, 20).value:,.1f} ("
-        assert said in text_of(driver, "total")
-        references = text_of(driver, "references")
-        for one in front.references:
-            assert f"{one.total(errors, 20).value:,.1f}" in references
-    assert "always 0" in references  # the label of least cost, for nothing
-    driver.find_element(By.ID, "error-costs-one").click()
-    best = front.select(error_cost=300, reject_cost=20)
-    wait(driver, lambda: f"Lowest total: design {front.position(best)}" in text_of(driver, "best"))
-
-
-def test_a_stage_may_buy_nothing(see):
-    front = make_front()
-    contents = front_contents(front, title="Nothing", deploy="{number}", deployed=0)
-    contents["stages"][0], contents["paid"][0] = [[]], [0]
-    for kind in ("left", "correct"):
-        contents["scored"][kind][0] = [90]
-    driver = see(page=page_of(contents))
-    assert "Stage 1buys nothing" in text_of(driver, "cascade")
-    assert "Stage 1 buys nothing for every row." in text_of(driver, "best")
-    assert "nothing" in text_of(driver, "table")
-
-
-def test_a_dragged_cost_shows_in_its_box_and_is_told(see):
-    driver = see()
-    slider = driver.find_element(By.ID, "error-cost")
-    assert slider.get_attribute("aria-valuetext") == "not set"
-    slider.send_keys(Keys.ARROW_RIGHT * 3)
-    value = float(slider.get_attribute("value"))
-    assert value > 0
-    box = driver.find_element(By.ID, "error-cost-box")
-    assert float(box.get_attribute("value")) == pytest.approx(value)
-    assert slider.get_attribute("aria-valuetext") != "not set"
-
-
-def test_the_lowest_total_is_within_the_limits(see, front):
-    driver = see()
-    most = sorted(point.cost for point in front)[len(front) // 2]
-    most = round(most, 1)
-    set_limit(driver, "cost", most)
-    set_cost(driver, "reject", 500)
-    set_cost(driver, "error", 5000)
-    best = front.select(max_cost=most, error_cost=5000, reject_cost=500)
-    assert f"Lowest total: design {front.position(best)}" in text_of(driver, "best")
-
-
-def test_a_page_of_a_front_that_was_searched_for_money_shows_its_totals(see, front):
-    priced = with_money(front, dict(zip(front.labels, (900, 40), strict=True)), 60)
-    driver = see(page=priced.to_html(deployed=1))
-    best = priced.position(priced.select())
-    assert f"Lowest total: design {best}" in text_of(driver, "best")
-    costs = {"error_cost": dict(zip(front.labels, (900, 40), strict=True)), "reject_cost": 70}
-    for reject_cost in (60, 70, 60):
-        set_cost(driver, "reject", reject_cost)
-        point = priced[design_shown(driver)]
-        total = point.total(**costs) if reject_cost == 70 else point.total_with(priced.money)
-        shown = float(text_of(driver, "total").split(": ")[1].split(" (")[0].replace(",", ""))
-        assert shown == pytest.approx(total.value, abs=0.051)
-
-
-@pytest.mark.parametrize("costs", [(300, 60), ({0: 900, 1: 40}, {0: 5, 1: 60})], ids=["one", "two"])
-def test_a_page_begins_with_the_costs_that_a_fit_was_told(see, front, costs):
-    labels = front[0].by_class.labels
-    error_cost, reject_cost = (
-        dict(zip(labels, one.values(), strict=True)) if isinstance(one, dict) else one
-        for one in costs
-    )
-    costs = {"error_cost": error_cost, "reject_cost": reject_cost}
-    driver = see(page=front.to_html(deployed=1, **costs))
-    assert design_shown(driver) == 1
-    best = front.select(**costs)
-    assert f"Lowest total: design {front.position(best)}" in text_of(driver, "best")
-    words = text_of(driver, "total")
-    shown = float(words.split(": ")[1].split(" (")[0].replace(",", ""))
-    assert shown == pytest.approx(front[1].total(**costs).value, abs=0.051)
-    assert ("differ by class" in text_of(driver, "error-costs-words")) == isinstance(
-        error_cost, dict
-    )
-    box = driver.find_element(By.ID, "error-1-cost-box")
-    assert box.is_displayed() == isinstance(error_cost, dict)

@@ -1,14 +1,7 @@
 """What a service counts, across restarts, as Prometheus reads it."""
 
-import asyncio
-
-import pytest
 from support.handmade import make_cascade
 from support.services import serving
-
-from emsco.app.service import Settings
-from emsco.app.service.cases import CaseService
-from emsco.app.service.store import CaseStore
 
 CASCADE = make_cascade(classes=("ill", 'we"ll\\'))
 
@@ -40,36 +33,3 @@ def test_metrics_count_exits_labels_costs_and_rejections_across_restarts(tmp_pat
     with serving(CASCADE, tmp_path / "a.sqlite") as service:
         after = service.samples()
     assert {name: after[name] for name in expected} == expected
-
-
-def test_every_family_stands_once_with_its_kind(tmp_path):
-    with serving(CASCADE, tmp_path / "a.sqlite") as service:
-        service.get("/health")
-        lines = service.send("GET", "/metrics")[2].decode().splitlines()
-    kinds = [line.split()[2:] for line in lines if line.startswith("# TYPE")]
-    assert ["emsco_cases_cost_total", "counter"] in kinds
-    assert ["emsco_cases_open", "gauge"] in kinds
-    assert ["emsco_request_seconds", "histogram"] in kinds
-    assert len({name for name, _ in kinds}) == len(kinds)
-    assert 'emsco_request_seconds_bucket{le="+Inf"} 1.0' in lines
-    assert not any("_created" in line for line in lines)
-
-
-@pytest.mark.parametrize(
-    "name", ["", "emsco_later_total", "x{y", 'emsco_cases_opened_total{a="b"}']
-)
-def test_kept_counts_that_are_unknown_are_not_shown(tmp_path, name):
-    async def play():
-        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
-        store._file.execute(
-            "INSERT INTO counts VALUES (?, 3), ('emsco_cases_opened_total', 4)", (name,)
-        )
-        await store.close()
-        store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
-        text = CaseService(CASCADE, store, Settings()).metrics.text()
-        await store.close()
-        return text
-
-    text = asyncio.run(play())
-    assert b"emsco_cases_opened_total 4.0" in text
-    assert b" 3.0" not in text

@@ -152,17 +152,6 @@ def test_names_are_text_and_every_kind_of_value_can_be_given(driver, tmp_path):
         wait(driver, lambda: "Cost" in shown(driver, "decision"))
 
 
-def test_features_may_be_named_like_parts_of_a_page(driver, tmp_path):
-    names = ("__proto__", "querySelectorAll", "elements", "scan")
-    with serving(make_cascade(names=names), tmp_path / "a.sqlite") as service:
-        see(driver, service.url)
-        wait(driver, lambda: "__proto__" in shown(driver, "stages"))
-        press(driver, "open")
-        wait(driver, lambda: "__proto__" in shown(driver, "asks"))
-        fill(driver, **dict.fromkeys(names[:2], 0.1))
-        wait(driver, lambda: "Cost" in shown(driver, "decision"))
-
-
 def test_a_service_with_a_token_asks_for_it(driver, tmp_path):
     settings = Settings(token=TOKEN)
     with serving(make_cascade(), tmp_path / "a.sqlite", settings) as service:

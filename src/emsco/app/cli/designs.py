@@ -196,8 +196,10 @@ def choose(
                 f"emsco front {run} shows the numbers."
             )
         if forget_costs and (costs or cheapest_label):
-            other = "--error-cost, --reject-cost and --cheapest-label"
-            raise ParameterError(f"--no-error-cost must be given without {other}, got both.")
+            raise ParameterError(
+                "--no-error-cost must be given without --error-cost, --reject-cost and "
+                "--cheapest-label, got both."
+            )
         which: int | ParetoPoint
         if point is not None:
             which = point

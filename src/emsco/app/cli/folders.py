@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from emsco._base.checks import refused
 from emsco.app.cli.endings import INTERRUPTED, interruptible, say
 from emsco.app.cli.output import echo
+from emsco.errors import ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,10 +25,11 @@ def check_folder(path: Path) -> None:
 
     check_matplotlib()
     if (path / "run.json").exists():
-        rule = "be a folder without a run of emsco fit"
-        raise refused("out", rule, path, got=repr(str(path)), hint="name another")
+        raise ParameterError(
+            f"out must be a folder without a run of emsco fit, got {str(path)!r}; name another."
+        )
     if path.exists() and not path.is_dir():
-        raise refused("out", "be a folder", path, got=f"the file {str(path)!r}")
+        raise ParameterError(f"out must be a folder, got the file {str(path)!r}.")
 
 
 def make_folder(path: Path) -> None:
@@ -37,8 +38,9 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        got = f"{str(path)!r}: {error.strerror or 'it cannot be made'}"
-        raise refused("out", "be a folder", path, got=got) from None
+        raise ParameterError(
+            f"out must be a folder, got {str(path)!r}: {error.strerror or 'it cannot be made'}."
+        ) from None
 
 
 @contextmanager
@@ -73,9 +75,10 @@ def _check_same(path: Path, name: str, of: Mapping[str, Any]) -> None:
     known = known if isinstance(known, dict) else {}
     wanted = json.loads(json.dumps(of))
     if differ := [one for one in wanted if one not in known or known[one] != wanted[one]]:
-        got = f"{str(path)!r}, whose {there.name} differs in {', '.join(differ)}"
-        rule = f"be a new folder or one of the same {name}"
-        raise refused("out", rule, path, got=got, hint="name another")
+        raise ParameterError(
+            f"out must be a new folder or one of the same {name}, got {str(path)!r}, whose "
+            f"{there.name} differs in {', '.join(differ)}; name another."
+        )
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from emsco._base.text import counted, duration, listed, some, visible
 from emsco.app.cli.endings import interruptible
 from emsco.app.cli.options import AsJSON, Drop, HowToRead, Target, Threads
 from emsco.app.cli.output import console, echo, print_json
-from emsco.app.cli.words import in_words, repeated
+from emsco.app.cli.words import in_options, repeated
 
 if TYPE_CHECKING:
     from emsco.app.runs.inspect import Inspection
@@ -123,8 +123,8 @@ def show(inspection: Inspection) -> None:
         cells = (one.name, one.kind, f"{one.n_different:,}", missing, told, one.values)
         table.add_row(*(Text(visible(cell)) for cell in cells))
     lines = []
-    for parts in (*(issue.parts for issue in inspection.data_issues), *inspection.notes):
-        said = visible(in_words(parts))
+    for sentence in (*inspection.data_issues, *inspection.notes):
+        said = visible(in_options(sentence))
         lines.append(f"- {said[0].upper()}{said[1:]}")
     if left_out := inspection.left_out:
         which = "it" if len(left_out) == 1 else "them"

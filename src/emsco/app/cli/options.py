@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from emsco._base.checks import LARGEST_SEED, refused
+from emsco._base.checks import LARGEST_SEED
 from emsco.app.cli.parsers import parse_error_costs, parse_shares
+from emsco.errors import ParameterError
 
 if TYPE_CHECKING:
     from emsco.app.files.reading import Reading
@@ -337,7 +338,7 @@ class Promises:
         if self.max_total is not None:
             return {**limits, "max_total": self.max_total, **(costs or run.given_error_costs)}
         if costs:
-            raise refused("max_total", "be given where errors have a cost", None, got="none")
+            raise ParameterError("max_total must be given where errors have a cost, got none.")
         return limits
 
 

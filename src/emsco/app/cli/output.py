@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from emsco._base.text import listed, rounded, visible
-from emsco.app.cli.words import warning_in_words
+from emsco.app.cli.words import in_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -120,7 +120,7 @@ def doubts_of(run: Run, number: int) -> list[str]:
         # Another design would give likeliest labels.
         cheapest_label=number == run.chosen and run.cascade.label_costs is not None,
     )
-    return [warning_in_words(doubt) for doubt in doubts]
+    return [in_options(doubt) for doubt in doubts]
 
 
 def print_front(run: Run, *, max_rows: int | None = None, **settings: Any) -> None:

@@ -1,53 +1,17 @@
-"""Parse options that take more than a word or a number, and refuse per cent."""
+"""Parse options that take more than a word or a number."""
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from emsco._base.checks import refused
-from emsco._base.text import did_you_mean
+from emsco._base.text import what_was_meant
+from emsco.errors import ParameterError
 
 _MOST_STEPS = 1000
-_PERCENT = re.compile(r"\s*(\d+(\.\d+)?|\.\d+)\s*%\s*")
-_SHARES = ("delta", "min_accuracy", "min_coverage")
-
-
-def meant_by(text: str) -> str:
-    """Return a question that names the share meant by a text such as 90%; else nothing.
-
-    Examples
-    --------
-    >>> meant_by("90%"), meant_by("ill=90%"), meant_by("0.9")
-    ('did you mean 0.9?', 'did you mean ill=0.9?', '')
-    """
-    parts = [part.rpartition("=") for part in text.split(",")]
-    matches = [_PERCENT.fullmatch(number) for _, _, number in parts]
-    if not any(matches):
-        return ""
-    shares = [
-        f"{label}{sign}{float(one[1]) / 100:g}" if one else f"{label}{sign}{number}"
-        for (label, sign, number), one in zip(parts, matches, strict=True)
-    ]
-    return f"did you mean {','.join(shares)}?"
-
-
-def refuse_percent(words: Sequence[str], numbers: Collection[str]) -> None:
-    """Refuse per cent after an option that takes a number; `numbers` are such options' names."""
-    for i, word in enumerate(words):
-        option, sign, value = word.partition("=")
-        name = option.removeprefix("--").replace("-", "_")
-        if not sign and i + 1 < len(words):
-            value = words[i + 1]
-        if option.startswith("--") and name in numbers and _PERCENT.fullmatch(value):
-            is_share = name in _SHARES
-            rule = "be a number from 0 to 1" if is_share else "be a number"
-            raise refused(name, rule, value, hint=meant_by(value) if is_share else "")
 
 
 def parse_by_class(
@@ -67,13 +31,13 @@ def parse_by_class(
     try:
         numbers = [float(number) for _, _, number in parts]
     except ValueError:
-        raise refused(name, rule, text, hint=meant_by(text)) from None
+        raise ParameterError(f"{name} must {rule}, got {text!r}.") from None
     labels = [label.strip() for label, _, _ in parts]
     if labels == [""]:
         return numbers[0]
     # Numbers with and without a label cannot be mixed.
     if "" in labels or len(set(labels)) < len(labels):
-        raise refused(name, rule, text)
+        raise ParameterError(f"{name} must {rule}, got {text!r}.")
     return dict(zip(labels, numbers, strict=True))
 
 
@@ -91,8 +55,6 @@ def parse_cv(text: str) -> str | float | int:
     >>> parse_cv("5"), parse_cv("0.25"), parse_cv("auto")
     (5, 0.25, 'auto')
     """
-    if meant := meant_by(text):
-        raise refused("cv", "be auto, a share held out or a number of folds", text, hint=meant)
     try:
         # Digits alone are a number of folds; 5.0 would be a share, and is refused as one.
         return int(text) if text.strip().isdecimal() else float(text)
@@ -141,10 +103,10 @@ def parse_shares(
     for text in texts or ():
         one = parse_by_class(name, text, f"be a share or {rule[3:]}" if of_all else rule)
         if not isinstance(one, dict) and not of_all:
-            raise refused(name, rule, text)
+            raise ParameterError(f"{name} must {rule}, got {text!r}.")
         for label, share in one.items() if isinstance(one, dict) else [(None, one)]:
             if label in shares:
-                raise refused(name, "be given once for a label", texts, got=f"{text!r} again")
+                raise ParameterError(f"{name} must be given once for a label, got {text!r} again.")
             shares[label] = share
     return shares or None
 
@@ -166,9 +128,9 @@ def parse_delays(texts: Sequence[str] | None) -> dict[str, float] | None:
         except ValueError:
             name = ""
         if not name:
-            raise refused("delay", "be feature=time, as in chol=1", text)
+            raise ParameterError(f"delay must be feature=time, as in chol=1, got {text!r}.")
         if name in delays:
-            raise refused("delay", "be given once for a feature", texts, got=f"{text!r} again")
+            raise ParameterError(f"delay must be given once for a feature, got {text!r} again.")
         delays[name] = delay
     return delays or None
 
@@ -202,14 +164,14 @@ def parse_error_costs(name: str, texts: Sequence[str] | None, *, by_label: bool 
     for part in parts:
         one = parse_by_class(name, part, rule)
         if not isinstance(one, dict):
-            raise refused(name, rule, part)
+            raise ParameterError(f"{name} must {rule}, got {part!r}.")
         ((key, cost),) = one.items()
         # The first colon parts true from given label.
         label, colon, said = key.partition(":") if by_label else (key, "", "")
         line = costs.setdefault(label, {}) if colon else costs
         # A label has one cost for all errors, or one for each label given, never both.
         if not isinstance(line, dict) or (said or label) in line:
-            raise refused(name, "be given once for a label", texts, got=f"{part!r} again")
+            raise ParameterError(f"{name} must be given once for a label, got {part!r} again.")
         line[said or label] = cost
     return costs
 
@@ -229,11 +191,14 @@ def _from_file(name: str, path: str) -> Any:
     try:
         return parse_error_costs_file(Path(path).read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        got = f"{path} ({error.strerror or error})"
-        raise refused(name, "be a file that can be read", path, got=got) from None
+        raise ParameterError(
+            f"{name} must be a file that can be read, got {path} ({error.strerror or error})."
+        ) from None
     except (csv.Error, ValueError) as error:  # also bad UTF-8
-        rule = "be a CSV file of numbers, a line for each true label"
-        raise refused(name, rule, path, got=f"{path}: {error}") from None
+        raise ParameterError(
+            f"{name} must be a CSV file of numbers, a line for each true label, got {path}: "
+            f"{error}."
+        ) from None
 
 
 def parse_class_weight(text: str | None) -> str | dict[str, float] | None:
@@ -242,7 +207,7 @@ def parse_class_weight(text: str | None) -> str | dict[str, float] | None:
         return text
     rule = 'be "balanced" or label=number pairs with commas between'
     if isinstance(weights := parse_by_class("class_weight", text, rule), float):
-        raise refused("class_weight", rule, text)
+        raise ParameterError(f"class_weight must {rule}, got {text!r}.")
     return weights
 
 
@@ -260,11 +225,15 @@ def parse_range(name: str, text: str) -> tuple[float, ...]:
         numbers = [number for part in text.split(",") for number in _steps(part)]
     # A range without numbers, as `_steps` says it.
     except IndexError:
-        got = f"{text!r}, whose first is above its last"
-        raise refused(name, "be a range first:last:step that goes up", text, got=got) from None
+        raise ParameterError(
+            f"{name} must be a range first:last:step that goes up, got {text!r}, whose first is "
+            "above its last."
+        ) from None
     except (InvalidOperation, ValueError):
-        rule = "be numbers with commas between, or a range first:last:step such as .55:.95:.05"
-        raise refused(name, rule, text, hint=meant_by(text)) from None
+        raise ParameterError(
+            f"{name} must be numbers with commas between, or a range first:last:step such as "
+            f".55:.95:.05, got {text!r}."
+        ) from None
     return tuple(float(number) for number in numbers)
 
 
@@ -299,10 +268,10 @@ def parse_estimator(text: str) -> Any:
     >>> parse_estimator("make_pipeline(StandardScaler(), KNeighborsClassifier())").steps[1][0]
     'kneighborsclassifier'
     """
-    rule = (
-        "be auto, logistic, spline, boosting or a classifier of scikit-learn with plain "
-        "parameters, such as 'RandomForestClassifier(n_estimators=50)' or "
-        "'make_pipeline(StandardScaler(), SVC())'"
+    must = (
+        "estimator must be auto, logistic, spline, boosting or a classifier of scikit-learn with "
+        "plain parameters, such as 'RandomForestClassifier(n_estimators=50)' or "
+        "'make_pipeline(StandardScaler(), SVC())', got"
     )
     from emsco.models.recipe import AUTO, FAMILIES
 
@@ -312,19 +281,18 @@ def parse_estimator(text: str) -> Any:
     from sklearn.utils import all_estimators
 
     known = {"make_pipeline": make_pipeline, **dict(all_estimators())}
-    refuse = partial(refused, "estimator", rule, text)
     try:
         made = _made(ast.parse(text.strip(), mode="eval").body, known)
     except (SyntaxError, ValueError):
-        raise refuse() from None
+        raise ParameterError(f"{must} {text!r}.") from None
     except LookupError as error:
         classifiers = [name for name, _ in all_estimators(type_filter="classifier")]
-        meant = did_you_mean(error.args[0], (AUTO, *FAMILIES, "make_pipeline", *classifiers))
-        raise refuse(got=f"{error.args[0]!r}, which is none", hint=meant) from None
+        meant = what_was_meant(error.args[0], (AUTO, *FAMILIES, "make_pipeline", *classifiers))
+        raise ParameterError(f"{must} {error.args[0]!r}, which is none{meant}") from None
     except TypeError as error:
-        raise refuse(got=f"{text!r} ({error})") from None
+        raise ParameterError(f"{must} {text!r} ({error}).") from None
     if not hasattr(made, "fit"):
-        raise refuse()
+        raise ParameterError(f"{must} {text!r}.")
     return made
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from emsco._base.checks import memory_bytes, refused
+from emsco._base.checks import memory_bytes
 from emsco._base.text import counted
 from emsco.app.cli.decide import cascade_file
 from emsco.app.cli.endings import say
 from emsco.app.cli.options import AsJSON, Currency, Trusted
 from emsco.app.cli.output import echo, print_json
-from emsco.errors import FileError
+from emsco.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
     from emsco.app.service.server import Started
@@ -154,5 +154,6 @@ def _read_token(path: Path) -> str:
             return file.readline(_LONGEST_TOKEN).strip()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is no text"
-        got = f"{str(path)!r} ({why})"
-        raise refused("token_file", "be a file that can be read", path, got=got) from None
+        raise ParameterError(
+            f"token_file must be a file that can be read, got {str(path)!r} ({why})."
+        ) from None

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_whole, refused
+from emsco._base.checks import check_whole
 from emsco._base.objectives import Objectives, metric_name
 from emsco.designs.thresholds import MinConfidence
-from emsco.errors import not_installed
+from emsco.errors import ParameterError, not_installed
 from emsco.front import Certificate, ParetoFront
 from emsco.front.pictures import may_lack
 from emsco.front.references import Reference
@@ -86,7 +86,7 @@ def front_contents(
     certificate : Certificate, optional
     """
     if _NUMBER not in deploy:
-        raise refused("deploy", f"have {_NUMBER} in it", deploy)
+        raise ParameterError(f"deploy must have {_NUMBER} in it, got {deploy!r}.")
     if deployed is not None:
         check_whole("deployed", deployed, 0, len(front) - 1)
     costs, place = front.costs, {name: i for i, name in enumerate(front.costs.names)}
@@ -357,8 +357,10 @@ def _certified(front: ParetoFront, certificate: Certificate) -> dict[str, Any]:
     for test in certificate.tests:
         is_of_front = test.number < len(front)
         if not is_of_front or front.cascade(test.number).stages.identity != test.cascade:
-            got = f"one for a design {test.number} that differs"
-            raise refused("certificate", "be for designs of this front", certificate, got=got)
+            raise ParameterError(
+                "certificate must be for designs of this front, got one for a design "
+                f"{test.number} that differs."
+            )
     return {
         "designs": list(certificate.best_first),
         "promises": [promise.sentence for promise in certificate.promises],

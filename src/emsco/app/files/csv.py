@@ -29,9 +29,10 @@ from emsco._base.text import brief, counted, some
 from emsco._base.typing import Kind
 from emsco.app.files.reading import Reading
 from emsco.data.dates import are_dates, date_order, days_of, is_date
-from emsco.errors import DataError, Hint, Part, ReadingWarning, Remedy
+from emsco.errors import DataError, ReadingWarning
 
 _BLOCK = 2**22  # bytes to read at a time; no row may be longer
+DATES = "dates 'days' makes them days since 1970-01-01"  # the end of a sentence
 _LOOK = 1_000  # rows that show the form
 
 # PyArrow reads digits of ASCII only.
@@ -77,7 +78,7 @@ class CsvFile:
         Markers to tell the user of, if they occur.
     dates : str or None
         As for `Reading`.
-    notes : tuple of tuples of parts
+    notes : tuple of str
         Sentences about what was noticed.
     """
 
@@ -90,7 +91,7 @@ class CsvFile:
     in_text: tuple[str, ...] = (*_USUAL, *_IN_TEXT)
     unusual: frozenset[str] = frozenset(_AMONG_NUMBERS)
     dates: str | None = None
-    notes: tuple[tuple[Part, ...], ...] = ()
+    notes: tuple[str, ...] = ()
 
     # The form of the file
 
@@ -111,17 +112,16 @@ class CsvFile:
         records = [[cell.strip() for cell in record] for record in raw if record]
         if not records:
             raise DataError(f"{path} must be a whole table: Empty CSV file.")
-        notes: list[tuple[Part, ...]] = []
+        notes: list[str] = []
         if reading.separator is None and separator != "," and not is_tabbed:
             called = "tabs" if separator == "\t" else repr(separator)
-            notes.append((f"{path} was read with {called} between columns.",))
+            notes.append(f"{path} was read with {called} between columns.")
         first, rows = records[0], records[1:]
         if reading.header is None and _has_values(first, rows):
             raise DataError(
                 f"{path} must have the names of its columns in the first line, got values "
-                f"({', '.join(map(brief, first[:4]))}); ",
-                Hint(Remedy.HEADER),
-                ".",
+                f"({', '.join(map(brief, first[:4]))}); --no-header calls them column1, column2, "
+                "…; --header takes them as names."
             )
         if reading.header is False:
             rows = records
@@ -129,7 +129,7 @@ class CsvFile:
         names = tuple(name or f"column{i}" for i, name in enumerate(first, start=1))
         unnamed = [name for name, given in zip(names, first, strict=True) if not given]
         if unnamed and reading.header is not False:
-            notes.append((f"{path} has no name for {some(unnamed)}, which counts its columns.",))
+            notes.append(f"{path} has no name for {some(unnamed)}, which counts its columns.")
         file = cls(
             path,
             names,
@@ -169,11 +169,12 @@ class CsvFile:
                 comma = f"{with_comma!r} in column {name!r}"
         if not comma:
             return self
-        way_out = Hint(Remedy.DECIMAL_POINT)
         if has_points:
-            two_marks = f"must have one decimal mark, got {comma} beside numbers with a point; "
-            raise DataError(f"{self.path} {two_marks}", way_out, ".")
-        note = (f"{self.path} was read with a decimal comma ({comma}); ", way_out, ".")
+            raise DataError(
+                f"{self.path} must have one decimal mark, got {comma} beside numbers with a point; "
+                "decimal '.' keeps it as text."
+            )
+        note = f"{self.path} was read with a decimal comma ({comma}); decimal '.' keeps it as text."
         return replace(self, decimal=",", notes=(*self.notes, note))
 
     def with_marker(self, marker: str) -> Self:
@@ -204,9 +205,7 @@ class CsvFile:
         got = next(text for text in sorted(texts[name] or ()) if date_order([text]) != "days")
         raise DataError(
             f"{self.path} must have dates that can be read in one way only, got {got!r} in column "
-            f"{name!r}; ",
-            Hint(Remedy.DATE_ORDER),
-            ".",
+            f"{name!r}; dates 'day-first' or 'month-first' says which."
         )
 
     # Rows as text, and their lines
@@ -347,7 +346,7 @@ class CsvFile:
         texts = [name for name in columns if types[name] == pa.string()]
         file = self.with_date_order(name for name in texts if name != target)
         table = file.with_missing(table, [name for name in texts if name not in dates])
-        table = file.with_days(table, dates, may_drop=kinds is None)
+        table = file.with_days(table, dates)
         if kinds is not None:
             return table
         features = file.check_texts(table.select(names))
@@ -385,13 +384,8 @@ class CsvFile:
             table = _with_column(table, name, column)
         return table
 
-    def with_days(
-        self, table: pa.Table, names: Iterable[str], first_row: int = 1, *, may_drop: bool = False
-    ) -> pa.Table:
-        """Return the table with columns of dates as days since 1970-01-01; refuse other values.
-
-        With `may_drop`, the column need not be read at all, and a refusal says so.
-        """
+    def with_days(self, table: pa.Table, names: Iterable[str], first_row: int = 1) -> pa.Table:
+        """Return the table with columns of dates as days since 1970-01-01; refuse other values."""
         for name in names:
             coded = table.column(name).combine_chunks().dictionary_encode()
             texts = [(text or "").strip() for text in coded.dictionary.to_pylist()]
@@ -400,8 +394,8 @@ class CsvFile:
                 date = texts[known.index(True)]
                 where = self._where(name, value=date)
                 raise DataError(
-                    f"{self.path} must hold numbers or text, got the date {date!r} {where}; ",
-                    *date_remedy(name, may_drop=may_drop),
+                    f"{self.path} must hold numbers or text, got the date {date!r} {where}; "
+                    f"{DATES}."
                 )
             order = self.dates or "days"
             days = [
@@ -429,7 +423,7 @@ class CsvFile:
                 continue
             different = [text for text in column.unique().to_pylist() if text]
             if different and are_dates(different):
-                table = self.with_days(table, [name], may_drop=True)
+                table = self.with_days(table, [name])
                 continue
             numbers = [text for text in different if NUMBER.fullmatch(text)]
             is_number = compute.is_in(column, value_set=pa.array(numbers, pa.string())).to_numpy()
@@ -441,12 +435,12 @@ class CsvFile:
             got, where = column[row].as_py(), self._where(name, row=row + 1)
             if mostly_text:
                 raise DataError(f"{self.path} must hold text only, got {got!r} {where}.")
-            raise DataError(*self._not_a_number(got, where))
+            raise DataError(self._not_a_number(got, where))
         return table
 
     # Words
 
-    def words_for(self, error: Exception) -> tuple[Part, ...] | None:
+    def words_for(self, error: Exception) -> str | None:
         """Return a sentence about a cell or row that PyArrow could not read; None if neither."""
         if bad := _BAD_VALUE.search(str(error)):
             value = bad[2].strip()
@@ -456,19 +450,17 @@ class CsvFile:
             lines = (line for line, cells in self.records() if len(cells) != int(ragged[1]))
             line = next(lines, None)
             where = f" in line {line}" if line else ""
-            return (
-                f"{self.path} must have {ragged[1]} values in every row, got {ragged[2]}{where}.",
-            )
+            return f"{self.path} must have {ragged[1]} values in every row, got {ragged[2]}{where}."
         return None
 
-    def _not_a_number(self, value: str, where: str) -> tuple[Part, ...]:
+    def _not_a_number(self, value: str, where: str) -> str:
         """Return a sentence about a value among numbers, with the way out."""
-        said = f"{self.path} must hold numbers only, got {value!r} {where}; "
+        way_out = f"na {value!r} makes it a missing value"
         if is_date(value):
-            return said, Hint(Remedy.DATES), "."
-        if _COMMA_NUMBER.fullmatch(value) and self.decimal == ".":
-            return said, Hint(Remedy.DECIMAL_COMMA), "."
-        return said, "if it means a missing value, ", Hint(Remedy.NA, (value,)), "."
+            way_out = DATES
+        elif _COMMA_NUMBER.fullmatch(value) and self.decimal == ".":
+            way_out = "decimal ',' reads such numbers"
+        return f"{self.path} must hold numbers only, got {value!r} {where}; {way_out}."
 
     def warn_of_what_was_noticed(self, table: pa.Table, names: Sequence[str]) -> None:
         """Warn of what was noticed about the file, and of texts that were read as missing values.
@@ -481,7 +473,7 @@ class CsvFile:
             Columns to look at.
         """
         for note in self.notes:
-            warnings.warn(ReadingWarning(*note), stacklevel=4)
+            warnings.warn(ReadingWarning(note), stacklevel=4)
         if not self.unusual:
             return
         texts = [name for name in names if table.column(name).type == pa.string()]
@@ -495,16 +487,14 @@ class CsvFile:
         counts += among_numbers
         columns = list(dict.fromkeys(name for name, _ in counts))
         markers = sorted({text for _, text in counts})
-        were = f"{some(markers)} {'was' if len(markers) == 1 else 'were'} read as missing"
-        where = f"column{'s' if len(columns) > 1 else ''} {some(columns)}"
-        words = f"{self.path}: {were}, {counted(counts.total(), 'value')} in {where}; "
-        warnings.warn(ReadingWarning(words, Hint(Remedy.KEEP_TEXT), "."), stacklevel=4)
-
-
-def date_remedy(name: str, *, may_drop: bool) -> tuple[Part, ...]:
-    """Return the way out for a column of dates, as the end of a sentence."""
-    drop = (", or ", Hint(Remedy.DROP, (name,))) if may_drop else ()
-    return Hint(Remedy.DATES), *drop, "."
+        warnings.warn(
+            ReadingWarning(
+                f"{self.path}: {some(markers)} {'was' if len(markers) == 1 else 'were'} read as "
+                f"missing, {counted(counts.total(), 'value')} in "
+                f"column{'s' if len(columns) > 1 else ''} {some(columns)}; an empty na keeps them."
+            ),
+            stacklevel=4,
+        )
 
 
 def _head(path: PathLike) -> str:

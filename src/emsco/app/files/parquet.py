@@ -15,7 +15,7 @@ from pyarrow import compute
 from emsco._base.documents import PathLike
 from emsco._base.text import first_line
 from emsco._base.typing import Kind
-from emsco.app.files.csv import date_remedy
+from emsco.app.files.csv import DATES
 from emsco.errors import DataError, FileError
 
 _BYTES = 24  # that a fit takes for each value: the table, its rows, and columns of stage models
@@ -79,11 +79,14 @@ class ParquetFile:
         return pa.concat_tables(tables, promote_options="permissive")
 
     def features_and_target(
-        self, names: Sequence[str], target: str, kinds: Mapping[str, Kind] | None
+        self,
+        names: Sequence[str],
+        target: str,
+        kinds: Mapping[str, Kind] | None,  # noqa: ARG002 - as for CSV
     ) -> pa.Table:
         """Read the features and the labels; types of columns are those of the file."""
         table = self.read_leniently([*names, target])
-        return self._with_days(table, names, may_drop=kinds is None)
+        return self._with_days(table, names)
 
     def chunks(
         self,
@@ -112,9 +115,7 @@ class ParquetFile:
             texts = {name: rows.column(name).cast(pa.string()).fill_null("") for name in columns}
             yield pa.table({name: compute.equal(text, marker) for name, text in texts.items()})
 
-    def _with_days(
-        self, table: pa.Table, names: Sequence[str], *, may_drop: bool = False
-    ) -> pa.Table:
+    def _with_days(self, table: pa.Table, names: Sequence[str]) -> pa.Table:
         """Return the table with dates as days since 1970-01-01, or refuse them."""
         for name in names:
             kind = table.column(name).type
@@ -122,8 +123,7 @@ class ParquetFile:
                 continue
             if self.dates is None:
                 raise DataError(
-                    f"{self.path} must hold numbers or text, got dates in column {name!r}; ",
-                    *date_remedy(name, may_drop=may_drop),
+                    f"{self.path} must hold numbers or text, got dates in column {name!r}; {DATES}."
                 )
             moments = table.column(name).cast(pa.timestamp("us", getattr(kind, "tz", None)))
             days = compute.divide(moments.cast(pa.int64()).cast(pa.float64()), 86_400e6)

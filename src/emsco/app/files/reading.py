@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from emsco._base.checks import check_choice, refused
+from emsco._base.checks import check_choice
 from emsco._base.documents import Fields
+from emsco.errors import ParameterError
 
 DATES = ("days", "day-first", "month-first")
 NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
@@ -50,7 +51,9 @@ class Reading:
         if self.separator is not None:
             separator = NAMED_SEPARATORS.get(self.separator, self.separator)
             if len(separator) != 1 or separator in '"\r\n':
-                raise refused("separator", "be one character, or tab", self.separator)
+                raise ParameterError(
+                    f"separator must be one character, or tab, got {self.separator!r}."
+                )
             object.__setattr__(self, "separator", separator)
         if self.na is not None:
             object.__setattr__(self, "na", tuple(dict.fromkeys(self.na)))
@@ -59,7 +62,7 @@ class Reading:
         if self.dates is not None:
             check_choice("dates", self.dates, DATES)
         if self.separator is not None and self.separator == self.decimal:
-            raise refused("decimal", "differ from the separator", self.decimal)
+            raise ParameterError(f"decimal must differ from the separator, got {self.decimal!r}.")
 
     def over(self, other: Reading) -> Reading:
         """Return what is said here, and otherwise what `other` says.

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
-from emsco._base.checks import refused
 from emsco._base.digests import fingerprint
 from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray, Kind
@@ -32,14 +31,7 @@ from emsco.data.issues import (
 from emsco.data.labels import as_classes, check_classes
 from emsco.data.rows import arrow_kind, check_named, column_weights
 from emsco.data.training import TrainingData
-from emsco.errors import (
-    CostsError,
-    DataError,
-    Hint,
-    Parameter,
-    ParameterError,
-    Remedy,
-)
+from emsco.errors import CostsError, DataError, ParameterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +77,30 @@ class FitFiles:
 
     def __post_init__(self) -> None:
         """Refuse files that contradict each other."""
-        data, train = Parameter("data"), Parameter("train")
         if (self.data is None) == (self.train is None):
             got = "neither" if self.data is None else "both"
-            raise ParameterError("either ", data, " or ", train, f" must be given, got {got}.")
-        beside = ("be given beside ", train)
+            raise ParameterError(f"train must be given if data is not, and only then, got {got}.")
         if self.train is not None and self.val is None:
-            split = ("a file given as ", data, " is split")
-            raise refused("val", beside, None, got="none", hint=split)
+            raise ParameterError(
+                "val must be given beside train, got none; a file given as data is split."
+            )
         if self.train is None and self.val is not None:
-            give = (f"give {self.data} as ", train, f", or {self.val} as ", Parameter("test"))
-            raise refused("val", beside, self.val, got=data, hint=(*give, " for rows to test on"))
+            raise ParameterError(
+                f"val must be given beside train, got data; give {self.data} as train, or "
+                f"{self.val} as test for rows to test on."
+            )
         if self.target in self.drop:
-            other = ("leave out other columns than ", Parameter("target"))
-            raise refused("drop", other, self.drop, got=f"{self.target!r} for both")
+            raise ParameterError(
+                f"drop must leave out other columns than target, got {self.target!r} for both."
+            )
         if self.weights is not None and self.weights in (self.target, *self.drop):
-            others = (Parameter("target"), " and ", Parameter("drop"))
-            rule = ("be another column than those of ", *others)
-            raise refused("weights", rule, self.weights)
+            raise ParameterError(
+                "weights must be another column than those of target and drop, got "
+                f"{self.weights!r}."
+            )
         not_features = (self.target, *self.drop, self.weights)
         if bad := [name for name in self.keep or () if name in not_features]:
-            raise refused("keep", "name features", self.keep, got=repr(bad[0]))
+            raise ParameterError(f"keep must name features, got {bad[0]!r}.")
 
     def read(self, cv: Any, gaps: str = "refuse") -> RowsOfFiles:
         """Read and check all rows; `cv` says how to split them, unless `val` names a file."""
@@ -206,9 +201,8 @@ class FitFiles:
         # Fractions are measurements; a classifier would make a class of each.
         if y.dtype.kind == "f" and (measured := y[y != np.floor(y)]).size:
             raise DataError(
-                f"{path} must have classes {where}, got numbers such as {measured[0].item()!r}; ",
-                Hint(Remedy.BINS),
-                ".",
+                f"{path} must have classes {where}, got numbers such as {measured[0].item()!r}; "
+                "make classes of it first, such as low and high."
             )
         check_classes(classes, labels, f"{path} must have", f" {where}")
         return classes

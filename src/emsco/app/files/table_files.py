@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from emsco.app.files.parquet import ParquetFile
 from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.data.labels import labels_of
 from emsco.data.rows import check_named
-from emsco.errors import DataError, EMSCOError, FileError, Hint, Remedy
+from emsco.errors import DataError, EMSCOError, FileError
 
 _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _READ_ONLY = {".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".data": "csv"}
@@ -227,8 +228,16 @@ def by_line(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[None]:
     except EMSCOError as error:
         # Looked at again, since a table that was read has forgotten its lines.
         if file_kind(path) == "csv":
-            error.by_line(CsvFile.look_at(path, reading).line_of)
+            _name_line(error, CsvFile.look_at(path, reading))
         raise
+
+
+def _name_line(error: EMSCOError, file: CsvFile) -> None:
+    """Put the line of a text file in the place of the row that an error names."""
+    if error.row is not None and (line := file.line_of(error.row)):
+        row = rf"(?<!['\"])\brow {error.row}\b"  # not in a quoted name
+        error.args = (re.sub(row, f"line {line}", str(error)),)
+        error.row = None
 
 
 @contextmanager
@@ -244,7 +253,7 @@ def open_table(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[CsvFile 
         yield file
     except EMSCOError as error:
         if isinstance(file, CsvFile):
-            error.by_line(file.line_of)
+            _name_line(error, file)
         raise
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else first_line(error)
@@ -252,8 +261,7 @@ def open_table(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[CsvFile 
     except (pa.ArrowException, UnicodeDecodeError) as error:
         # Arrow's words are for programmers; a CSV file knows better ones.
         words = file.words_for(error) if isinstance(file, CsvFile) else None
-        words = words or (f"{path} must be a whole table: {first_line(error)}.",)
-        raise DataError(*words) from None
+        raise DataError(words or f"{path} must be a whole table: {first_line(error)}.") from None
 
 
 def check_columns_there(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
@@ -262,8 +270,10 @@ def check_columns_there(path: PathLike, there: Sequence[str], wanted: Sequence[s
     # One or two columns with a separator inside: the file was most likely read with the wrong one.
     inside = [mark for mark in _MARKS if 0 < len(there) < 3 and mark in there[0]]
     if missing and inside:
-        said = f"{path} must have a column {missing[0]!r}, got {some(there)}; "
-        raise DataError(said, Hint(Remedy.SEPARATOR, (_MARKS[inside[0]],)), ".")
+        raise DataError(
+            f"{path} must have a column {missing[0]!r}, got {some(there)}; separator "
+            f"{_MARKS[inside[0]]!r} reads it."
+        )
     check_named(there, wanted, str(path))
 
 

@@ -15,7 +15,7 @@ from emsco.app.files.table_files import by_line, read_ids
 from emsco.app.runs.run import CERTIFICATE, SPENT, Run
 from emsco.cascade import Cascade
 from emsco.data.row_prints import RowPrints
-from emsco.errors import DataError, FileError, Parameter
+from emsco.errors import DataError, FileError
 from emsco.front import Certificate
 from emsco.front.certificate import FreshRows, certify
 from emsco.front.certificate.plan import wanted_order
@@ -145,8 +145,7 @@ def require_certificate(cascade: Cascade, place: Path, file: PathLike | None = N
     """
     if file is None and not place.is_dir():
         raise FileError(
-            Parameter("certificate"),
-            f" must name the certificate of a cascade file, got none for {str(place)!r}.",
+            f"certificate must name the certificate of a cascade file, got none for {str(place)!r}."
         )
     path = Path(file) if file is not None else place / CERTIFICATE
     if file is None and not path.exists():

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from emsco._base.checks import refused
 from emsco._base.documents import PathLike
-from emsco._base.text import did_you_mean
+from emsco._base.text import what_was_meant
 from emsco._base.typing import AnyArray, BoolArray
 from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.app.files.table_files import (
@@ -26,7 +25,7 @@ from emsco.app.files.table_files import (
 )
 from emsco.cascade import Cascade, Decisions
 from emsco.cascade.decisions import NEEDS_BETWEEN, WARNINGS_BETWEEN
-from emsco.errors import Parameter, ReadingWarning
+from emsco.errors import ParameterError, ReadingWarning
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +158,7 @@ def check_other_file(out: PathLike | None, read: PathLike, name: str) -> None:
     """Refuse to write over the file that is read; `name` is its parameter."""
     # The file would be gone before it is read to the end.
     if out is not None and Path(out).resolve() == Path(read).resolve():
-        rule = ("be another file than ", Parameter(name))
-        raise refused("out", rule, out, got=f"{str(out)!r} for both")
+        raise ParameterError(f"out must be another file than {name}, got {str(out)!r} for both.")
 
 
 def decide_file(
@@ -223,12 +221,9 @@ def decide_file(
                 if name in decided:
                     decided[name] = _some_texts(decided[name])
             if twice := [name for name in chunk.kept if name in decided]:
-                raise refused(
-                    "keep",
-                    f"name columns other than those of decisions ({', '.join(decided)})",
-                    tuple(chunk.kept),
-                    got=repr(twice[0]),
-                    hint="rename it",
+                raise ParameterError(
+                    f"keep must name columns other than those of decisions ({', '.join(decided)}), "
+                    f"got {twice[0]!r}; rename it."
                 )
             table.write({**chunk.kept, **decided})
             counter.add(decisions, decided["needs"], decided["warnings"])
@@ -244,9 +239,13 @@ def decide_file(
 def _warn_of_similar(new: PathLike, absent: Sequence[str], others: Sequence[str]) -> None:
     """Warn of columns that may only be spelt in another way than those that are absent."""
     for name in absent:
-        if question := did_you_mean(name, others):
-            said = f"{new} has no column {name!r}, which counts as not bought yet; {question}"
-            warnings.warn(ReadingWarning(said), stacklevel=3)
+        if (meant := what_was_meant(name, others)) != ".":
+            warnings.warn(
+                ReadingWarning(
+                    f"{new} has no column {name!r}, which counts as not bought yet{meant}"
+                ),
+                stacklevel=3,
+            )
 
 
 def _marks(chunk: Chunk, columns: Sequence[str]) -> BoolArray | None:

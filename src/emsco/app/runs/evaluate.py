@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from emsco._base.checks import refused
 from emsco._base.documents import PathLike
 from emsco._base.text import some, what_was_meant
 from emsco.app.files.reading import Reading
@@ -18,7 +17,7 @@ from emsco.data.keys import Keys
 from emsco.data.labels import as_classes
 from emsco.data.row_prints import Lookup
 from emsco.data.rows import column_weights
-from emsco.errors import DataError, DataWarning, Parameter, Part, Row
+from emsco.errors import DataError, DataWarning, ParameterError
 from emsco.front.references import Reference, references_from_decisions, with_rejecting
 
 
@@ -129,8 +128,11 @@ def evaluate_run(
                 if groups is not None:
                     group_of_row = Keys.from_column(chunk.with_gaps(groups), groups)
                     if (row := group_of_row.missing) is not None:
-                        rule = f"{path} must have a group in every row of column {groups!r}"
-                        raise DataError(f"{rule}, got none in ", Row(first + row), ".")
+                        raise DataError(
+                            f"{path} must have a group in every row of column {groups!r}, got none "
+                            f"in row {first + row}.",
+                            row=first + row,
+                        )
                 if by is not None:
                     subgroup_of_row = Keys.from_column(chunk.with_gaps(by), by)
                 prices = cascade.row_prices(table, table.num_rows, first_row=first)
@@ -180,19 +182,13 @@ def warn_of_searched(lookup: Lookup, n_rows: int, path: PathLike) -> None:
     if not seen.rows.size:
         return
     # Their number is a lower bound.
-    some = f"{len(seen.rows):,} or more of the {n_rows:,} rows of {path}"
-    words = f"{some} took part in the search; their figures are too good."
-    if seen.is_near:
-        words = (
-            f"{some} are nearly equal to rows of the search, as after rounding; if they took part "
-            "in the search, their figures are too good."
-        )
-    elif by_chance := round(seen.n_by_chance):
-        words = (
-            f"{some} are equal to rows of the search, where chance explains about {by_chance:,}; "
-            "if they took part in the search, their figures are too good."
-        )
-    warnings.warn(DataWarning(words), stacklevel=3)
+    warnings.warn(
+        DataWarning(
+            f"{len(seen.rows):,} or more of the {n_rows:,} rows of {path} took part in the search"
+            f"{seen.caveat}; their figures are too good."
+        ),
+        stacklevel=3,
+    )
 
 
 def _check_target(
@@ -200,11 +196,10 @@ def _check_target(
 ) -> None:
     if target in (*cascade.encoding.columns, weights):
         what = "weights" if target == weights else "a feature"
-        raise refused("target", "be a column of labels", target, got=f"{target!r}, {what}")
+        raise ParameterError(f"target must be a column of labels, got {target!r}, {what}.")
     if target not in (there := column_names(path, reading)):
         meant = what_was_meant(target, there)
-        another: tuple[Part, ...] = ("; ", Parameter("target"), " names another.")
+        meant = "; target names another." if meant == "." else meant
         raise DataError(
-            f"{path} must have the column {target!r} with the labels, got {some(there, 20)}",
-            *(another if meant == "." else (meant,)),
+            f"{path} must have the column {target!r} with the labels, got {some(there, 20)}{meant}"
         )

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import refused
 from emsco._base.documents import UNFINISHED, PathLike, write_document
 from emsco._base.locks import LOCK, SHORT_PATIENCE, locked_folder
 from emsco._base.progress import JobProgress
@@ -33,16 +32,7 @@ from emsco.app.runs.run import (
 )
 from emsco.data.labels import of_labels
 from emsco.data.splits import check_simple_cv
-from emsco.errors import (
-    DataError,
-    EMSCOError,
-    FileError,
-    Hint,
-    NoSuchDesign,
-    Parameter,
-    Remedy,
-    Row,
-)
+from emsco.errors import DataError, EMSCOError, FileError, NoSuchDesign, ParameterError
 from emsco.estimator import EMSCOClassifier
 from emsco.front.history import history_columns
 from emsco.front.rules import plain_preference
@@ -50,7 +40,6 @@ from emsco.scoring.journal import remove_empty_checkpoint
 from emsco.search.settings import PaperSearch
 from emsco.stats.error_costs import plain_costs
 
-_OUT = Parameter("out")
 _LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
 
 
@@ -108,8 +97,11 @@ def fit_files(
         of_rows = read_ids(files.data, groups, files.reading)
         with by_line(files.data, files.reading):
             if (missing := of_rows == None).any():  # noqa: E711 - an array
-                rule = f"{files.data} must have a group in column {groups!r} for every row"
-                raise DataError(f"{rule}, got none in ", Row(int(missing.argmax()) + 1), ".")
+                raise DataError(
+                    f"{files.data} must have a group in column {groups!r} for every row, got none "
+                    f"in row {int(missing.argmax()) + 1}.",
+                    row=int(missing.argmax()) + 1,
+                )
     labels = np.unique(rows.rows.y).tolist()
     # Labels on a command line are text; here they become those of the data.
     for name in ("min_confidence", "reject_below", "class_weight"):
@@ -154,18 +146,19 @@ def fit_files(
             shutil.rmtree((path / CHECKPOINT).rename(path / f"{CHECKPOINT}{UNFINISHED}"))
     # All is written by now. The limits come last, so that a long search is not lost to them.
     if lacking:
-        kept = f" {path} keeps all that was found, and deploys the economical design: "
-        raise NoSuchDesign(*lacking.parts, kept, Hint(Remedy.CHOOSE), ".")
+        raise NoSuchDesign(
+            f"{lacking} {path} keeps all that was found, and deploys the economical design: emsco "
+            "choose takes other limits."
+        )
     return Run(path, about, front, classifier.cascade_)
 
 
 def _check_groups(files: FitFiles, groups: str, cv: str | float) -> None:
     """Refuse what cannot keep groups together."""
     if files.data is None:
-        rule = ("be left out beside ", Parameter("train"))
-        raise refused("groups", rule, groups, got=repr(groups))
+        raise ParameterError(f"groups must be left out beside train, got {groups!r}.")
     if cv != "auto":
-        raise refused("cv", ("be auto beside ", Parameter("groups")), cv)
+        raise ParameterError(f"cv must be auto beside groups, got {cv!r}.")
 
 
 def _fit(
@@ -206,7 +199,7 @@ def _usable(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or error
-        raise FileError(_OUT, f" must be a folder, got {str(folder)!r} ({why}).") from None
+        raise FileError(f"out must be a folder, got {str(folder)!r} ({why}).") from None
 
 
 @contextmanager
@@ -224,21 +217,19 @@ def _claimed(folder: Path, resume: bool) -> Iterator[None]:
 def _check_place(folder: Path, resume: bool) -> None:
     """Refuse to write over another run."""
     if folder.exists() and not folder.is_dir():
-        raise FileError(_OUT, f" must be a folder, got the file {str(folder)!r}.")
+        raise FileError(f"out must be a folder, got the file {str(folder)!r}.")
     there = {file.name for file in folder.iterdir()} if folder.exists() else set()
     there.discard(LOCK)
     if resume and RUN in there and CHECKPOINT not in there:
-        got = f"got {str(folder)!r}, which is complete."
         raise FileError(
-            _OUT, " must be a run that has not ended for ", Parameter("resume"), f", {got}"
+            f"out must be a run that has not ended for resume, got {str(folder)!r}, which is "
+            "complete."
         )
     if there and not (resume and CHECKPOINT in there):
+        way_out = "resume goes on with it" if CHECKPOINT in there else "name another"
         raise FileError(
-            _OUT,
-            f" must be a new or empty folder, got {str(folder)!r}, which has "
-            f"{sorted(there)[0]!r}; ",
-            Hint(Remedy.RESUME) if CHECKPOINT in there else "name another",
-            ".",
+            f"out must be a new or empty folder, got {str(folder)!r}, which has "
+            f"{sorted(there)[0]!r}; {way_out}."
         )
 
 

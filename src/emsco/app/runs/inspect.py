@@ -16,11 +16,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
-from emsco._base.checks import refused
 from emsco._base.documents import PathLike, write_text
 from emsco._base.text import counted, listed, shorten, some
 from emsco._base.typing import FloatArray
-from emsco.app.files.csv import NUMBER, CsvFile, date_remedy
+from emsco.app.files.csv import DATES, NUMBER, CsvFile
 from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.app.files.sources import FitFiles, check_left_out
 from emsco.app.files.table_files import check_columns_there, column_names, open_table
@@ -29,7 +28,7 @@ from emsco.data.columns import MOST_CATEGORIES
 from emsco.data.dates import are_dates, date_order, days_of
 from emsco.data.issues import DataIssue, accuracies_alone, data_issues_of, suspects, to_leave_out
 from emsco.data.training import TrainingData
-from emsco.errors import DataError, Hint, Parameter, Part, ReadingWarning, Remedy
+from emsco.errors import DataError, ParameterError, ReadingWarning
 from emsco.estimator import EMSCOClassifier
 from emsco.fitting import FitSettings
 from emsco.fitting.forecast import FitForecast, forecast_fit
@@ -56,7 +55,7 @@ class ColumnProfile:
         Different values, and rows without one.
     values : str
         The range of numbers, or the commonest texts with their counts.
-    refusal : tuple of str, Parameter or Hint
+    refusal : str
         Why a fit would refuse the column, and the way out; empty if it would not.
     only_text : str
         The only text among numbers, which may mean a missing value; else empty.
@@ -69,7 +68,7 @@ class ColumnProfile:
     n_different: int
     n_missing: int
     values: str
-    refusal: tuple[Part, ...] = ()
+    refusal: str = ""
     only_text: str = ""
     n_odd_zeros: int = 0
 
@@ -81,7 +80,7 @@ class ColumnProfile:
             "different": self.n_different,
             "missing": self.n_missing,
             "values": self.values,
-            "refused": "".join(map(str, self.refusal)) or None,
+            "refused": self.refusal or None,
             "odd_zeros": self.n_odd_zeros,
         }
 
@@ -132,7 +131,7 @@ def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
         return ColumnProfile(name, "truth", len(counts), n_missing, values)
     common = [f"{shorten(text, _WIDTH)} {n:,}" for text, n in counts.most_common(_COMMONEST)]
     holds, values = "text", listed(common, _COMMONEST)
-    refusal: tuple[Part, ...] = ()
+    refusal = ""
     only_text = ""
     # Texts that are no numbers. If all or none are, the column is of one kind.
     other = [text for text in counts if not NUMBER.fullmatch(text)]
@@ -143,12 +142,14 @@ def _profile(name: str, column: Any, dates_told: bool) -> ColumnProfile:
         values = f"{min(counts, key=day.__getitem__)} to {max(counts, key=day.__getitem__)}"
         holds = "date"
         if not dates_told:
-            refusal = (f"column {name!r} holds dates; ", *date_remedy(name, may_drop=True))
+            refusal = f"column {name!r} holds dates; {DATES}, or drop {name!r}."
     elif 0 < len(other) < len(counts):
         holds = "mixed"
         row = compute.index(column, pa.scalar(other[0], kind)).as_py() + 1
-        mixes = f"column {name!r} mixes numbers and text such as {other[0]!r} in row {row:,}; "
-        refusal = (f"{mixes}if that means a missing value, ", Hint(Remedy.NA, (other[0],)), ".")
+        refusal = (
+            f"column {name!r} mixes numbers and text such as {other[0]!r} in row {row:,}; "
+            f"na {other[0]!r} makes it a missing value."
+        )
         only_text = other[0] if len(other) == 1 else ""
     elif len(counts) > MOST_CATEGORIES:
         refusal = _refusal(f"has {counted(len(counts), 'different text')}, too many", name)
@@ -179,8 +180,8 @@ def n_odd_zeros(values: FloatArray) -> int:
     return n_zeros if others[0] >= far else 0
 
 
-def _refusal(why: str, name: str) -> tuple[Part, ...]:
-    return f"column {name!r} {why}; ", Hint(Remedy.DROP, (name,)), "."
+def _refusal(why: str, name: str) -> str:
+    return f"column {name!r} {why}; drop {name!r}."
 
 
 def _is_text(kind: Any) -> bool:
@@ -205,7 +206,7 @@ class Inspection:
         By column, the balanced accuracy on unseen rows of a rule that sees nothing else.
     data_issues : tuple of DataIssue
         Leaks, ids, copies, constants, rare classes and the like.
-    notes : tuple of tuples of parts
+    notes : tuple of str
         Sentences about columns that a fit would refuse, gaps, odd zeros, and names like that of the
         target.
     forecast : FitForecast or None
@@ -220,7 +221,7 @@ class Inspection:
     columns: tuple[ColumnProfile, ...]
     alone: dict[str, float]
     data_issues: tuple[DataIssue, ...]
-    notes: tuple[tuple[Part, ...], ...]
+    notes: tuple[str, ...]
     forecast: FitForecast | None = None
 
     @property
@@ -298,7 +299,7 @@ def inspect_file(
     """
     path, tell, total = files.data, report or (lambda *_: None), 3 + forecast
     if path is None:
-        raise refused("data", "be given", None, got="none")
+        raise ParameterError("data must be given, got none.")
     tell(0, total, "")
     there = column_names(path, files.reading)
     left_out = {files.target, *files.drop, files.weights}
@@ -363,10 +364,10 @@ def write_costs(path: PathLike, names: Sequence[str], *, force: bool = False) ->
 def check_new(path: PathLike, *, force: bool = False) -> None:
     """Refuse to write over a file unless `force`."""
     if Path(path).exists() and not force:
-        rule = "be a new file"
-        hint: tuple[Part, ...] = (Parameter("force"), " writes over it")
-        got = f"{str(path)!r}, which exists"
-        raise refused("write_costs", rule, path, got=got, hint=hint)
+        raise ParameterError(
+            f"write_costs must be a new file, got {str(path)!r}, which exists; force writes over "
+            "it."
+        )
 
 
 def _training_data(
@@ -412,18 +413,20 @@ def _without_suspects(
 
 def _notes(
     files: FitFiles, columns: Sequence[ColumnProfile], known: Collection[str]
-) -> tuple[tuple[Part, ...], ...]:
+) -> tuple[str, ...]:
     """Return sentences about refused columns, gaps, odd zeros, and names like the target's."""
     notes = [column.refusal for column in columns if column.refusal]
     gaps = [column.name for column in columns if column.n_missing and not column.refusal]
     if gaps:
         which = f"column{'s' if len(gaps) > 1 else ''} {some(gaps)}"
-        notes.append((f"values are missing in {which}; ", Hint(Remedy.GAPS), "."))
+        notes.append(f"values are missing in {which}; emsco fit --gaps impute or skip allows that.")
     for column in columns:
         if column.n_odd_zeros:
             zeros = counted(column.n_odd_zeros, "row")
-            said = f"column {column.name!r} is 0 in {zeros} and far above 0 in all others: if 0 "
-            notes.append((f"{said}means a missing value, leave these cells empty in the file.",))
+            notes.append(
+                f"column {column.name!r} is 0 in {zeros} and far above 0 in all others: if 0 means "
+                "a missing value, leave these cells empty in the file."
+            )
     target = files.target.casefold()
     for column in columns:
         name = column.name.casefold()
@@ -431,6 +434,8 @@ def _notes(
             continue
         # Short names are part of many others by chance.
         if len(target) >= _SHORT and (target in name or (len(name) >= _SHORT and name in target)):
-            said = f"column {column.name!r} is named like the target: is it known before the answer"
-            notes.append((f"{said}? If not, ", Hint(Remedy.DROP, (column.name,)), "."))
+            notes.append(
+                f"column {column.name!r} is named like the target: is it known before the answer? "
+                f"If not, drop {column.name!r}."
+            )
     return tuple(notes)

@@ -29,7 +29,7 @@ from emsco.cascade import Cascade
 from emsco.cascade.monitor import LookCounts, Monitor, Source
 from emsco.data.labels import as_classes, labels_of, positions_of
 from emsco.data.row_prints import Lookup, RowPrints
-from emsco.errors import DataError, DataWarning, Hint, ParameterError, Remedy
+from emsco.errors import DataError, DataWarning, ParameterError
 from emsco.front import Certificate
 
 _LOOK = 100  # rows between two looks at a file in order
@@ -128,8 +128,10 @@ def _warn_of_unlike(cascade: Cascade, unlike: IntArray, n_rows: int, path: PathL
         if n_unlike >= max(_FEWEST_UNLIKE, _MANY_UNLIKE * n_rows)
     ]
     if said:
-        words = f"{path} is unlike the training rows: {listed(said, _MOST_UNLIKE)}."
-        warnings.warn(DataWarning(words), stacklevel=3)
+        warnings.warn(
+            DataWarning(f"{path} is unlike the training rows: {listed(said, _MOST_UNLIKE)}."),
+            stacklevel=3,
+        )
 
 
 def _labelled_rows(
@@ -260,11 +262,10 @@ class _Seen:
             return
         waiting = self._is_labelled and not earlier.labels and earlier.n_rows == self.n_rows
         whole = "the" if earlier.n_rows == self.n_rows else "at its beginning the"
+        way_out = "late counts their labels alone" if waiting else "again counts them once more"
         raise DataError(
             f"{path} must have new rows, got {whole} {counted(earlier.n_rows, 'row')} of "
-            f"{earlier.name!r} again; ",
-            Hint(Remedy.LATE if waiting else Remedy.AGAIN),
-            ".",
+            f"{earlier.name!r} again; {way_out}."
         )
 
 
@@ -299,11 +300,7 @@ def open_monitor(
         if not same or asked.delta != known.delta:
             raise ParameterError(
                 f"promises must be those of {str(state)!r} ({_in_words(known)}), got "
-                f"{_in_words(asked)}; ",
-                Hint(Remedy.NEW_MONITOR),
-                ".",
-                parameter="min_accuracy",
-                value=dict(limits),
+                f"{_in_words(asked)}; reset starts a new one."
             )
         return known
     signed = run.folder / CERTIFICATE

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from emsco._base.checks import refused
 from emsco._base.digests import DIGEST
 from emsco._base.documents import Fields, PathLike, is_finite_number, read_document, write_document
 from emsco._base.locks import locked_folder
@@ -22,7 +21,7 @@ from emsco.cascade import Cascade
 from emsco.data.rows import table_rows
 from emsco.designs.format import branches_to_dicts
 from emsco.designs.thresholds import plain
-from emsco.errors import FileError, Hint, Parameter, ParameterError, Remedy
+from emsco.errors import FileError, ParameterError
 from emsco.front import Certificate, ParetoFront, ParetoPoint
 from emsco.front.doubts import doubts_about
 from emsco.front.references import with_rejecting
@@ -156,9 +155,10 @@ class Run:
         if not (path / RUN).exists():
             why = f"which has no {RUN}" if path.is_dir() else "which is a file"
             why = why if path.exists() else "which does not exist"
-            resume = ("; ", Hint(Remedy.RESUME)) if (path / CHECKPOINT).exists() else ()
-            made = f" must be a folder that emsco fit has made, got {str(folder)!r}, {why}"
-            raise FileError(Parameter("folder"), made, *resume, ".")
+            resume = "; resume goes on with it" if (path / CHECKPOINT).exists() else ""
+            raise FileError(
+                f"folder must be one that emsco fit has made, got {str(folder)!r}, {why}{resume}."
+            )
         about = read_about(path / RUN)
         front = ParetoFront.load(path / FRONT, trusted)
         # Files of two runs in one folder contradict each other here.
@@ -393,8 +393,9 @@ class Run:
         if cheapest_label:
             costs = self.error_costs(error_costs)
             if costs is None:
-                rule = ("be given with ", Parameter("error_cost"))
-                raise refused("cheapest_label", rule, cheapest_label, got="no cost of errors")
+                raise ParameterError(
+                    "cheapest_label must be given with error_cost, got no cost of errors."
+                )
             cascade = cascade.with_error_costs(costs.of_labels)
         # Checked before anything is written.
         if error_costs is not None:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from emsco._base.checks import check_choice, refused
+from emsco._base.checks import check_choice
 from emsco._base.documents import PathLike
 from emsco._base.objectives import Objectives, metric_name
 from emsco._base.text import counted, shorten
 from emsco.app.runs.run import CERTIFICATE, Run
 from emsco.designs.design import Design
-from emsco.errors import Parameter
+from emsco.errors import ParameterError
 from emsco.front import Certificate, ParetoFront
 from emsco.front.pictures import ON, cascade_picture
 from emsco.plotting import (
@@ -172,11 +172,10 @@ def check_plot(kind: str, on: str, data: PathLike | None, currency: str | None) 
     check_choice("kind", kind, KINDS)
     check_choice("on", on, ON)
     check_currency(currency)
-    of_kind = (Parameter("kind"), f" {kind}")
     if kind in _OF_ROWS and data is None:
-        raise refused("data", ("be given for ", *of_kind), None, got="none")
+        raise ParameterError(f"data must be given for kind {kind!r}, got none.")
     if kind not in _OF_ROWS and data is not None:
-        raise refused("data", ("be left out for ", *of_kind), data, got=repr(str(data)))
+        raise ParameterError(f"data must be left out for kind {kind!r}, got {str(data)!r}.")
 
 
 def explore_run(

@@ -191,8 +191,9 @@ class CaseService:
         for name, price in prices.items():
             if isinstance(price, list) and len(price) != len(rows):
                 rule = f"one number, or one for each of {len(rows):,} rows"
-                sentence = f"prices of {name[:60]!r} must be {rule}, got {len(price):,}."
-                raise RefusalError(422, sentence)
+                raise RefusalError(
+                    422, f"prices of {name[:60]!r} must be {rule}, got {len(price):,}."
+                )
         answers: list[messages.Decision | messages.Error] = []
         counts = Sums()
         for i, row in enumerate(rows):
@@ -245,8 +246,11 @@ class CaseService:
             name = _checked_id(opening.id)
             # The answer to a repeated request must tell the client how the case stands.
             if (known := await self._known(name)) is not None:
-                sentence = f"id must be new, got {name!r}, which is a case already."
-                raise RefusalError(409, sentence, {"case": await self._state(known)})
+                raise RefusalError(
+                    409,
+                    f"id must be new, got {name!r}, which is a case already.",
+                    {"case": await self._state(known)},
+                )
         # From here on nothing waits, so that no other request comes between check and entry.
         if self.n_open >= self.settings.max_open:
             raise RefusalError(

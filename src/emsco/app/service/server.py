@@ -13,13 +13,14 @@ from types import FrameType
 
 import uvicorn
 
-from emsco._base.checks import check_whole, refused
+from emsco._base.checks import check_whole
 from emsco.app.service.application import make_application
 from emsco.app.service.cases import CaseService
 from emsco.app.service.limits import LimitedProtocol
 from emsco.app.service.settings import Settings
 from emsco.app.service.store import CaseStore
 from emsco.cascade import Cascade
+from emsco.errors import ParameterError
 
 _BACKLOG = 1024
 _GRACE = 5  # seconds for requests to end
@@ -71,8 +72,9 @@ def serve(
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
-        got = f"{port} at {host!r} ({why})"
-        raise refused("port", "be one that is free", port, got=got) from None
+        raise ParameterError(
+            f"port must be one that is free, got {port} at {host!r} ({why})."
+        ) from None
     try:
         store = CaseStore(database, cascade.stages.identity)
         service = CaseService(cascade, store, settings)

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from emsco._base.checks import check_number, check_whole, refused
-from emsco.errors import Hint, Remedy, not_installed
+from emsco._base.checks import check_number, check_whole
+from emsco.errors import ParameterError, not_installed
 
 _SHORTEST_TOKEN = 16
 _LARGEST_BODY = 100 * 10**6
@@ -59,8 +59,10 @@ class Settings:
         # A token must fit into a header, and be long enough not to be guessed.
         token, safe = self.token, f"[!-~]{{{_SHORTEST_TOKEN},}}"
         if token is not None and not re.fullmatch(safe, token):
-            rule = f"have at least {_SHORTEST_TOKEN} characters of ASCII without spaces"
-            raise refused("token", rule, None, got=f"{len(token)} characters")
+            raise ParameterError(
+                f"token must have at least {_SHORTEST_TOKEN} characters of ASCII without spaces, "
+                f"got {len(token)} characters."
+            )
 
 
 def check_installed() -> None:
@@ -84,5 +86,7 @@ def check_host(host: str, *, has_token: bool, allowed: bool) -> None:
     except ValueError:
         is_loopback = False
     if not is_loopback:
-        rule = "be an address of this machine alone without a token"
-        raise refused("host", rule, host, hint=Hint(Remedy.TOKEN))
+        raise ParameterError(
+            f"host must be an address of this machine alone without a token, got {host!r}; "
+            "token_file names one, and no_token does without."
+        )

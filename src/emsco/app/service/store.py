@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from emsco._base.documents import is_finite_number
 from emsco._base.text import brief, first_line
-from emsco.errors import FileError, Parameter
+from emsco.errors import FileError
 
 _APPLICATION = 0x454D5356  # "EMSV", SQLite's mark of the application that owns a file
 _FORM = 1
@@ -39,7 +39,6 @@ _COUNT = (
     "INSERT INTO counts VALUES (?, ?) "
     "ON CONFLICT (sample) DO UPDATE SET value = value + excluded.value"
 )
-_NAME = Parameter("database")
 _AT_ONCE = 2_000  # old cases deleted in one batch
 
 _Found = TypeVar("_Found")
@@ -283,8 +282,10 @@ def _open(path: Path, cascade: str) -> tuple[sqlite3.Connection, Sums]:
         counts = Sums(file.execute("SELECT sample, value FROM counts").fetchall())
         for name, value in counts.items():
             if not is_finite_number(value) or value < 0:
-                where = f"{str(path)!r}, where {brief(name)} is {brief(value)}"
-                raise FileError(_NAME, f" must have counts from 0 up, got {where}.")
+                raise FileError(
+                    f"database must have counts from 0 up, got {str(path)!r}, where {brief(name)} "
+                    f"is {brief(value)}."
+                )
     except BaseException:
         # Ctrl-C, too, must not leave the file locked.
         file.close()
@@ -306,17 +307,16 @@ def _check_tables(path: Path, file: sqlite3.Connection, cascade: str) -> None:
         file.execute(f"PRAGMA application_id = {_APPLICATION}")
         file.execute(f"PRAGMA user_version = {_FORM}")
         return
-    rule = f" must be a file of emsco serve, got {str(path)!r}, which"
+    rule = f"database must be a file of emsco serve, got {str(path)!r}, which"
     if application != _APPLICATION:
-        raise FileError(_NAME, f"{rule} is something else's; name another.")
+        raise FileError(f"{rule} is something else's; name another.")
     if form != _FORM or sorted(tables) != sorted(_TABLES):
-        raise FileError(_NAME, f"{rule} another version of emsco has written; name another.")
+        raise FileError(f"{rule} another version of emsco has written; name another.")
     row = file.execute("SELECT text FROM about WHERE name = 'cascade'").fetchone()
     if row is None or row[0] != cascade:
         raise FileError(
-            _NAME,
-            f" must have cases of this cascade, got {str(path)!r}, whose cases belong to "
-            "another one; serve that cascade, or name another file.",
+            f"database must have cases of this cascade, got {str(path)!r}, whose cases belong to "
+            "another one; serve that cascade, or name another file."
         )
 
 
@@ -329,7 +329,7 @@ def _speaking_plainly(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if error.sqlite_errorname.startswith("SQLITE_BUSY"):
             raise FileError(
-                _NAME, f" must be free, got {where}, which another service has open."
+                f"database must be free, got {where}, which another service has open."
             ) from None
         raise _unusable(where, str(error)) from error
     except sqlite3.Error as error:
@@ -339,4 +339,4 @@ def _speaking_plainly(path: Path) -> Iterator[None]:
 
 
 def _unusable(where: str, why: str) -> FileError:
-    return FileError(_NAME, f" must be a file that can be read and written, got {where} ({why}).")
+    return FileError(f"database must be a file that can be read and written, got {where} ({why}).")

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.checks import check_choice, check_number, check_whole, refused
+from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray, Report
 from emsco.data.keys import Keys
 from emsco.data.labels import check_truth, positions_of
-from emsco.data.row_prints import Likeness, RowPrints, digest_of_rows
+from emsco.data.row_prints import RowPrints, digest_of_rows
 from emsco.data.weights import check_weights
-from emsco.errors import DataError, EMSCOWarning, Parameter, Part, Row
+from emsco.errors import DataError, EMSCOWarning, ParameterError
 from emsco.front.certificate.plan import (
     LIKELY,
     answers_everyone,
@@ -39,7 +39,6 @@ from emsco.stats.promises import Promise
 if TYPE_CHECKING:
     from emsco.front.pareto_front import ParetoFront
 
-_FEW = 3  # rows that a message names
 _MOST_LOOKED_AT = 25  # designs among which the nearest is sought, if none is certified
 
 
@@ -222,25 +221,22 @@ def _check_weights(
     weights = check_weights(sample_weight, n_rows)
     if weights is None:
         if max_weight is not None:
-            rule = ("be left out without ", Parameter("sample_weight"))
-            raise refused("max_weight", rule, max_weight)
+            raise ParameterError(
+                f"max_weight must be left out without sample_weight, got {max_weight!r}."
+            )
         return None, None
     if max_weight is None:
-        raise refused(
-            "max_weight",
-            ("be the largest weight that a row can have if there is ", Parameter("sample_weight")),
-            None,
-            got="none",
-            hint="declare it before you look at these rows",
+        raise ParameterError(
+            "max_weight must be the largest weight that a row can have if there is sample_weight, "
+            "got none; declare it before you look at these rows."
         )
     max_weight = check_number("max_weight", max_weight, 0, np.inf, "()")
     # A bet on weights needs their bound in advance; one row above it would void the test.
     if (above := np.flatnonzero(weights > max_weight)).size:
         raise DataError(
-            Parameter("sample_weight"),
-            f" must be at most the declared {max_weight:g}, got {weights[above[0]]:g} in ",
-            Row(first_row + int(above[0])),
-            ".",
+            f"sample_weight must be at most the declared {max_weight:g}, got {weights[above[0]]:g} "
+            f"in row {first_row + int(above[0])}.",
+            row=first_row + int(above[0]),
         )
     return weights, max_weight
 
@@ -250,17 +246,13 @@ def _refuse_seen(searched: RowPrints, inputs: FloatArray, what: str, first_row: 
     seen = searched.seen_again(inputs)
     if not seen.rows.size:
         return
-    n_rows = counted(len(inputs), "row")
-    n_seen = counted(len(seen.rows), "row")
-    some = (" (", *_some_rows(first_row + seen.rows), ")", _by_chance(seen))
-    got: tuple[Part, ...] = (f"{n_rows}, of which it has seen {n_seen}", *some)
-    if seen.is_near:
-        words = "are nearly equal to rows that it has seen, as after rounding"
-        got = (f"{n_rows}, of which {n_seen}", *some, f" {words}")
-    elif len(seen.rows) == len(inputs):
-        got = (f"{n_rows} that it has all seen",)
-    rule = f"{what} must hold rows that the search has not seen, got "
-    raise DataError(rule, *got, "; collect fresh rows.")
+    row = first_row + int(seen.rows[0])
+    raise DataError(
+        f"{what} must hold rows that the search has not seen, got {counted(len(inputs), 'row')}, "
+        f"of which it has seen {len(seen.rows):,} (first row {row}){seen.caveat}; "
+        "collect fresh rows.",
+        row=row,
+    )
 
 
 def _refuse_repeated(
@@ -269,29 +261,12 @@ def _refuse_repeated(
     """Refuse rows that repeat others, or nearly so: they would count as twice the evidence."""
     again = searched.repeated(given[drawn])
     if again.rows.size:
-        nearly = ", or nearly so," if again.is_near else ""
+        row = first_row + int(drawn[again.rows[0]])
         raise DataError(
-            f"{what} must hold every row once, got {counted(len(again.rows), 'row')} again{nearly} "
-            "(",
-            *_some_rows(first_row + drawn[again.rows]),
-            ")",
-            _by_chance(again),
-            "; drop them, or name groups of rows.",
+            f"{what} must hold every row once, got {counted(len(again.rows), 'row')} again "
+            f"(first row {row}){again.caveat}; drop them, or name groups of rows.",
+            row=row,
         )
-
-
-def _by_chance(alike: Likeness) -> str:
-    """Say how many rows are alike by chance, if any are."""
-    expected = round(alike.n_by_chance)
-    return f", where chance explains about {expected:,}," if expected else ""
-
-
-def _some_rows(rows: IntArray) -> tuple[Part, ...]:
-    """Return the first rows as parts of a message, and how many more there are."""
-    shown: list[Part] = []
-    for row in rows[:_FEW].tolist():
-        shown += [", ", Row(row)] if shown else [Row(row)]
-    return (*shown, f" and {len(rows) - _FEW:,} more") if len(rows) > _FEW else tuple(shown)
 
 
 def _draw(
@@ -304,10 +279,8 @@ def _draw(
     keys = Keys.from_parameter("groups", groups, None, n_rows)
     if (missing := keys.missing) is not None:
         raise DataError(
-            Parameter("groups"),
-            " must have a group for every row, got none in ",
-            Row(first_row + missing),
-            ".",
+            f"groups must have a group for every row, got none in row {first_row + missing}.",
+            row=first_row + missing,
         )
     # The first of each group in a drawn order is a random one of its rows.
     _, first = np.unique(keys.codes[drawn], return_index=True)
@@ -335,9 +308,8 @@ def _refuse_too_few(
         if there < fewest:
             unit = "group" if rows.about.grouped else "row"
             raise DataError(
-                f"{rows.what} must have at least {counted(fewest, unit)}{of} for {promise} at ",
-                Parameter("delta"),
-                f" {delta:g}, even if every row is as promised, got {there:,}.",
+                f"{rows.what} must have at least {counted(fewest, unit)}{of} for {promise} at "
+                f"delta {delta:g}, even if every row is as promised, got {there:,}."
             )
 
 

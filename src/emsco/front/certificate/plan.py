@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from emsco._base.checks import check_number, refused
+from emsco._base.checks import check_number
 from emsco._base.objectives import Estimate
 from emsco._base.typing import FloatArray, IntArray
 from emsco.designs.design import Design
 from emsco.designs.thresholds import answers_all
-from emsco.errors import DeploymentWarning
+from emsco.errors import DeploymentWarning, ParameterError
 from emsco.front.certificate.test import CheckedPromise
 from emsco.front.point import ParetoPoint
 from emsco.stats.betting import log_capital_below, mean_p_values
@@ -70,8 +70,10 @@ def counted_of(front: ParetoFront, point: ParetoPoint, promise: Promise) -> Coun
         return counted if promise.costs is None else _with_errors(counted, point, promise.costs)
     if promise.label is not None:
         if by_class is None:
-            rule = "be left out by class for a front without results by class"
-            raise refused(promise.parameter, rule, {promise.label: promise.limit})
+            raise ParameterError(
+                f"{promise.parameter} must be left out by class for a front without results by "
+                f"class, got {promise.limit:g} for class {promise.label!r}."
+            )
         place = by_class.labels.index(promise.label)
         members = by_class.rows if promise.kind == "recall" else by_class.given
         return Counted(float(members[place]), float(by_class.correct[place]))
@@ -89,8 +91,10 @@ def _with_errors(counted: Counted, point: ParetoPoint, costs: ErrorCosts) -> Cou
     Nobody has counted which rows of a stage are wrong by class.
     """
     if point.by_class is None:
-        rule = "be left out for a front without results by class"
-        raise refused("max_total", rule, costs, got="one of a front without them")
+        raise ParameterError(
+            "max_total must be left out for a front without results by class, got one of a front "
+            "without them."
+        )
     n_decided = np.array(point.by_class.counts, dtype=np.float64)
     happened = n_decided > 0
     lost, n_lost = costs.costs[happened], n_decided[happened]
@@ -487,9 +491,14 @@ def warn_of_little(front: ParetoFront, promises: Sequence[Promise]) -> None:
     """Warn if always answering with the commonest class keeps all promises."""
     commonest = next((one for one in front.references if one.kind == "commonest"), None)
     if commonest is not None and all(map(commonest.keeps, promises)):
-        said = f"the label {commonest.label!r} for everyone keeps all promises on the scored rows"
         # This, the function that plans or certifies, its method, and the caller.
-        warnings.warn(DeploymentWarning(f"{said}; promise more."), stacklevel=4)
+        warnings.warn(
+            DeploymentWarning(
+                f"the label {commonest.label!r} for everyone keeps all promises on the scored "
+                "rows; promise more."
+            ),
+            stacklevel=4,
+        )
 
 
 def check_delta(delta: object) -> float:
@@ -503,7 +512,7 @@ def wanted_order(front: ParetoFront, order: Any) -> tuple[int, ...]:
         return ()
     given = [order] if np.ndim(order) == 0 or isinstance(order, ParetoPoint) else list(order)
     if not given:
-        raise refused("order", "name at least one design", order)
+        raise ParameterError(f"order must name at least one design, got {order!r}.")
     return tuple(dict.fromkeys(front.position(one) for one in given))
 
 

@@ -387,12 +387,14 @@ class TreeEnsemble:
         falls = (np.diff(self.cuts) <= 0) & (np.diff(of_cut) == 0)
         if falls.any():
             after = int(np.argmax(falls))
-            got = f"{self.cuts[after + 1]} after {self.cuts[after]}"
-            fields.refuse("cuts", "numbers that go up in each input", got)
+            fields.refuse(
+                "cuts",
+                "numbers that go up in each input",
+                f"{self.cuts[after + 1]} after {self.cuts[after]}",
+            )
         strange = self.inputs[(self.inputs < 0) | (self.inputs >= self.n_inputs)]
         if len(strange):
-            rule = f"whole numbers from 0 to {self.n_inputs - 1}"
-            fields.refuse("inputs", rule, int(strange[0]))
+            fields.refuse("inputs", f"whole numbers from 0 to {self.n_inputs - 1}", int(strange[0]))
         beyond = self.cut_of > self.n_cuts[self.inputs]
         if beyond.any():
             number = int(self.cut_of[beyond][0])
