@@ -10,9 +10,6 @@ import pytest
 from emsco._base.checks import check_number, check_whole, memory_bytes
 from emsco.errors import ParameterError
 
-# Choices
-
-
 # Whole numbers
 
 
@@ -77,7 +74,3 @@ def test_memory_is_read_with_and_without_a_unit(value, size):
 )
 def test_memory_may_be_a_number_that_prints_with_an_exponent(value):
     assert memory_bytes("memory_limit", value) == float(value)
-
-
-BAD_TEXT = ["-1GB", "", "GB", "1 IB", "10 M", "1.2.3 GB", ".", "many", "nan", "1 GB more", "1e-3"]
-BAD_TEXT += ["1e400", "9" * 400 + "GiB"]  # beyond the largest float

@@ -24,10 +24,8 @@ pytestmark = pytest.mark.usefixtures("without_fsync")
 KINDS = [Cascade, ParetoFront]
 N, P, T = ("stages", 1), ("points", 0, "scored"), ("points", 0, "seen")
 SHARED = ("parts", 0)
-NUMBERS = "must be numbers of models that read the features bought by then, got"
 C = (*T, "by_class", "counts")
 B, V, R = (*P, "by_class"), (*P, "versus_everything"), ("references", 1)
-RANGE = "from -1e+100 to 1e+100"
 WRONG_CASCADES = [
     (("features",), list("abcc")),
     (("features",), []),
@@ -142,11 +140,6 @@ WRONG_CASCADES = [
     ((*SHARED, "models", 1, "outputs", 0, "intercept"), [1]),
     ((*SHARED, "models", 1, "outputs", 0, "intercept"), -1e101),
 ]
-UP = "must be a finite number from 0 up, got"
-SHARE = "must be a finite number from 0 to 1, got"
-LISTS = "must be 2 lists of 3 numbers, all at least 0, got"
-PAIR = "must be a difference and its standard error, got"
-ALL_OR_NONE = "must be judged by class all or none, got"
 WRONG_FRONTS = [
     (("points",), []),
     (("points",), {}),
@@ -229,7 +222,6 @@ WRONG_FRONTS = [
 ]
 
 
-COUNTED = ", as the counts say, got"
 S, X = ("points", 1, "scored"), ("points", 1, "seen")
 CONTRADICTIONS = [
     ((*P, "coverage"), 0.8),

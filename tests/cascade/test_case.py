@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -50,11 +49,6 @@ def fed(case, row, n_stages=99):
 def row_that_leaves(cascade, stage, accepted=True):
     decisions = cascade.decide(ROWS)
     return ROWS[np.flatnonzero((decisions.stage == stage) & (decisions.accepted == accepted))[0]]
-
-
-def whole(sentence):
-    """Pattern that matches this sentence and nothing else."""
-    return f"^{re.escape(sentence)}$"
 
 
 def state(case):
@@ -112,7 +106,6 @@ class TestGive:
             pd.Series({"age": 1}),
             *[{"age": 1, "pulse": one} for one in (*NOT_NUMBERS, *NOT_USABLE)],
         ],
-        ids=lambda one: repr(one)[:30],
     )
     def test_of_what_is_not_needed_or_no_number_is_refused_and_changes_nothing(
         self, cascade, case, values

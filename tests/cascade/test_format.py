@@ -122,7 +122,6 @@ class TestCascades:
 
 FIRST = ("branches", 0, "questions", 0)
 LAST = ("branches", 1, "questions", 1)
-READS = "'models' must be numbers of models that read the features bought by then, got"
 
 
 class TestDesignsThatBranch:

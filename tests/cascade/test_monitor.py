@@ -228,6 +228,13 @@ class TestCounting:
         monitor = Monitor(CASCADE, min_accuracy=0.8).update(self.decisions, y)
         assert monitor.promises[0].counts == (0, 2)
 
+    def test_numbers_may_be_missing_too(self):
+        cascade = make_cascade()
+        decisions = cascade.decide(ROWS)
+        y = np.where(np.arange(200) < 50, np.nan, decisions.guesses)
+        monitor = Monitor(cascade, min_accuracy=0.8).update(decisions, y)
+        assert monitor.promises[0].counts == (0, decisions.accepted[50:].sum())
+
     def test_decisions_that_stopped_at_a_budget_count(self):
         def acquire(names, ids):
             return pd.DataFrame(ROWS, columns=CASCADE.costs.names).loc[list(ids), list(names)]
@@ -410,3 +417,15 @@ class TestPicture:
         words = words_of(figure)
         assert "coverageatleast0.999;alarmatrow" in words
         assert "meancostatmost30" in words
+
+    def test_a_monitor_without_rows_shows_its_limits(self):
+        assert "accuracyatleast0.9" in words_of(Monitor(CASCADE, min_accuracy=0.9).plot())
+
+    def test_many_looks_are_thinned_out_and_the_last_is_shown(self):
+        monitor, row = Monitor(CASCADE, min_coverage=0.3), CASCADE.decide(ROWS[:1])
+        for _ in range(450):
+            monitor = monitor.update(row)
+        (track,) = monitor.tracks()
+        assert len(track.rows) <= 100
+        assert track.rows[-1] == 450
+        assert (track.low <= track.figure).all()

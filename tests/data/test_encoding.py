@@ -243,9 +243,6 @@ def test_ranges_of_numbers_are_learnt_and_kept_in_files():
         Encoding.from_dict(Fields(backwards, "the file"))
 
 
-# Encodings of single rows, of a source's answers, and in files
-
-
 # One row
 
 

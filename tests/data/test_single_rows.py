@@ -62,6 +62,7 @@ def test_a_fit_finds_the_same_in_either_precision(estimator, gaps):
             gaps=gaps,
             generations=2,
             max_stages=2,
+            cv=0.4,
             random_state=0,
         ).fit(table, y, sample_weight=weights)
         for table in (X, X.astype(np.float64))

@@ -76,6 +76,12 @@ def test_luck_with_a_rare_class_is_found_where_accuracy_shows_none():
     assert luck[1] < 0.02
 
 
+def test_a_design_without_rivals_has_no_luck():
+    rng = np.random.default_rng(1)
+    figures = _figures(rng.random((1, 400)) < 0.8, rng.integers(0, 2, 400), n_bags=400)
+    assert figures.luck(np.zeros(400, dtype=int)) == pytest.approx([0] * 5, abs=0.02)
+
+
 def test_counts_inside_and_outside_are_those_of_the_rows():
     rng = np.random.default_rng(2)
     truth, correct = rng.integers(0, 2, 30), rng.random((3, 30)) < 0.6

@@ -311,9 +311,6 @@ def test_it_can_be_certified_and_comes_last(front, answers):
     assert planned.order[-1] == 0
 
 
-# Showing
-
-
 # Files
 
 

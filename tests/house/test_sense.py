@@ -95,6 +95,13 @@ def test_everyone_is_answered_and_rejecting_is_one_limit_away(share):
     assert clf.front_.select(min_coverage=0.8).accuracy > clf.point_.accuracy
 
 
+def test_noise_is_told_apart_from_a_design():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 4)), rng.random(400) < 0.3
+    with pytest.warns(DeploymentWarning, match="False"):
+        EMSCOClassifier(min_confidence=0.6, random_state=0, **PLAIN).fit(X, y)
+
+
 def test_a_leak_is_told_and_bought_alone():
     table = generated(1000, 0.3, seed=1)
     X = table.X.assign(leak=table.y + 0.01 * np.random.default_rng(0).normal(size=1000))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
 
 import numpy as np
@@ -19,10 +18,6 @@ from sklearn.naive_bayes import GaussianNB
 from emsco._base.documents import Fields
 from emsco.errors import FileError
 from emsco.models.calibration import KINDS, Calibrator, calibration_split
-
-
-def whole(sentence):
-    return f"^{re.escape(sentence)}$"
 
 
 def thirds(load):
@@ -71,9 +66,6 @@ def test_isotonic_is_scikit_learns_for_two_classes_and_for_three(load, width):
     ours = Calibrator.learn("isotonic", model.predict_proba(held[:, :width]), truth)
     probabilities = ours.apply(model.predict_proba(new[:, :width]))
     np.testing.assert_allclose(probabilities, reference.predict_proba(new[:, :width]), atol=1e-12)
-
-
-# Sigmoids
 
 
 # Properties

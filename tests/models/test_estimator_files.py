@@ -36,7 +36,7 @@ from emsco.models.estimators import EstimatorFitter
 from emsco.models.outcome_engine import OutcomeRows
 from emsco.models.shard import SplitData
 
-skops = pytest.importorskip("skops.io")
+pytest.importorskip("skops.io")
 
 RNG = np.random.default_rng(0)
 LABELS = (np.arange(60) % 3).astype(np.uint8)
@@ -49,10 +49,6 @@ CLASSIFIERS = {
     "naive Bayes": GaussianNB(),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
 }
-
-
-def whole(sentence):
-    return f"^{re.escape(sentence)}$"
 
 
 def untrusted(text):

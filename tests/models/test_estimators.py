@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -73,10 +72,6 @@ def make_fitter(prototype, n_classes=2, weights=None, **settings):
     return EstimatorFitter(
         prototype, OutcomeRows.from_split(data, **of_rows, in_blocks=False), **of_fitter
     )
-
-
-def whole(sentence):
-    return f"^{re.escape(sentence)}$"
 
 
 def assert_same_bits(some, other):
@@ -338,13 +333,6 @@ def test_a_fit_that_fails_says_with_which_inputs(n_jobs):
 def test_probabilities_that_are_none_are_refused(said, got):
     with pytest.raises(DataError):
         make_fitter(Wordless(said)).outcomes(SUBSETS[:1])
-
-
-# On disk
-
-
-def cached(folder, prototype=GaussianNB(), **settings):  # noqa: B008 - never changed
-    return make_fitter(prototype, cache=folder, **settings)
 
 
 # Ends

@@ -307,6 +307,14 @@ class TestOptimum:
         X[:, 0] = 2.0 * y - 1
         assert largest_gradient(fit(X, y), X, y) < 5e-9
 
+    def test_exact_copies_share_the_weight(self):
+        X, y = noisy_rows()
+        X[:, 3], X[:, 4] = X[:, 0], 7 - 3 * X[:, 1]
+        coefs = fit(X, y)
+        assert largest_gradient(coefs, X, y) < 5e-9
+        np.testing.assert_allclose(coefs[-1, 4], coefs[-1, 1], rtol=1e-7)
+        np.testing.assert_allclose(coefs[-1, 5], -coefs[-1, 2], rtol=1e-7)
+
     @pytest.mark.parametrize("distance", [1e-12, 1e-8, 1e-4])
     def test_nearly_equal_columns(self, distance):
         X, y = noisy_rows(n_rows=1000)
@@ -318,6 +326,22 @@ class TestOptimum:
         coefs = fit(np.full((40, 2), 5.0), y)
         np.testing.assert_allclose(expit(coefs[:, 0]), 0.25, rtol=1e-10)
         assert not coefs[:, 1:].any()
+
+    @pytest.mark.parametrize("size", [1e3, 1e9, 1e100])
+    def test_huge_outliers(self, size):
+        X, y = noisy_rows(n_rows=2000)
+        X[5, 0], X[6, 1] = size, -size * (2.0 * y[6] - 1)  # one of them with the wrong label
+        assert largest_gradient(fit(X, y), X, y) < 5e-9
+
+    def test_one_row_of_a_class_among_thousands(self):
+        X, _ = noisy_rows(n_rows=5000)
+        y = np.arange(5000) == 17
+        assert largest_gradient(fit(X, y), X, y) < 5e-9
+
+    @pytest.mark.parametrize("y", [[0, 0, 0, 1], [0, 1, 0, 1], [1, 1, 0, 1]])
+    def test_four_rows(self, y):
+        X = np.array([[0.0, 1, 2], [1, 1, 0], [0, 5, 5], [3, 1, 1]])
+        assert largest_gradient(fit(X, np.array(y)), X, np.array(y)) < 5e-9
 
     def test_a_fit_that_runs_out_of_passes_says_so(self, monkeypatch):
         X, y = noisy_rows()

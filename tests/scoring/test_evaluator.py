@@ -381,9 +381,6 @@ def test_a_grid_of_one_threshold_scores_as_the_threshold_itself():
     assert single.grid.thresholds.tolist() == [[0.7] * 3]
 
 
-# Journals
-
-
 # Balanced accuracy: counts by class
 
 N_FEATURES, THRESHOLD = 4, 0.6

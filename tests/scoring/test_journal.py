@@ -234,8 +234,6 @@ def test_a_damaged_file_is_refused_by_name(path, damage):
         assert again.find(entries(5)[0])[0].size == 0
 
 
-NO_DESIGN = "has designs that no search of this problem makes"
-BELOW, MANY = "has counts below 0, or more correct", "counts more than the 1,000,000 rows"
 AT_LEVEL_ONE = with_levels(np.zeros((1, 6), np.int16), np.ones((1, 1), np.int64))
 
 
@@ -306,12 +304,6 @@ def test_a_file_system_without_locks_is_used_without(path, monkeypatch):
     assert addresses[1].endswith("journal.sqlite?nolock=1")
     with opened(path) as second:
         assert second.find(entries(5)[0])[0].size == 5
-
-
-# Chains
-
-
-# Evaluators
 
 
 # Fits
@@ -566,15 +558,3 @@ def test_a_search_that_is_killed_at_random_moments_ends_with_the_same_front(tmp_
     assert n_kills >= 5
     assert len(wanted) > 3
     assert front == wanted
-
-
-# Fits that search thresholds and are interrupted: they end as if nothing had happened
-
-
-@pytest.fixture(scope="module")
-def rows():
-    """200 rows × 7 features of two noisy classes."""
-    rng = np.random.default_rng(11)
-    y = rng.integers(0, 2, size=200)
-    strength = np.array([1.2, 0.9, 0.7, 0.5, 0.3, 0.1, 0.0])
-    return rng.normal(size=(200, 7)) + y[:, None] * strength, y

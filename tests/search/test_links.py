@@ -315,6 +315,3 @@ def test_a_search_that_wants_no_chains_gets_none():
     search = Asked(evaluator, wants_chains=False)
     chains_between(search, evaluator, linker_of(evaluator, 3))()
     assert search.taken == []
-
-
-# Margins that are guessed

@@ -308,9 +308,6 @@ def test_a_time_limit_stops_a_walk(with_thresholds, clock):
     assert not result.proven
 
 
-# Words
-
-
 # Exact search
 
 

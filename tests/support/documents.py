@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -37,10 +36,6 @@ ODD_NAMES = {
     "nothing but look-alikes": ("1", "1.0", "null", "NaN"),
     "nul": ("a\0", "\0", "a", "b\0c"),
 }
-
-
-def whole(sentence):
-    return f"^{re.escape(sentence)}$"
 
 
 def put(path, content):

@@ -34,7 +34,9 @@ def test_a_failure_of_the_system_is_one_line_and_exit_code_1(typed, monkeypatch,
         raise PermissionError(13, "Permission denied", "run.json")
 
     monkeypatch.setattr("emsco.app.runs.run.Run.open", fail)
-    refuses(typed("front", tmp_path), "[Errno 13] Permission denied: 'run.json'")
+    result = typed("front", tmp_path)
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert "'run.json'" in result.err
 
 
 def test_import_and_help_wait_for_no_compiler_and_no_plotting():
@@ -51,13 +53,12 @@ def test_damaged_files_of_a_run_are_refused_by_name(typed, run, data):
     for name in ("front.json", "cascade.json"):
         whole = (run / name).read_bytes()
         (run / name).write_bytes(whole.replace(b"0.8", b"0.7"))
-        words = f"'{run / name}' must be unchanged since it was written, got a wrong checksum."
-        refuses(typed("front", run), words)
+        refuses(typed("front", run), run / name)
         (run / name).write_bytes(whole)
     (run / "cascade.json").write_text("")
     result = typed("decide", run, data / "data.csv", "--out", run / "out.csv")
     assert (result.code, result.err.count("\n")) == (1, 1)
-    assert f"'{run}/cascade.json' must be valid JSON, got a damaged file" in result.err
+    assert f"'{run}/cascade.json'" in result.err
 
 
 @pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["sweep", "--help"]])

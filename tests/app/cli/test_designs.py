@@ -63,7 +63,7 @@ def test_show_draws_the_deployed_design_or_another(typed, run):
     for stage in front.flow(1).stages:
         assert f"{stage.left} of {stage.reached}" in other
     assert json.loads(typed("show", run, 1, "--json").out)["number"] == 1
-    refuses(typed("show", run, 99), f"N must be a whole number from 0 to {len(front) - 1}, got 99.")
+    refuses(typed("show", run, 99), 99)
 
 
 def test_choose_deploys_by_number_or_by_limits(typed, run):
@@ -115,11 +115,7 @@ def test_choose_takes_the_lowest_total_and_the_run_remembers_the_costs(typed, ru
     alone = typed("choose", run, "--no-error-cost")
     assert f"{run} now deploys design {front.position(best)}." in alone.out
     assert "total" not in typed("front", run).out
-    refuses(
-        typed("choose", run, "--no-error-cost", *costs),
-        "--no-error-cost must be given without --error-cost, --reject-cost and --cheapest-label, "
-        "got both.",
-    )
+    refuses(typed("choose", run, "--no-error-cost", *costs), "--no-error-cost")
 
 
 def test_choose_deploys_a_cascade_with_the_cheapest_labels(typed, run):

@@ -187,11 +187,7 @@ def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
     )
     assert result.err.endswith(f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n")
     assert typed("front", tmp_path / "run").code == 0
-    refuses(
-        fit(*words, "--resume", "--seed", 1),
-        f"checkpoint must be of this problem, got '{tmp_path / 'run' / 'checkpoint'}', which "
-        "differs in --seed; use the values it was started with, or name another folder.",
-    )
+    refuses(fit(*words, "--resume", "--seed", 1), "--seed")
     result = fit(*words, "--resume", "--json")
     assert (result.code, json.loads(result.out)["stop_reason"]) == (0, "all 5 generations have run")
     assert not (tmp_path / "run" / "checkpoint").exists()
@@ -246,7 +242,7 @@ def test_rows_of_a_patient_stay_in_one_fold(typed, fit, data, tmp_path):
     assert (about["groups"], about["features"]) == ("who", list(NAMES))
     plain = typed(*words[:-2], "--drop", "who", *quick, "--out", tmp_path / "plain", "--json")
     assert json.loads(plain.out)["front"] != about["front"]
-    refuses(fit("--groups", "age"), "--cv must be auto beside groups, got 0.33.")
+    refuses(fit("--groups", "age"), "0.33")
 
 
 QUICK = ("--search=evolution", "--generations=3", "--population-size=12")
@@ -319,10 +315,7 @@ def test_a_column_is_kept_if_it_is_named(typed, odd, tmp_path):
     assert Run.open(run).front.costs.names == ("age", "pulse", "months", "bill")
     result = typed("fit", odd, *words, "--keep", "moons", "--out", tmp_path / "other")
     assert "column 'moons', got" in result.err
-    refuses(
-        typed("fit", odd, *words, "--keep", "code", "--out", tmp_path / "other"),
-        "--keep must name features, got 'code'.",
-    )
+    refuses(typed("fit", odd, *words, "--keep", "code", "--out", tmp_path / "other"), "'code'")
 
 
 @warns_of_columns

@@ -2,24 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-
-from emsco.designs.design import Design
-from emsco.front.point import ParetoPoint
-from emsco.stats.by_class import ByClass
-
-OWN = ParetoPoint(1.0, 0.9, 9.0, Design([0], ("age",)), 1, 100, (100,), (90,))
-
-
-def point(well, ill):
-    """A design that finds so many of 80 well rows and of 20 ill ones, and rejects none."""
-    counts = ByClass(("well", "ill"), ((well, 80 - well, 0), (20 - ill, ill, 0)))
-    correct = well + ill
-    return replace(OWN, accuracy=correct / 100, correct_exits=(correct,), by_class=counts)
-
 
 ESC, BIDI = "\x1b[31m", "\u202e"
 NAMES = (f"a{ESC}ge", f"pu{BIDI}lse\x07")

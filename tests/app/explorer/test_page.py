@@ -22,15 +22,6 @@ from emsco.app.files.sources import FitFiles
 from emsco.app.runs.fit import fit_files
 from emsco.errors import FileError
 from emsco.scoring.scores import Scores
-from emsco.stats.by_class import ByClass
-
-
-def by_class(n_classes, seed=0, weights=None):
-    """Random labels and rejections of 500 rows."""
-    rng = np.random.default_rng(seed)
-    truth, given = rng.integers(0, n_classes, 500), rng.integers(0, n_classes + 1, 500)
-    return ByClass.from_labels(range(n_classes), truth, given, weights)
-
 
 NASTY = ("</script><script>alert(1)</script>", "<!--", "{{data}}", "α & \u2028 'β'\ud800")
 

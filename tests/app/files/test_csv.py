@@ -209,6 +209,3 @@ def test_the_line_of_a_row_is_where_it_begins(written, cells, header, end):
             .startswith(f"{cell},0".replace("\r\n", "\n").split("\n")[0])
         )
     assert file.line_of(len(cells) + 1) is None
-
-
-# What is told

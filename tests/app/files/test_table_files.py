@@ -230,9 +230,6 @@ def test_an_encoding_of_one_file_reads_another_in_chunks(written, name):
     np.testing.assert_array_equal(np.concatenate(rows), values)
 
 
-# Refused tables
-
-
 # Writing
 
 

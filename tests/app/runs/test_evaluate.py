@@ -138,9 +138,6 @@ def test_rows_count_by_their_weights(clinic, tmp_path):
         evaluate_run(run, new, "w")
 
 
-# Sentences
-
-
 # The command
 
 

@@ -18,8 +18,6 @@ from emsco._base.locks import locked_folder
 from emsco.app.runs.run import FORMAT, Run, read_about
 from emsco.errors import FileError
 
-UP = "must be a whole number from"
-
 
 @pytest.fixture
 def copied(fitted, tmp_path):

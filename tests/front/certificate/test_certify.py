@@ -27,7 +27,7 @@ from emsco import (
 from emsco._base.documents import document_text
 from emsco._base.objectives import Estimate, Expected
 from emsco.data.row_prints import RowPrints
-from emsco.errors import DeploymentWarning
+from emsco.errors import DeploymentWarning, EMSCOWarning
 from emsco.front.certificate.certify import _order
 from emsco.front.certificate.plan import Prospect, rows_for_chances
 from emsco.front.certificate.record import FORMAT, OLDEST
@@ -90,6 +90,14 @@ def test_an_order_that_is_given_stays_and_the_deployed_design_leads_those_that_p
     y = truth_of(front, 0)
     certificate = front.certify(ROWS, y, min_coverage=0.1, order=[0, 1], deployed=front[1])
     assert (certificate.order, certificate.best_first) == ((0, 1), (1, 0))
+
+
+def test_a_deployed_design_that_is_unlikely_to_pass_is_announced_before_the_test(front):
+    with pytest.warns(EMSCOWarning, match=r"design 1 .*0%.*design 0"):
+        certificate = front.certify(ROWS, truth_of(front, 0), max_cost=30, deployed=1)
+    assert certificate.order == (0, 1)
+    with pytest.warns(EMSCOWarning, match="design 0|no other design"):
+        front.certify(ROWS, truth_of(front, 0), min_accuracy=0.99, order=None, deployed=0)
 
 
 def test_a_plan_says_from_how_many_rows_on_the_deployed_design_is_tested_first(front):
@@ -261,11 +269,29 @@ def test_rows_that_come_again_with_jitter_or_an_id_of_their_own_are_refused(fron
     assert searched.certify(again, y, min_accuracy=0.9, order=1, groups=patients).certified
 
 
+def test_rows_that_are_equal_by_chance_are_counted_in_the_refusal(front):
+    rng = np.random.default_rng(5)
+    seen, fresh = (rng.integers(0, 9, (n, 4)) * 1.0 for n in (600, 400))
+    searched = replace(front, searched=RowPrints.from_rows(seen))
+    searched.certify(fresh, truth_of(front, 1, fresh), min_accuracy=0.5)
+    fresh[:200] = seen[:200]
+    with pytest.raises(DataError, match=r"seen \d+ rows"):
+        searched.certify(fresh, truth_of(front, 1, fresh), min_accuracy=0.5)
+
+
 def test_a_saved_front_still_knows_the_rows_of_its_search(front, tmp_path):
     replace(front, searched=RowPrints.from_rows(ROWS[:100])).save(tmp_path / "front.json")
     loaded = type(front).load(tmp_path / "front.json")
     with pytest.raises(DataError):
         loaded.certify(ROWS[:100], truth_of(front, 1)[:100], min_accuracy=0.9)
+
+
+def test_a_certificate_says_what_is_promised_on_which_rows_and_what_voids_it(certificate):
+    text = str(certificate)
+    facts = ("design 1", "Design(pulse, scan, biopsy → age)", "90 %", "100.0%", "5 %", "400 rows")
+    assert [fact for fact in facts if fact not in text] == []
+    assert "Void" in text
+    assert "sha256:" in text
 
 
 def test_a_certificate_covers_its_cascade_and_no_other(front, certificate):
