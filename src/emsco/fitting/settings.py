@@ -153,7 +153,7 @@ class FitSettings:
         check_jobs(given["n_jobs"])
         if (device := given["device"]) != "cpu":
             raise ParameterError(
-                f'device must be "cpu", as there are no fits on a GPU, got {device!r}; leave it out.'
+                f'device must be "cpu", as no fit uses a GPU, got {device!r}; leave it out.'
             )
         money = _check_money(given, data.classes)
         if money is not None:
