@@ -35,12 +35,6 @@ def problems_of(site: Path) -> list[str]:
             if values.get("rel") not in HARMLESS and (why := _broken(tag, address, path, texts)):
                 what = "links to" if tag == "a" else "loads"
                 problems.append(f"{path.relative_to(site).as_posix()} {what} {address}: {why}.")
-    loading = re.compile(r"url\((http|//)|@import url\(")
-    problems += [
-        f"{style.relative_to(site).as_posix()} loads from another host."
-        for style in sorted(site.rglob("*.css"))
-        if loading.search(style.read_text(encoding="utf-8"))
-    ]
     return problems
 
 
