@@ -47,28 +47,28 @@ def run_tests(session: nox.Session, *options: str) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Tests on today's releases of every dependency."""
-    session.install("-e", ".[test]")
+    session.install("-e", ".[test]", "-e", "./lab")
     run_tests(session)
 
 
 @nox.session(python=PYTHONS[0])
 def lowest(session: nox.Session) -> None:
     """Tests on the lowest versions that pyproject.toml allows, on the lowest Python."""
-    session.install("--resolution", "lowest-direct", "-e", ".[test]")
+    session.install("--resolution", "lowest-direct", "-e", ".[test]", "-e", "./lab")
     run_tests(session, *OLD_WARNINGS)
 
 
 @nox.session(python=NEWEST)
 def newest(session: nox.Session) -> None:
     """Tests on the newest releases for the newest Python that is here."""
-    session.install("--upgrade", "-e", ".[test]")
+    session.install("--upgrade", "-e", ".[test]", "-e", "./lab")
     run_tests(session)
 
 
 @nox.session(python=PYTHONS)
 def python(session: nox.Session) -> None:
     """Tests on each Python that is here or that uv can install; others are skipped."""
-    session.install("-e", ".[test]")
+    session.install("-e", ".[test]", "-e", "./lab")
     run_tests(session)
 
 
@@ -90,7 +90,7 @@ def try_package(session: nox.Session, ending: str) -> None:
             session.run("python", "-c", "import emsco; assert 'site-packages' in emsco.__file__")
             session.run("emsco", "--help", silent=True)
             session.run("emsco", "demo")
-            session.install(f"emsco[test] @ {file.as_uri()}")
+            session.install(f"emsco[test] @ {file.as_uri()}", str(ROOT / "lab"))
             run_tests(session, "tests")
 
 
@@ -118,14 +118,14 @@ def sdist(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build the documentation."""
-    session.install("-e", ".[all,docs]")
+    session.install("-e", ".[all,docs]", "-e", "./lab")
     session.run("python", "tools/site.py")
 
 
 @nox.session
 def gate(session: nox.Session) -> None:
     """The gate, and how many of the lines the tests run."""
-    session.install("-e", ".[test]")
+    session.install("-e", ".[test]", "-e", "./lab")
     session.run("python", "tools/gate.py", "--coverage")
 
 
