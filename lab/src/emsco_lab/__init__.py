@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     )
     from emsco_lab.parts import Parts, divided, split_parts
     from emsco_lab.standings import Standing
-    from emsco_lab.sweep import ThresholdSweep, draw_sweep, sweep_thresholds
     from emsco_lab.trials import CostedRows, LabelledRows
 
 __all__ = [
@@ -53,7 +52,6 @@ __all__ = [
     "Parts",
     "Standing",
     "Task",
-    "ThresholdSweep",
     "TuningEffort",
     "broken_limits",
     "check_installed",
@@ -61,13 +59,11 @@ __all__ = [
     "compare_methods",
     "divided",
     "draw_comparison",
-    "draw_sweep",
     "label_of",
     "nothing_words",
     "quick_words",
     "recall_table",
     "split_parts",
-    "sweep_thresholds",
     "total_lines",
 ]
 
@@ -88,20 +84,17 @@ _HOMES = {
     "Parts": "emsco_lab.parts",
     "Standing": "emsco_lab.standings",
     "Task": "emsco_lab.compare",
-    "ThresholdSweep": "emsco_lab.sweep",
     "broken_limits": "emsco_lab.compare_report",
     "check_installed": "emsco_lab.methods",
     "check_methods": "emsco_lab.methods",
     "compare_methods": "emsco_lab.compare",
     "divided": "emsco_lab.parts",
     "draw_comparison": "emsco_lab.compare_figure",
-    "draw_sweep": "emsco_lab.sweep",
     "label_of": "emsco_lab.methods",
     "nothing_words": "emsco_lab.compare_report",
     "quick_words": "emsco_lab.compare_report",
     "recall_table": "emsco_lab.compare_report",
     "split_parts": "emsco_lab.parts",
-    "sweep_thresholds": "emsco_lab.sweep",
     "total_lines": "emsco_lab.compare_report",
 }
 

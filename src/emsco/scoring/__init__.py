@@ -1,1 +1,19 @@
-"""Scores of designs, their ranking, and the journal that keeps them on disk."""
+"""Scores of designs: answers of stage models, and counts of what designs do with rows.
+
+`Answers` and `Counts` are public, for scores and searches of one's own.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from emsco.scoring.answers import Answers, Counts
+
+__all__ = ["Answers", "Counts"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use, since a cascade decides without it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("emsco.scoring.answers"), name)

@@ -129,7 +129,7 @@ class Scores:
         """Number of designs."""
         return len(self.spent)
 
-    def __getitem__(self, which: IntArray | BoolArray) -> Self:
+    def __getitem__(self, which: IntArray | BoolArray | list[int]) -> Self:
         """The scores of some of the designs."""
         return type(self)(
             self.n_rows,

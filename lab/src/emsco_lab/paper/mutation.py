@@ -2,168 +2,105 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import typer
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.stats import betabinom
 
-from emsco._base.checks import check_whole
-from emsco._base.typing import FloatArray, StageArray
-from emsco.designs.chromosomes import stage_counts
-from emsco.designs.space import DesignSpace
-from emsco.plotting.figures import COLUMN, DARK, MARKERS, STYLES, new_figure, soften
-from emsco.search.operators import growth_probability, mutate
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from emsco.search import growth_probability, mutate
+from emsco_lab.paper.study import (
+    COLUMN,
+    MARKS,
+    STYLES,
+    Out,
+    PrintJSON,
+    Result,
+    Seed,
+    markdown,
+    new_figure,
+    publish,
+    soften,
+)
 
 N_FEATURES, RATE, STAGES = 15, 0.1, (2, 3, 4)  # n, m̂ and |Q| of the paper's figure
 BIASES = np.round(np.arange(1.0, 4.0, 0.01), 2)
 CHECKED = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
 _BLOCK = 20_000
 _SURE = 1.96
+_TABLE = """\
+Probability that a mutation adds a stage: {features} features, rate {mutation_rate:g}, seed {seed}.
+
+The paper's formula gives the probability that some feature moves to a new stage. The exact
+probability also requires that no old stage is left empty; here features are spread evenly over the
+stages. The simulated share is that of {mutants:,} mutants made by `emsco.search.mutate`, with a
+95 % margin of error.
+
+{lines}
+
+Largest difference: {largest_difference_in_standard_errors:.1f} standard errors."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MutationCurve:
-    """Designs with one number of stages, over values of β.
+def reproduce_mutation(
+    out: Out = Path("reproduce-mutation"),
+    mutants: Annotated[int, typer.Option(min=1, help="Mutants of each point checked.")] = 100_000,
+    seed: Seed = 0,
+    as_json: PrintJSON = False,
+) -> Result:
+    """Check the paper's curves of the probability that a mutation adds a stage, for values of β.
 
-    Attributes
-    ----------
-    n_stages : int
-    formula : ndarray of shape (n_biases,)
-        The paper's probability that some feature moves to a new stage.
-    exact : ndarray of shape (n_checked,)
-        Probability that the mutant has more stages: also, no old stage is left empty.
-    simulated : ndarray of shape (n_checked,)
-        Share of the mutants made by the library's own operator that have more stages.
+    Shows the paper's formula, the exact probability, which accounts for emptied stages, and the
+    share among mutants made by the library's own operator.
     """
-
-    n_stages: int
-    formula: FloatArray
-    exact: FloatArray
-    simulated: FloatArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MutationFigure:
-    """Probabilities that a mutation adds a stage.
-
-    Attributes
-    ----------
-    n_mutants, seed : int
-        Mutants per point, and their seed.
-    curves : tuple of MutationCurve
-    """
-
-    n_mutants: int
-    seed: int
-    curves: tuple[MutationCurve, ...]
-
-    def margin(self, share: float) -> float:
-        """Half the width of a 95 % interval around a share of all mutants."""
-        return _SURE * sqrt(max(share * (1 - share), 1e-12) / self.n_mutants)
-
-    @property
-    def largest_difference(self) -> float:
-        """Largest difference between exact and simulated values, in standard errors."""
-        errors: list[float] = [
-            abs(exact - simulated) / (self.margin(exact) / _SURE)
-            for curve in self.curves
-            for exact, simulated in zip(curve.exact.tolist(), curve.simulated.tolist(), strict=True)
-        ]
-        return max(errors)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "experiment": "mutation",
-            "features": N_FEATURES,
-            "mutation_rate": RATE,
-            "mutants": self.n_mutants,
-            "seed": self.seed,
-            "biases": BIASES.tolist(),
-            "checked_biases": list(CHECKED),
-            "largest_difference_in_standard_errors": self.largest_difference,
-            "curves": [
-                {
-                    "stages": curve.n_stages,
-                    "formula": curve.formula.tolist(),
-                    "exact": curve.exact.tolist(),
-                    "simulated": curve.simulated.tolist(),
-                }
-                for curve in self.curves
-            ],
-        }
-
-    def to_markdown(self) -> str:
-        """A table with a line for each number of stages and each β that was checked."""
-        lines = [
-            f"Probability that a mutation adds a stage: {N_FEATURES} features, rate "
-            f"{RATE:g}, seed {self.seed}.",
-            "",
-            "The paper's formula gives the probability that some feature moves to a new stage. The "
-            "exact probability also requires that no old stage is left empty; here features are "
-            "spread evenly over the stages. The simulated share is that of "
-            f"{self.n_mutants:,} mutants made by `emsco.search.operators.mutate`, with a 95 % "
-            "margin of error.",
-            "",
-            "| stages | β | formula | exact | simulated | margin |",
-            "|---|---|---|---|---|---|",
-        ]
-        for curve in self.curves:
-            for bias, exact, simulated in zip(CHECKED, curve.exact, curve.simulated, strict=True):
-                formula = growth_probability(N_FEATURES, RATE, curve.n_stages, np.array([bias]))[0]
-                lines.append(
-                    f"| {curve.n_stages} | {bias:g} | {formula:.4f} | {exact:.4f} "
-                    f"| {simulated:.4f} | {self.margin(exact):.4f} |"
-                )
-        lines += ["", f"Largest difference: {self.largest_difference:.1f} standard errors."]
-        return "\n".join(lines)
-
-
-def reproduce_mutation(mutants: int = 100_000, seed: int = 0) -> MutationFigure:
-    """Compute the paper's curves, and check them with mutants of our own operator.
-
-    Parameters
-    ----------
-    mutants : int
-        Mutants for each point that is checked.
-    seed : int
-    """
-    check_whole("mutants", mutants, 1)
-    check_whole("seed", seed, 0)
-    curves = []
+    curves, lines, differences = [], [], []
     for k in STAGES:
-        design = np.sort(np.arange(N_FEATURES) % k).astype(np.int16)
-        space, simulated = DesignSpace(N_FEATURES, k + 2), []
+        design, simulated = np.sort(np.arange(N_FEATURES) % k), []
+        formula = growth_probability(N_FEATURES, RATE, k, BIASES)
+        exact = [growth_of(design, RATE, bias) for bias in CHECKED]
         for i, bias in enumerate(CHECKED):
             rng, grown = np.random.default_rng([seed, k, i]), 0
             for start in range(0, mutants, _BLOCK):
                 parents = np.tile(design, (min(_BLOCK, mutants - start), 1))
-                grown += int((stage_counts(mutate(parents, RATE, bias, space, rng)) > k).sum())
-            simulated.append(grown / mutants)
-        curves.append(
-            MutationCurve(
-                k,
-                formula=growth_probability(N_FEATURES, RATE, k, BIASES),
-                exact=np.array([growth_of(design, RATE, bias) for bias in CHECKED]),
-                simulated=np.array(simulated),
-            )
-        )
-    return MutationFigure(mutants, seed, tuple(curves))
+                grown += int((mutate(parents, RATE, bias, k + 2, rng).max(axis=1) >= k).sum())
+            simulated.append(share := grown / mutants)
+            error = _error(exact[i], mutants)
+            differences.append(abs(exact[i] - share) / error)
+            shown = formula[bias == BIASES].item(), exact[i], share, _SURE * error
+            lines.append([k, f"{bias:g}", *(f"{one:.4f}" for one in shown)])
+        curve = {"formula": formula.tolist(), "exact": exact, "simulated": simulated}
+        curves.append({"stages": k, **curve})
+    result: Result = {
+        "experiment": "mutation",
+        "features": N_FEATURES,
+        "mutation_rate": RATE,
+        "mutants": mutants,
+        "seed": seed,
+        "biases": BIASES.tolist(),
+        "checked_biases": list(CHECKED),
+        "largest_difference_in_standard_errors": max(differences),
+        "curves": curves,
+    }
+    heads = "stages | β | formula | exact | simulated | margin"
+    table = _TABLE.format(lines=markdown(heads, lines), **result)
+    return publish(out, result, table, _draw(result), as_json)
 
 
-def growth_of(design: StageArray, rate: float, stage_bias: float) -> float:
+def _error(share: float, mutants: int) -> float:
+    """Standard error of a share of all mutants."""
+    return sqrt(max(share * (1 - share), 1e-12) / mutants)
+
+
+def growth_of(design: NDArray[Any], rate: float, stage_bias: float) -> float:
     """Exact probability that a mutant of a design has more stages, without a limit on stages.
 
     A feature must move to a new stage, and every old stage must keep a feature. Inclusion and
     exclusion over empty old stages gives the probability of both.
     """
-    from scipy.stats import betabinom
-
     n_stages = int(design.max()) + 1
     drawn = betabinom.pmf(np.arange(n_stages + 1), n_stages, 1, stage_bias)
     places = rate * drawn + (1 - rate) * (design[:, None] == np.arange(n_stages + 1))
@@ -176,23 +113,17 @@ def growth_of(design: StageArray, rate: float, stage_bias: float) -> float:
     return total
 
 
-def draw_mutation(result: MutationFigure) -> Figure:
+def _draw(result: Result) -> Figure:
     """Draw the paper's curves, and the shares of our operator on top of them."""
     figure = new_figure(COLUMN, 0.3 + 0.72 * COLUMN)
     panel = figure.subplots()
-    look: dict[str, Any] = {"markersize": 3.5, "color": DARK, "markerfacecolor": "white"}
-    for curve, style, marker in zip(result.curves, STYLES, MARKERS, strict=False):
-        label = f"$|Q| = {curve.n_stages}$"
-        panel.plot(BIASES, curve.formula, linewidth=1.5, label=label, **style)
-        margins = [result.margin(share) for share in curve.simulated.tolist()]
-        panel.errorbar(
-            CHECKED, curve.simulated, margins, fmt=marker, linewidth=0.8, zorder=4, **look
-        )
-    panel.plot([], [], "o", label=f"{result.n_mutants:,} mutants each", **look)
-    panel.set_xlim(1, 4)
-    panel.set_ylim(0, 0.5)
-    panel.set_xlabel(r"stage bias $\beta$", fontsize=8)
-    panel.set_ylabel("probability of one more stage", fontsize=8)
+    look: dict[str, Any] = {"markersize": 3.5, "color": "0.15", "markerfacecolor": "white"}
+    for curve, style, mark in zip(result["curves"], STYLES, MARKS, strict=False):
+        panel.plot(BIASES, curve["formula"], label=f"$|Q| = {curve['stages']}$", **style)
+        margins = [_SURE * _error(share, result["mutants"]) for share in curve["simulated"]]
+        panel.errorbar(CHECKED, curve["simulated"], margins, fmt=mark, linewidth=0.8, **look)
+    panel.plot([], [], "o", label=f"{result['mutants']:,} mutants each", **look)
+    panel.set(xlim=(1, 4), ylim=(0, 0.5))
     panel.legend(fontsize=7, frameon=False, handlelength=3.2)
-    soften(panel)
+    soften(panel, r"stage bias $\beta$", "probability of one more stage")
     return figure

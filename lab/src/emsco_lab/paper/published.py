@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 SETS = ("pima", "credit", "heart", "synthetic50", "synthetic15")
+SMALL = ("heart", "credit", "pima")  # sets whose designs can all be scored
+
+# Designs on the fronts of the small sets with at most 2, 3 and 4 stages.
+FRONTS = {"heart": (24, 28, 33), "credit": (47, 141, 171), "pima": (18, 42, 65)}
 
 # Parameters of the paper's search, as the authors chose them for each set.
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -1,7 +1,5 @@
 """Rivals: other classifiers that know the costs of features, and their tuning."""
 
-from emsco_lab.rivals.aaco import AACO
-from emsco_lab.rivals.astc import ASTC
 from emsco_lab.rivals.base import CostedClassifier
 from emsco_lab.rivals.cact_lasso import CaCTLasso
 from emsco_lab.rivals.cost_aware_boosting import CostAwareBoosting
@@ -16,8 +14,6 @@ from emsco_lab.rivals.threshold_cascade import ThresholdCascade
 from emsco_lab.rivals.tuned_rival import Trial, TunedRival, tune
 
 __all__ = [
-    "AACO",
-    "ASTC",
     "CSTC",
     "DIME",
     "CaCTLasso",

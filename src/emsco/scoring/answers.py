@@ -1,0 +1,128 @@
+"""Answers of stage models on scored rows, for searches and scores of one's own."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from emsco._base.typing import AnyArray, FloatArray
+from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.rows import as_table, column_names
+from emsco.data.training import TrainingData
+from emsco.designs.chromosomes import compress
+from emsco.designs.thresholds import MinConfidence, ThresholdGrid, by_class
+from emsco.errors import ParameterError
+from emsco.models.recipe import StageRecipe
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.scores import Scores
+
+__all__ = ["Answers", "Counts"]
+
+Counts = Scores
+
+
+class Answers:
+    """Answers of logistic stage models for the scored rows, for any subset of the features.
+
+    The model of a subset is fitted on first use, on the training rows. Searches, scores and
+    thresholds share it.
+
+    Parameters
+    ----------
+    X : array-like or data frame
+        Without missing values.
+    y : array-like of shape (n_rows,)
+    costs : mapping, array-like, FeatureCosts or None
+        As in `EMSCOClassifier`; every row pays the same.
+    split : (train, scored)
+        Positions of the training rows and of the scored rows.
+    memory_limit : int
+        Bytes for the models and their answers.
+    n_jobs : int
+        Threads; results do not depend on it.
+
+    Attributes
+    ----------
+    costs : FeatureCosts
+    classes : ndarray of shape (n_classes,)
+    n_rows : int
+        Number of scored rows.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        costs: CostsLike,
+        split: tuple[ArrayLike, ArrayLike],
+        *,
+        memory_limit: int = 2**30,
+        n_jobs: int = 1,
+    ) -> None:
+        table = as_table(X)
+        if not isinstance(costs, FeatureCosts):
+            names = column_names(table) or [f"x{i}" for i in range(table.shape[1])]
+            costs = FeatureCosts.resolve(costs, names)
+        if costs.prices:
+            raise ParameterError("costs must be the same for all rows here, got prices by row.")
+        self._data = TrainingData.from_table(table, np.asarray(y), None, costs, "refuse")
+        self._recipe = StageRecipe(None, None, None, memory_limit, n_jobs, 0)
+        self.costs, self.classes, self.memory_limit = costs, self._data.classes, memory_limit
+        self._open(*split)
+
+    def on(self, rows: ArrayLike) -> Self:
+        """Return answers of the same models for other rows, such as test rows."""
+        other = copy(self)
+        other._open(self._split[0], rows)
+        return other
+
+    def of(self, bought: ArrayLike) -> tuple[AnyArray, FloatArray]:
+        """Return the likeliest label of each scored row, and its probability.
+
+        Parameters
+        ----------
+        bought : array-like of bool, shape (n_subsets, n_features)
+            Features that each model reads; none may read nothing.
+
+        Returns
+        -------
+        labels, confidences : ndarray of shape (n_subsets, n_scored)
+        """
+        subsets = np.atleast_2d(np.asarray(bought, dtype=np.bool_))
+        ((label, confidence),) = self._bank.answers(subsets, self._data.rows, [self._split[1]])
+        return self.classes[label], confidence
+
+    def score(self, designs: ArrayLike, min_confidence: MinConfidence) -> Counts:
+        """Count what designs do with the scored rows.
+
+        Parameters
+        ----------
+        designs : array-like of int, shape (n_designs, n_features)
+            Stage of each feature, from 0; -1 is never.
+        min_confidence : float or dict
+            A row leaves at the first stage that is so confident.
+        """
+        genes = np.atleast_2d(compress(designs))
+        if genes.shape[1] != len(self.costs.names) or genes.max(axis=1).min(initial=0) < 0:
+            raise ParameterError(
+                f"designs must have a stage for each of the {len(self.costs.names)} features and "
+                f"buy one or more, got shape {genes.shape}."
+            )
+        scores = self._evaluator(min_confidence, int(genes.max(initial=0)) + 1).score(genes)
+        # Without exits by stage, so that counts of shallow and deep designs can be joined.
+        accepted, correct = scores.accepted[:, None], scores.correct[:, None]
+        return Counts(scores.n_rows, accepted, correct, scores.spent, scores.per_one)
+
+    def _evaluator(self, min_confidence: MinConfidence, max_stages: int) -> Evaluator:
+        """Score designs, each once; `emsco.search` works on it."""
+        grid = ThresholdGrid.single(by_class(min_confidence, self.classes))
+        return Evaluator(self._bank, self.costs, grid, max_stages)
+
+    def _open(self, *split: ArrayLike) -> None:
+        every = np.arange(len(self._data.labels))
+        self._split = every[np.asarray(split[0])], every[np.asarray(split[1])]
+        self._bank = self._recipe.open_bank(self._data, [self._split])
+        self.n_rows = len(self._split[1])

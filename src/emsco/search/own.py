@@ -1,0 +1,216 @@
+"""Searches for people who write one of their own, or compare them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from emsco._base.checks import check_choice
+from emsco._base.typing import IntArray, StageArray
+from emsco.costs import FeatureCosts
+from emsco.designs.chromosomes import compress
+from emsco.designs.constraints import Blocks, Constraints
+from emsco.designs.space import DesignSpace
+from emsco.designs.thresholds import MinConfidence
+from emsco.errors import ParameterError
+from emsco.scoring import Answers, Counts
+from emsco.scoring.pareto import best_balanced_first, fittest_of
+from emsco.search import operators
+from emsco.search.evolution import EvolutionSearch
+from emsco.search.exact.spaces import SingleThresholdSpace
+from emsco.search.exact.tally import Landscape, landscape_of
+from emsco.search.loop import Search, StopReason
+from emsco.search.operators import growth_probability
+from emsco.search.paper import PaperLoop
+from emsco.search.plan import plan_search
+from emsco.search.problem import Problem
+from emsco.search.progress import SearchProgress
+from emsco.search.settings import SearchRequest, SearchSettings, with_paper_search
+
+__all__ = [
+    "Front",
+    "Landscape",
+    "Search",
+    "choose",
+    "count_designs",
+    "find_front",
+    "growth_probability",
+    "mutate",
+    "start_search",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Front:
+    """Designs that a search found, none better than another in all objectives.
+
+    Attributes
+    ----------
+    designs : ndarray of shape (n_designs, n_features)
+        Stage of each feature, from 0; -1 is never.
+    counts : Counts
+    n_tied : ndarray of shape (n_designs,)
+        Number of known designs with the same objectives; all that exist if the front is proven.
+    stop_reason : StopReason
+        With `n_settled`, the number of designs that an exact search has settled.
+    """
+
+    designs: StageArray
+    counts: Counts
+    n_tied: IntArray
+    stop_reason: StopReason
+
+
+def start_search(
+    kind: str,
+    costs: FeatureCosts,
+    rng: Generator,
+    *,
+    max_stages: int | None = None,
+    buy_all: bool = True,
+    **settings: Any,
+) -> Search:
+    """Start a search that asks for designs, and is told their counts.
+
+    Parameters
+    ----------
+    kind : {"paper", "evolution"}
+    costs : FeatureCosts
+    rng : numpy.random.Generator
+    max_stages : int, optional
+        By default, half the features, at most 10.
+    buy_all : bool
+        Whether every design buys all features in the end.
+    **settings
+        `population_size`, `generations`, `patience`; for "paper", those of `PaperSearch` too.
+
+    Examples
+    --------
+    >>> search = start_search("paper", FeatureCosts.from_array([1, 9]), np.random.default_rng(0))
+    >>> search.ask().shape
+    (300, 2)
+    """
+    check_choice("kind", kind, ("paper", "evolution"))
+    filled = _settings(kind, costs, max_stages, buy_all, settings)
+    if kind == "paper":
+        return PaperLoop(len(costs.names), costs.smallest, filled, rng)
+    return EvolutionSearch(costs.alone, filled, rng, costs.total)
+
+
+def find_front(
+    kind: str,
+    answers: Answers,
+    min_confidence: MinConfidence,
+    rng: Generator | None = None,
+    *,
+    max_stages: int | None = None,
+    buy_all: bool = True,
+    time_limit: float | None = None,
+    **settings: Any,
+) -> Front:
+    """Search to the end, as `EMSCOClassifier` does.
+
+    Beyond `start_search`, "evolution" also links the subsets that it knows to new designs, and
+    "exact" finds and proves the whole front.
+
+    Parameters
+    ----------
+    kind : {"exact", "evolution", "paper"}
+    answers : Answers
+    min_confidence : float or dict
+        Threshold of every stage.
+    rng : numpy.random.Generator, optional
+    max_stages, buy_all, **settings
+        As in `start_search`.
+    time_limit : float, optional
+        Seconds after which the search stops.
+
+    Raises
+    ------
+    ParameterError
+        If "exact" is out of reach.
+    """
+    check_choice("kind", kind, ("exact", "evolution", "paper"))
+    filled = _settings(kind, answers.costs, max_stages, buy_all, settings)
+    evaluator = answers._evaluator(min_confidence, filled.max_stages)
+    bank = evaluator.bank
+    problem = Problem(
+        evaluator,
+        answers.costs.alone,
+        seconds_per_fit=bank.engine.seconds_per_fit(),
+        capacity=bank.capacity,
+        memory_limit=answers.memory_limit,
+        n_jobs=bank.n_jobs,
+    )
+    plan, progress = plan_search(kind, problem, filled, time_limit), SearchProgress(shown=False)
+    found = plan.run(problem, rng or np.random.default_rng(), time_limit, progress)
+    n_tied = np.ones(len(found.designs), np.int64) if found.n_tied is None else found.n_tied
+    return Front(found.designs, found.scores, n_tied, found.stop_reason)
+
+
+def count_designs(
+    answers: Answers, min_confidence: MinConfidence, max_stages: int, n_jobs: int = 1
+) -> Landscape:
+    """Count all designs that buy every feature in the end, by what they do with the scored rows.
+
+    It takes seconds for 250 million designs. Costs must be whole numbers without fees.
+
+    Parameters
+    ----------
+    answers : Answers
+    min_confidence : float or dict
+    max_stages : int
+    n_jobs : int
+        Threads; the result does not depend on it.
+    """
+    evaluator = answers._evaluator(min_confidence, max_stages)
+    units = evaluator.units
+    if not units.are_whole or units.fees or units.evaluation:
+        raise ParameterError("costs must be whole numbers without fees to count all designs.")
+    designs = DesignSpace(evaluator.bank.n_features, max_stages)
+    space = SingleThresholdSpace.from_evaluator(evaluator, designs)
+    return landscape_of(space, units.per_one, n_jobs)
+
+
+def mutate(
+    designs: ArrayLike, rate: float, stage_bias: float, max_stages: int, rng: Generator
+) -> StageArray:
+    """Mutate designs as the paper does: a feature draws a new stage with probability `rate`.
+
+    Early stages are the likelier, the larger `stage_bias`; a design may grow by one stage.
+
+    Examples
+    --------
+    >>> mutate([[0, 0, 1]], 0.0, 2.0, 3, np.random.default_rng(0)).tolist()
+    [[0, 0, 1]]
+    """
+    genes = np.atleast_2d(compress(designs))
+    return operators.mutate(genes, rate, stage_bias, DesignSpace(genes.shape[1], max_stages), rng)
+
+
+def choose(rule: str, front: Front, costs: FeatureCosts) -> int:
+    """Choose a design of a front: the paper's fittest, or the best balanced one.
+
+    Parameters
+    ----------
+    rule : {"fittest", "balanced"}
+    front : Front
+    costs : FeatureCosts
+    """
+    designs, counts = front.designs, front.counts
+    if check_choice("rule", rule, ("fittest", "balanced")) == "balanced":
+        return int(best_balanced_first(designs, counts, costs.total)[0])
+    figures = counts.coverage, counts.accuracy, counts.cost
+    return fittest_of(designs, *figures, costs.smallest)
+
+
+def _settings(
+    kind: str, costs: FeatureCosts, max_stages: int | None, buy_all: bool, given: dict[str, Any]
+) -> SearchSettings:
+    asked = with_paper_search({"search": kind, "max_stages": max_stages, **given})
+    request = SearchRequest.from_parameters(**asked, allow_exclusion=not buy_all)
+    return request.over(Blocks.from_constraints(Constraints(), costs.names))
