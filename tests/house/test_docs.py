@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import typer
 from emsco_lab import datasets, rivals
+from emsco_lab.compare import METHODS, label_of
 
 import emsco
 from emsco import metrics, paid_features

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from emsco_lab import MethodComparison
-from emsco_lab.compare import Baseline
+
+from emsco import FeatureCosts
+from emsco_lab.compare import NOTHING, QUESTIONS, MethodComparison, Offer, Seen
+from emsco_lab.compare.comparison import Answers
 from emsco_lab.datasets import Dataset
 from emsco_lab.rivals import CostedClassifier
-from emsco_lab.trials import ANYTHING, LOWEST_TOTAL, QUESTIONS, Answers, Offer, Seen
-
-from emsco._base.objectives import Objectives
-from emsco.costs import FeatureCosts
-from emsco.stats.error_costs import ErrorCosts
 
 
 def small_set(name: str = "pima", _seed: int = 0) -> Dataset:
@@ -46,62 +43,33 @@ class FirstColumns(CostedClassifier):
         return np.column_stack([1 - chance, chance]), cost
 
 
-def made_answers(accuracy, *, cost=0.5, coverage=1.0, promised=None, log_loss=0.4):
-    """Answers to all questions, whose cost is a share of the budget; everything costs 10.
+def made_answers(accuracy, n_test=100, *, shift=0, cost=0.5, coverage=1.0, promised=None):
+    """Answers to all questions; everything costs 10.
 
-    `accuracy` is a number, or gives one for each question; `coverage` is a share of that asked for.
+    `accuracy` is a number, or gives one for each question. The first rows are correct, beginning
+    after `shift`; a share of the rows is labelled, and a share of each budget spent.
     """
     offers = []
     for question in QUESTIONS:
         kept = accuracy(question) if callable(accuracy) else accuracy
-        spent = 10 * cost * question.budget
-        offers.append(
-            Offer(
-                question,
-                "made up",
-                Objectives(question.coverage, kept if promised is None else promised, spent),
-                Seen(coverage * question.coverage, kept, spent, log_loss),
-            )
-        )
-    return Answers(tuple(offers), "", 1.5)
+        accepted = np.arange(n_test) < round(coverage * question.coverage * n_test)
+        correct = np.arange(n_test) < round(kept * accepted.sum())
+        rows = np.roll(correct, shift), np.roll(accepted, shift)
+        seen = Seen(*rows, 10 * cost * question.budget)
+        offers.append(Offer(question, "made up", kept if promised is None else promised, seen))
+    return Answers(offers, "", 1.5)
 
 
-def made_comparison(answers, n_test=100, commonest=0.6):
-    """A comparison of hand-made answers, by method and split."""
-    splits = {split for by_split in answers.values() for split in by_split}
-    # The first class is the commonest.
-    seen = Seen(1.0, commonest, 0.0, 0.7, (0.0, 1 - commonest), (0.0, 0.0))
-    offer = Offer(ANYTHING, "'a' for everyone", Objectives(1.0, commonest, 0.0), seen)
-    shares = np.array([commonest, 1 - commonest])
-    priced = replace(offer, rule=LOWEST_TOTAL, promised_total=10 * (1 - commonest))
-    baseline = Baseline((offer, priced), (n_test * shares).round().astype(int), shares)
+def made_comparison(answers, n_test=100, commonest=0.6, splits=(0,), **settings):
+    """A comparison of hand-made answers, by method; all splits test other rows."""
+    nothing = made_answers(commonest, n_test, cost=0)
     return MethodComparison(
         name="made up",
-        answers=answers,
+        answers={
+            method: dict.fromkeys(splits, one)
+            for method, one in {**answers, NOTHING: nothing}.items()
+        },
+        tested={split: np.arange(n_test) + n_test * split for split in splits},
         total_cost=10.0,
-        n_rows=(3 * n_test, n_test),
-        n_effective=float(n_test),
-        classes=("a", "b"),
-        baselines=dict.fromkeys(splits, baseline),
-        error_costs=ErrorCosts.from_parameters(10.0, 0.0),
-    )
-
-
-NOISE = 0.004 * np.sin(np.arange(10))
-NOISE -= NOISE.mean()
-
-
-def over_splits(accuracy, noise=NOISE, **figures):
-    """Answers on as many splits as there is noise; `accuracy` is a number or by question."""
-    given = accuracy if callable(accuracy) else lambda _: accuracy
-    return {
-        split: made_answers(lambda question, e=e: given(question) + e, **figures)
-        for split, e in enumerate(noise)
-    }
-
-
-def two_methods(emsco, cstc, **figures):
-    """A comparison of EMSCO and CSTC, on which noise falls in opposite orders."""
-    return made_comparison(
-        {"emsco": over_splits(emsco), "cstc": over_splits(cstc, NOISE[::-1], **figures)}
+        **settings,
     )

@@ -138,7 +138,10 @@ def progress(what: str) -> Iterator[Report]:
         TimeElapsedColumn(),
         TextColumn("{task.description}", markup=False),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task("", total=None)
 
         def report(done: int, total: int, last: str) -> None:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from emsco._base.checks import check_choice, check_seed
-from emsco._base.typing import IntArray
-from emsco.costs import FeatureCosts
-from emsco_lab.datasets.dataset import THRESHOLDS, Dataset
+from emsco import FeatureCosts
+from emsco_lab._tools import LARGEST_SEED, check_choice, check_whole
+from emsco_lab.datasets.dataset import THRESHOLDS, Dataset, Loaded
 from emsco_lab.datasets.generated import GENERATED
 from emsco_lab.datasets.public import PUBLIC_TABLES, table_of
 
 # Cost classes by column: recovered from a published run log for heart, chosen for the others.
-_CLASSES = {
-    "heart": (1, 2, 2, 2, 1, 2, 2, 1, 2, 2, 1, 1),
-    "pima": (1, 3, 1, 2, 3, 1, 2, 1),
-    "credit": (1, 1, 2, 1, 1, 1, 2, 3, 1, 2, 1, 1, 1, 2),
-}
+_CLASSES = {"heart": "122212212211", "pima": "13123121", "credit": "11211123121112"}
 # Turney (1995), "Cost-sensitive classification": Ontario's charges for tests, beyond the fees that
 # some of them share. FTI of thyroid has none: it is computed from TT4 and T4U.
 _TURNEY = {
@@ -38,8 +34,6 @@ _FEES: dict[str, dict[str, tuple[float, list[str]]]] = {
     },
     "pima_turney": {_DRAW: (2.1, ["plas", "insu"])},
 }
-_MINUTES = {"mean": 1, "error": 3, "worst": 5}
-_TRACED = ("compactness", "concavity", "concave points", "symmetry", "fractal dimension")
 
 
 def load(name: str, seed: int = 0) -> Dataset:
@@ -66,104 +60,80 @@ def load(name: str, seed: int = 0) -> Dataset:
     >>> data.X.shape, data.costs.total
     ((569, 30), 135.0)
     """
-    return _LOADERS[check_choice("name", name, NAMES)](name, check_seed("seed", seed))
+    check_choice("name", name, NAMES)
+    X, y, costs, *about = _LOADERS[name](name, check_whole("seed", seed, 0, LARGEST_SEED))
+    X, labels = np.ascontiguousarray(X), np.asarray(y, np.uint8)
+    return Dataset(name, X, labels, costs, THRESHOLDS.get(name), *about)
 
 
-def paper_split(n_rows: int, seed: int) -> tuple[IntArray, IntArray, IntArray]:
+def paper_split(
+    n_rows: int, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Draw training, scored and test rows at random: half, a quarter (rounded up), the rest."""
     order = np.random.default_rng(seed).permutation(n_rows)
     half, quarter = n_rows // 2, -(-n_rows // 4)
     return order[:half], order[half : half + quarter], order[half + quarter :]
 
 
-def breast_cancer_costs(names: list[str]) -> FeatureCosts:
-    """Return minutes of work for each of the 30 measurements of a sample; declared, not measured.
-
-    The mean of a measure takes 1 minute, its standard error 3 and its worst value 5. Measures that
-    need the outline of each nucleus to be traced take twice as long.
-    """
-    return FeatureCosts.from_array(
-        [
-            next(cost for word, cost in _MINUTES.items() if word in name)
-            * (2 if any(word in name for word in _TRACED) else 1)
-            for name in names
-        ],
-        names,
-    )
-
-
-def _with_costs_of_the_paper(name: str, _seed: int) -> Dataset:
-    classes = np.array(_CLASSES[name])
+def _with_costs_of_the_paper(name: str, _seed: int) -> Loaded:
+    classes = np.array([*map(int, _CLASSES[name])])
     costs = 100.0 * classes if name == "pima" else 10.0**classes
     how = "recovered from the authors' log" if name == "heart" else "chosen by the paper's rules"
-    return _from_archive(name, name, costs.tolist(), how)
+    return _from_archive(name, costs.tolist(), how)
 
 
-def _with_costs_of_turney(name: str, _seed: int) -> Dataset:
-    how, fees = "printed by Turney (1995), in Canadian dollars", _FEES[name]
-    archived, days = name.removesuffix("_turney"), dict.fromkeys(fees[_DRAW][1], 1.0)
-    return _from_archive(name, archived, _TURNEY[name], how, fees, days)
+def _with_costs_of_turney(name: str, _seed: int) -> Loaded:
+    fees, how = _FEES[name], "printed by Turney (1995), in Canadian dollars"
+    days = dict.fromkeys(fees[_DRAW][1], 1.0)
+    return _from_archive(name.removesuffix("_turney"), _TURNEY[name], how, fees=fees, delays=days)
 
 
-def _with_unit_costs(name: str, _seed: int) -> Dataset:
-    n_features = len(PUBLIC_TABLES[name].columns)
-    return _from_archive(name, name, [1.0] * n_features, "one per feature")
+def _with_unit_costs(name: str, _seed: int) -> Loaded:
+    return _from_archive(name, [1.0] * len(PUBLIC_TABLES[name].columns), "one per feature")
 
 
-def _from_archive(
-    name: str,
-    archived: str,
-    costs: Sequence[float],
-    about_costs: str,
-    fees: Mapping[str, Any] | None = None,
-    delays: Mapping[str, float] | None = None,
-) -> Dataset:
+def _from_archive(name: str, costs: Sequence[float], about_costs: str, **shared: Any) -> Loaded:
     """Load the columns of a public table that have a cost, which are the first ones."""
-    public = PUBLIC_TABLES[archived]
-    by_name = dict(zip(public.columns, costs, strict=False))
+    public = PUBLIC_TABLES[name]
     table = table_of(public)
-    classes = np.unique(table[:, -1], return_inverse=True)[1]
-    return Dataset(
-        name,
-        np.ascontiguousarray(table[:, : len(costs)]),
-        classes.astype(np.uint8),
-        FeatureCosts.from_mapping(by_name, fees=fees, delays=delays),
-        THRESHOLDS.get(name),
-        about_costs,
-        public.source,
-        public.licence,
-    )
+    by_name = dict(zip(public.columns, costs, strict=False))
+    X, y = table[:, : len(costs)], np.unique(table[:, -1], return_inverse=True)[1]
+    declared = FeatureCosts.from_mapping(by_name, **shared)
+    return X, y, declared, about_costs, public.source, public.licence
 
 
-def _breast_cancer(name: str, _seed: int) -> Dataset:
+def _breast_cancer(_name: str, _seed: int) -> Loaded:
+    """Load measurements of cell nuclei, with minutes of work as costs.
+
+    The mean of a measure takes 1 minute, its standard error 3 and its worst value 5. The last five
+    of ten measures need the outline of each nucleus, which takes twice as long.
+    """
     data = load_breast_cancer()
-    declared = breast_cancer_costs(data.feature_names.tolist())
-    labels, about = data.target.astype(np.uint8), "UCI Breast Cancer Wisconsin (Diagnostic)"
-    return Dataset(
-        name, data.data, labels, declared, THRESHOLDS[name], "declared", about, "CC BY 4.0"
-    )
+    minutes = np.outer([1, 3, 5], [1] * 5 + [2] * 5).ravel()
+    costs = FeatureCosts.from_array(minutes, data.feature_names.tolist())
+    about = "UCI Breast Cancer Wisconsin (Diagnostic)"
+    return data.data, data.target, costs, "declared", about, "CC BY 4.0"
 
 
-def _digits(name: str, _seed: int) -> Dataset:
+def _digits(_name: str, _seed: int) -> Loaded:
     """Load images of 8 × 8 pixels, of which you buy blocks of 2 × 2.
 
     A block costs 1 in a corner, 2 elsewhere at the border and 4 in the centre.
     """
-    data = load_digits()
-    blocks: dict[str, list[str]] = {}
-    costs = {}
-    for i, pixel in enumerate(data.feature_names):
-        row, column = i // 8 // 2, i % 8 // 2
-        block = f"block_{row}_{column}"
-        blocks.setdefault(block, []).append(pixel)
-        costs[block] = 2 ** ((row in (1, 2)) + (column in (1, 2)))
-    declared = FeatureCosts.from_mapping(costs, data.feature_names, blocks)
+    data, pairs = load_digits(), [(i, i + 1) for i in range(0, 8, 2)]
+    blocks = {
+        f"block_{row}_{column}": [f"pixel_{i}_{j}" for i in pairs[row] for j in pairs[column]]
+        for row in range(4)
+        for column in range(4)
+    }
+    worth = np.outer([1, 2, 2, 1], [1, 2, 2, 1]).ravel().tolist()
+    by_name = dict(zip(blocks, worth, strict=True))
+    costs = FeatureCosts.from_mapping(by_name, data.feature_names, blocks)
     about = "UCI Optical Recognition of Handwritten Digits (Alpaydin & Kaynak 1998), test rows"
-    X, labels = np.ascontiguousarray(data.data), data.target.astype(np.uint8)
-    return Dataset(name, X, labels, declared, None, "declared", about, "CC BY 4.0")
+    return data.data, data.target, costs, "declared", about, "CC BY 4.0"
 
 
-_LOADERS: dict[str, Callable[[str, int], Dataset]] = {
+_LOADERS: dict[str, Callable[[str, int], Loaded]] = {
     **dict.fromkeys(_CLASSES, _with_costs_of_the_paper),
     **GENERATED,
     "breast_cancer": _breast_cancer,

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from emsco._base.typing import FloatArray, LabelArray
-from emsco.costs import FeatureCosts
+import numpy as np
+from numpy.typing import NDArray
+
+from emsco import FeatureCosts
 from emsco.errors import DataError
+
+FloatArray = NDArray[np.float64]
+# Rows, labels and costs; where the costs come from, then the rows; and their licence.
+Loaded = tuple[FloatArray, NDArray[Any], FeatureCosts, str, str, str]
 
 # The paper's, and one for the data of the examples.
 THRESHOLDS = {
@@ -42,7 +49,7 @@ class Dataset:
 
     name: str
     X: FloatArray
-    y: LabelArray
+    y: NDArray[np.uint8]
     costs: FeatureCosts
     min_confidence: float | None
     about_costs: str

@@ -12,15 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
-from urllib.error import URLError
-from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import numpy as np
+import pandas as pd
 
-from emsco._base.documents import writing_atomically
-from emsco._base.typing import FloatArray
 from emsco.errors import DataError
+from emsco_lab.datasets.dataset import FloatArray
 
 _SECONDS = 30.0  # longest wait for a silent server
 _LARGEST = 2**22  # bytes to download at most; the largest of these tables has 500,000
@@ -37,7 +35,6 @@ class PublicTable:
     name : str
     header : str
         Names of the features, in the order of the table; the label comes last, as a number.
-    n_rows : int
     url : str
         Address of the download.
     sha256 : str
@@ -52,7 +49,6 @@ class PublicTable:
 
     name: str
     header: str
-    n_rows: int
     url: str
     sha256: str
     source: str
@@ -65,15 +61,6 @@ class PublicTable:
         """Names of the features."""
         return self.header.split()
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns, the label included."""
-        return self.n_rows, len(self.columns) + 1
-
-    def holds(self, table: FloatArray) -> bool:
-        """Tell whether a table has exactly the values of the public one."""
-        return table.shape == self.shape and digest(table) == self.sha256
-
     def parse(self, text: str) -> FloatArray:
         """Return the table in a file: values separated by commas or blanks, after any header.
 
@@ -85,10 +72,8 @@ class PublicTable:
             if len(cells) != len(self.columns) + 1:
                 continue
             cells[-1] = self.labels.get(cells[-1], cells[-1])
-            try:
+            with suppress(ValueError):  # a header or a comment
                 rows.append([np.nan if cell in _GAPS else float(cell) for cell in cells])
-            except ValueError:
-                continue  # a header or a comment
         return np.array(rows, dtype=np.float64)
 
 
@@ -117,23 +102,15 @@ def table_of(public: PublicTable) -> FloatArray:
     """
     named = os.environ.get("EMSCO_DATA")
     if named and (path := Path(named) / f"{public.name}.csv").is_file():
-        return _checked(public, public.parse(_text_of(path)), str(path))
+        return _checked(public, _text_of(path), f"{path}")
     kept = cache_folder() / f"{public.name}.csv"
     if kept.is_file():
-        table = public.parse(_text_of(kept))
-        if public.holds(table):  # else download it again
-            return table
-    text = _downloaded(public, f"got {named!r}, which has no such file" if named else "got none")
-    table = _checked(public, public.parse(text), public.url)
-    lines = [",".join((*public.columns, "label"))]
-    lines += [
-        ",".join("" if np.isnan(value) else f"{value:.17g}" for value in row)
-        for row in table.tolist()
-    ]
+        with suppress(DataError):  # a damaged file is downloaded again
+            return _checked(public, _text_of(kept), f"{kept}")
+    table = _checked(public, _downloaded(public), public.url)
     with suppress(OSError):  # if the cache cannot be written, the next use downloads it again
         kept.parent.mkdir(parents=True, exist_ok=True)
-        with writing_atomically(kept) as file:
-            file.write(("\n".join(lines) + "\n").encode())
+        pd.DataFrame(table, columns=[*public.columns, "label"]).to_csv(kept, index=False)
     return table
 
 
@@ -142,18 +119,14 @@ def _text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def _checked(public: PublicTable, table: FloatArray, where: str) -> FloatArray:
-    if public.holds(table):
-        return table
-    n_rows, n_columns = public.shape
-    same = table.shape == public.shape
-    got = "other values" if same else f"a table of shape {table.shape}"
-    raise DataError(
-        f"{where} must hold the {n_rows} rows × {n_columns} columns of {public.source}, got {got}."
-    )
+def _checked(public: PublicTable, text: str, where: str) -> FloatArray:
+    table = public.parse(text)
+    if digest(table) != public.sha256:
+        raise DataError(f"{where} must hold the values of {public.source}, got others.")
+    return table
 
 
-def _downloaded(public: PublicTable, instead: str) -> str:
+def _downloaded(public: PublicTable) -> str:
     try:
         with urlopen(public.url, timeout=_SECONDS) as answer:
             content: bytes = answer.read(_LARGEST)
@@ -162,11 +135,10 @@ def _downloaded(public: PublicTable, instead: str) -> str:
                 content = b"\n".join(packed.read(member) for member in public.members)
         return content.decode("utf-8", errors="replace")
     except (OSError, HTTPException, zipfile.BadZipFile, zlib.error, KeyError) as error:
-        why = error.reason if isinstance(error, URLError) else error
-        host = urlsplit(public.url).hostname
+        why = getattr(error, "reason", error)
         raise DataError(
-            f"EMSCO_DATA must name the folder that holds {public.name}.csv where {host} cannot "
-            f"be reached ({str(why).rstrip('.')}), {instead}."
+            f"EMSCO_DATA must name a folder with {public.name}.csv, since {public.url} cannot be "
+            f"read: {str(why).rstrip('.')}."
         ) from None
 
 
@@ -179,7 +151,6 @@ PUBLIC_TABLES = {
                 "age anaemia creatinine_phosphokinase diabetes ejection_fraction "
                 "high_blood_pressure platelets serum_creatinine serum_sodium sex smoking time"
             ),
-            299,
             url=f"{_UCI}/519/heart+failure+clinical+records.zip",
             members=["heart_failure_clinical_records_dataset.csv"],
             sha256="cd51149d706f7f2df6b8197202cb8def4b39afd66cb6905ae0793e130cdbfea2",
@@ -189,7 +160,6 @@ PUBLIC_TABLES = {
         PublicTable(
             "pima",
             "preg plas pres skin insu mass pedi age",
-            768,
             url="https://www.openml.org/data/download/37/dataset_37_diabetes.arff",
             labels={"tested_positive": "1", "tested_negative": "0"},
             sha256="3e5bd23b2c24c83178bcc3a4649e4339c1a248d5bead9c896b19af974b2cdee5",
@@ -199,7 +169,6 @@ PUBLIC_TABLES = {
         PublicTable(
             "credit",
             " ".join(f"A{i}" for i in range(1, 15)),
-            690,
             url=f"{_UCI}/143/statlog+australian+credit+approval.zip",
             members=["australian.dat"],
             sha256="31f7d2e7692d5104af56da9932714e0b15cef630655e02ce16cef97255297ca8",
@@ -209,7 +178,6 @@ PUBLIC_TABLES = {
         PublicTable(
             "cleveland",
             "age sex cp trestbps chol fbs restecg thalach exang oldpeak slope ca thal",
-            303,
             url=f"{_UCI}/45/heart+disease.zip",
             members=["processed.cleveland.data"],
             labels={"2": "1", "3": "1", "4": "1"},  # degrees of the disease
@@ -224,7 +192,6 @@ PUBLIC_TABLES = {
                 "pregnant thyroid_surgery I131_treatment query_hypothyroid query_hyperthyroid "
                 "lithium goitre tumor hypopituitary psych TSH T3 TT4 T4U FTI"
             ),
-            7200,
             url=f"{_UCI}/102/thyroid+disease.zip",
             members=["ann-train.data", "ann-test.data"],
             sha256="f91f9732299c71cd2cb6618a7bb3913a55413aaa3e64b3ba760009ddd8bf2201",
@@ -241,7 +208,6 @@ PUBLIC_TABLES = {
                 "conference charSemicolon charRoundbracket charSquarebracket charExclamation "
                 "charDollar charHash capitalAve capitalLong capitalTotal"
             ),
-            4601,
             url=f"{_UCI}/94/spambase.zip",
             members=["spambase.data"],
             labels={"spam": "1", "nonspam": "0"},
