@@ -61,7 +61,7 @@ def test_damaged_files_of_a_run_are_refused_by_name(typed, run, data):
     assert f"'{run}/cascade.json'" in result.err
 
 
-@pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["sweep", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], ["fit", "--help"]])
 def test_help_waits_for_no_library_that_computes(words):
     code = (
         "import sys; from emsco.app import cli; from typer.testing import CliRunner;"

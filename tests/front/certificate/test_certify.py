@@ -275,7 +275,7 @@ def test_rows_that_are_equal_by_chance_are_counted_in_the_refusal(front):
     searched = replace(front, searched=RowPrints.from_rows(seen))
     searched.certify(fresh, truth_of(front, 1, fresh), min_accuracy=0.5)
     fresh[:200] = seen[:200]
-    with pytest.raises(DataError, match=r"seen \d+ rows"):
+    with pytest.raises(DataError, match=r"has seen \d+"):
         searched.certify(fresh, truth_of(front, 1, fresh), min_accuracy=0.5)
 
 
