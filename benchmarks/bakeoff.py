@@ -31,6 +31,13 @@ import numpy as np
 import pandas as pd
 import yardstick
 from common import markdown, names, options, progress
+from emsco_lab.jobs import ResultStore
+from emsco_lab.methods import CHAINS
+from emsco_lab.standings import AHEAD, BEHIND, LEVEL, margin_of
+from emsco_lab.trials import Answers
+
+from emsco.errors import EMSCOError
+from emsco.plotting import save_figure
 from emsco_lab import (
     EMSCO,
     FULL,
@@ -44,13 +51,6 @@ from emsco_lab import (
     label_of,
 )
 from emsco_lab.compare import VOLUME, TrialJob, run_trials, try_job
-from emsco_lab.jobs import ResultStore
-from emsco_lab.methods import CHAINS
-from emsco_lab.standings import AHEAD, BEHIND, LEVEL, margin_of
-from emsco_lab.trials import Answers
-
-from emsco.errors import EMSCOError
-from emsco.plotting import save_figure
 
 SETS = (
     "heart",

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common import SEED, generated, markdown, names, options, progress, side_by_side
-from emsco_lab import datasets
 from moocore import filter_dominated
 from sklearn.linear_model import LogisticRegression
 
 from emsco import EMSCOClassifier, ParetoFront
+from emsco_lab import datasets
 
 SECTIONS = ("found", "decide")
 Vectors = set[tuple[float, ...]]

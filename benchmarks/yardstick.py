@@ -35,7 +35,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from common import options, progress
-from emsco_lab import datasets
 from sklearn.datasets import load_digits, load_wine
 from sklearn.model_selection import train_test_split
 
@@ -43,6 +42,7 @@ import emsco
 from emsco import EMSCOClassifier, FeatureCosts
 from emsco._base.documents import write_text
 from emsco.errors import InterruptedWarning, NoSuchDesign
+from emsco_lab import datasets
 
 BUDGETS = {"2 %": 0.02, "5 %": 0.05, "10 %": 0.1, "20 %": 0.2, "40 %": 0.4}
 RIVALS = {"CEGB": "cost_aware_boosting", "CatBoost": "catboost"}

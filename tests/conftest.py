@@ -9,13 +9,13 @@ from urllib.error import URLError
 
 import numpy as np
 import pytest
-from emsco_lab import datasets
 from hypothesis import settings
 from support.settings import change_settings
 from typer.testing import CliRunner
 
 from emsco.app import cli
 from emsco.fitting.settings import Effort
+from emsco_lab import datasets
 
 # The same examples every time, so that a change that has nothing to do with a test never fails it;
 # `pytest --hypothesis-profile=explore` draws new ones, and many.

@@ -18,10 +18,10 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-from emsco_lab.datasets import load
 from sklearn.model_selection import train_test_split
 
 from emsco import EMSCOClassifier
+from emsco_lab.datasets import load
 
 log = logging.getLogger("sqlite_source")
 CHUNK = 100  # ids per query; SQLite limits the parameters, old versions to 999

@@ -20,10 +20,10 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from emsco_lab.datasets import load
 from sklearn.model_selection import train_test_split
 
 from emsco import Cascade, EMSCOClassifier
+from emsco_lab.datasets import load
 
 DATA = load("breast_cancer")  # its costs are minutes of work for each feature
 

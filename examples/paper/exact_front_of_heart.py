@@ -14,9 +14,9 @@ import os
 from itertools import islice
 
 import numpy as np
-from emsco_lab.datasets import load, paper_split
 
 from emsco import EMSCOClassifier
+from emsco_lab.datasets import load, paper_split
 
 if "EMSCO_DATA" not in os.environ:
     print("Skipped: EMSCO_DATA must name the folder that holds heart.csv.")

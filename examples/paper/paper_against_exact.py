@@ -13,9 +13,9 @@ Run it with: python examples/paper/paper_against_exact.py
 import os
 
 import matplotlib.pyplot as plt
-from emsco_lab.datasets import load
 
 from emsco import EMSCOClassifier
+from emsco_lab.datasets import load
 
 if "EMSCO_DATA" not in os.environ:
     print("Skipped: EMSCO_DATA must name the folder that holds pima.csv.")

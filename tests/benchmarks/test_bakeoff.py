@@ -8,10 +8,11 @@ from dataclasses import replace
 import bakeoff
 import numpy as np
 import pytest
-from emsco_lab import TuningEffort, datasets, methods, rivals
-from emsco_lab.compare import TrialJob
 from emsco_lab.jobs import ResultStore
 from support.comparisons import FirstColumns, made_answers, made_comparison, small_set
+
+from emsco_lab import TuningEffort, datasets, methods, rivals
+from emsco_lab.compare import TrialJob
 
 NOISE = (0.0, 0.004, -0.004, 0.002, -0.002, 0.001)
 

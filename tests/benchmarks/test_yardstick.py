@@ -9,9 +9,10 @@ import bakeoff
 import numpy as np
 import pytest
 import yardstick
-from emsco_lab import methods
 from emsco_lab.methods import answer_with_rival
 from yardstick import BUDGETS, OURS, Trial, gain, read, tally, verdict
+
+from emsco_lab import methods
 
 
 def trial(rows, seed=0, n_fitted=80):

@@ -7,11 +7,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from emsco_lab.rivals import CaCTLasso
 
 from emsco import EMSCOClassifier
 from emsco.data.labels import as_classes, check_truth, coded_labels, labels_of, positions_of
 from emsco.errors import DataError
+from emsco_lab.rivals import CaCTLasso
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
-from emsco_lab import datasets, rivals
-from emsco_lab.compare import METHODS, label_of
 
 import emsco
 from emsco import metrics, paid_features
 from emsco.app import cli
+from emsco_lab import datasets, rivals
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

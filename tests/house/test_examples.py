@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+
 from emsco_lab.datasets import load
 
 ROOT = Path(__file__).parents[2]

@@ -2,10 +2,15 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-import emsco_lab.rivals
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import emsco_lab.rivals
+from emsco import DataError, FeatureCosts
+from emsco.metrics import balanced_score, make_selective_scorer
 from emsco_lab.rivals import (
     AACO,
     CaCTLasso,
@@ -17,11 +22,6 @@ from emsco_lab.rivals import (
     PenalisedCatBoost,
     ThresholdCascade,
 )
-from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
-
-from emsco import DataError, FeatureCosts
-from emsco.metrics import balanced_score, make_selective_scorer
 
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
 COSTS = dict(zip(NAMES, [1, 1, 20, 5, 5, 0], strict=True))

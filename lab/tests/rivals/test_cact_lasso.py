@@ -2,13 +2,13 @@ import warnings
 
 import numpy as np
 import pytest
-from emsco_lab.rivals import CaCTLasso
-from emsco_lab.rivals.cact_lasso import _SparseLogistic
 from scipy.optimize import approx_fprime
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from emsco import DataError
+from emsco_lab.rivals import CaCTLasso
+from emsco_lab.rivals.cact_lasso import _SparseLogistic
 
 COSTS = [1, 2, 4, 8, 16]
 

@@ -2,9 +2,9 @@ import sys
 
 import numpy as np
 import pytest
-from emsco_lab.rivals import CostAwareBoosting
 
 from emsco import EMSCOError
+from emsco_lab.rivals import CostAwareBoosting
 
 COSTS = np.array([1.0, 5.0, 20.0, 100.0])
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from emsco_lab.rivals import CostOrdered
 from sklearn.linear_model import LogisticRegression
 from support.settings import PAPER_SPACE
 
 from emsco import Design, EMSCOClassifier, ParameterError
+from emsco_lab.rivals import CostOrdered
 
 
 @pytest.fixture(params=[2, 3])

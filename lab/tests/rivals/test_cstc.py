@@ -5,6 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from emsco import FeatureCosts
+from emsco.errors import DataError, ParameterError
 from emsco_lab.rivals import CSTC
 from emsco_lab.rivals.classifier_trees import (
     ClassifierTree,
@@ -14,14 +22,6 @@ from emsco_lab.rivals.classifier_trees import (
     weighted_median,
 )
 from emsco_lab.rivals.cstc import Block, SoftProblem, SoftTree, descend, grow, without_small
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.special import expit
-from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
-
-from emsco import FeatureCosts
-from emsco.errors import DataError, ParameterError
 
 SMOOTHING = 1e-8
 COSTS = np.array([1.0, 2.0, 5.0, 0.5])

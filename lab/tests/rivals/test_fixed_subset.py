@@ -3,9 +3,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from emsco_lab.rivals import FixedSubset
 
 from emsco import EMSCOError, FeatureCosts
+from emsco_lab.rivals import FixedSubset
 
 COSTS = np.array([1.0, 5.0, 20.0, 100.0])
 GAINS = np.array([0.4, 0.8, 1.2, 1.6])

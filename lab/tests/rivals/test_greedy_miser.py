@@ -6,8 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from emsco_lab.rivals import tune
-from emsco_lab.rivals.greedy_miser import BoostedTrees, GreedyMiser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -18,6 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from emsco import FeatureCosts
 from emsco._kernels import rivals as kernels
 from emsco.errors import ParameterError
+from emsco_lab.rivals import tune
+from emsco_lab.rivals.greedy_miser import BoostedTrees, GreedyMiser
 
 LOSSES = ["logistic", "squared"]
 COSTS = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])

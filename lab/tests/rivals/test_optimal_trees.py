@@ -2,9 +2,9 @@ import sys
 
 import numpy as np
 import pytest
-from emsco_lab.rivals import OptimalTrees
 
 from emsco import EMSCOError, FeatureCosts
+from emsco_lab.rivals import OptimalTrees
 
 
 @pytest.fixture

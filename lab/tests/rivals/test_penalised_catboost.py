@@ -3,9 +3,9 @@ import sys
 
 import numpy as np
 import pytest
-from emsco_lab.rivals import PenalisedCatBoost
 
 from emsco import DataError, EMSCOError
+from emsco_lab.rivals import PenalisedCatBoost
 
 pytest.importorskip("catboost")
 

@@ -6,6 +6,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+
+from emsco import FeatureCosts
 from emsco_lab.rivals import (
     AACO,
     ASTC,
@@ -22,9 +25,6 @@ from emsco_lab.rivals import (
 )
 from emsco_lab.rivals.cstc import _charged
 from emsco_lab.rivals.set_costs import SetCosts, buying_order
-from sklearn.base import clone
-
-from emsco import FeatureCosts
 
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
 FEES = {"visit": (32, ["scan", "blood", "gait"]), "draw": (64, ["blood", "gait"])}

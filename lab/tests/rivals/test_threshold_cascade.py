@@ -3,12 +3,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from emsco_lab.rivals import ThresholdCascade
-from emsco_lab.rivals.threshold_cascade import _cuts
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from emsco import EMSCOError, FeatureCosts
+from emsco_lab.rivals import ThresholdCascade
+from emsco_lab.rivals.threshold_cascade import _cuts
 
 COSTS = [7.0, 1.0, 7.0, 3.0]
 

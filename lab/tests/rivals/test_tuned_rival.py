@@ -2,10 +2,10 @@ from time import sleep
 
 import numpy as np
 import pytest
-from emsco_lab.rivals import CaCTLasso, CostAwareBoosting, CostOrdered, tune
 from threadpoolctl import threadpool_info
 
 from emsco.metrics import balanced_score
+from emsco_lab.rivals import CaCTLasso, CostAwareBoosting, CostOrdered, tune
 
 
 @pytest.fixture

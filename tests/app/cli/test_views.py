@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from emsco_lab.paper import cost_table, draw_cost_table
 from support.settings import PLAIN
 
 from emsco.app.files.sources import FitFiles
@@ -12,6 +11,7 @@ from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
 from emsco.app.runs.views import KINDS, plot_run
 from emsco.errors import ParameterError
+from emsco_lab.paper import cost_table, draw_cost_table
 
 NAMES = ("age", "pulse", "panel", "scan")
 
