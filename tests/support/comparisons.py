@@ -33,14 +33,14 @@ class FirstColumns(CostedClassifier):
         return [{"n_used": n} for n in range(1, len(costs.names) + 1)]
 
     def _fit(self, rows, labels, weights):  # noqa: ARG002
-        self.used_ = np.arange(len(self.costs_.names)) < self.n_used
-        self.middle_ = np.median(rows[:, self.used_].sum(axis=1))
+        used = np.arange(len(self.costs_.names)) < self.n_used
+        self.middle_ = np.median(rows[:, used].sum(axis=1))
+        return used
 
     def _judge(self, rows):
         high = rows[:, self.used_].sum(axis=1) - self.middle_
         chance = 1 / (1 + np.exp(-high))
-        cost = np.full(len(rows), self.costs_.costs @ self.used_)
-        return np.column_stack([1 - chance, chance]), cost
+        return np.column_stack([1 - chance, chance]), self.used_, 1
 
 
 def made_answers(accuracy, n_test=100, *, shift=0, cost=0.5, coverage=1.0, promised=None):

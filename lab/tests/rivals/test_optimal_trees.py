@@ -1,10 +1,9 @@
-import sys
-
 import numpy as np
 import pytest
 
 from emsco import EMSCOError, FeatureCosts
 from emsco_lab.rivals import OptimalTrees
+from emsco_lab.rivals.optimal_trees import best_cuts
 
 
 @pytest.fixture
@@ -12,13 +11,6 @@ def switched():
     """Rows whose first input says which of two others tells the class."""
     X = np.random.default_rng(3).integers(0, 2, size=(200, 4)).astype(float)
     return X, np.where(X[:, 0] > 0, X[:, 1], X[:, 2])
-
-
-def test_without_pystreed_the_error_says_how_to_install_it(switched, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pystreed", None)
-    says = "pystreed must be installed for this: pip install --no-deps pystreed scikit-survival"
-    with pytest.raises(EMSCOError, match=says):
-        OptimalTrees().fit(*switched)
 
 
 def test_no_other_tree_of_two_splits_a_path_has_a_lower_total(switched):
@@ -60,12 +52,14 @@ def test_a_fee_is_paid_once_by_the_search_too(switched):
     assert [rival.used_[:3].tolist() for rival in rivals] == [[True] * 3, [False] * 3]
 
 
-def test_cuts_include_those_of_rare_values():
-    pytest.importorskip("pystreed")
+def test_cuts_come_first_that_a_greedy_tree_makes_then_one_of_every_feature():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(1000, 3))
-    y = (X[:, 1] > np.quantile(X[:, 1], 0.98)).astype(int)
-    assert OptimalTrees(depth=1, error_cost=1e3, random_state=0).fit(X, y).score(X, y) > 0.999
+    rows = rng.normal(size=(1000, 3))
+    labels = (rows[:, 1] > np.quantile(rows[:, 1], 0.98)).astype(int)
+    inputs, cuts = best_cuts(rows, labels, np.arange(3), 5, seed=0)
+    assert set(inputs) == {0, 1, 2}
+    assert len(cuts) == 21  # that a search at depth 5 can take in time
+    assert np.abs(cuts[inputs == 1] - np.quantile(rows[:, 1], 0.98)).min() < 0.05
 
 
 def test_weights_repeat_rows_and_must_be_whole(switched):
@@ -75,5 +69,5 @@ def test_weights_repeat_rows_and_must_be_whole(switched):
     repeated = OptimalTrees(random_state=0).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     weighted = OptimalTrees(random_state=0).fit(X, y, counts * 10)
     assert np.allclose(weighted.predict_proba(X), repeated.predict_proba(X))
-    with pytest.raises(EMSCOError, match="sample_weight must be whole numbers for optimal trees"):
+    with pytest.raises(EMSCOError, match="sample_weight must be whole numbers, since"):
         OptimalTrees().fit(X, y, counts / 2)

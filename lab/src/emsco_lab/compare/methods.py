@@ -21,7 +21,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from emsco import Cascade, Decisions, EMSCOClassifier, ErrorCosts, FeatureCosts
+from emsco import Cascade, EMSCOClassifier, ErrorCosts, FeatureCosts
 from emsco.errors import EMSCOWarning, ParameterError
 from emsco_lab import rivals
 from emsco_lab.compare.trials import (
@@ -231,7 +231,8 @@ def answer_with_rival(
     return offers
 
 
-def _seen(decisions: Decisions, accepted: BoolArray, y: AnyArray) -> Seen:
+def _seen(decisions: Any, accepted: BoolArray, y: AnyArray) -> Seen:
+    """Test decisions, of EMSCO or of a rival."""
     correct = np.asarray(decisions.guesses == y) & accepted
     return Seen(correct, accepted, float(decisions.cost.mean()))
 

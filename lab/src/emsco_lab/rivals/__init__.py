@@ -1,6 +1,6 @@
 """Rivals: other classifiers that know the costs of features, and their tuning."""
 
-from emsco_lab.rivals.base import CostedClassifier
+from emsco_lab.rivals.base import CostedClassifier, Decisions, Evaluation
 from emsco_lab.rivals.cact_lasso import CaCTLasso
 from emsco_lab.rivals.cost_aware_boosting import CostAwareBoosting
 from emsco_lab.rivals.cost_ordered import CostOrdered
@@ -20,6 +20,8 @@ __all__ = [
     "CostAwareBoosting",
     "CostOrdered",
     "CostedClassifier",
+    "Decisions",
+    "Evaluation",
     "FixedSubset",
     "GreedyMiser",
     "OptimalTrees",

@@ -4,55 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 from threadpoolctl import threadpool_limits
 
-from emsco._base.checks import check_choice, refused
-from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
-from emsco.cascade import Decisions, Evaluation
-from emsco.costs import CostsLike, FeatureCosts
-from emsco.data.encoding import Encoding
-from emsco.data.frames import shell_of
-from emsco.data.labels import check_truth
-from emsco.data.tabular import TableClassifier
-from emsco.data.training import TrainingData
-from emsco.data.weights import check_weights
-from emsco.designs.thresholds import MinConfidence, by_class, check_min_confidence
-from emsco.errors import DataError, not_installed
-from emsco.models.scaling import Scaling
+from emsco import CostsError, DataError, EMSCOError, FeatureCosts, ParameterError
+from emsco_lab.rivals.encoding import Encoding, Flags, Floats, Whole
 from emsco_lab.rivals.set_costs import SetCosts
 
-_GAPS = ("refuse", "impute")  # not "skip", since most rivals answer every row
+Setting: TypeAlias = dict[str, Any]
+Grid: TypeAlias = list[Setting]
+Judged: TypeAlias = tuple[Floats, Flags, Whole | int]
+STAGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning tries
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Labels, rejections and costs of rows.
+
+    Attributes
+    ----------
+    guesses : ndarray of shape (n_rows,)
+        Most likely class, for rejected rows too.
+    accepted : ndarray of bool
+    confidence : ndarray of float
+        Probability of the guess.
+    stage : ndarray of int
+        Number of models that judged the row.
+    cost : ndarray of float
+        Cost of the features that the row bought, and of these models.
+    """
+
+    guesses: NDArray[Any]
+    accepted: Flags
+    confidence: Floats
+    stage: Whole
+    cost: Floats
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Share of rows with a label, share of correct labels (0 if there are none), mean cost."""
+
+    coverage: float
+    accuracy: float
+    cost: float
 
 
 @dataclass(eq=False, repr=False)
-class _Parameters(TableClassifier):
-    """Parameters that every rival has; its own come after `costs`."""
-
-    costs: CostsLike = None
-    random_state: Any = field(default=None, kw_only=True)
-    gaps: str = field(default="refuse", kw_only=True)
-
-
-class Package(NamedTuple):
-    """A package that a rival imports beside the library's own dependencies."""
-
-    module: str
-    name: str
-    install: str | None = None  # what pip installs, if it is not the name
-
-
-class CostedClassifier(_Parameters):
+class CostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
     """A rival: a scikit-learn classifier that knows the cost of each row's features.
 
     A subclass is a dataclass of its own parameters. It fits in `_fit` and answers in `_judge`. If
-    it can decline to answer, it has a parameter `min_confidence`.
+    it can decline to answer, it has a parameter `min_confidence`: rows with less confidence are
+    rejected; None: no row.
 
     Parameters
     ----------
@@ -76,36 +90,37 @@ class CostedClassifier(_Parameters):
         Only if X had names.
     """
 
-    min_confidence: MinConfidence | None = None
     prefers: ClassVar[str] = "threads"  # or "processes": the faster way to fit many at a time
-    needs: ClassVar[tuple[Package, ...]] = ()
+    needs: ClassVar[dict[str, str]] = {}  # module → what pip installs
+    choices: ClassVar[dict[str, Any]] = {}  # of parameters that are words
+    multi_class: ClassVar[bool] = True
 
-    classes_: AnyArray
-    costs_: FeatureCosts
-    encoding_: Encoding
-    used_: BoolArray
-    _means: FloatArray | None = None  # of inputs; None if no value may be missing
+    costs: Any = None
+    random_state: Any = field(default=None, kw_only=True)
+    gaps: str = field(default="refuse", kw_only=True)
 
     def __sklearn_tags__(self) -> Any:
-        """Declare that missing values are allowed, unless `gaps` is "refuse"."""
+        """Declare which tables and labels are allowed."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = True
         tags.input_tags.allow_nan = self.gaps != "refuse"
+        tags.classifier_tags.multi_class = self.multi_class
         return tags
 
     @classmethod
     def check_installed(cls) -> None:
         """Refuse a rival whose packages are not installed."""
-        for package in cls.needs:
-            if find_spec(package.module) is None:
-                raise not_installed(package.name, package.install)
+        for module, install in cls.needs.items():
+            if find_spec(module) is None:
+                raise EMSCOError(f"{module} is not installed; run: pip install {install}")
 
     @classmethod
-    def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+    def grid(cls, costs: FeatureCosts, n_rows: int) -> Grid:  # noqa: ARG003 - some need neither
         """Settings that tuning tries, for these costs and this number of training rows."""
         return [{}]
 
     @classmethod
-    def comparison_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
+    def comparison_grid(cls, costs: FeatureCosts, n_rows: int) -> Grid:
         """Settings that a comparison tries, which fits each of them six times."""
         return cls.grid(costs, n_rows)
 
@@ -120,65 +135,68 @@ class CostedClassifier(_Parameters):
         sample_weight : array-like of shape (n_rows,), optional
             Weight of each row; rows of weight 0 are ignored.
         """
-        gaps = check_choice("gaps", self.gaps, _GAPS)
-        table, targets = self._check_table(X, y)
-        costs = FeatureCosts.resolve(self.costs, self._names)
-        if costs.prices:
-            rule = "be one number for each feature here, the same for all rows"
-            raise refused("costs", rule, costs, got=f"prices by row of {costs.prices[0].feature!r}")
-        data = TrainingData.from_table(table, targets, sample_weight, costs, gaps)
-        if len(data.classes) > 2 and not self.__sklearn_tags__().classifier_tags.multi_class:
-            raise DataError(
-                "Only binary classification is supported. y must hold two classes, "
-                f"got {len(data.classes)}."
-            )
-        counts = np.bincount(data.labels, data.weights, minlength=len(data.classes))
-        if not counts.all():
-            missing = data.classes.tolist()[int(np.argmin(counts))]
-            raise DataError(
-                f"sample_weight must be above 0 for some row of every class, "
-                f"got none of {missing!r}."
-            )
-        self.classes_, self.costs_, self.encoding_ = data.classes, costs, data.encoding
-        if self.min_confidence is not None:
-            check_min_confidence(self.min_confidence, self.classes_)
-        rows, labels, weights = np.asarray(data.rows), data.labels, data.weights
-        if weights is not None:
-            kept = weights > 0
-            rows, labels, weights = rows[kept], labels[kept], weights[kept]
+        self._check_choices()
         self.check_installed()
-        self._means = None if gaps == "refuse" else Scaling.learn(rows, weights).mean
+        table = self._table(X, reset=True)
+        _, targets = check_X_y(np.zeros((len(table), 1)), y)
+        check_classification_targets(targets)
+        weights = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight, float)
+        kept = weights > 0
+        if weights.shape != targets.shape or not kept.any() or not (0 <= weights.min() < np.inf):
+            raise DataError(
+                "sample_weight must be at least 0 in each row, with one that is non-zero."
+            )
+        table, targets, weights = table[kept], targets[kept], weights[kept]
+        self.costs_ = FeatureCosts.resolve(self.costs, tuple(table.columns))
+        if self.costs_.prices:
+            raise CostsError("costs must be one number for each feature, the same for all rows.")
+        self.classes_, labels = np.unique(targets, return_inverse=True)
+        n_classes = len(self.classes_)
+        if n_classes < 2 or (n_classes > 2 and not self.multi_class):
+            rule = "two classes or more" if self.multi_class else "two classes"
+            raise DataError(f"y must hold {rule}, got {n_classes} class{'es' * (n_classes > 1)}.")
+        if (getattr(self, "min_confidence", None) or 1) <= 1 / n_classes:
+            raise ParameterError("min_confidence must be above chance, 1 / number of classes.")
+        self.encoding_ = Encoding.learn(table, weights, self.costs_, self.gaps)
         with threadpool_limits(1, "blas"):  # on small matrices, threads wait for each other
-            self._fit(self._filled(rows), labels, weights)
+            self.used_ = self._fit(self.encoding_.inputs(table), labels, weights)
         return self
 
     def decide(self, X: Any) -> Decisions:
         """Label or reject each row, with its confidence and cost."""
-        return replace(self._decide(self._new_rows(X)), frame=shell_of(X))
+        probabilities, bought, stage = self._judge(self._inputs(X))
+        winner, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
+        # A row pays for every model that judges it.
+        paid = self._prices.of(bought) + self.costs_.evaluation * stage
+        stage, cost = (np.broadcast_to(one, len(winner)) for one in (stage, paid))
+        accepted = confidence >= (getattr(self, "min_confidence", None) or 0)
+        return Decisions(self.classes_[winner], accepted, confidence, stage, cost)
 
     def evaluate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Evaluation:
-        """Evaluate coverage, accuracy and cost on labelled rows, in total and per exit."""
+        """Evaluate coverage, accuracy and cost on labelled rows."""
         decisions = self.decide(X)
-        truth = check_truth(y, self.classes_, len(decisions))
-        weights = check_weights(sample_weight, len(decisions))
-        return Evaluation.from_decisions(decisions, truth, weights, self.classes_, self._buys())
+        correct = decisions.accepted & (decisions.guesses == np.asarray(y))
+        weights: Any = sample_weight
+        seen = [decisions.accepted, correct, decisions.cost]
+        covered, right, cost = np.average(seen, axis=1, weights=weights).tolist()
+        return Evaluation(covered, right / (covered or 1), cost)
 
-    def predict(self, X: Any) -> AnyArray:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most likely class of every row, also of rejected ones."""
         return self.decide(X).guesses
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities, shape (n_rows, n_classes)."""
-        return self._judge(self._new_rows(X))[0]
+        return self._judge(self._inputs(X))[0]
 
-    def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
+    def staged(self) -> Iterator[tuple[Setting, Self]]:
         """Yield fitted rivals that this fit contains, each with the settings that differ.
 
         For example, a fit with many trees contains all fits with fewer. The last is this rival.
         """
         yield {}, self
 
-    def _with_fewer_trees(self, numbers: Sequence[int]) -> Iterator[tuple[dict[str, Any], Self]]:
+    def _with_fewer_trees(self, numbers: Sequence[int]) -> Iterator[tuple[Setting, Self]]:
         """Yield this fitted rival with fewer trees, then with all; for rivals with `_used`."""
         rival: Any = self
         for n_trees in (fewer for fewer in numbers if fewer < rival.n_trees):
@@ -188,72 +206,59 @@ class CostedClassifier(_Parameters):
             yield {"n_trees": n_trees}, stage
         yield {}, self
 
-    def _with_prices(self, prices: Sequence[float]) -> Iterator[tuple[dict[str, Any], Self]]:
-        """Yield this fitted rival with other prices, and last with its own."""
-        rival: Any = self
-        for price in (other for other in prices if other != rival.price):
-            stage = copy(rival)
-            stage.price = price
-            yield {"price": price}, stage
-        yield {}, self
+    def _fit(self, rows: Floats, labels: Whole, weights: Floats) -> Flags:
+        """Learn from inputs and labels as positions in `classes_`; return the features used."""
+        raise NotImplementedError
 
-    @property
-    def model_cost_(self) -> float:
-        """Cost of every feature that the model may ask for."""
-        return float(self._prices.of(self.used_)) + self.costs_.evaluation
+    def _judge(self, rows: Floats) -> Judged:
+        """Class probabilities, features that each row buys, and models that it pays for.
+
+        The last two may be the same for all rows.
+        """
+        raise NotImplementedError
 
     @property
     def _prices(self) -> SetCosts:
         return SetCosts.from_costs(self.costs_)
 
-    def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
-        """Learn from inputs, shape (n_rows, n_inputs), and labels as positions in `classes_`.
+    def _charges(self) -> Floats:
+        """Cost of each input's feature bought alone, relative to the mean cost of a feature."""
+        alone = self.costs_.alone
+        return (alone / alone.mean())[self.encoding_.input_feature]
 
-        Weights are above 0. Sets the fitted attributes, including `used_`.
-        """
-        raise NotImplementedError
+    def _seed(self) -> int:
+        """Draw the one number that a fit takes from `random_state`."""
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Class probabilities, (n_rows, n_classes), and the cost of each row's features."""
-        raise NotImplementedError
-
-    def _decide(self, rows: FloatArray) -> Decisions:
-        """Decide rows of inputs; rivals with stages override it, or `decide`."""
-        return self._decided(*self._judge(rows))
-
-    def _decided(
-        self, probabilities: FloatArray, cost: FloatArray, stage: IntArray | None = None
-    ) -> Decisions:
-        """Turn probabilities, costs and exit stages (by default 1) into decisions."""
-        n_rows = len(probabilities)
-        winner = probabilities.argmax(axis=1)
-        confidence = probabilities[np.arange(n_rows), winner]
-        accepted = np.ones(n_rows, dtype=np.bool_)
-        if self.min_confidence is not None:
-            accepted = confidence >= by_class(self.min_confidence, self.classes_)[winner]
-        return Decisions(
-            guesses=self.classes_[winner],
-            accepted=accepted,
-            confidence=confidence,
-            stage=np.ones(n_rows, dtype=np.int64) if stage is None else stage,
-            cost=cost + self.costs_.evaluation,
-        )
-
-    def _buys(self) -> tuple[tuple[str, ...], ...]:
-        """Features that each stage may ask for."""
-        return (tuple(self.costs_.names[i] for i in np.flatnonzero(self.used_)),)
-
-    def _features_of(self, reads: BoolArray) -> BoolArray:
+    def _features_of(self, reads: Flags) -> Flags:
         """Features that must be bought to read inputs: (…, n_inputs) to (…, n_features)."""
-        feature = self.encoding_.input_feature
-        brings = feature[:, None] == np.arange(len(self.costs_.names))  # (n_inputs, n_features)
-        bought: BoolArray = reads @ brings
-        return bought
+        brings = self.encoding_.input_feature[:, None] == np.arange(len(self.costs_.names))
+        return reads @ brings
 
-    def _new_rows(self, X: Any) -> FloatArray:
+    def _check_choices(self) -> None:
+        for name, allowed in {"gaps": ("refuse", "impute"), **self.choices}.items():
+            if (value := getattr(self, name)) not in allowed:
+                words = ", ".join(map(repr, allowed))
+                raise ParameterError(f"{name} must be one of {words}, got {value!r}.")
+
+    def _inputs(self, X: Any) -> Floats:
         check_is_fitted(self, "used_")
-        return self._filled(self.encoding_.rows(self._check_new_rows(X)))
+        return self.encoding_.inputs(self._table(X))
 
-    def _filled(self, rows: FloatArray) -> FloatArray:
-        """Replace missing values by the means of the training rows."""
-        return rows if self._means is None else np.where(np.isnan(rows), self._means, rows)
+    def _table(self, X: Any, *, reset: bool = False) -> Any:
+        """Return X as a data frame with the columns that have costs; the first sets their names."""
+        if hasattr(X, "to_pandas"):
+            X = X.to_pandas()
+        if isinstance(X, pd.DataFrame):
+            if not reset and hasattr(self, "feature_names_in_"):
+                X = X[list(self.feature_names_in_)]  # columns may come in any order
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        else:
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+            X = pd.DataFrame(X)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            known = self.costs.table if isinstance(self.costs, FeatureCosts) else ()
+            n_columns = X.shape[1]
+            names = known if len(known) == n_columns else [f"x{i}" for i in range(n_columns)]
+        return X.set_axis(list(names), axis=1)

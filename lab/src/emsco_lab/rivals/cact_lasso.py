@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 
-from emsco._base.checks import check_number
-from emsco._base.typing import FloatArray, LabelArray
-from emsco.costs import FeatureCosts
-from emsco.designs.thresholds import MinConfidence
-from emsco.models.scaling import Scaling
-from emsco_lab.rivals.base import CostedClassifier
+from emsco import FeatureCosts
+from emsco_lab.rivals.base import CostedClassifier, Grid, Judged
+from emsco_lab.rivals.encoding import Flags, Floats, Whole
 
 _LARGEST_WEIGHT = 30.0  # of a standardised input; separable classes would have no optimum
 _TOLERANCE = 1e-6  # largest component of the summed gradient
@@ -27,29 +24,21 @@ _MAX_STEPS = 10_000
 class CaCTLasso(CostedClassifier):
     """L1 logistic regression on standardised inputs; a row pays for features with a weight.
 
+    Costs do not change the fit, only the cost of rows. Nothing is random.
+
     Parameters
     ----------
-    costs : mapping, array-like, FeatureCosts or None
-        Cost of each feature: by name, or in column order; None: 1 each. Costs do not change the
-        fit, only the cost of rows.
     penalty : float
         λ, the factor of the weights' L1 norm beside the summed loss of rows; C = 1 / λ in
         scikit-learn. Intercepts are free. No weight exceeds 30 in size, which only matters if
         classes are separable and λ is close to 0.
-    min_confidence : float, dict or None
-        Rows with less confidence are rejected; None: no row.
-    random_state : int, RandomState or None
-        Unused: nothing is random. Other rivals have it.
-    gaps : {"refuse", "impute"}
-        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
-        training rows and adds an indicator.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_outputs, n_inputs)
         Weights of standardised inputs: one logit for two classes, else one per class.
     intercept_ : ndarray of shape (n_outputs,)
-    scaling_ : Scaling
+    scaling_ : StandardScaler
 
     Examples
     --------
@@ -62,87 +51,55 @@ class CaCTLasso(CostedClassifier):
     """
 
     penalty: float = 1.0
-    min_confidence: MinConfidence | None = 0.75
+    min_confidence: float | None = 0.75
 
     @classmethod
-    def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+    def grid(cls, costs: FeatureCosts, n_rows: int) -> Grid:  # noqa: ARG003 - λ has no unit
         """λ = 0, 0.1, …, 10."""
         return [{"penalty": tenths / 10} for tenths in range(101)]
 
-    def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
-        penalty = check_number("penalty", self.penalty, 0, np.inf, "[)")
-        self.scaling_ = Scaling.learn(rows, weights)
-        counts = np.ones(len(rows)) if weights is None else weights
-        problem = _SparseLogistic(
-            self.scaling_.standardised(rows), labels, counts, len(self.classes_)
-        )
-        self.intercept_, self.coef_ = problem.solve(penalty)
-        self.used_ = self._features_of((self.coef_ != 0).any(axis=0))
+    def _fit(self, rows: Floats, labels: Whole, weights: Floats) -> Flags:
+        self.scaling_ = StandardScaler().fit(rows, sample_weight=weights)
+        rows, truth = self.scaling_.transform(rows), np.eye(len(self.classes_))[labels]
+        n_outputs = 1 if truth.shape[1] == 2 else truth.shape[1]
 
-    def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        logits = self.scaling_.standardised(rows) @ self.coef_.T + self.intercept_
+        def parts(point: Floats) -> tuple[Floats, Floats]:
+            """Intercepts and weights."""
+            above, below = point[n_outputs:].reshape(2, n_outputs, -1)
+            return point[:n_outputs], above - below
+
+        def loss(point: Floats) -> tuple[float, Floats]:
+            """The objective and its gradient."""
+            intercept, coef = parts(point)
+            logits = rows @ coef.T + intercept
+            if n_outputs == 1:
+                losses = np.logaddexp(0, logits) - truth[:, 1:] * logits
+                slope = expit(logits) - truth[:, 1:]
+            else:
+                log_chances = log_softmax(logits, axis=1)
+                losses, slope = -truth * log_chances, np.exp(log_chances) - truth
+            slope *= weights[:, None]
+            towards = (slope.T @ rows).reshape(-1)
+            gradient = [slope.sum(axis=0), towards + self.penalty, self.penalty - towards]
+            value = weights @ losses.sum(axis=1) + self.penalty * point[n_outputs:].sum()
+            return value, np.concatenate(gradient)
+
+        # A weight is the difference of two numbers of at least 0. That makes its size smooth, and
+        # the optimum lies on the bounds: useless weights are exactly 0.
+        n_weights = 2 * n_outputs * rows.shape[1]
+        bounds = [(None, None)] * n_outputs + [(0, _LARGEST_WEIGHT)] * n_weights
+        tolerance = _TOLERANCE * min(1.0, weights.sum())
+        limits = {"ftol": 0.0, "gtol": tolerance, "maxiter": _MAX_STEPS, "maxfun": _MAX_STEPS}
+        start = np.zeros(len(bounds))
+        optimum = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
+        if max(optimum.nit, optimum.nfev) >= _MAX_STEPS:
+            says = f"the sparse logistic regression did not converge in {_MAX_STEPS} steps."
+            warnings.warn(says, ConvergenceWarning, stacklevel=3)
+        self.intercept_, self.coef_ = parts(optimum.x)
+        return self._features_of((self.coef_ != 0).any(axis=0))
+
+    def _judge(self, rows: Floats) -> Judged:
+        logits = self.scaling_.transform(rows) @ self.coef_.T + self.intercept_
         if len(self.classes_) == 2:
-            probabilities = expit(np.hstack([-logits, logits]))
-        else:
-            probabilities = softmax(logits, axis=1)
-        return probabilities, np.full(len(rows), float(self._prices.of(self.used_)))
-
-
-class _SparseLogistic:
-    """Logistic loss plus λ times the L1 norm of the weights, minimised by L-BFGS-B.
-
-    A weight is the difference of two numbers of at least 0. That makes its size smooth, and the
-    optimum lies on the bounds: useless weights are exactly 0.
-    """
-
-    def __init__(
-        self, rows: FloatArray, labels: LabelArray, counts: FloatArray, n_classes: int
-    ) -> None:
-        self._rows = rows
-        self._counts = counts
-        self._truth = np.eye(n_classes)[labels]
-        self._n_outputs = 1 if n_classes == 2 else n_classes
-
-    def solve(self, penalty: float) -> tuple[FloatArray, FloatArray]:
-        """Find the best intercepts, (n_outputs,), and weights, (n_outputs, n_inputs)."""
-        n_weights = self._n_outputs * self._rows.shape[1]
-        bounds = [(None, None)] * self._n_outputs + [(0, _LARGEST_WEIGHT)] * (2 * n_weights)
-        tolerance = _TOLERANCE * min(1.0, float(self._counts.sum()))
-        optimum = minimize(
-            self.loss,
-            np.zeros(len(bounds)),
-            args=(penalty,),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"ftol": 0.0, "gtol": tolerance, "maxiter": _MAX_STEPS, "maxfun": _MAX_STEPS},
-        )
-        if optimum.nit >= _MAX_STEPS or optimum.nfev >= _MAX_STEPS:
-            warnings.warn(
-                f"the sparse logistic regression did not converge in {_MAX_STEPS} steps.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        return self._parts(optimum.x)
-
-    def _parts(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
-        above, below = point[self._n_outputs :].reshape(2, self._n_outputs, -1)
-        return point[: self._n_outputs], above - below
-
-    def loss(self, point: FloatArray, penalty: float) -> tuple[float, FloatArray]:
-        """The objective and its gradient."""
-        intercept, coef = self._parts(point)
-        logits = self._rows @ coef.T + intercept
-        if self._n_outputs == 1:
-            second, logit = self._truth[:, 1], logits[:, 0]
-            losses = np.logaddexp(0, logit) - second * logit
-            slope = (expit(logit) - second)[:, None]
-        else:
-            log_chances = log_softmax(logits, axis=1)
-            losses = -(self._truth * log_chances).sum(axis=1)
-            slope = np.exp(log_chances) - self._truth
-        slope *= self._counts[:, None]
-        towards = (slope.T @ self._rows).reshape(-1)
-        gradient = np.concatenate([slope.sum(axis=0), towards + penalty, penalty - towards])
-        value = losses @ self._counts + penalty * point[self._n_outputs :].sum()
-        return float(value), gradient
+            return expit(np.hstack([-logits, logits])), self.used_, 1
+        return softmax(logits, axis=1), self.used_, 1

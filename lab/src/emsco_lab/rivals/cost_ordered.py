@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from emsco._base.checks import memory_bytes
-from emsco._base.typing import FloatArray, LabelArray
-from emsco.cascade import Cascade, Decisions, Evaluation
-from emsco.data.random_states import draw_seed
-from emsco.data.training import TrainingData
-from emsco.designs.design import Design
-from emsco.designs.thresholds import MinConfidence, check_min_confidence
-from emsco.models.recipe import StageRecipe
-from emsco_lab.rivals.base import CostedClassifier
+from emsco import Design
+from emsco_lab.rivals.base import CostedClassifier, Judged
+from emsco_lab.rivals.encoding import Flags, Floats, Whole
 from emsco_lab.rivals.set_costs import buying_order
+
+Model: TypeAlias = Callable[[Floats], Floats]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -26,25 +25,14 @@ class CostOrdered(CostedClassifier):
     """A cascade with a stage for every distinct cost, the cheapest first.
 
     If features share fees, each stage buys what is cheapest next, with the fees of earlier stages
-    paid. Stages are fitted and decide like those of EMSCOClassifier, but nothing is searched.
-
-    Parameters
-    ----------
-    costs : mapping, array-like, FeatureCosts or None
-        Cost of each feature: by name, or in column order; None: 1 each.
-    min_confidence : float or dict
-        A row exits at the first stage with at least this confidence.
-    estimator, calibration, class_weight
-        As for EMSCOClassifier.
-    random_state : int, RandomState or None
-    gaps : {"refuse", "impute"}
-        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
-        training rows and adds an indicator.
+    paid. Stages are logistic regressions like those of EMSCOClassifier, but nothing is searched. A
+    row exits at the first stage with at least `min_confidence`.
 
     Attributes
     ----------
     design_ : Design
-    cascade_ : Cascade
+    models_ : list of callable
+        The model of each stage, which returns class probabilities.
 
     Examples
     --------
@@ -57,60 +45,43 @@ class CostOrdered(CostedClassifier):
     [1.0]
     """
 
-    min_confidence: MinConfidence = 0.75
-    estimator: Any = None
-    calibration: str | None = None
-    class_weight: Any = None
+    min_confidence: float = 0.75
 
-    def decide(self, X: Any) -> Decisions:
-        """Label or reject each row, with its confidence, exit stage and cost."""
-        return self._fitted_cascade.decide(self._check_new_rows(X))
-
-    def evaluate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Evaluation:
-        """Evaluate coverage, accuracy and cost on labelled rows, in total and per exit."""
-        return self._fitted_cascade.evaluate(self._check_new_rows(X), y, sample_weight)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Predict class probabilities at each row's exit, shape (n_rows, n_classes)."""
-        return self._fitted_cascade.predict_proba(self._check_new_rows(X))
-
-    @property
-    def model_cost_(self) -> float:
-        """Cost of a row that reaches the last stage."""
-        return float(self._fitted_cascade.stage_costs[-1])
-
-    @property
-    def _fitted_cascade(self) -> Cascade:
-        check_is_fitted(self, "cascade_")
-        return self.cascade_
-
-    def _filled(self, rows: FloatArray) -> FloatArray:
-        """Leave missing values in place, since stage models fill them in their own way."""
-        return rows
-
-    def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
-        data = TrainingData(rows, labels, weights, self.classes_, self.costs_, self.encoding_)
-        recipe = StageRecipe.from_parameters(
-            self.estimator,
-            self.calibration,
-            self.class_weight,
-            self.classes_,
-            memory_bytes("memory_limit", "1GiB"),
-            n_jobs=1,
-            seed=draw_seed(self.random_state),
+    def _fit(self, rows: Floats, labels: Whole, weights: Floats) -> Flags:
+        steps = buying_order(self.costs_)
+        self.design_ = Design(steps.astype(np.int16), self.costs_.names)
+        self._bought = steps <= np.arange(steps.max() + 1)[:, None]  # (n_stages, n_features)
+        model = make_pipeline(
+            StandardScaler(), LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=200)
         )
-        everything = np.arange(len(rows))
-        bank = recipe.open_bank(data, [(everything, everything[:0])])
-        stages = buying_order(self.costs_)
-        self.used_ = np.ones(len(stages), dtype=np.bool_)
-        self.design_ = Design(stages.astype(np.int16), self.costs_.names)
-        reads = self.design_.subsets()[:, self.encoding_.input_feature]
-        (models,) = recipe.stage_models(bank, [reads])
-        self.cascade_ = Cascade(
-            self.design_,
-            self.costs_,
-            self.classes_,
-            check_min_confidence(self.min_confidence, self.classes_),
-            self.encoding_,
-            models,
-        )
+        weighted = {f"{name}__sample_weight": weights for name in model.named_steps}
+        self.models_ = [
+            clone(model).fit(rows[:, reads], labels, **weighted).predict_proba
+            for reads in self._reads()
+        ]
+        return np.ones(len(steps), dtype=np.bool_)
+
+    def _reads(self) -> Flags:
+        """Inputs of each stage."""
+        return self._bought[:, self.encoding_.input_feature]
+
+    def _judge(self, rows: Floats) -> Judged:
+        probabilities, stage = judge_in_turn(self.models_, self._reads(), self.min_confidence, rows)
+        return probabilities, self._bought[stage - 1], stage
+
+
+def judge_in_turn(
+    models: Sequence[Model], reads: Flags, threshold: float, rows: Floats
+) -> tuple[Floats, Whole]:
+    """Class probabilities by the first model that is sure enough, or the last; and its number.
+
+    `reads` has the inputs of each model, (n_models, n_inputs).
+    """
+    probabilities = models[0](rows[:, reads[0]])
+    stage = np.ones(len(rows), dtype=np.int64)
+    for model, inputs in zip(models[1:], reads[1:], strict=True):
+        going = probabilities.max(axis=1) < threshold
+        if going.any():
+            probabilities[going] = model(rows[going][:, inputs])
+            stage[going] += 1
+    return probabilities, stage

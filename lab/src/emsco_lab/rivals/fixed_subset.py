@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from itertools import product
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from sklearn.utils import check_random_state
 
-from emsco._base.checks import check_number
-from emsco._base.typing import BoolArray, FloatArray, LabelArray
-from emsco.costs import FeatureCosts
-from emsco.data.random_states import random_of
-from emsco_lab.rivals.light import LightRival, chances, dealt, train_light
-from emsco_lab.rivals.set_costs import SetCosts
+from emsco import FeatureCosts
+from emsco_lab.rivals.base import STAGES, Grid, Judged, Setting
+from emsco_lab.rivals.encoding import Flags, Floats, Whole
+from emsco_lab.rivals.light import LightRival, chances, dealt
 
-Number = TypeVar("Number", int, float)
 Subset: TypeAlias = frozenset[int]
 
-# Shares of the cost of everything; stages of a fit.
-_BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.55, 0.7, 0.85)
-_STAGES = (10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning tries
-_LEAVES = (4, 16)  # sizes of trees that tuning tries
-_MOST_ROWS = 6000  # that score subsets
-_FOLDS = 3
+_BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.55, 0.7, 0.85)  # that a fit contains
+_LEAVES = (4, 16)
+_MOST_ROWS, _FOLDS = 6000, 3  # that score subsets
 _SCORING_TREES = (2, 5, 10, 20)
-_SCORING = {"learning_rate": 0.2, "num_leaves": 8, "min_data_in_leaf": 10, "num_threads": 1}
+_SCORING = {
+    "learning_rate": 0.2,
+    "num_leaves": 8,
+    "min_data_in_leaf": 10,
+    "num_threads": 1,
+    "n_trees": _SCORING_TREES[-1],
+}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -40,20 +42,8 @@ class FixedSubset(LightRival):
 
     Parameters
     ----------
-    costs : mapping, array-like, FeatureCosts or None
-        Cost of each feature: by name, or in column order; None: 1 each.
     budget : float
         Largest cost of the subset, as a share of the cost of all features.
-    n_trees, learning_rate, max_leaves, min_rows
-        Rounds of boosting, each with a tree per class if there are three or more; share of each
-        tree that counts; most leaves of a tree and fewest rows of a leaf.
-    n_jobs : int or None
-        Threads, as in joblib; on small data one is fastest.
-    random_state : int, RandomState or None
-        Draws the held-out rows.
-    gaps : {"refuse", "impute"}
-        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
-        training rows and adds an indicator.
 
     Attributes
     ----------
@@ -77,151 +67,103 @@ class FixedSubset(LightRival):
     budget: float = 1.0
 
     @classmethod
-    def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+    def grid(cls, costs: FeatureCosts, n_rows: int) -> Grid:  # noqa: ARG003 - one for all
         """One fit, which contains budgets from 0.01 to 1, two sizes of trees and up to 200."""
         return [{"budget": 1.0, "max_leaves": _LEAVES[-1], "n_trees": 200}]
 
-    def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
+    def staged(self) -> Iterator[tuple[Setting, Self]]:
         """Yield this rival with smaller budgets, smaller and fewer trees, and last as it is."""
         for (budget, max_leaves), (used, booster) in self._boosters.items():
-            for n_trees in _up_to(self.n_trees, _STAGES):
-                stage = copy(self)
-                stage.budget, stage.max_leaves, stage.n_trees = budget, max_leaves, n_trees
-                stage.used_, stage.booster_ = used, booster
+            for n_trees in _up_to(self.n_trees, STAGES[3:]):
                 differs = {"budget": budget, "max_leaves": max_leaves, "n_trees": n_trees}
                 if any(getattr(self, name) != value for name, value in differs.items()):
+                    stage = copy(self).set_params(**differs)
+                    stage.used_, stage.booster_ = used, booster
                     yield differs, stage
         yield {}, self
 
-    def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
-        check_number("budget", self.budget, 0, 1)
-        rng = random_of(self.random_state)
-        settings = self._light_settings(int(rng.randint(2**31 - 1)))
-        brings = self._features_of(np.eye(self.encoding_.n_inputs, dtype=np.bool_)).T
+    def _fit(self, rows: Floats, labels: Whole, weights: Floats) -> Flags:
+        rng = check_random_state(self.random_state)
+        seed = int(rng.randint(2**31 - 1))
         # Some rows, in folds, score subsets with small models.
         some = dealt(labels, -(-len(rows) // _MOST_ROWS), rng) == 0
         fold = dealt(labels[some], _FOLDS, rng)
-        chooser = _Chooser(
-            rows[some],
-            labels[some],
-            np.ones(some.sum()) if weights is None else weights[some],
-            tuple(fold == k for k in range(min(_FOLDS, len(fold)))),
-            brings,
-            {**settings, **_SCORING},
-        )
-        trained: dict[tuple[Subset, int], Any] = {}
-        self._boosters: dict[tuple[float, int], tuple[BoolArray, Any]] = {}
-        for budget, leaves in product(
-            _up_to(self.budget, _BUDGETS), _up_to(self.max_leaves, _LEAVES)
-        ):
-            subset = chooser.choose(self._prices, budget)
-            used = np.isin(np.arange(len(self.costs_.names)), list(subset))
-            if (subset, leaves) not in trained:
-                read = _columns(rows, used[self.encoding_.input_feature])
-                trained[subset, leaves] = train_light(
-                    read, labels, weights, {**settings, "num_leaves": leaves}, self.n_trees
+
+        @cache
+        def loss(subset: Subset) -> float:
+            """Mean log loss on held-out rows."""
+            read, losses = self._columns(rows[some], subset), []
+            for out in (fold == k for k in range(min(_FOLDS, len(fold)))):
+                fitted = self._train(
+                    read[~out], labels[some][~out], weights[some][~out], seed=seed, **_SCORING
                 )
-            self._boosters[budget, leaves] = used, trained[subset, leaves]
-        self.used_, self.booster_ = self._boosters[self.budget, self.max_leaves]
+                truth = np.arange(out.sum()), labels[some][out]
+                said = [chances(fitted, read[out], n_trees)[truth] for n_trees in _SCORING_TREES]
+                logs = np.log(np.maximum(said, 1e-15))
+                losses.append(-np.average(logs, axis=1, weights=weights[some][out]))
+            return float(np.mean(losses, axis=0).min())
 
-    def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        read = _columns(rows, self.used_[self.encoding_.input_feature])
-        cost = np.full(len(rows), float(self._prices.of(self.used_)))
-        return chances(self.booster_, read, self.n_trees), cost
+        @cache
+        def trained(subset: Subset, leaves: int) -> Any:
+            read = self._columns(rows, subset)
+            return self._train(read, labels, weights, seed=seed, num_leaves=leaves)
 
+        self._boosters: dict[tuple[float, int], tuple[Flags, Any]] = {}
+        budgets, sizes = _up_to(self.budget, _BUDGETS), _up_to(self.max_leaves, _LEAVES)
+        for budget, leaves in product(budgets, sizes):
+            subset = self._chosen(budget, loss)
+            self._boosters[budget, leaves] = self._mask(subset), trained(subset, leaves)
+        used, self.booster_ = self._boosters[self.budget, self.max_leaves]
+        return used
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Chooser:
-    """Chooses subsets by their log loss on held-out rows, and scores no subset twice.
+    def _judge(self, rows: Floats) -> Judged:
+        read = self._columns(rows, frozenset(np.flatnonzero(self.used_).tolist()))
+        return chances(self.booster_, read, self.n_trees), self.used_, 1
 
-    Attributes
-    ----------
-    rows, labels, weights
-        The rows that take part.
-    folds : tuple of ndarray of bool, shape (n_rows,)
-        Rows that are held out, fold by fold.
-    brings : ndarray of bool, shape (n_features, n_inputs)
-    settings : dict
-    losses : dict
-        Subsets scored so far.
-    """
-
-    rows: FloatArray
-    labels: LabelArray
-    weights: FloatArray
-    folds: tuple[BoolArray, ...]
-    brings: BoolArray
-    settings: dict[str, Any]
-    losses: dict[Subset, float] = field(default_factory=dict)
-
-    def choose(self, prices: SetCosts, budget: float) -> Subset:
+    def _chosen(self, budget: float, loss: Callable[[Subset], float]) -> Subset:
         """The better of two greedy subsets that cost at most a share of everything."""
+        prices = self._prices
         if budget >= 1:
             return frozenset(range(len(prices.features)))
         max_cost = budget * prices.total * (1 + 1e-12)
-        subsets = [self._greedy(prices, max_cost, per_cost) for per_cost in (True, False)]
-        return min(subsets, key=lambda subset: (self.loss(subset), _cost(prices, subset)))
 
-    def loss(self, subset: Subset) -> float:
-        """Mean log loss on the held-out rows."""
-        if subset not in self.losses:
-            read = _columns(self.rows, np.any(self.brings[list(subset)], axis=0))
-            losses = np.zeros((len(self.folds), len(_SCORING_TREES)))
-            for fold, out in enumerate(self.folds):
-                fitted = train_light(
-                    read[~out],
-                    self.labels[~out],
-                    self.weights[~out],
-                    self.settings,
-                    _SCORING_TREES[-1],
-                )
-                truth, weights = self.labels[out], self.weights[out]
-                for i, n_trees in enumerate(_SCORING_TREES):
-                    chance = chances(fitted, read[out], n_trees)[np.arange(len(truth)), truth]
-                    logs = np.log(np.maximum(chance, 1e-15))
-                    losses[fold, i] = -np.average(logs, weights=weights)
-            self.losses[subset] = float(losses.mean(axis=0).min())
-        return self.losses[subset]
+        def cost(subset: Subset) -> float:
+            return float(prices.of(self._mask(subset)))
 
-    def _greedy(self, prices: SetCosts, max_cost: float, per_cost: bool) -> Subset:
-        """Take the feature with the largest gain, per unit of cost or not, again and again."""
-        taken: Subset = frozenset()
-        gains = np.full(len(prices.features), np.inf)
-        while True:
-            new = prices.after(_mask(prices, taken)).alone  # fees that are paid count no more
-            # Features that cost nothing come first.
-            per = np.maximum(new, 1e-6 * prices.alone.max()) if per_cost else np.ones(len(new))
-            left = max_cost - _cost(prices, taken)
-            may = [f for f in range(len(new)) if f not in taken and new[f] <= left]
-            measured: set[int] = set()
-            # Gains seldom grow as features are taken: an old gain is an upper bound, and only the
-            # leader is measured anew, until it stays the leader.
-            while may and (best := max(may, key=(gains / per).__getitem__)) not in measured:
-                gains[best] = self.loss(taken) - self.loss(taken | {best})
-                measured.add(best)
-            if not may or gains[best] <= 0:
-                return taken
-            taken |= {best}
+        def greedy(*, per_cost: bool) -> Subset:
+            """Take the feature with the largest gain, per unit of cost or not, again and again."""
+            taken: Subset = frozenset()
+            gains = np.full(len(prices.features), np.inf)
+            while True:
+                new = prices.after(self._mask(taken)).alone  # fees that are paid count no more
+                # Features that cost nothing come first.
+                per = np.maximum(new, 1e-6 * prices.alone.max()) if per_cost else 1.0
+                affordable = set(np.flatnonzero(new <= max_cost - cost(taken)).tolist()) - taken
+                measured: set[int] = set()
+                # Gains seldom grow as features are taken: an old gain is an upper bound, and only
+                # the leader is measured anew, until it stays the leader.
+                while affordable:
+                    best = max(sorted(affordable), key=(gains / per).__getitem__)
+                    if best in measured:
+                        break
+                    gains[best] = loss(taken) - loss(taken | {best})
+                    measured.add(best)
+                if not affordable or gains[best] <= 0:
+                    return taken
+                taken |= {best}
+
+        subsets = greedy(per_cost=True), greedy(per_cost=False)
+        return min(subsets, key=lambda subset: (loss(subset), cost(subset)))
+
+    def _mask(self, subset: Subset) -> Flags:
+        return np.isin(np.arange(len(self.costs_.names)), list(subset))
+
+    def _columns(self, rows: Floats, subset: Subset) -> Floats:
+        """Inputs of some features; a constant one if that is none, since LightGBM needs one."""
+        which = np.isin(self.encoding_.input_feature, list(subset))
+        return rows[:, which] if which.any() else np.zeros((len(rows), 1))
 
 
-def _up_to(last: Number, values: tuple[Number, ...]) -> list[Number]:
+def _up_to(last: Any, values: Sequence[Any]) -> list[Any]:
     """Those of the values that are below the last, and the last."""
-    below: list[Number] = [value for value in values if value < last]
-    below.append(last)
-    return below
-
-
-def _columns(rows: FloatArray, which: BoolArray) -> FloatArray:
-    """Some columns; a constant one if that is none, since LightGBM needs one."""
-    return rows[:, which] if which.any() else np.zeros((len(rows), 1))
-
-
-def _mask(prices: SetCosts, subset: Subset) -> BoolArray:
-    mask = np.zeros(len(prices.features), dtype=np.bool_)
-    mask[list(subset)] = True
-    return mask
-
-
-def _cost(prices: SetCosts, subset: Subset) -> float:
-    fees = prices.fees.of_subsets(_mask(prices, subset))
-    return float(prices.features[list(subset)].sum() + fees)
+    return [*(value for value in values if value < last), last]

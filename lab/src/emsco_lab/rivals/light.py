@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
+import lightgbm
 import numpy as np
 from joblib import effective_n_jobs
 
-from emsco._base.checks import check_number, check_whole
-from emsco._base.typing import FloatArray, IntArray, LabelArray
-from emsco_lab.rivals.base import CostedClassifier, Package
+from emsco_lab.rivals.base import CostedClassifier
+from emsco_lab.rivals.encoding import Floats, Whole
 
 
-def dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntArray:
+def dealt(labels: Whole, n_hands: int, rng: np.random.RandomState) -> Whole:
     """Deal rows to hands 0, 1, …, class after class, in random order.
 
     Examples
@@ -30,9 +30,16 @@ def dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntAr
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LightRival(CostedClassifier):
-    """A rival whose models are trees of LightGBM, with parameters of their own."""
+    """A rival whose models are trees of LightGBM.
 
-    needs: ClassVar[tuple[Package, ...]] = (Package("lightgbm", "lightgbm"),)
+    Parameters
+    ----------
+    n_trees, learning_rate, max_leaves, min_rows
+        Rounds of boosting, each with a tree per class if there are three or more; share of each
+        tree that counts; most leaves of a tree and fewest rows of a leaf.
+    n_jobs : int or None
+        Threads, as in joblib; on small data one is fastest.
+    """
 
     n_trees: int = 100
     learning_rate: float = 0.1
@@ -40,41 +47,28 @@ class LightRival(CostedClassifier):
     min_rows: int = 5
     n_jobs: int | None = None
 
-    def _light_settings(self, seed: int) -> dict[str, Any]:
-        """Parameters that give the same trees on any number of threads, after checks."""
+    def _train(self, rows: Floats, labels: Whole, weights: Floats, **settings: Any) -> Any:
+        """Train a Booster that is the same on any number of threads."""
         n_classes = len(self.classes_)
-        several = {"objective": "multiclass", "num_class": n_classes}
-        return {
-            **({"objective": "binary"} if n_classes == 2 else several),
-            "learning_rate": check_number("learning_rate", self.learning_rate, 0, np.inf, "()"),
-            "num_leaves": check_whole("max_leaves", self.max_leaves, 2, 131_072),
-            "min_data_in_leaf": check_whole("min_rows", self.min_rows, 1),
+        settings = {
+            "objective": "multiclass" if n_classes > 2 else "binary",
+            "num_class": n_classes if n_classes > 2 else 1,
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.max_leaves,
+            "min_data_in_leaf": self.min_rows,
             "num_threads": effective_n_jobs(self.n_jobs),
-            "seed": seed,
             "deterministic": True,
             "force_col_wise": True,  # else LightGBM picks the faster way, and sums in another order
             "feature_pre_filter": False,
             "verbosity": -1,
-        }
+        } | settings
+        n_trees = settings.pop("n_trees", self.n_trees)
+        data = lightgbm.Dataset(rows, labels, weight=weights, params=settings)
+        # What was trained is kept: a copy without its data would be written and read as text.
+        return lightgbm.train(settings, data, n_trees, keep_training_booster=True)
 
 
-def train_light(
-    rows: FloatArray,
-    labels: LabelArray,
-    weights: FloatArray | None,
-    settings: dict[str, Any],
-    n_trees: int,
-) -> Any:
-    """Train a Booster of LightGBM; `n_trees` counts rounds."""
-    import lightgbm
-
-    data = lightgbm.Dataset(rows, labels, weight=weights, params=settings)
-    rounds = check_whole("n_trees", n_trees, 1)
-    # What was trained is kept: a copy without its data would be written as text, and read again.
-    return lightgbm.train(settings, data, rounds, keep_training_booster=True)
-
-
-def chances(booster: Any, rows: FloatArray, n_trees: int) -> FloatArray:
+def chances(booster: Any, rows: Floats, n_trees: int) -> Floats:
     """Class probabilities by the first `n_trees` rounds, shape (n_rows, n_classes)."""
-    predicted = np.asarray(booster.predict(rows, num_iteration=n_trees))
+    predicted = booster.predict(rows, num_iteration=n_trees)
     return predicted if predicted.ndim == 2 else np.column_stack([1 - predicted, predicted])

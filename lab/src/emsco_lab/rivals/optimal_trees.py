@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import product
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
 
-from emsco._base.checks import check_number, check_whole, refused
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
-from emsco.costs import FeatureCosts
-from emsco.data.random_states import draw_seed
-from emsco.models.boosting.trees import Bins
-from emsco_lab.rivals.base import CostedClassifier, Package
-from emsco_lab.rivals.set_costs import SetCosts
+from emsco import DataError, FeatureCosts
+from emsco_lab.rivals.base import CostedClassifier, Grid, Judged
+from emsco_lab.rivals.encoding import Flags, Floats, Whole
 
+Path: TypeAlias = tuple[tuple[int, bool], ...]  # binary columns, and whether they are true
 _PACKAGES = "--no-deps pystreed scikit-survival numexpr"  # pystreed imports the other two
-_DEEPEST = 5
 _BINS = 255  # of an input, between which cuts are chosen
 _MAX_COLUMNS, _FEWEST_ROWS = 120, 500  # few rows take hardly less time than some
 _WORK = 1e10  # rows, times classes, times columns to the power of depth: half a second or less
@@ -25,50 +24,13 @@ _TREES, _LEVELS = 60, 4  # of the forest that ranks cuts
 _LONGEST = 60.0  # seconds of a fit, should the estimate of its work be wrong
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TreeNode:
-    """A node of a tree; a leaf has no children.
-
-    Attributes
-    ----------
-    probabilities : ndarray of shape (n_classes,)
-        Smoothed shares of its training rows.
-    input, cut : int and float
-        What it asks: whether an input is above a cut.
-    below, above : TreeNode or None
-    """
-
-    probabilities: FloatArray
-    input: int = -1
-    cut: float = np.nan
-    below: TreeNode | None = None
-    above: TreeNode | None = None
-
-    def inputs(self) -> set[int]:
-        """Inputs that this node or one below it asks for."""
-        if self.below is None or self.above is None:
-            return set()
-        return {self.input} | self.below.inputs() | self.above.inputs()
-
-    def leaves(
-        self, rows: FloatArray, here: IntArray, asked: tuple[int, ...] = ()
-    ) -> Iterator[tuple[FloatArray, IntArray, tuple[int, ...]]]:
-        """Yield each leaf's probabilities, the rows that reach it, and the inputs on the way."""
-        if self.below is None or self.above is None:
-            yield self.probabilities, here, asked
-            return
-        asked = (*asked, self.input)
-        is_above = rows[here, self.input] > self.cut
-        yield from self.below.leaves(rows, here[~is_above], asked)
-        yield from self.above.leaves(rows, here[is_above], asked)
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class OptimalTrees(CostedClassifier):
     """The decision tree of a given depth with the lowest mean cost of features and errors.
 
     It is not grown greedily: STreeD (van der Linden et al. 2023) searches all trees whose splits
-    are among given binary columns. A row pays for the features on its path.
+    are among given binary columns. A row pays for the features on its path. Of a feature with
+    several fees, the search knows the largest as shared; a row's cost counts each once.
 
     Numeric inputs become columns by cuts, and each category is a column. Cuts between all values,
     or at 254 quantiles, are ranked. First come those of a greedy tree of the same depth, so that
@@ -80,22 +42,17 @@ class OptimalTrees(CostedClassifier):
 
     Parameters
     ----------
-    costs : mapping, array-like, FeatureCosts or None
-        Cost of each feature: by name, or in column order; None: 1 each. Cuts of one feature are
-        paid once, and so is a fee. Of a feature with several fees, the search knows the largest as
-        shared; a row's cost counts each once.
     error_cost : float
         Cost of an error, relative to the cost of all features.
     depth : int
-        Largest number of splits on a path.
-    random_state : int, RandomState or None
-    gaps : {"refuse", "impute"}
-        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
-        training rows and adds an indicator.
+        Largest number of splits on a path, up to 5.
 
     Attributes
     ----------
-    tree_ : TreeNode
+    leaves_ : list of (ndarray of shape (n_classes,), tuple)
+        Smoothed class shares of each leaf's training rows, and the path to it.
+    columns_ : tuple of ndarray
+        The input and the cut of each binary column.
 
     Notes
     -----
@@ -110,141 +67,127 @@ class OptimalTrees(CostedClassifier):
     [True, False, False]
     """
 
-    needs: ClassVar[tuple[Package, ...]] = (
-        Package("pystreed", "pystreed", _PACKAGES),
-        Package("sksurv", "scikit-survival", _PACKAGES),
-        Package("numexpr", "numexpr", _PACKAGES),
-    )
+    needs: ClassVar = dict.fromkeys(("pystreed", "sksurv", "numexpr"), _PACKAGES)
 
     error_cost: float = 3.0
     depth: int = 3
 
     @classmethod
-    def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+    def grid(cls, costs: FeatureCosts, n_rows: int) -> Grid:  # noqa: ARG003 - no units
         """Depths of 2 to 4, with errors of a thirtieth of the cost of everything to 1,000 times."""
         error_costs = np.logspace(-1.5, 3, 14).round(4).tolist()
-        return [{"depth": depth, "error_cost": cost} for depth in (2, 3, 4) for cost in error_costs]
+        return [
+            {"depth": depth, "error_cost": cost} for depth, cost in product((2, 3, 4), error_costs)
+        ]
 
-    def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
+    def _fit(self, rows: Floats, labels: Whole, weights: Floats) -> Flags:
         from pystreed import STreeDCostSensitiveClassifier
         from pystreed.data import CostSpecifier, FeatureCostSpecifier
 
-        error_cost = check_number("error_cost", self.error_cost, 0, np.inf, "()")
-        depth = check_whole("depth", self.depth, 1, _DEEPEST)
-        if weights is not None:
-            repeats = weights.astype(np.int64)
-            if (repeats != weights).any():
-                rule = "be whole numbers for optimal trees, which repeat rows"
-                raise refused(
-                    "sample_weight", rule, weights, got=f"{weights[repeats != weights][0]:g}"
-                )
-            repeats //= np.gcd.reduce(repeats)
-            rows, labels = np.repeat(rows, repeats, axis=0), np.repeat(labels, repeats)
-        seed = draw_seed(self.random_state)
-        inputs, cuts = _columns(rows, labels, self.encoding_.input_feature, depth, seed)
-        features = self.encoding_.input_feature[inputs]
-        counts = np.bincount(labels, minlength=len(self.classes_))
-        self.tree_ = TreeNode(_smoothed(counts))
-        if len(inputs):
-            specified = [
-                FeatureCostSpecifier(*test) for test in _test_costs(self._prices, features)
-            ]
-            total = self._prices.total or 1.0
-            errors = error_cost * total * (1 - np.eye(len(counts)))
-            solver = STreeDCostSensitiveClassifier(max_depth=depth, time_limit=_LONGEST)
-            columns = rows[:, inputs] > cuts
-            solver.fit(columns.astype(np.intc), labels, CostSpecifier(errors.tolist(), specified))
-            self.tree_ = _tree(solver.get_tree(), columns, labels, inputs, cuts, len(counts))
-        reads = np.isin(np.arange(self.encoding_.n_inputs), list(self.tree_.inputs()))
-        self.used_ = self._features_of(reads)
+        repeats = weights.astype(np.int64)
+        if (repeats != weights).any():
+            raise DataError("sample_weight must be whole numbers, since optimal trees repeat rows.")
+        repeats //= np.gcd.reduce(repeats)
+        rows, labels = np.repeat(rows, repeats, axis=0), np.repeat(labels, repeats)
+        feature_of, n_classes = self.encoding_.input_feature, len(self.classes_)
+        self.columns_ = best_cuts(rows, labels, feature_of, self.depth, self._seed())
+        tests = [FeatureCostSpecifier(*test) for test in self._test_costs()]
+        errors = self.error_cost * (self._prices.total or 1.0) * (1 - np.eye(n_classes))
+        solver = STreeDCostSensitiveClassifier(max_depth=self.depth, time_limit=_LONGEST)
+        columns, root = self._binary(rows), None
+        if tests:
+            solver.fit(columns.astype(np.intc), labels, CostSpecifier(errors.tolist(), tests))
+            root = solver.get_tree()
+        self.leaves_ = []
+        for path in _paths(root):
+            counts = np.bincount(labels[_reach(columns, path)], minlength=n_classes)
+            shares = (counts + 1) / (counts.sum() + n_classes)  # Laplace
+            self.leaves_.append((shares, path))
+        asked = [column for _, path in self.leaves_ for column, _ in path]
+        return np.isin(np.arange(len(self.costs_.names)), feature_of[self.columns_[0][asked]])
 
-    def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _judge(self, rows: Floats) -> Judged:
+        columns, feature_of = self._binary(rows), self.encoding_.input_feature
         probabilities = np.empty((len(rows), len(self.classes_)))
-        reads = np.zeros(rows.shape, dtype=np.bool_)
-        for shares, here, asked in self.tree_.leaves(rows, np.arange(len(rows))):
+        bought = np.zeros((len(rows), len(self.used_)), dtype=np.bool_)
+        for shares, path in self.leaves_:
+            here = _reach(columns, path)
             probabilities[here] = shares
-            reads[here[:, None], list(asked)] = True
-        return probabilities, self._prices.of(self._features_of(reads))
+            for column, _ in path:
+                bought[here, feature_of[self.columns_[0][column]]] = True
+        return probabilities, bought, 1
+
+    def _binary(self, rows: Floats) -> Flags:
+        inputs, cuts = self.columns_
+        return rows[:, inputs] > cuts
+
+    def _test_costs(self) -> Iterator[tuple[float, float, str, int, int]]:
+        """Yield cost, cost once the fee is paid, fee, and first and last column of each feature."""
+        prices, features = self._prices, self.encoding_.input_feature[self.columns_[0]]
+        for feature in np.unique(features):
+            columns = np.flatnonzero(features == feature)
+            cost, fees = prices.alone[feature], prices.fees * prices.members[:, feature]
+            group = f"fee{fees.argmax()}" if fees.any() else "x"  # none
+            discounted = cost - fees.max(initial=0.0)
+            yield float(cost), float(discounted), group, int(columns[0]), int(columns[-1])
 
 
-def _smoothed(counts: IntArray) -> FloatArray:
-    """Class shares with one row more of each class (Laplace)."""
-    shares: FloatArray = (counts + 1) / (counts.sum() + len(counts))
-    return shares
-
-
-def _columns(
-    rows: FloatArray, labels: LabelArray, feature_of: IntArray, depth: int, seed: int
-) -> tuple[IntArray, FloatArray]:
+def best_cuts(
+    rows: Floats, labels: Whole, feature_of: Whole, depth: int, seed: int
+) -> tuple[Whole, Floats]:
     """Choose binary columns: the input and the cut of each, features one after another."""
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.tree import DecisionTreeClassifier
+    cuts_of = [_cuts(column) for column in rows.T]
+    sizes = np.array([len(cuts) for cuts in cuts_of])
+    cuts, inputs = np.concatenate(cuts_of), np.repeat(np.arange(len(sizes)), sizes)
+    starts = np.cumsum(sizes) - sizes
+    codes = np.column_stack([np.searchsorted(*pair) for pair in zip(cuts_of, rows.T, strict=True)])
 
-    bins = Bins.learn(rows, _BINS)
-    cuts = np.concatenate(bins.cuts)
-    inputs = np.repeat(np.arange(len(bins)), bins.counts - 1)
-    codes = bins.code(rows).T
+    def gains(model: Any) -> Floats:
+        """What each cut gains in a tree."""
+        tree = model.tree_
+        splits = np.flatnonzero(tree.feature >= 0)
+        lost = tree.weighted_n_node_samples * tree.impurity
+        gained = lost[splits] - lost[tree.children_left[splits]] - lost[tree.children_right[splits]]
+        # A split between the codes 3 and 4, or between 3 and 5 if no row here has 4, is cut 3.
+        places = starts[tree.feature[splits]] + tree.threshold[splits].astype(np.int64)
+        return np.bincount(places, gained, len(cuts)).astype(np.float64)
+
     greedy = DecisionTreeClassifier(max_depth=depth, random_state=seed).fit(codes, labels)
     forest = RandomForestClassifier(
         _TREES, max_depth=_LEVELS, max_features=1, bootstrap=False, random_state=seed
     ).fit(codes, labels)
-    gains = sum(_gains(one.tree_, bins) for one in forest.estimators_)
-    best_first = np.argsort(-gains, kind="stable")
-    is_greedy = _gains(greedy.tree_, bins)[best_first] > 0
+    best_first = np.argsort(-sum(map(gains, forest.estimators_)), kind="stable")
     _, first = np.unique(feature_of[inputs[best_first]], return_index=True)
     is_first = np.isin(np.arange(len(cuts)), first)
-    rank = np.where(is_greedy, 0, np.where(is_first, 1, 2))
-    ranked = best_first[np.argsort(rank, kind="stable")]
-    per_column = max(len(rows), _FEWEST_ROWS) * (int(labels.max()) + 1)
-    n_columns = min(_MAX_COLUMNS, int((_WORK / per_column) ** (1 / depth)))
-    chosen = np.sort(ranked[: max(1, n_columns)])
+    rank = np.where(gains(greedy)[best_first] > 0, 0, np.where(is_first, 1, 2))
+    work = max(len(rows), _FEWEST_ROWS) * (int(labels.max()) + 1)
+    n_columns = max(1, min(_MAX_COLUMNS, int((_WORK / work) ** (1 / depth))))
+    chosen = np.sort(best_first[np.argsort(rank, kind="stable")][:n_columns])
     chosen = chosen[np.argsort(feature_of[inputs[chosen]], kind="stable")]
     return inputs[chosen], cuts[chosen]
 
 
-def _gains(tree: Any, bins: Bins) -> FloatArray:
-    """What each cut gains in a tree of scikit-learn on the codes of bins, input after input."""
-    starts = np.cumsum(bins.counts - 1) - (bins.counts - 1)
-    splits = np.flatnonzero(tree.feature >= 0)
-    lost = tree.weighted_n_node_samples * tree.impurity
-    gains = lost[splits] - lost[tree.children_left[splits]] - lost[tree.children_right[splits]]
-    # A split between the codes 3 and 4, or between 3 and 5 if no row here has 4, is cut 3.
-    places = starts[tree.feature[splits]] + tree.threshold[splits].astype(np.int64)
-    gained = np.bincount(places, gains, int((bins.counts - 1).sum()))
-    return gained.astype(np.float64)  # of no splits, whole numbers come
+def _cuts(column: Floats) -> Floats:
+    """Cuts between all distinct values, or at quantiles if there are many."""
+    values = np.unique(column)
+    if len(values) > _BINS:
+        shares = np.linspace(0, 1, _BINS + 1)[1:-1]
+        return np.unique(np.quantile(column, shares, method="midpoint"))
+    # The middle of two neighbours may be rounded to the upper one, which must stay above it.
+    middle = values[:-1] + (values[1:] - values[:-1]) / 2
+    return np.where(middle < values[1:], middle, values[:-1])
 
 
-def _test_costs(
-    prices: SetCosts, features: IntArray
-) -> Iterator[tuple[float, float, str, int, int]]:
-    """Yield cost, cost once the fee is paid, group, and first and last column of each feature."""
-    for feature in np.unique(features).tolist():
-        columns = np.flatnonzero(features == feature)
-        cost = discounted = float(prices.alone[feature])
-        group = "x"  # none
-        shared = np.flatnonzero(prices.fees.members[:, feature])
-        if len(shared):
-            largest = int(shared[np.argmax(prices.fees.amounts[shared])])
-            discounted -= float(prices.fees.amounts[largest])
-            group = f"fee{largest}"
-        yield cost, discounted, group, int(columns[0]), int(columns[-1])
+def _paths(node: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the path to each leaf of a tree of STreeD; no tree is a leaf."""
+    if node is None or node.is_leaf_node():
+        yield path
+    else:
+        yield from _paths(node.left_child, (*path, (node.feature, False)))
+        yield from _paths(node.right_child, (*path, (node.feature, True)))
 
 
-def _tree(
-    node: Any,
-    columns: BoolArray,
-    labels: LabelArray,
-    inputs: IntArray,
-    cuts: FloatArray,
-    n_classes: int,
-) -> TreeNode:
-    """Copy a tree of STreeD, with the class shares of its training rows."""
-    shares = _smoothed(np.bincount(labels, minlength=n_classes))
-    if node.is_leaf_node():
-        return TreeNode(shares)
-    is_above = columns[:, node.feature]
-    below, above = (
-        _tree(child, columns[side], labels[side], inputs, cuts, n_classes)
-        for child, side in ((node.left_child, ~is_above), (node.right_child, is_above))
-    )
-    return TreeNode(shares, int(inputs[node.feature]), float(cuts[node.feature]), below, above)
+def _reach(columns: Flags, path: Path) -> Flags:
+    """Rows that take a path."""
+    asked = [column for column, _ in path]
+    return (columns[:, asked] == [answer for _, answer in path]).all(axis=1)

@@ -7,18 +7,20 @@ from typing import Self
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco.costs import FeatureCosts, Fees
+from emsco import FeatureCosts
+from emsco_lab.rivals.encoding import Flags, Floats, Whole
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SetCosts:
     """Costs of features beyond fees, and the fees, as a rival that buys step by step needs them.
 
     Attributes
     ----------
     features : ndarray of shape (n_features,)
-    fees : Fees
+    fees : ndarray of shape (n_fees,)
+    members : ndarray of bool, shape (n_fees, n_features)
+        The features that share each fee.
 
     Examples
     --------
@@ -29,43 +31,38 @@ class SetCosts:
     ([1.0, 7.0, 5.0], [1.0, 0.0, 3.0])
     """
 
-    features: FloatArray
-    fees: Fees
+    features: Floats
+    fees: Floats
+    members: Flags
 
     @classmethod
     def from_costs(cls, costs: FeatureCosts) -> Self:
         """Take the costs as they are, without the cost of an evaluation."""
-        return cls(costs.costs, Fees.from_fees(costs.fees, costs.names))
+        members = np.array([np.isin(costs.names, fee.features) for fee in costs.fees], dtype=bool)
+        fees = np.array([fee.cost for fee in costs.fees], dtype=np.float64)
+        return cls(costs.costs, fees, members.reshape(-1, len(costs.names)))
 
     @property
     def total(self) -> float:
         """Cost of all features together."""
-        return float(self.features.sum()) + float(self.fees.amounts.sum())
+        return float(self.features.sum() + self.fees.sum())
 
     @property
-    def alone(self) -> FloatArray:
+    def alone(self) -> Floats:
         """Cost of each feature if it is the next that is bought."""
-        costs: FloatArray = self.features + self.fees.alone
-        return costs
+        return self.features + self.fees @ self.members
 
-    def of(self, sets: BoolArray) -> FloatArray:
+    def of(self, sets: Flags) -> Floats:
         """Cost of each set of features; sets have the shape (…, n_features)."""
-        paid: FloatArray = sets @ self.features + self.fees.of_subsets(sets)
-        return paid
+        return sets @ self.features + (sets @ self.members.T) @ self.fees
 
-    def after(self, known: BoolArray) -> Self:
+    def after(self, known: Flags) -> Self:
         """Costs for a row that has bought some features: these, and their fees, are free."""
-        paid = self.fees.members @ known
-        left = Fees(np.where(paid, 0, self.fees.amounts), self.fees.members)
-        return type(self)(np.where(known, 0, self.features), left)
-
-    def as_shares(self) -> Self:
-        """Costs as shares of the cost of everything."""
-        total = self.total
-        return type(self)(self.features / total, Fees(self.fees.amounts / total, self.fees.members))
+        left = np.where(self.members @ known, 0, self.fees)
+        return type(self)(np.where(known, 0, self.features), left, self.members)
 
 
-def buying_order(costs: FeatureCosts) -> IntArray:
+def buying_order(costs: FeatureCosts) -> Whole:
     """Steps of features, from 0, if a row always buys all that are cheapest next.
 
     A fee counts with the first feature that pays it. So features of one fee follow each other, and
@@ -78,10 +75,10 @@ def buying_order(costs: FeatureCosts) -> IntArray:
     >>> buying_order(costs).tolist()
     [2, 1, 0]
     """
-    units = costs.in_units()  # whole numbers, so that equal costs are equal
-    sets = SetCosts(units.features.astype(np.float64), units.fees)
+    sets = SetCosts.from_costs(costs)
     steps = np.full(len(costs.names), -1)
     while (left := steps < 0).any():
         new = sets.after(~left).alone
-        steps[left & (new == new[left].min())] = steps.max() + 1
+        cheapest = np.isclose(new, new[left].min(), rtol=1e-12, atol=0)  # sums of fees round
+        steps[left & cheapest] = steps.max() + 1
     return steps

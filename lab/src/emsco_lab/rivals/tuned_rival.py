@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import hypot
 from typing import Any
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from emsco._base.checks import refused
-from emsco._base.workers import ending_with_parent
-from emsco.cascade import Evaluation
-from emsco.costs import FeatureCosts
-from emsco.scoring.pareto import balanced_length
-from emsco_lab.rivals.base import CostedClassifier
+from emsco import FeatureCosts, ParameterError
+from emsco_lab.rivals.base import CostedClassifier, Evaluation, Setting
 
 Rows = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """A setting that tuning tried.
 
@@ -36,13 +33,13 @@ class Trial:
         On test rows, if `tune` had some.
     """
 
-    settings: dict[str, Any]
+    settings: Setting
     evaluation: Evaluation
     score: float
     test: Evaluation | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TunedRival:
     """A tuned rival, and all trials of its tuning.
 
@@ -67,7 +64,7 @@ def tune(
     val: Rows,
     *,
     test: Rows | None = None,
-    grid: Sequence[dict[str, Any]] | None = None,
+    grid: Sequence[Setting] | None = None,
     n_jobs: int | None = 1,
 ) -> TunedRival:
     """Fit a rival at every setting of a grid, and keep the one with the best balanced score.
@@ -98,33 +95,29 @@ def tune(
     """
     if grid is None:
         named = clone(rival)
-        named._check_table(*train[:2])
-        grid = rival.grid(FeatureCosts.resolve(named.costs, named._names), len(train[1]))
-    settings = list(grid)
-    if not settings:
-        raise refused("grid", "have a setting or more", grid, got="none")
-    workers = Parallel(min(effective_n_jobs(n_jobs), len(settings)), prefer=rival.prefers)
-    job = ending_with_parent(_try_setting)
+        costs = FeatureCosts.resolve(rival.costs, tuple(named._table(train[0], reset=True)))
+        grid = rival.grid(costs, len(train[1]))
+    if not grid:
+        raise ParameterError("grid must have a setting or more, got none.")
     # Fits limit BLAS themselves, but the limit is global: a fit that ends would lift it for others.
     with threadpool_limits(1, "blas"):
-        tries = workers(delayed(job)(rival, one, train, val, test) for one in settings)
+        tries = Parallel(n_jobs, prefer=rival.prefers)(
+            delayed(_try_setting)(rival, setting, train, val, test) for setting in grid
+        )
     _, best, fitted = max(tries, key=lambda one: one[1].score)
     return TunedRival(fitted, best, tuple(trial for trials, _, _ in tries for trial in trials))
 
 
 def _try_setting(
-    rival: CostedClassifier,
-    setting: dict[str, Any],
-    train: Rows,
-    val: Rows,
-    test: Rows | None,
+    rival: CostedClassifier, setting: Setting, train: Rows, val: Rows, test: Rows | None
 ) -> tuple[list[Trial], Trial, CostedClassifier]:
     """Fit one setting; return all its trials, the best of them, and that rival."""
     fitted = clone(rival).set_params(**setting).fit(*train)
     stages = []
     for differs, stage in fitted.staged():
-        one, total = stage.evaluate(*val), stage.costs_.total
-        score = float(balanced_length(one.coverage, one.accuracy, one.cost, total))
+        one = stage.evaluate(*val)
+        saved = max(0.0, 1 - one.cost / stage.costs_.total)
+        score = hypot(one.coverage, one.accuracy, saved)
         seen = None if test is None else stage.evaluate(*test)
         stages.append((Trial({**setting, **differs}, one, score, seen), stage))
     leader, stage = max(stages, key=lambda one: one[0].score)
