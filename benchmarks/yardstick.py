@@ -43,6 +43,7 @@ from emsco import EMSCOClassifier, FeatureCosts
 from emsco._base.documents import write_text
 from emsco.errors import InterruptedWarning, NoSuchDesign
 from emsco_lab import datasets
+from emsco_lab.compare import LabelledRows, Question, TrialRows, answer_with_rival, new_rival
 
 BUDGETS = {"2 %": 0.02, "5 %": 0.05, "10 %": 0.1, "20 %": 0.2, "40 %": 0.4}
 RIVALS = {"CEGB": "cost_aware_boosting", "CatBoost": "catboost"}
@@ -216,24 +217,16 @@ def ours(trial: Trial, split: int) -> dict[str, Any]:
 
 def rival(method: str, trial: Trial, split: int) -> dict[str, Any]:
     """Answers of a rival that is tuned on five folds."""
-    from emsco_lab.methods import answer_with_rival, new_rival
-    from emsco_lab.trials import LabelledRows, Question, TrialRows
-
-    class RowByRow(TrialRows):
-        """Each test row counts as a class, so that errors are told row by row."""
-
-        members = np.eye(len(trial.y_test), dtype=np.bool_)
-
     start = _seconds()
     fit, test = LabelledRows(trial.X, trial.y), LabelledRows(trial.X_test, trial.y_test)
     offers = answer_with_rival(
         new_rival(method, trial.costs, random_state=split, n_jobs=1),
-        RowByRow(fit, test, trial.costs, split),
+        TrialRows(fit, test, trial.costs, split),
         [Question(1.0, budget) for budget in BUDGETS.values()],
         MAX_SETTINGS,
     )
     answers = {
-        title: _seen(np.array(offer.seen.wrong) == 0, offer.seen.cost, design=offer.setting)
+        title: _seen(offer.seen.correct, offer.seen.cost, design=offer.setting)
         for title, offer in zip(BUDGETS, offers, strict=True)
     }
     return {"seconds": _seconds() - start, **answers}

@@ -3,8 +3,8 @@ EMSCO beside its rivals
 =======================
 
 You learn to let several methods answer the same questions on the same rows, and to read who is most
-accurate for how much. This small run tries two settings of each rival and a short search, on a
-third of the paper's Pima rows; ``emsco compare`` does more on your own.
+accurate for how much. This small run tries two settings of each rival, on a third of the
+paper's Pima rows; ``emsco-lab compare`` does more on your own.
 
 It reads pima.csv from the folder that the environment variable EMSCO_DATA names.
 
@@ -13,13 +13,12 @@ Run it with: python examples/paper/compare_with_rivals.py
 
 import os
 
-from emsco_lab import (
-    ComparisonReport,
+from emsco_lab.compare import (
     CostedRows,
     LabelledRows,
-    TuningEffort,
     compare_methods,
     draw_comparison,
+    verdict,
 )
 from emsco_lab.datasets import load
 
@@ -30,9 +29,8 @@ if "EMSCO_DATA" not in os.environ:
 data = load("pima")
 rows = CostedRows(LabelledRows(data.X[::3], data.y[::3]), data.costs)
 methods = ("emsco", "greedy_miser", "cact_lasso", "cost_ordered")
-effort = TuningEffort(max_settings=2, generations=5)
-comparison = compare_methods(rows, "pima", methods, splits=1, effort=effort, n_jobs=1)
-print("\n".join(ComparisonReport(comparison).summary()))
+comparison = compare_methods(rows, "pima", methods, splits=1, max_settings=2, n_jobs=1)
+print("\n".join(verdict(comparison)))
 
 # %%
 # Each method is a line: accuracy on test rows against the mean cost that it kept.

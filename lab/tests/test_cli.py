@@ -96,6 +96,13 @@ def test_help_teaches(monkeypatch, capsys):
     assert "reproduce" in shown
 
 
+def test_reproduce_has_the_commands_of_the_paper(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["emsco-lab", "reproduce", "--help"])
+    with pytest.raises(SystemExit, match="0"):
+        cli.main()
+    assert "landscape" in capsys.readouterr().out
+
+
 def test_parquet_is_read_like_csv(folder):
     pd.read_csv("data.csv").to_parquet("data.parquet")
     one = read_table(folder / "data.csv", "ill", folder / "costs.csv")

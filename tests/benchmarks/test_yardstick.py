@@ -9,10 +9,9 @@ import bakeoff
 import numpy as np
 import pytest
 import yardstick
-from emsco_lab.methods import answer_with_rival
 from yardstick import BUDGETS, OURS, Trial, gain, read, tally, verdict
 
-from emsco_lab import methods
+from emsco_lab.compare import answer_with_rival
 
 
 def trial(rows, seed=0, n_fitted=80):
@@ -138,7 +137,7 @@ def test_rows_of_a_rival_that_are_correct_are_told(monkeypatch):
         offers.extend(answer_with_rival(*given))
         return offers
 
-    monkeypatch.setattr(methods, "answer_with_rival", remembered)
+    monkeypatch.setattr(yardstick, "answer_with_rival", remembered)
     monkeypatch.setattr(yardstick, "MAX_SETTINGS", 3)
     told = yardstick.rival("cost_aware_boosting", trial(range(60)), 0)
     accuracies = [told[budget]["accuracy"] for budget in BUDGETS]

@@ -43,7 +43,9 @@ class FirstColumns(CostedClassifier):
         return np.column_stack([1 - chance, chance]), self.used_, 1
 
 
-def made_answers(accuracy, n_test=100, *, shift=0, cost=0.5, coverage=1.0, promised=None):
+def made_answers(
+    accuracy, n_test=100, *, shift=0, cost=0.5, coverage=1.0, promised=None, setting="made up"
+):
     """Answers to all questions; everything costs 10.
 
     `accuracy` is a number, or gives one for each question. The first rows are correct, beginning
@@ -56,7 +58,7 @@ def made_answers(accuracy, n_test=100, *, shift=0, cost=0.5, coverage=1.0, promi
         correct = np.arange(n_test) < round(kept * accepted.sum())
         rows = np.roll(correct, shift), np.roll(accepted, shift)
         seen = Seen(*rows, 10 * cost * question.budget)
-        offers.append(Offer(question, "made up", kept if promised is None else promised, seen))
+        offers.append(Offer(question, setting, kept if promised is None else promised, seen))
     return Answers(offers, "", 1.5)
 
 

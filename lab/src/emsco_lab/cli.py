@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from emsco.errors import EMSCOError
-from emsco_lab.paper.commands import reproduce
 
 app = typer.Typer(
     help="Compare EMSCO with its rivals on your data, and recompute the paper's results.\n\n"
@@ -21,11 +20,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-app.add_typer(reproduce, name="reproduce")
-
-
-@app.callback()
-def _root() -> None: ...
 
 
 @app.command(no_args_is_help=True)
@@ -110,6 +104,15 @@ def compare(
     if not comparison.complete:
         print(f"emsco-lab: interrupted; the same command continues in {out}.", file=sys.stderr)
         raise SystemExit(130)
+
+
+@app.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+def reproduce(words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
+    """Recompute the figures and tables of the paper."""
+    # Imported here, since it takes seconds.
+    from emsco_lab.paper.commands import reproduce as run
+
+    run(words or [], prog_name="emsco-lab reproduce")
 
 
 def _prices(option: str, texts: list[str] | None) -> float | dict[str, float] | None:

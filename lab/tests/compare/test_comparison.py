@@ -46,6 +46,7 @@ def test_the_same_command_continues_and_more_splits_add_to_what_is_there(quick_r
     assert jobs[2:] == [(3, 3, "2 cstc")]
     assert to_dict(run(path)) == to_dict(first)
     assert len(more.cells) == len(first.cells) == 20  # with the lines of buying nothing
+    assert run(path, splits=9, run=False).splits == [0, 1, 2]
 
 
 def test_after_ctrl_c_whole_splits_are_compared(quick_rival, tmp_path):
@@ -81,6 +82,8 @@ def test_a_method_that_fails_is_left_out_with_its_reason_and_asked_again(
     assert "| method" not in to_markdown(failed)
     monkeypatch.undo()
     monkeypatch.setattr(rivals, "CSTC", FirstColumns)
+    known = run(tmp_path / "results.jsonl", splits=1, run=False)
+    assert known.left_out == failed.left_out
     assert run(tmp_path / "results.jsonl", splits=1).methods == ["cstc"]
 
 

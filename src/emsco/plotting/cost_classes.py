@@ -1,8 +1,7 @@
-"""Tables of features by cost, as in the paper, for data sets and for designs."""
+"""Tables of features by cost, with the stages of a design."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,16 +24,16 @@ _LONGEST = COLUMN  # inches up to which a word stays on one line
 
 @dataclass(frozen=True, slots=True)
 class CostClasses:
-    """Features sorted into classes by cost.
+    """Features sorted by cost.
 
     Attributes
     ----------
     corner : str
-        Heading of the column of classes.
+        Heading of the column of costs.
     lines : tuple of str
-        Heading of each class, cheapest first.
+        Each cost, the cheapest first.
     columns : tuple of str
-        Stages of a design, data sets, or just "features".
+        Stages of a design, or just "features".
     cells : tuple of tuple of tuple of str
         Names of features, by line and column.
     """
@@ -81,24 +80,6 @@ class CostClasses:
         )
         return cls("cost", tuple(f"{value:.15g}" for value in values), tuple(columns), cells)
 
-    @classmethod
-    def from_sets(cls, sets: Mapping[str, FeatureCosts]) -> Self:
-        """Put several data sets side by side; class 1 holds the cheapest features of each."""
-        values = {name: np.unique(costs.costs) for name, costs in sets.items()}
-        n_classes = max(map(len, values.values()))
-        cells = tuple(
-            tuple(
-                _names(costs, costs.costs == values[name][i]) if i < len(values[name]) else ()
-                for name, costs in sets.items()
-            )
-            for i in range(n_classes)
-        )
-        titles = tuple(
-            f"{name} ({', '.join(f'{cost:g}' for cost in distinct)})"
-            for name, distinct in values.items()
-        )
-        return cls("class", tuple(str(i + 1) for i in range(n_classes)), titles, cells)
-
     def to_markdown(self) -> str:
         """Return the table as Markdown."""
         head = (self.corner, *self.columns)
@@ -118,10 +99,6 @@ class CostClasses:
             }
             for heading, cells in zip(self.lines, self.cells, strict=True)
         }
-
-
-def _names(costs: FeatureCosts, which: Iterable[bool]) -> tuple[str, ...]:
-    return tuple(name for name, wanted in zip(costs.names, which, strict=True) if wanted)
 
 
 def draw_cost_classes(record: CostClasses, width: float = COLUMN, ax: Axes | None = None) -> Figure:

@@ -1,4 +1,4 @@
-"""`emsco plot`, and the figures of `emsco reproduce` that take no time."""
+"""`emsco plot`: every kind of picture of a run."""
 
 import json
 
@@ -11,7 +11,6 @@ from emsco.app.runs.fit import fit_files
 from emsco.app.runs.run import Run
 from emsco.app.runs.views import KINDS, plot_run
 from emsco.errors import ParameterError
-from emsco_lab.paper import cost_table, draw_cost_table
 
 NAMES = ("age", "pulse", "panel", "scan")
 
@@ -80,32 +79,3 @@ def test_convergence_of_a_run_is_that_of_its_search(run):
     best = record.best_coverage[-1], record.best_accuracy[-1], record.best_cost[-1]
     fittest = run.front[0]
     assert best == (fittest.coverage, fittest.accuracy, fittest.cost)
-
-
-def test_reproduce_mutation_writes_tables_and_figures(emsco, tmp_path):
-    result = emsco("reproduce", "mutation", "--mutants", 500, "--out", tmp_path, "--json")
-    assert json.loads(result.stdout) == json.loads((tmp_path / "mutation.json").read_text())
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md", ".png", ".svg"]
-
-
-def test_reproduce_landscape_writes_tables_and_figures(emsco, paper_set, tmp_path):
-    paper_set("pima")
-    words = ["--set", "pima", "--max-stages", 2, "--jobs", 1, "--out", tmp_path]
-    result = emsco("reproduce", "landscape", *words)
-    assert "Trade-offs of all 255 designs of pima" in result.stdout
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md", ".png", ".svg"]
-
-
-def test_reproduce_costs_writes_the_classes_and_how_they_are_known(emsco, paper_set, tmp_path):
-    paper_set("heart")
-    result = emsco("reproduce", "costs", "--out", tmp_path)
-    assert "| 2 | anaemia, creatinine_phosphokinase," in result.stdout
-    assert "- heart: recovered from the authors' log" in result.stdout
-    assert (tmp_path / "costs.svg").exists()
-
-
-def test_the_table_of_made_sets_needs_no_data():
-    table = cost_table(("synthetic50",))
-    assert len(table.classes.cells[0][0]) == 50
-    assert table.to_dict()["known"] == {"synthetic50": "printed in the paper"}
-    assert draw_cost_table(table).get_figwidth() == 7

@@ -223,6 +223,7 @@ def compare_methods(
     path: Path | None = None,
     n_jobs: int | None = -1,
     report: Report | None = None,
+    run: bool = True,
 ) -> MethodComparison:
     """Let every method answer the same questions on the same splits.
 
@@ -248,6 +249,8 @@ def compare_methods(
         Processes, as in joblib; results do not depend on it.
     report : callable, optional
         Called with the number of jobs done, the number of all jobs, and the last one's title.
+    run : bool
+        False compares what `path` has.
 
     Ctrl-C stops early: complete results are kept, and `complete` is False.
     """
@@ -276,13 +279,13 @@ def compare_methods(
         "settings tried": max_settings,
     }
     results = Results(path, about)
-    # A method without an answer is asked again: a library may have been installed since.
-    results.known = {job: one for job, one in results.known.items() if one["offers"]}
+    if run:  # a method without an answer is asked again: a library may have been installed since
+        results.known = {job: one for job, one in results.known.items() if one["offers"]}
     jobs = [(split, method) for split in numbers for method in methods]
     work = partial(
         answer, data=data, questions=questions, max_settings=max_settings, prices=prices, seed=seed
     )
-    complete = results.finish(jobs, work, n_jobs, report)
+    complete = results.finish(jobs if run else [], work, n_jobs, report)
     answers: dict[str, dict[int, Answers]] = {method: {} for method in methods}
     for split, method in jobs:
         if one := results.known.get((split, method)):

@@ -14,6 +14,7 @@ reproduce = typer.Typer(
     name="reproduce",
     help="Recompute the figures and tables of the paper.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
 )
 for command in (
