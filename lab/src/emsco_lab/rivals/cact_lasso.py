@@ -9,11 +9,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 
 from emsco import FeatureCosts
 from emsco_lab.rivals.base import CostedClassifier, Grid, Judged
-from emsco_lab.rivals.encoding import Flags, Floats, Whole
+from emsco_lab.rivals.encoding import Flags, Floats, Scaling, Whole
 
 _LARGEST_WEIGHT = 30.0  # of a standardised input; separable classes would have no optimum
 _TOLERANCE = 1e-6  # largest component of the summed gradient
@@ -38,7 +37,7 @@ class CaCTLasso(CostedClassifier):
     coef_ : ndarray of shape (n_outputs, n_inputs)
         Weights of standardised inputs: one logit for two classes, else one per class.
     intercept_ : ndarray of shape (n_outputs,)
-    scaling_ : StandardScaler
+    scaling_ : Scaling
 
     Examples
     --------
@@ -59,8 +58,8 @@ class CaCTLasso(CostedClassifier):
         return [{"penalty": tenths / 10} for tenths in range(101)]
 
     def _fit(self, rows: Floats, labels: Whole, weights: Floats) -> Flags:
-        self.scaling_ = StandardScaler().fit(rows, sample_weight=weights)
-        rows, truth = self.scaling_.transform(rows), np.eye(len(self.classes_))[labels]
+        self.scaling_ = Scaling.learn(rows, weights)
+        rows, truth = self.scaling_.scaled(rows), np.eye(len(self.classes_))[labels]
         n_outputs = 1 if truth.shape[1] == 2 else truth.shape[1]
 
         def parts(point: Floats) -> tuple[Floats, Floats]:
@@ -99,7 +98,7 @@ class CaCTLasso(CostedClassifier):
         return self._features_of((self.coef_ != 0).any(axis=0))
 
     def _judge(self, rows: Floats) -> Judged:
-        logits = self.scaling_.transform(rows) @ self.coef_.T + self.intercept_
+        logits = self.scaling_.scaled(rows) @ self.coef_.T + self.intercept_
         if len(self.classes_) == 2:
             return expit(np.hstack([-logits, logits])), self.used_, 1
         return softmax(logits, axis=1), self.used_, 1

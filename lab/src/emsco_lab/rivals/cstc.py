@@ -17,12 +17,12 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.ensemble import GradientBoostingRegressor
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from emsco import FeatureCosts
 from emsco_lab.rivals.base import CostedClassifier, Grid, Judged
-from emsco_lab.rivals.encoding import Flags, Floats, Whole
+from emsco_lab.rivals.encoding import Flags, Floats, Scaling, Whole
+from emsco_lab.rivals.kernels import block_terms
 
 _NEGLIGIBLE = 1e-3  # smoothing leaves useless weights below this
 _SMALL = 0.01  # share of the largest weight; smaller weights hardly change a score
@@ -140,7 +140,7 @@ class CSTC(CostedClassifier):
         # charged in the same way: once, for all learners that read any of its features.
         prices = self._prices
         problem = SoftProblem(
-            inputs[growing, :-1],
+            np.ascontiguousarray(inputs[growing, :-1]),
             targets[growing],
             weights[growing] / weights[growing].sum(),
             np.concatenate([reads, prices.members @ reads]).astype(np.float64),
@@ -168,7 +168,7 @@ class CSTC(CostedClassifier):
             self._trees = list(boosting.fit(rows, targets, weights).estimators_[:, 0])
             asked = [tree.tree_.feature[tree.tree_.feature >= 0] for tree in self._trees]
             reads = np.column_stack([reads[:, inputs].any(axis=1) for inputs in asked])
-        self._scaling = StandardScaler().fit(self._learners(rows), sample_weight=weights)
+        self._scaling = Scaling.learn(self._learners(rows), weights)
         return reads
 
     def _learners(self, rows: Floats) -> Floats:
@@ -178,7 +178,7 @@ class CSTC(CostedClassifier):
 
     def _values(self, rows: Floats) -> Floats:
         """Value of each weak learner for each row, and at the end 1."""
-        return np.column_stack([self._scaling.transform(self._learners(rows)), np.ones(len(rows))])
+        return np.column_stack([self._scaling.scaled(self._learners(rows)), np.ones(len(rows))])
 
     def _judge(self, rows: Floats) -> Judged:
         inputs = self._values(rows)
@@ -305,16 +305,21 @@ class SoftProblem:
 
     def grow(self, depth: int) -> Floats:
         """Fit nodes top down, each as if it were a leaf, with its threshold at the median score."""
-        lines = np.zeros((2**depth - 1, self.values.shape[1] + 2))
-        for node in range(len(lines)):
+        n_nodes = 2**depth - 1
+        lines = np.zeros((n_nodes, self.values.shape[1] + 2))
+        reach = np.zeros((2 * n_nodes + 1, len(self.targets)))
+        reach[0] = self.weights
+        squares = np.zeros((n_nodes, len(self.costs)))
+        for node in range(n_nodes):
             if node:  # start from the parent's line, whose features are paid for on this path
-                lines[node] = lines[(node - 1) // 2]
-            here = self.weights * _reach(self._scores(lines)[1], 0)[node]
-            above = on_path(len(lines))[:, node] & (np.arange(len(lines)) != node)
-            around = self._as_leaf(above @ self._squares(lines))
-            lines[node] = self._minimised(lines[node], here, *around)
+                parent = (node - 1) // 2
+                lines[node] = lines[parent]
+                squares[node] = squares[parent] + self._squares(lines[parent])
+            lines[node] = self._minimised(lines[node], reach[node], *self._as_leaf(squares[node]))
             score = self.values @ lines[node, :-2] + lines[node, -2]
-            lines[node, -1] = weighted_median(score, here)
+            lines[node, -1] = weighted_median(score, reach[node])
+            up = expit(self.sharpness * (score - lines[node, -1]))
+            reach[2 * node + 1], reach[2 * node + 2] = reach[node] * up, reach[node] * (1.0 - up)
         return lines
 
     def descend(self, lines: Floats) -> tuple[Floats, list[float]]:
@@ -346,7 +351,8 @@ class SoftProblem:
 
     def _path_squares(self, lines: Floats) -> Floats:
         """Squared weights that read each feature (column) on the path to each leaf (line)."""
-        return on_path(len(lines))[:, len(lines) // 2 :].T @ self._squares(lines)
+        paths = on_path(len(lines))[:, len(lines) // 2 :].T.astype(np.float64)
+        return paths @ self._squares(lines)
 
     def _as_leaf(self, squares: Floats) -> tuple[Floats, Floats, Floats]:
         """What is around a node without children: both ways from it end at itself."""
@@ -395,20 +401,20 @@ class SoftProblem:
             Squared weights that read each feature on the path to each of these leaves, without
             those of this node.
         """
-        weights, costs = line[:-2], self.penalty * self.costs
-        roots = np.sqrt(squares + self._squares(line) + _SMOOTHING)
-        sizes = np.sqrt(weights**2 + _SMOOTHING)
-        score = self.values @ weights + line[-2]
-        up = expit(self.sharpness * (score - line[-1]))
-        above, below = errors + ((roots @ costs)[:, None] @ ends)[:, 0]
-        missed = score - self.targets
-        value = here @ (missed**2 + below + up * (above - below)) + self.sparsity * sizes.sum()
-        turn = self.sharpness * here * up * (1.0 - up) * (above - below)
-        slope = 2.0 * here * missed + turn
-        reached = ends @ (here * np.stack([up, 1.0 - up]))[..., None]
-        pull = costs * (reached / roots).sum(axis=(0, 1))
-        towards = slope @ self.values + weights * (pull @ self.reads + self.sparsity / sizes)
-        return float(value), np.concatenate([towards, [slope.sum(), -turn.sum()]])
+        return block_terms(
+            line,
+            here,
+            ends,
+            errors,
+            squares,
+            self.values,
+            self.targets,
+            self.reads,
+            self.penalty * self.costs,
+            self.sparsity,
+            self.sharpness,
+            _SMOOTHING,
+        )
 
 
 def on_path(n_nodes: int) -> Flags:

@@ -10,12 +10,11 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from emsco import FeatureCosts
 from emsco_lab.rivals.base import CostedClassifier, Grid, Judged, Setting
-from emsco_lab.rivals.encoding import Flags, Floats, Whole
+from emsco_lab.rivals.encoding import Flags, Floats, Scaling, Whole
 from emsco_lab.rivals.light import dealt
 
 _PRICES = np.logspace(-2, 2, 21).round(3).tolist()  # that tuning tries
@@ -108,7 +107,7 @@ class DIME(CostedClassifier):
         rng = check_random_state(self.random_state)
         n_held_out = np.clip(_HELD_OUT * len(rows), _LEAST_HELD_OUT, _MOST_HELD_OUT)
         held_out = dealt(labels, max(3, round(len(rows) / n_held_out)), rng) == 0
-        self._scaling = StandardScaler().fit(rows, sample_weight=weights)
+        self._scaling = Scaling.learn(rows, weights)
         data = (
             torch.tensor(self._scaled(rows), dtype=torch.float32),
             torch.tensor(labels),
@@ -140,7 +139,7 @@ class DIME(CostedClassifier):
 
     def _scaled(self, rows: Floats) -> Floats:
         """Standardise rows; values far off count by their logarithm."""
-        return np.arcsinh(self._scaling.transform(rows))
+        return np.arcsinh(self._scaling.scaled(rows))
 
 
 class Networks:

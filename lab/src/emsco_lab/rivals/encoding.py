@@ -86,7 +86,7 @@ class Encoding:
                 texts = column.astype(str).to_numpy(object)
                 block = np.where(missing, np.nan, texts == categories[:, None]).T
             blocks += [block, missing[:, None]] if marks else [block]
-        return np.hstack(blocks, dtype=np.float64)
+        return np.ascontiguousarray(np.hstack(blocks, dtype=np.float64))
 
 
 def _categories(column: Any) -> NDArray[Any] | None:
@@ -94,3 +94,26 @@ def _categories(column: Any) -> NDArray[Any] | None:
     if pd.api.types.is_numeric_dtype(column.convert_dtypes()):
         return None
     return np.unique(column.dropna().astype(str).to_numpy(np.str_))
+
+
+@dataclass(eq=False)
+class Scaling:
+    """Standardises inputs by the weighted mean and deviation of the training rows.
+
+    Equal to StandardScaler but for the last bits, on which trees that did not settle depend.
+    """
+
+    mean: Floats
+    inverse: Floats
+
+    @classmethod
+    def learn(cls, rows: Floats, weights: Floats) -> Self:
+        """Learn from rows; the deviation of a constant input counts as 1."""
+        mean = (rows * weights[:, None]).sum(axis=0) / weights.sum()
+        mean = np.clip(mean, rows.min(axis=0), rows.max(axis=0))  # exact for constant inputs
+        variance = ((rows - mean) ** 2 * weights[:, None]).sum(axis=0) / weights.sum()
+        return cls(mean, 1 / np.sqrt(np.where(variance > 0, variance, 1)))
+
+    def scaled(self, rows: Floats) -> Floats:
+        """Inputs with mean 0 and deviation 1."""
+        return (rows - self.mean) * self.inverse

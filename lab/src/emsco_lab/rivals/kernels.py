@@ -1,4 +1,4 @@
-"""Compiled loops of rivals: regression trees over presorted columns, and rows that walk them.
+"""Compiled loops of rivals: regression trees, rows that walk them, and the objective of CSTC.
 
 A tree is a heap: the children of node k are 2k + 1, for rows at or below its cut, and 2k + 2; a
 leaf has the column -1.
@@ -82,3 +82,54 @@ def walk_trees(rows, columns, cuts, values, reads):
                     k = 2 * k + 1 if rows[i, c] <= cuts[t, s, k] else 2 * k + 2
                 scores[i, s] += values[t, s, k]
     return scores
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def block_terms(
+    line, here, ends, errors, squares, values, targets, reads, costs, sparsity, sharpness, smoothing
+):
+    """Sum of the terms of CSTC's objective that depend on one node's line, and their gradient.
+
+    The arguments are those of `SoftProblem` in `emsco_lab.rivals.cstc`; costs have its penalty in.
+    """
+    n_learners = len(line) - 2
+    weights, intercept, threshold = line[:n_learners], line[n_learners], line[n_learners + 1]
+    roots, gradient = np.empty_like(squares), np.zeros_like(line)
+    norms, reached = np.zeros(squares.shape[:2]), np.zeros(squares.shape[:2])
+    for a in range(len(costs)):
+        total = smoothing
+        for t in range(n_learners):
+            total += reads[a, t] * weights[t] * weights[t]
+        roots[:, :, a] = np.sqrt(squares[:, :, a] + total)
+        norms += costs[a] * roots[:, :, a]
+    value = 0.0
+    for i in range(len(targets)):
+        score = intercept
+        for t in range(n_learners):
+            score += values[i, t] * weights[t]
+        up = 1.0 / (1.0 + np.exp(sharpness * (threshold - score)))
+        gain, below = errors[0, i] - errors[1, i], errors[1, i]
+        for leaf in range(norms.shape[1]):
+            lower = norms[1, leaf] * ends[1, leaf, i]
+            gain += norms[0, leaf] * ends[0, leaf, i] - lower
+            below += lower
+            reached[0, leaf] += here[i] * up * ends[0, leaf, i]
+            reached[1, leaf] += here[i] * (1.0 - up) * ends[1, leaf, i]
+        missed = score - targets[i]
+        value += here[i] * (missed * missed + below + up * gain)
+        turn = sharpness * here[i] * up * (1.0 - up) * gain
+        slope = 2.0 * here[i] * missed + turn
+        gradient[n_learners] += slope
+        gradient[n_learners + 1] -= turn
+        for t in range(n_learners):
+            gradient[t] += slope * values[i, t]
+    for a in range(len(costs)):
+        pull = costs[a] * (reached / roots[:, :, a]).sum()
+        for t in range(n_learners):
+            gradient[t] += pull * reads[a, t] * weights[t]
+    sizes = 0.0
+    for t in range(n_learners):
+        size = np.sqrt(weights[t] * weights[t] + smoothing)
+        sizes += sparsity * size
+        gradient[t] += sparsity * weights[t] / size
+    return value + sizes, gradient
