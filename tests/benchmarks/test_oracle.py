@@ -62,7 +62,12 @@ def test_two_processes_of_one_version_agree(monkeypatch, capsys):
     assert "2 of 2 problems are equal beside 1d0f24e" in capsys.readouterr().out
 
 
-def test_a_commit_that_cannot_be_installed_is_one_sentence(monkeypatch, tmp_path):
+def test_a_commit_that_is_none_or_cannot_be_installed_is_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(oracle, "ROOT", tmp_path)
-    with pytest.raises(SystemExit, match=r"^no_such must be installed to compare with it, but"):
+    with pytest.raises(SystemExit, match=r"^--commit must name a commit of this repository, got"):
         oracle.installed("no_such")
+    me = ["-c", "user.name=me", "-c", "user.email=me@here"]
+    for words in (["init", "-q"], [*me, "commit", "-q", "--allow-empty", "-m", "nothing"]):
+        subprocess.run(["git", "-C", tmp_path, *words], check=True)
+    with pytest.raises(SystemExit, match=r"^HEAD must be installed to compare with it, but"):
+        oracle.installed("HEAD")
