@@ -1,5 +1,6 @@
 """The oracle: problems, the words of versions, and what it says of a difference."""
 
+import subprocess
 import sys
 
 import oracle
