@@ -71,7 +71,7 @@ def test_an_interrupted_comparison_says_how_to_go_on(command, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "settings", "code", "sentence"),
     [
-        ((), {"data": "none.csv"}, 1, "No such file or directory: 'none.csv'"),
+        ((), {"data": "none.csv"}, 1, "none.csv must be a CSV or Parquet file: No such file"),
         ((), {"target": "sick"}, 1, "target must be a column of data.csv (a, b, c, d, e, ill)"),
         ((), {"costs": "data.csv"}, 1, "costs must"),
         (("--method", "cstk"), {}, 1, "Did you mean 'cstc'?"),
@@ -115,7 +115,7 @@ def test_parquet_is_read_like_csv(folder):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("data.csv", b"a,ill\n1,no\n2,\n", "must have a label in every row, got none in row 1"),
+        ("data.csv", b"a,ill\n1,no\n2,\n", "must have a label in every row, got none in row 3"),
         ("data.csv", b"", "must be a CSV or Parquet file"),
         ("data.parquet", b"a,ill\n", "must be a CSV or Parquet file"),
     ],

@@ -78,6 +78,11 @@ def test_a_worker_that_is_killed_is_one_sentence():
         Results(None, {}).finish(JOBS, killed, n_jobs=2)
 
 
+def test_no_processes_at_all_are_refused():
+    with pytest.raises(ParameterError, match="jobs must be processes, or below 0 .*, got 0"):
+        Results(None, {}).finish(JOBS, square, n_jobs=0)
+
+
 def test_progress_is_silent_without_a_terminal(capsys):
     with progress("jobs") as report:
         report(1, 2, "[a job]")

@@ -14,6 +14,7 @@ EMSCOWarning         (UserWarning)  a warning of emsco
 ├── DataWarning                     a column or class that looks wrong
 ├── ReadingWarning                  how a file was read, where that had to be guessed
 └── DeploymentWarning               a doubt about the deployed design
+InterruptedWarning   (UserWarning)  Ctrl-C ended a search early: not about data, so on its own
 
 Each error is a sentence: what it is about, the rule, and what came instead. It names parameters as
 Python spells them; the command line puts its options in their place.
@@ -46,7 +47,7 @@ class EMSCOError(Exception):
     Attributes
     ----------
     row : int or None
-        The row that the sentence names, counted from 1; a reader of text files names its line.
+        The row that the sentence names, as it counts them; a reader of text files names its line.
     """
 
     def __init__(self, *args: object, row: int | None = None) -> None:

@@ -102,6 +102,8 @@ class Results:
 
         `work` returns plain values. Jobs run in `n_jobs` processes, as in joblib.
         """
+        if n_jobs == 0:
+            raise ParameterError("jobs must be processes, or below 0 for all but some, got 0.")
         todo = [job for job in dict.fromkeys(jobs) if job not in self.known]
         done = len(set(jobs)) - len(todo)
         workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)

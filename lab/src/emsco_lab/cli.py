@@ -133,6 +133,9 @@ def main() -> None:
     """Run the command; an error is one line."""
     try:
         app()
-    except (EMSCOError, OSError) as error:
+    except EMSCOError as error:
         print(f"emsco-lab: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    except OSError as error:
+        print(f"emsco-lab: {error.filename}: {error.strerror}.", file=sys.stderr)
         raise SystemExit(1) from None

@@ -43,6 +43,7 @@ def test_a_parameter_becomes_the_option_of_the_command(sentence, typed):
     "sentence",
     [
         "x.csv must have a column 'max_stages', got \"it's min_confidence\".",
+        "random_state.csv must be a file; sample_weight/n_jobs is none, nor is ./max_stages.",
         "the costs of a cv are a row's own.",
         "max_total must be above 0.",  # no option of this command
         "'costs' must be numbers; costs_2 are not.",

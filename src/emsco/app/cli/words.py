@@ -17,12 +17,13 @@ _NAMES = {
     "sample_weight": "weights",
     "trusted": "trust",
 }
-# What is quoted, a key of constraints, the first word of a sentence, and words with underscores.
+# What is quoted, a key of constraints, the first word of a sentence, and words with underscores
+# outside of paths.
 _WORDS = re.compile(
     r"""(?<!\w)(?P<quoted>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")
     |constraints\['(?P<key>\w+)'\]
     |(?P<first>(?:^|(?<=[.;]\ ))[a-z]+)(?=\ )
-    |\b(?P<name>[a-z]+(?:_[a-z]+)+)\b""",
+    |(?<![\w./\\-])(?P<name>[a-z]+(?:_[a-z]+)+)(?![\w/\\-]|\.\w)""",
     re.VERBOSE,
 )
 _options: dict[str, str] = {}  # of the command that runs, by parameter

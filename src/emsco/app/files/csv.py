@@ -491,7 +491,7 @@ class CsvFile:
             ReadingWarning(
                 f"{self.path}: {some(markers)} {'was' if len(markers) == 1 else 'were'} read as "
                 f"missing, {counted(counts.total(), 'value')} in "
-                f"column{'s' if len(columns) > 1 else ''} {some(columns)}; an empty na keeps them."
+                f"column{'s' if len(columns) > 1 else ''} {some(columns)}; na '' keeps them."
             ),
             stacklevel=4,
         )
