@@ -79,7 +79,7 @@ def test_a_worker_that_is_killed_is_one_sentence():
 
 
 def test_no_processes_at_all_are_refused():
-    with pytest.raises(ParameterError, match="jobs must be processes, or below 0 .*, got 0"):
+    with pytest.raises(ParameterError, match=r"jobs must be processes, or below 0 .*, got 0"):
         Results(None, {}).finish(JOBS, square, n_jobs=0)
 
 
