@@ -11,7 +11,6 @@ import pytest
 from emsco import EMSCOClassifier
 from emsco.data.labels import as_classes, check_truth, coded_labels, labels_of, positions_of
 from emsco.errors import DataError
-from emsco_lab.rivals import CaCTLasso
 
 
 @pytest.mark.parametrize(
@@ -85,5 +84,3 @@ def test_a_missing_label_is_refused_in_one_sentence(y):
         check_truth(y, np.array(["ill", "well"]), 2)
     with pytest.raises(DataError):
         EMSCOClassifier().fit([[1.0], [2.0]], y)
-    with pytest.raises(DataError):
-        CaCTLasso().fit([[1.0], [2.0]], y)
