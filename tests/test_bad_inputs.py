@@ -32,6 +32,15 @@ from emsco import (
 from emsco.app.files.sources import FitFiles
 from emsco.metrics import make_selective_scorer
 from emsco.paid_features import PaidFeature, PaidFeatures
+from emsco.scoring import Answers
+from emsco.search import (
+    choose,
+    count_designs,
+    find_front,
+    growth_probability,
+    mutate,
+    start_search,
+)
 
 NAN = math.nan
 X = np.random.default_rng(0).normal(size=(40, 4))
@@ -64,6 +73,31 @@ def certify(**settings):
 
 def asked(**settings):
     PaidFeature.chat("small", "m", **{"prompt": "Who? {input}", "labels": ["a", "b"]} | settings)
+
+
+SPLIT = np.arange(20), np.arange(20, 40)
+
+
+def answers(**settings):
+    return Answers(**{"X": X, "y": Y, "costs": None, "split": SPLIT} | settings)
+
+
+ANSWERS = answers()
+SEARCH = {"kind": "evolution", "answers": ANSWERS, "min_confidence": 0.8}
+MUTANT = {"designs": [[0, 1, 2]], "rate": 0.2, "stage_bias": 2, "max_stages": 3, "rng": 0}
+FOUND = find_front(**SEARCH, rng=0, generations=1)
+
+
+def search(**settings):
+    find_front(**SEARCH | settings)
+
+
+def mutant(**settings):
+    mutate(**MUTANT | settings)
+
+
+def growth(**settings):
+    growth_probability(**{"n_features": 4, "rate": 0.1, "n_stages": 2, "stage_bias": 2} | settings)
 
 
 # (what is called, its arguments, and what the sentence must show beside the names of arguments)
@@ -238,6 +272,44 @@ BAD = [
     (asked, {"price": "cheap"}, "'cheap'"),
     (PaidFeatures, {"features": [WORDS, WORDS]}, "'words'"),
     (PaidFeatures([WORDS]).collect, {"inputs": "one text"}, "'one text'"),
+    (answers, {"y": Y[:30]}, "(30,)"),
+    (answers, {"X": X[:0]}, "none"),
+    (answers, {"split": SPLIT[:1]}, "split"),
+    (answers, {"split": 3}, "split"),
+    (answers, {"split": ([0, 1], [500])}, "500"),
+    (answers, {"split": ([0, 1], [0.5])}, "[0.5]"),
+    (answers, {"split": ([0, 1], [])}, "scored"),
+    (answers, {"split": ([0, 2, 4], [1])}, "1"),
+    (answers, {"memory_limit": "lots"}, "'lots'"),
+    (answers, {"n_jobs": 0}, "0"),
+    (ANSWERS.on, {"rows": [500]}, "500"),
+    (ANSWERS.of, {"bought": [[0, 0, 0, 0]]}, "[[0, 0, 0, 0]]"),
+    (ANSWERS.of, {"bought": [1, 0]}, "[1, 0]"),
+    (ANSWERS.of, {"bought": [0, 1, 1, 2]}, "[0, 1, 1, 2]"),
+    (ANSWERS.of, {"bought": [[1, 0], [1]]}, "[1]"),
+    (ANSWERS.score, {"designs": "abc", "min_confidence": 0.8}, "'abc'"),
+    (ANSWERS.score, {"designs": [[0.5] * 4], "min_confidence": 0.8}, "0.5"),
+    (ANSWERS.score, {"designs": [[[0] * 4]], "min_confidence": 0.8}, "[[[0"),
+    (ANSWERS.score, {"designs": [0] * 4, "min_confidence": 0.1}, "0.1"),
+    (ANSWERS.score, {"designs": [0] * 4, "min_confidence": "x"}, "'x'"),
+    (search, {"search": "exact"}, "'search'"),
+    (search, {"generation": 3}, "'generations'"),
+    (search, {"growth": 3}, "'evolution'"),
+    (search, {"buy_all": "no"}, "'no'"),
+    (search, {"time_limit": -1}, "-1"),
+    (search, {"time_limit": "x"}, "'x'"),
+    (search, {"rng": "x"}, "'x'"),
+    (search, {"min_confidence": 0.1}, "0.1"),
+    (start_search, {"kind": "paper", "costs": ANSWERS.costs, "rng": -1}, "-1"),
+    (count_designs, {"answers": ANSWERS, "min_confidence": 0.8, "max_stages": 0}, "0"),
+    (count_designs, {"answers": ANSWERS, "min_confidence": 0.8, "max_stages": 2, "n_jobs": 0}, "0"),
+    (mutant, {"rate": 2}, "2"),
+    (mutant, {"stage_bias": -2}, "-2"),
+    (mutant, {"max_stages": 2}, "[[0, 1, 2]]"),
+    (mutant, {"rng": "x"}, "'x'"),
+    (growth, {"rate": 2}, "2"),
+    (growth, {"stage_bias": -2}, "-2"),
+    (choose, {"rule": "fittest", "front": FOUND, "costs": FeatureCosts.from_array([1, 2])}, "2"),
     (FitFiles, {"target": "sick"}, "data"),
     (FitFiles, {"target": "sick", "data": "a.csv", "val": "b.csv"}, "a.csv"),
 ]

@@ -60,7 +60,8 @@ def test_answers_are_those_of_logistic_regression():
     assert (labels == model.predict(X[SCORED][:, [0, 2]])).all()
 
 
-@pytest.mark.parametrize("designs", [[[0, 1]], [[-1] * 5], [[0.5] * 5]])
-def test_what_is_no_design_is_refused(designs):
-    with pytest.raises(ParameterError):
-        answers_of().score(designs, 0.7)
+def test_what_is_no_design_is_refused():
+    answers = answers_of()
+    for designs in ([[0, 1]], [[-1] * 5]):
+        with pytest.raises(ParameterError, match="designs must have a stage for each of the 5"):
+            answers.score(designs, 0.7)

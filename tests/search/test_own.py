@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.model_selection import PredefinedSplit
 
-from emsco import EMSCOClassifier
+from emsco import EMSCOClassifier, FeatureCosts
 from emsco.errors import ParameterError
 from emsco.scoring import Answers
 from emsco.search import choose, count_designs, find_front, mutate, start_search
@@ -93,6 +93,8 @@ def test_mutants_stay_within_the_stages():
 def test_fees_and_unknown_searches_are_refused():
     with pytest.raises(ParameterError, match="kind"):
         start_search("exact", ANSWERS.costs, np.random.default_rng(0))
-    shared = Answers(X, y, [0.5000001, 2, 2, 9, 1 / 3], (TRAIN, SCORED))
-    with pytest.raises(ParameterError, match="costs must be whole"):
-        count_designs(shared, 0.8, 2)
+    names = [f"x{i}" for i in range(5)]
+    fees = FeatureCosts.from_mapping(dict.fromkeys(names, 1), fees={"draw": (2, names[:2])})
+    for costs in (fees, [0.5000001, 2, 2, 9, 1 / 3]):
+        with pytest.raises(ParameterError, match="costs must be whole numbers without fees"):
+            count_designs(Answers(X, y, costs, (TRAIN, SCORED)), 0.8, 2)

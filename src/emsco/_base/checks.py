@@ -40,12 +40,16 @@ def check_whole(name: str, value: Any, low: int, high: int | None = None) -> int
     return int(value)
 
 
-def check_jobs(n_jobs: Any) -> None:
-    """Refuse a number of threads or processes that joblib cannot have; None is 1."""
+def check_jobs(n_jobs: Any) -> int:
+    """Return the number of threads or processes that joblib makes of `n_jobs`; None is 1."""
+    from joblib import effective_n_jobs  # deciding does without
+
     if n_jobs is not None and check_whole("n_jobs", n_jobs, -(2**31)) == 0:
         raise ParameterError(
             "n_jobs must be a number of threads, or negative to count from all cores, got 0."
         )
+    count: int = effective_n_jobs(n_jobs)
+    return count
 
 
 def check_seed(name: str, value: Any) -> int:

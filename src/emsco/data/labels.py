@@ -174,7 +174,7 @@ def check_labelled(y: ArrayLike, may_mix: bool = False) -> None:
 
 def check_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> AnyArray:
     """Return `y` as an array of one known label per row, or refuse it."""
-    _check_shape(_as_array(y), n_rows)
+    check_shape(_as_array(y), n_rows)
     check_labelled(y, may_mix=True)  # of a cascade whose classes are mixed
     truth = np.asarray(y)
     if unknown := unknown_labels(truth, classes):
@@ -191,7 +191,7 @@ def known_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> IntArray:
     [0, -1, 1]
     """
     labels = _as_array(y)
-    _check_shape(labels, n_rows)
+    check_shape(labels, n_rows)
     missing = _missing(y, labels)
     known = labels[~missing]
     if known.dtype == object and classes.dtype != object:
@@ -221,7 +221,8 @@ def _missing(y: ArrayLike, labels: AnyArray) -> BoolArray:
     return missing
 
 
-def _check_shape(labels: AnyArray, n_rows: int) -> None:
+def check_shape(labels: AnyArray, n_rows: int) -> None:
+    """Refuse labels that are not one for each row."""
     if labels.shape != (n_rows,):
         raise DataError(
             f"y must have one label for each of {n_rows} rows, got shape {labels.shape}."

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from emsco._base.checks import is_number
+from emsco._base.text import brief, first_line
 from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
 from emsco.data.keys import Keys
 from emsco.data.single_rows import SingleRows
@@ -49,6 +50,7 @@ def make_splits(
     seed: int,
     weights: FloatArray | None = None,
     repeat: bool = True,
+    name: str = "cv",
 ) -> list[Split]:
     """Return pairs of (training rows, scored rows).
 
@@ -69,6 +71,8 @@ def make_splits(
         Sample weights; rows of weight 0 do not count.
     repeat : bool
         Whether "auto" may repeat folds.
+    name : str
+        What messages call `cv`.
     """
     kept = np.arange(len(labels))
     if isinstance(cv, str) and cv == AUTO:
@@ -87,7 +91,8 @@ def make_splits(
             for train, scored in splitter.split(rows, labels[kept], groups)
         ]
     except (TypeError, ValueError) as error:
-        raise DataError(f"cv must be able to split the {len(labels)} rows, but: {error}") from error
+        why = first_line(error).rstrip(".")
+        raise DataError(f"{name} must suit the {len(labels)} rows, but: {why}.") from error
     if not pairs:
         raise ParameterError(f"cv must make at least one split, got none from {cv!r}.")
     # A class may have rows and yet no weight, which is no better than no rows.
@@ -96,7 +101,7 @@ def make_splits(
         for part, part_rows in (("training", train), ("scored", scored)):
             if not counts[part_rows].any():
                 above = "" if weights is None else " with a weight above 0"
-                raise DataError(f"split {number} of cv must have {part} rows{above}, got none.")
+                raise DataError(f"{name} must hold {part} rows{above} in split {number}, got none.")
         present = np.bincount(labels[train], counts[train], minlength=len(classes)) > 0
         if not present.all():
             missing = classes[int(np.argmin(present))]
@@ -253,7 +258,7 @@ def _row_numbers(rows: Any, n_rows: int) -> IntArray:
     numbers = given.astype(np.int64)
     # Whole numbers as floats pass; anything else would be cut off without a word.
     if numbers.ndim != 1 or not np.array_equal(numbers, given):
-        raise ValueError(f"rows must be a list of whole numbers, got {rows!r}")
+        raise ValueError(f"rows must be a list of whole numbers, got {brief(rows)}")
     if outside := numbers[(numbers < -n_rows) | (numbers >= n_rows)].tolist():
         raise ValueError(f"there is no row {outside[0]}")
     return numbers % n_rows

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.variation import add_up_stages, compress_rows
 from emsco.errors import ParameterError
@@ -37,12 +38,18 @@ def compress(designs: ArrayLike) -> StageArray:
     >>> compress([0, 0, 2, 3]).tolist()
     [0, 0, 1, 2]
     """
-    given = np.asarray(designs)
-    compressed: StageArray = np.clip(given, NEVER, MOST_STAGES).astype(np.int16)
-    if not np.array_equal(compressed, given):
-        wrong = given[compressed != given][0]
+    try:
+        given = np.asarray(designs)
+        if given.ndim > 2:
+            raise ValueError
+        compressed: StageArray = np.clip(given, NEVER, MOST_STAGES).astype(np.int16)
+        wrong = given[compressed != given].tolist()
+    except (TypeError, ValueError):  # text, or rows of different lengths
+        wrong = [designs]
+    if wrong:
         raise ParameterError(
-            f"stages must be whole numbers from 0 to {MOST_STAGES}, or -1 for never, got {wrong}."
+            f"stages must be whole numbers from 0 to {MOST_STAGES}, or -1 for never, got "
+            f"{brief(wrong[0])}."
         )
     compress_rows(np.atleast_2d(compressed), np.empty(MOST_STAGES + 1, dtype=np.int64))
     return compressed

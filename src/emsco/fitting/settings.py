@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.random import SeedSequence
 
 from emsco._base.checks import check_choice, check_jobs, check_number, check_whole, memory_bytes
@@ -150,7 +149,7 @@ class FitSettings:
         ParameterError
             If a parameter breaks its rule.
         """
-        check_jobs(given["n_jobs"])
+        n_jobs = check_jobs(given["n_jobs"])
         if (device := given["device"]) != "cpu":
             raise ParameterError(
                 f'device must be "cpu", as no fit uses a GPU, got {device!r}; leave it out.'
@@ -219,7 +218,7 @@ class FitSettings:
                 given["class_weight"],
                 data.classes,
                 memory_bytes("memory_limit", given["memory_limit"]),
-                effective_n_jobs(given["n_jobs"]),
+                n_jobs,
                 int(seeds_of_fit(seed)[2].generate_state(1)[0]),
                 given["cache"],
             ),

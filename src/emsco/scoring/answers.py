@@ -8,12 +8,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from emsco._base.checks import check_jobs, memory_bytes
+from emsco._base.text import brief
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.data.rows import as_table, column_names
+from emsco.data.labels import check_labelled, check_shape
+from emsco.data.rows import as_table, check_in_memory, check_table, column_names
+from emsco.data.splits import make_splits
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import compress
-from emsco.designs.thresholds import MinConfidence, ThresholdGrid, by_class
+from emsco.designs.thresholds import MinConfidence, ThresholdGrid, by_class, check_min_confidence
 from emsco.errors import ParameterError
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.evaluator import Evaluator
@@ -39,10 +43,10 @@ class Answers:
         As in `EMSCOClassifier`; every row pays the same.
     split : (train, scored)
         Positions of the training rows and of the scored rows.
-    memory_limit : int
-        Bytes for the models and their answers.
+    memory_limit : int or str
+        Bytes for the models and their answers, also as "512MiB".
     n_jobs : int
-        Threads; results do not depend on it.
+        Threads, -1 for all cores; results do not depend on it.
 
     Attributes
     ----------
@@ -59,24 +63,30 @@ class Answers:
         costs: CostsLike,
         split: tuple[ArrayLike, ArrayLike],
         *,
-        memory_limit: int = 2**30,
+        memory_limit: int | str = 2**30,
         n_jobs: int = 1,
     ) -> None:
+        check_in_memory(X)
         table = as_table(X)
+        check_table(table)
+        check_labelled(y)
+        labels = np.asarray(y)
+        check_shape(labels, len(table))
+        self.memory_limit = memory_bytes("memory_limit", memory_limit)
         if not isinstance(costs, FeatureCosts):
             names = column_names(table) or [f"x{i}" for i in range(table.shape[1])]
             costs = FeatureCosts.resolve(costs, names)
         if costs.prices:
             raise ParameterError("costs must be the same for all rows here, got prices by row.")
-        self._data = TrainingData.from_table(table, np.asarray(y), None, costs, "refuse")
-        self._recipe = StageRecipe(None, None, None, memory_limit, n_jobs, 0)
-        self.costs, self.classes, self.memory_limit = costs, self._data.classes, memory_limit
-        self._open(*split)
+        self._data = TrainingData.from_table(table, labels, None, costs, "refuse")
+        self._recipe = StageRecipe(None, None, None, self.memory_limit, check_jobs(n_jobs), 0)
+        self.costs, self.classes = costs, self._data.classes
+        self._open("split", split)
 
     def on(self, rows: ArrayLike) -> Self:
         """Return answers of the same models for other rows, such as test rows."""
         other = copy(self)
-        other._open(self._split[0], rows)
+        other._open("rows", (self._split[0], rows))
         return other
 
     def of(self, bought: ArrayLike) -> tuple[AnyArray, FloatArray]:
@@ -85,13 +95,21 @@ class Answers:
         Parameters
         ----------
         bought : array-like of bool, shape (n_subsets, n_features)
-            Features that each model reads; none may read nothing.
+            Features that each model reads, at least one.
 
         Returns
         -------
         labels, confidences : ndarray of shape (n_subsets, n_scored)
         """
-        subsets = np.atleast_2d(np.asarray(bought, dtype=np.bool_))
+        given = np.atleast_2d(np.asarray(bought, dtype=object))
+        n_features, subsets = len(self.costs.names), given == 1
+        # Stages, which also say what is bought, would pass as truth values.
+        is_truth = (subsets | (given == 0)).all() and subsets.any(axis=1).all()
+        if given.shape[1:] != (n_features,) or not is_truth:
+            raise ParameterError(
+                f"bought must be True or False for each of the {n_features} features, True for one "
+                f"or more, got {brief(bought)}."
+            )
         ((label, confidence),) = self._bank.answers(subsets, self._data.rows, [self._split[1]])
         return self.classes[label], confidence
 
@@ -118,11 +136,12 @@ class Answers:
 
     def _evaluator(self, min_confidence: MinConfidence, max_stages: int) -> Evaluator:
         """Score designs, each once; `emsco.search` works on it."""
-        grid = ThresholdGrid.single(by_class(min_confidence, self.classes))
+        checked = check_min_confidence(min_confidence, self.classes)
+        grid = ThresholdGrid.single(by_class(checked, self.classes))
         return Evaluator(self._bank, self.costs, grid, max_stages)
 
-    def _open(self, *split: ArrayLike) -> None:
-        every = np.arange(len(self._data.labels))
-        self._split = every[np.asarray(split[0])], every[np.asarray(split[1])]
+    def _open(self, name: str, split: tuple[ArrayLike, ArrayLike]) -> None:
+        labels, classes = self._data.labels, self.classes.tolist()
+        (self._split,) = make_splits([split], labels, labels, classes, None, 0, name=name)
         self._bank = self._recipe.open_bank(self._data, [self._split])
         self.n_rows = len(self._split[1])

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.random import Generator
 
+from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco._kernels.variation import cross_rows, mutate_rows, take_steps
 from emsco.designs.chromosomes import (
@@ -148,6 +149,11 @@ def growth_probability(
     """Probability that a mutation adds a stage, if `max_stages` allows one."""
     from scipy.special import gammaln
 
+    check_whole("n_features", n_features, 1)
+    check_number("rate", rate, 0, 1)
+    check_whole("n_stages", n_stages, 1)
+    for bias in np.ravel(stage_bias).tolist():
+        check_number("stage_bias", bias, 0, np.inf, "()")
     # Mass of the one new stage, j = h, of the beta-binomial; any of the features may draw it.
     log_new = (
         np.log(stage_bias)

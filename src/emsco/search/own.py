@@ -9,7 +9,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, check_jobs, check_number
+from emsco._base.text import brief
 from emsco._base.typing import IntArray, StageArray
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress
@@ -29,7 +30,7 @@ from emsco.search.paper import PaperLoop
 from emsco.search.plan import plan_search
 from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
-from emsco.search.settings import SearchRequest, SearchSettings, with_paper_search
+from emsco.search.settings import PaperSearch, SearchRequest, SearchSettings, with_paper_search
 
 __all__ = [
     "Front",
@@ -68,7 +69,7 @@ class Front:
 def start_search(
     kind: str,
     costs: FeatureCosts,
-    rng: Generator,
+    rng: Generator | int,
     *,
     max_stages: int | None = None,
     buy_all: bool = True,
@@ -80,9 +81,10 @@ def start_search(
     ----------
     kind : {"paper", "evolution"}
     costs : FeatureCosts
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator or int
+        Of a whole number, the generator with this seed.
     max_stages : int, optional
-        By default, half the features, at most 10.
+        By default, half the features, rounded up, at most 10.
     buy_all : bool
         Whether every design buys all features in the end.
     **settings
@@ -90,12 +92,13 @@ def start_search(
 
     Examples
     --------
-    >>> search = start_search("paper", FeatureCosts.from_array([1, 9]), np.random.default_rng(0))
+    >>> costs = FeatureCosts.from_array([1, 9, 9, 9])
+    >>> search = start_search("paper", costs, np.random.default_rng(0))
     >>> search.ask().shape
-    (300, 2)
+    (300, 4)
     """
     check_choice("kind", kind, ("paper", "evolution"))
-    filled = _settings(kind, costs, max_stages, buy_all, settings)
+    filled, rng = _settings(kind, costs, max_stages, buy_all, settings), _generator(rng)
     if kind == "paper":
         return PaperLoop(len(costs.names), costs.smallest, filled, rng)
     return EvolutionSearch(costs.alone, filled, rng, costs.total)
@@ -105,7 +108,7 @@ def find_front(
     kind: str,
     answers: Answers,
     min_confidence: MinConfidence,
-    rng: Generator | None = None,
+    rng: Generator | int | None = None,
     *,
     max_stages: int | None = None,
     buy_all: bool = True,
@@ -123,7 +126,7 @@ def find_front(
     answers : Answers
     min_confidence : float or dict
         Threshold of every stage.
-    rng : numpy.random.Generator, optional
+    rng : numpy.random.Generator or int, optional
     max_stages, buy_all, **settings
         As in `start_search`.
     time_limit : float, optional
@@ -135,7 +138,9 @@ def find_front(
         If "exact" is out of reach.
     """
     check_choice("kind", kind, ("exact", "evolution", "paper"))
-    filled = _settings(kind, answers.costs, max_stages, buy_all, settings)
+    filled, rng = _settings(kind, answers.costs, max_stages, buy_all, settings), _generator(rng)
+    if time_limit is not None:
+        check_number("time_limit", time_limit, 0, np.inf, "()")
     evaluator = answers._evaluator(min_confidence, filled.max_stages)
     bank = evaluator.bank
     problem = Problem(
@@ -147,7 +152,7 @@ def find_front(
         n_jobs=bank.n_jobs,
     )
     plan, progress = plan_search(kind, problem, filled, time_limit), SearchProgress(shown=False)
-    found = plan.run(problem, rng or np.random.default_rng(), time_limit, progress)
+    found = plan.run(problem, rng, time_limit, progress)
     n_tied = np.ones(len(found.designs), np.int64) if found.n_tied is None else found.n_tied
     return Front(found.designs, found.scores, n_tied, found.stop_reason)
 
@@ -165,19 +170,19 @@ def count_designs(
     min_confidence : float or dict
     max_stages : int
     n_jobs : int
-        Threads; the result does not depend on it.
+        Threads, -1 for all cores; the result does not depend on it.
     """
+    designs = DesignSpace(len(answers.costs.names), max_stages)
     evaluator = answers._evaluator(min_confidence, max_stages)
     units = evaluator.units
     if not units.are_whole or units.fees or units.evaluation:
         raise ParameterError("costs must be whole numbers without fees to count all designs.")
-    designs = DesignSpace(evaluator.bank.n_features, max_stages)
     space = SingleThresholdSpace.from_evaluator(evaluator, designs)
-    return landscape_of(space, units.per_one, n_jobs)
+    return landscape_of(space, units.per_one, check_jobs(n_jobs))
 
 
 def mutate(
-    designs: ArrayLike, rate: float, stage_bias: float, max_stages: int, rng: Generator
+    designs: ArrayLike, rate: float, stage_bias: float, max_stages: int, rng: Generator | int
 ) -> StageArray:
     """Mutate designs as the paper does: a feature draws a new stage with probability `rate`.
 
@@ -189,7 +194,14 @@ def mutate(
     [[0, 0, 1]]
     """
     genes = np.atleast_2d(compress(designs))
-    return operators.mutate(genes, rate, stage_bias, DesignSpace(genes.shape[1], max_stages), rng)
+    space = DesignSpace(genes.shape[1], max_stages)
+    if not space.holds(genes).all():
+        raise ParameterError(
+            f"designs must buy every feature in at most {max_stages} stages, got {brief(designs)}."
+        )
+    check_number("rate", rate, 0, 1)
+    check_number("stage_bias", stage_bias, 0, 1000, "(]")
+    return operators.mutate(genes, rate, stage_bias, space, _generator(rng))
 
 
 def choose(rule: str, front: Front, costs: FeatureCosts) -> int:
@@ -202,6 +214,11 @@ def choose(rule: str, front: Front, costs: FeatureCosts) -> int:
     costs : FeatureCosts
     """
     designs, counts = front.designs, front.counts
+    if len(costs.names) != designs.shape[1]:
+        raise ParameterError(
+            f"costs must be of the {designs.shape[1]} features of the front, got those of "
+            f"{len(costs.names)}."
+        )
     if check_choice("rule", rule, ("fittest", "balanced")) == "balanced":
         return int(best_balanced_first(designs, counts, costs.total)[0])
     figures = counts.coverage, counts.accuracy, counts.cost
@@ -211,6 +228,20 @@ def choose(rule: str, front: Front, costs: FeatureCosts) -> int:
 def _settings(
     kind: str, costs: FeatureCosts, max_stages: int | None, buy_all: bool, given: dict[str, Any]
 ) -> SearchSettings:
+    if not isinstance(buy_all, (bool, np.bool_)):
+        raise ParameterError(f"buy_all must be True or False, got {buy_all!r}.")
+    known = "population_size", "generations", "patience", *PaperSearch().get_params()
+    for name in given:
+        check_choice("a setting", name, known)
     asked = with_paper_search({"search": kind, "max_stages": max_stages, **given})
     request = SearchRequest.from_parameters(**asked, allow_exclusion=not buy_all)
     return request.over(Blocks.from_constraints(Constraints(), costs.names))
+
+
+def _generator(rng: Any) -> Generator:
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"rng must be a numpy.random.Generator or a seed, got {rng!r}."
+        ) from None

@@ -34,14 +34,12 @@ def warm(
     fresh installation wait for half a minute. This command does it ahead. What it compiles is kept
     beside the installed package, or where NUMBA_CACHE_DIR says, for all who use it.
     """
-    from joblib import effective_n_jobs
-
     from emsco._base.checks import check_jobs
     from emsco._base.progress import JobProgress
 
-    check_jobs(jobs)
+    n_jobs = check_jobs(jobs)
     with JobProgress("compiling") as progress:
-        compile_parts(effective_n_jobs(jobs), progress)
+        compile_parts(n_jobs, progress)
     echo("emsco is compiled for this machine.")
 
 
