@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,10 +25,10 @@ def check_whole(name: str, value: Any, low: int, high: int) -> int:
     return value
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+def check_choice(name: str, value: Any, choices: Collection[Any]) -> str:
     """Return one of the choices; refuse anything else."""
     if value not in choices:
-        listed = ", ".join(f'"{one}"' for one in choices)
+        listed = ", ".join(map(json.dumps, choices))
         raise ParameterError(f"{name} must be one of {listed}, got {value!r}.")
     return str(value)
 

@@ -87,14 +87,12 @@ def test_a_method_that_fails_is_left_out_with_its_reason_and_asked_again(
     assert run(tmp_path / "results.jsonl", splits=1).methods == ["cstc"]
 
 
-def test_splits_depend_on_the_seed_and_test_rows_may_be_given():
+def test_splits_depend_on_the_seed():
     data = rows()
     fitted, test = data.divide(0, 0)
     assert sorted([*fitted, *test]) == list(range(160))
     assert len(test) == 40
     assert not np.array_equal(test, data.divide(0, 1)[1])
-    given = CostedRows(data.rows, data.costs, np.arange(150, 160))
-    assert given.divide(0, 0)[1].tolist() == list(range(150, 160))
 
 
 def test_classes_with_few_rows_are_refused():

@@ -158,7 +158,7 @@ def test_a_gap_counts_as_the_weighted_mean_of_the_rows_that_have_a_weight():
         ({"X": [[0, np.nan], [1, 1]] * 2}, DataError, "X must have no missing value .* in 'x1'"),
         ({"X": [[0, 1e200]] * 4}, DataError, "X must be finite"),
         ({"X": pd.DataFrame({"a": [None] * 4})}, DataError, "X must have values in column 'a'"),
-        ({"gaps": "skip"}, ParameterError, "gaps must be one of 'refuse', 'impute', got 'skip'"),
+        ({"gaps": "skip"}, ParameterError, 'gaps must be one of "refuse", "impute", got \'skip\''),
         ({"min_confidence": 0.5}, ParameterError, "min_confidence must be above chance"),
     ],
 )
@@ -178,7 +178,7 @@ def test_a_rival_without_its_package_says_what_to_install(monkeypatch):
     monkeypatch.setattr("emsco_lab.rivals.base.find_spec", lambda _: None)
     for name in emsco_lab.rivals.__all__:
         if getattr(getattr(emsco_lab.rivals, name), "needs", {}):
-            with pytest.raises(EMSCOError, match="is not installed; run: pip install"):
+            with pytest.raises(EMSCOError, match="must be installed for this: pip install"):
                 getattr(emsco_lab.rivals, name).check_installed()
 
 

@@ -235,7 +235,7 @@ def compare_methods(
     methods : sequence of str
         "emsco" and rivals; see `METHODS`.
     splits : int
-        Random splits; 1 if `data` says which rows to test on.
+        Random splits.
     max_settings : int
         Largest number of settings to try of a rival's grid.
     questions : sequence of Question
@@ -262,7 +262,7 @@ def compare_methods(
     if error_cost is not None or reject_cost is not None:
         prices = ErrorCosts.from_parameters(error_cost, reject_cost, labels, may_reject=False)
         questions = [LOWEST_TOTAL]
-    numbers = range(splits if data.test is None else 1)
+    numbers = range(splits)
     parts = {split: data.divide(split, seed) for split in numbers}
     fitted = data.rows.y[parts[0][0]]
     for label in labels:
@@ -344,10 +344,9 @@ def _digests(data: CostedRows) -> dict[str, str]:
     """Identify rows, labels and costs."""
     table = pd.DataFrame(data.rows.X).assign(**{"": data.rows.y})
     values = pd.util.hash_pandas_object(table, index=False).to_numpy()
-    test = "" if data.test is None else data.test.tolist()
     costs = data.costs
     priced = costs.columns, costs.costs.tolist(), costs.fees, costs.delays.tolist(), costs.prices
     return {
         name: hashlib.sha256(repr(facts).encode()).hexdigest()
-        for name, facts in {"rows": (values.tolist(), [*table], test), "costs": priced}.items()
+        for name, facts in {"rows": (values.tolist(), [*table], ""), "costs": priced}.items()
     }

@@ -54,25 +54,14 @@ class TrialRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostedRows:
-    """Labelled rows with the costs of their features.
-
-    Attributes
-    ----------
-    rows : LabelledRows
-    costs : FeatureCosts
-    test : ndarray or None
-        Positions of the rows to test on, if they are given; else every split draws a quarter.
-    """
+    """Labelled rows with the costs of their features; every split tests on a quarter."""
 
     rows: LabelledRows
     costs: FeatureCosts
-    test: IntArray | None = None
 
     def divide(self, split: int, seed: int) -> tuple[IntArray, IntArray]:
         """Return the positions to fit and to test on, every class in the same shares."""
         everything = np.arange(len(self.rows.y))
-        if self.test is not None:
-            return np.setdiff1d(everything, self.test), self.test
         try:
             fitted, test = train_test_split(
                 everything,

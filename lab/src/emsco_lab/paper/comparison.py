@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from emsco.errors import ParameterError
 from emsco.search import choose, find_front
 from emsco_lab import rivals
+from emsco_lab.compare.methods import spread
 from emsco_lab.datasets import Dataset, load, paper_split, threshold_of
 from emsco_lab.paper.published import MARGINS, SETS, SETTINGS, TABLE
 from emsco_lab.paper.standings import ALPHA, duels, margins
@@ -210,17 +211,13 @@ def tune_rival(
 
     train, scored, test = ((data.X[part], data.y[part]) for part in split)
     grid = rival.grid(data.costs, len(train[1]))
-    places = np.linspace(0, len(grid) - 1, min(max_settings, len(grid)))
-    tried = [grid[round(place)] for place in places.tolist()]
-    tuned = rivals.tune(rival, train, scored, test=test, grid=tried)
-    offers = [
-        _offer("curve", str(one.settings), one.evaluation, one.test)
-        for one in (tuned.best, *tuned.trials)
-    ]
-    best, table = {**offers[0], "rule": "tuned"}, pd.DataFrame(offers[1:])
+    trials = rivals.tune(rival, train, scored, test, spread(grid, max_settings))
+    offers = [_offer("curve", str(one.settings), one.evaluation, one.test) for one in trials]
+    best = offers[int(np.argmax([one.score for one in trials]))]
+    table = pd.DataFrame(offers)
     kept = is_nondominated(table[SCORED].to_numpy() * [1, 1, -1], maximise=True)
     curve: list[Offer] = table[kept].sort_values("scored cost", kind="stable").to_dict("records")
-    return [best, *curve]
+    return [{**best, "rule": "tuned"}, *curve]
 
 
 def _offer(rule: str, setting: str, scored: Any, seen: Any) -> Offer:

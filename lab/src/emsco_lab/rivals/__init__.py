@@ -11,7 +11,7 @@ from emsco_lab.rivals.greedy_miser import GreedyMiser
 from emsco_lab.rivals.optimal_trees import OptimalTrees
 from emsco_lab.rivals.penalised_catboost import PenalisedCatBoost
 from emsco_lab.rivals.threshold_cascade import ThresholdCascade
-from emsco_lab.rivals.tuned_rival import Trial, TunedRival, tune
+from emsco_lab.rivals.tuned_rival import Trial, tune
 
 __all__ = [
     "CSTC",
@@ -28,6 +28,5 @@ __all__ = [
     "PenalisedCatBoost",
     "ThresholdCascade",
     "Trial",
-    "TunedRival",
     "tune",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import takewhile
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -17,7 +18,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 from threadpoolctl import threadpool_limits
 
-from emsco import CostsError, DataError, EMSCOError, FeatureCosts, ParameterError
+from emsco import CostsError, DataError, FeatureCosts, ParameterError
+from emsco.errors import not_installed
+from emsco_lab._tools import check_choice
 from emsco_lab.rivals.encoding import Encoding, Flags, Floats, Whole
 from emsco_lab.rivals.set_costs import SetCosts
 
@@ -90,8 +93,8 @@ class CostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         Only if X had names.
     """
 
-    prefers: ClassVar[str] = "threads"  # or "processes": the faster way to fit many at a time
     needs: ClassVar[dict[str, str]] = {}  # module → what pip installs
+    tree_numbers: ClassVar[Sequence[int]] = ()  # rising; for rivals with `n_trees` and `_used`
     choices: ClassVar[dict[str, Any]] = {}  # of parameters that are words
     multi_class: ClassVar[bool] = True
 
@@ -112,7 +115,7 @@ class CostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """Refuse a rival whose packages are not installed."""
         for module, install in cls.needs.items():
             if find_spec(module) is None:
-                raise EMSCOError(f"{module} is not installed; run: pip install {install}")
+                raise not_installed(module, install)
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> Grid:  # noqa: ARG003 - some need neither
@@ -194,12 +197,8 @@ class CostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
         For example, a fit with many trees contains all fits with fewer. The last is this rival.
         """
-        yield {}, self
-
-    def _with_fewer_trees(self, numbers: Sequence[int]) -> Iterator[tuple[Setting, Self]]:
-        """Yield this fitted rival with fewer trees, then with all; for rivals with `_used`."""
         rival: Any = self
-        for n_trees in (fewer for fewer in numbers if fewer < rival.n_trees):
+        for n_trees in takewhile(lambda fewer: fewer < rival.n_trees, self.tree_numbers):
             stage = copy(rival)
             stage.n_trees = n_trees
             stage.used_ = stage._used()
@@ -237,9 +236,7 @@ class CostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def _check_choices(self) -> None:
         for name, allowed in {"gaps": ("refuse", "impute"), **self.choices}.items():
-            if (value := getattr(self, name)) not in allowed:
-                words = ", ".join(map(repr, allowed))
-                raise ParameterError(f"{name} must be one of {words}, got {value!r}.")
+            check_choice(name, getattr(self, name), allowed)
 
     def _inputs(self, X: Any) -> Floats:
         check_is_fitted(self, "used_")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from emsco import FeatureCosts
-from emsco_lab.rivals.base import STAGES, Grid, Judged, Setting
+from emsco_lab.rivals.base import STAGES, Grid, Judged
 from emsco_lab.rivals.encoding import Flags, Floats, Whole
 from emsco_lab.rivals.light import LightRival, chances
 
@@ -46,6 +46,7 @@ class CostAwareBoosting(LightRival):
     """
 
     choices: ClassVar = {"penalty": _PENALTIES}
+    tree_numbers: ClassVar = STAGES
 
     strength: float = 0.01
     penalty: str = "lazy"
@@ -68,10 +69,6 @@ class CostAwareBoosting(LightRival):
             {"penalty": penalty, "strength": strength, "max_leaves": leaves, "n_trees": 200}
             for (strength, penalty), leaves in product(penalised, (8, 31))
         ]
-
-    def staged(self) -> Iterator[tuple[Setting, Self]]:
-        """Yield this rival with fewer trees, then with all."""
-        return self._with_fewer_trees(STAGES)
 
     def _fit(self, rows: Floats, labels: Whole, weights: Floats) -> Flags:
         # LightGBM takes a penalty for each input and knows nothing of fees, so a feature's penalty
@@ -104,7 +101,7 @@ class CostAwareBoosting(LightRival):
     def _used(self) -> Flags:
         """Features in the first `n_trees` rounds."""
         n_trees = self.n_trees * self.booster_.num_model_per_iteration()
-        return np.any(np.concatenate(self._paths[:n_trees]), axis=0, keepdims=False)
+        return np.any(np.concatenate(self._paths[:n_trees]), axis=0)
 
 
 def _leaves(node: dict[str, Any], asked: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -20,8 +20,38 @@ from emsco_lab.rivals.set_costs import buying_order
 Model: TypeAlias = Callable[[Floats], Floats]
 
 
+class InTurn(CostedClassifier):
+    """A cascade of models, each of which reads the features of those before it, and more.
+
+    A row exits at the first model that is sure enough, or at the last.
+    """
+
+    exits_from: ClassVar[str] = "min_confidence"  # the parameter that says what is sure enough
+
+    def _fit_in_turn(self, groups: Whole, fit: Callable[[Flags], Model]) -> Flags:
+        """Fit a model for each group of features, given its inputs; all features are used."""
+        self._bought = groups <= np.arange(groups.max() + 1)[:, None]  # (n_models, n_features)
+        self.models_ = list(map(fit, self._reads()))
+        return np.ones(len(groups), dtype=np.bool_)
+
+    def _reads(self) -> Flags:
+        """Inputs of each model."""
+        return self._bought[:, self.encoding_.input_feature]
+
+    def _judge(self, rows: Floats) -> Judged:
+        reads, threshold = self._reads(), getattr(self, self.exits_from)
+        probabilities = self.models_[0](rows[:, reads[0]])
+        stage = np.ones(len(rows), dtype=np.int64)
+        for model, inputs in zip(self.models_[1:], reads[1:], strict=True):
+            going = probabilities.max(axis=1) < threshold
+            if going.any():
+                probabilities[going] = model(rows[going][:, inputs])
+                stage[going] += 1
+        return probabilities, self._bought[stage - 1], stage
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class CostOrdered(CostedClassifier):
+class CostOrdered(InTurn):
     """A cascade with a stage for every distinct cost, the cheapest first.
 
     If features share fees, each stage buys what is cheapest next, with the fees of earlier stages
@@ -50,38 +80,13 @@ class CostOrdered(CostedClassifier):
     def _fit(self, rows: Floats, labels: Whole, weights: Floats) -> Flags:
         steps = buying_order(self.costs_)
         self.design_ = Design(steps.astype(np.int16), self.costs_.names)
-        self._bought = steps <= np.arange(steps.max() + 1)[:, None]  # (n_stages, n_features)
         model = make_pipeline(
             StandardScaler(), LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=200)
         )
         weighted = {f"{name}__sample_weight": weights for name in model.named_steps}
-        self.models_ = [
-            clone(model).fit(rows[:, reads], labels, **weighted).predict_proba
-            for reads in self._reads()
-        ]
-        return np.ones(len(steps), dtype=np.bool_)
 
-    def _reads(self) -> Flags:
-        """Inputs of each stage."""
-        return self._bought[:, self.encoding_.input_feature]
+        def fit(reads: Flags) -> Model:
+            fitted: Model = clone(model).fit(rows[:, reads], labels, **weighted).predict_proba
+            return fitted
 
-    def _judge(self, rows: Floats) -> Judged:
-        probabilities, stage = judge_in_turn(self.models_, self._reads(), self.min_confidence, rows)
-        return probabilities, self._bought[stage - 1], stage
-
-
-def judge_in_turn(
-    models: Sequence[Model], reads: Flags, threshold: float, rows: Floats
-) -> tuple[Floats, Whole]:
-    """Class probabilities by the first model that is sure enough, or the last; and its number.
-
-    `reads` has the inputs of each model, (n_models, n_inputs).
-    """
-    probabilities = models[0](rows[:, reads[0]])
-    stage = np.ones(len(rows), dtype=np.int64)
-    for model, inputs in zip(models[1:], reads[1:], strict=True):
-        going = probabilities.max(axis=1) < threshold
-        if going.any():
-            probabilities[going] = model(rows[going][:, inputs])
-            stage[going] += 1
-    return probabilities, stage
+        return self._fit_in_turn(steps, fit)

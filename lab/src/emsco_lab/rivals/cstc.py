@@ -90,7 +90,6 @@ class CSTC(CostedClassifier):
     True
     """
 
-    prefers: ClassVar[str] = "processes"  # L-BFGS runs Python between compiled steps
     choices: ClassVar = {"weak_learners": ("features", "trees")}
     multi_class: ClassVar[bool] = False
 

@@ -78,7 +78,6 @@ class DIME(CostedClassifier):
     """
 
     needs: ClassVar = {"torch": "'emsco-lab[dime]'"}
-    prefers: ClassVar[str] = "processes"  # Python runs between the steps of PyTorch
     choices: ClassVar = {"device": ("cpu", "cuda")}
 
     price: float = 1.0

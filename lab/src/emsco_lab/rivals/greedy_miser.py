@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, softmax
 
 from emsco import FeatureCosts
-from emsco_lab.rivals.base import CostedClassifier, Grid, Judged, Setting
+from emsco_lab.rivals.base import CostedClassifier, Grid, Judged
 from emsco_lab.rivals.encoding import Flags, Floats, Whole
 from emsco_lab.rivals.kernels import grow_tree, walk_trees
 
@@ -66,6 +65,8 @@ class GreedyMiser(CostedClassifier):
     True
     """
 
+    tree_numbers: ClassVar = range(1, 10**6)  # after each round
+
     penalty: float = 1.0
     n_trees: int = 100
     learning_rate: float = 0.1
@@ -76,10 +77,6 @@ class GreedyMiser(CostedClassifier):
         """No penalty, and penalties from 0.0001 to 10 times rows / mean cost."""
         scale = n_rows / costs.alone.mean()
         return [{"penalty": float(strength * scale)} for strength in (0.0, *_STRENGTHS)]
-
-    def staged(self) -> Iterator[tuple[Setting, Self]]:
-        """Yield this rival after 1, 2, … and all of its rounds."""
-        return self._with_fewer_trees(range(1, self.n_trees))
 
     def _fit(self, rows: Floats, labels: Whole, weights: Floats) -> Flags:
         # +1 for rows of a class and -1 for others, a line per class; of two, only the second.

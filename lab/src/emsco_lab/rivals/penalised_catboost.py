@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from emsco import DataError, FeatureCosts
-from emsco_lab.rivals.base import STAGES, CostedClassifier, Grid, Judged, Setting
+from emsco_lab.rivals.base import STAGES, CostedClassifier, Grid, Judged
 from emsco_lab.rivals.encoding import Flags, Floats, Whole
 
 _PENALTIES = {
@@ -60,7 +59,8 @@ class PenalisedCatBoost(CostedClassifier):
     [True, False, False]
     """
 
-    needs: ClassVar = {"catboost": "catboost"}
+    needs: ClassVar = {"catboost": "'emsco-lab[catboost]'"}
+    tree_numbers: ClassVar = STAGES
     choices: ClassVar = {"penalty": _PENALTIES, "policy": _POLICIES}
 
     strength: float = 0.01
@@ -80,10 +80,6 @@ class PenalisedCatBoost(CostedClassifier):
             {"penalty": penalty, "policy": policy, "strength": strength, "n_trees": 100}
             for (penalty, policy), strength in product(trees, strengths)
         ]
-
-    def staged(self) -> Iterator[tuple[Setting, Self]]:
-        """Yield this rival with fewer trees, then with all."""
-        return self._with_fewer_trees(STAGES)
 
     def _fit(self, rows: Floats, labels: Whole, weights: Floats) -> Flags:
         import catboost

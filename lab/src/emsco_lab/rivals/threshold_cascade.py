@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from emsco import FeatureCosts
-from emsco_lab.rivals.base import Grid, Judged, Setting
-from emsco_lab.rivals.cost_ordered import Model, judge_in_turn
+from emsco_lab.rivals.base import Grid, Setting
+from emsco_lab.rivals.cost_ordered import InTurn, Model
 from emsco_lab.rivals.encoding import Flags, Floats, Whole
 from emsco_lab.rivals.light import LightRival, chances
 from emsco_lab.rivals.set_costs import buying_order
@@ -27,7 +27,7 @@ _THRESHOLDS = (0.0, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.9
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ThresholdCascade(LightRival):
+class ThresholdCascade(InTurn, LightRival):
     """A threshold cascade, as in scikit-fallback, whose classifiers read more and more features.
 
     Features are sorted by cost, and cut into groups of about the same number; equal costs stay
@@ -63,6 +63,7 @@ class ThresholdCascade(LightRival):
     """
 
     choices: ClassVar = {"model": _MODELS, "n_groups": (1, *_GROUPS)}
+    exits_from: ClassVar = "threshold"
 
     n_groups: int = 3
     model: str = "boosting"
@@ -90,27 +91,17 @@ class ThresholdCascade(LightRival):
         order = buying_order(self.costs_)
         cuts = _cuts(np.bincount(order), self.n_groups)
         self.groups_ = np.searchsorted(cuts, order, side="right")
-        self._bought = self.groups_ <= np.arange(self.groups_.max() + 1)[:, None]
         seed = self._seed()
-        self.models_ = [
-            self._model(seed, rows[:, reads], labels, weights) for reads in self._reads()
-        ]
-        return np.ones(len(order), dtype=np.bool_)
 
-    def _model(self, seed: int, rows: Floats, labels: Whole, weights: Floats) -> Model:
-        if self.model == "boosting":
-            booster = self._train(rows, labels, weights, seed=seed)
-            return partial(chances, booster, n_trees=self.n_trees)
-        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        return model.fit(rows, labels, logisticregression__sample_weight=weights).predict_proba
+        def fit(reads: Flags) -> Model:
+            if self.model == "boosting":
+                booster = self._train(rows[:, reads], labels, weights, seed=seed)
+                return partial(chances, booster, n_trees=self.n_trees)
+            model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+            model.fit(rows[:, reads], labels, logisticregression__sample_weight=weights)
+            return model.predict_proba
 
-    def _reads(self) -> Flags:
-        """Inputs of each classifier."""
-        return self._bought[:, self.encoding_.input_feature]
-
-    def _judge(self, rows: Floats) -> Judged:
-        probabilities, stage = judge_in_turn(self.models_, self._reads(), self.threshold, rows)
-        return probabilities, self._bought[stage - 1], stage
+        return self._fit_in_turn(self.groups_, fit)
 
 
 def _cuts(sizes: Whole, n_groups: int) -> tuple[int, ...]:
