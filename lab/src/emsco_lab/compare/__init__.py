@@ -2,14 +2,12 @@
 
 from emsco_lab.compare.comparison import (
     AHEAD,
-    ALPHA,
     BEHIND,
     LEVEL,
     MAX_SETTINGS,
     QUICK_SETTINGS,
     SPLITS,
     MethodComparison,
-    answer,
     compare_methods,
     paired,
 )
@@ -25,8 +23,6 @@ from emsco_lab.compare.methods import (
     check_methods,
     label_of,
     new_rival,
-    setting_words,
-    spread,
 )
 from emsco_lab.compare.report import draw_comparison, to_dict, to_markdown, verdict, write
 from emsco_lab.compare.table import read_table
@@ -43,7 +39,6 @@ from emsco_lab.compare.trials import (
 
 __all__ = [
     "AHEAD",
-    "ALPHA",
     "BEHIND",
     "BUDGETS",
     "CHAINS",
@@ -63,7 +58,6 @@ __all__ = [
     "Question",
     "Seen",
     "TrialRows",
-    "answer",
     "answer_with_emsco",
     "answer_with_rival",
     "check_installed",
@@ -74,8 +68,6 @@ __all__ = [
     "new_rival",
     "paired",
     "read_table",
-    "setting_words",
-    "spread",
     "to_dict",
     "to_markdown",
     "verdict",

@@ -180,14 +180,18 @@ def _tested(cells: pd.DataFrame) -> pd.DataFrame:
     ranked = cells[cells.method != NOTHING].groupby(["coverage", "budget"])
     cells["rank"] = ranked["merit"].rank(ascending=False)
     for _, p_values in cells.p_value.dropna().groupby(cells.coverage):
-        ordered = p_values.sort_values()
-        steps = (ordered * np.arange(len(ordered), 0, -1)).cummax()
-        cells.loc[steps.index, "p_value"] = steps.clip(upper=1)
+        cells.loc[p_values.index, "p_value"] = holm(p_values)
     sure = cells.p_value < ALPHA
     cells["verdict"] = np.select(
         [cells.p_value.isna(), sure & (cells.lead > 0), sure], ["", AHEAD, BEHIND], LEVEL
     )
     return cells
+
+
+def holm(p_values: pd.Series[float]) -> pd.Series[float]:
+    """Correct p-values of many tests by Holm's step-down method."""
+    steps = p_values.sort_values() * np.arange(len(p_values), 0, -1)
+    return steps.cummax().clip(upper=1).reindex(p_values.index)
 
 
 def paired(gains: FloatArray, rows: IntArray) -> tuple[float, float, float]:

@@ -20,11 +20,13 @@ from matplotlib.figure import Figure
 from emsco.errors import ParameterError
 from emsco.search import choose, find_front
 from emsco_lab import rivals
-from emsco_lab.compare.methods import spread
+from emsco_lab.compare.comparison import ALPHA
+from emsco_lab.compare.methods import label_of, new_rival, spread
 from emsco_lab.datasets import Dataset, load, paper_split, threshold_of
 from emsco_lab.paper.published import MARGINS, SETS, SETTINGS, TABLE
-from emsco_lab.paper.standings import ALPHA, duels, margins
+from emsco_lab.paper.standings import duels, margins
 from emsco_lab.paper.study import (
+    FIGURES,
     MARKS,
     STYLES,
     Jobs,
@@ -47,16 +49,10 @@ from emsco_lab.paper.study import (
 )
 
 SEARCHES = ("paper", "evolution", "exact", "excluding")
-RIVALS: dict[str, tuple[str, type[rivals.CostedClassifier]]] = {
-    "greedy_miser": ("Greedy Miser", rivals.GreedyMiser),
-    "cstc": ("CSTC", rivals.CSTC),
-    "cact_lasso": ("CaCT LASSO", rivals.CaCTLasso),
-    "cost_ordered": ("CO-T", rivals.CostOrdered),
-    "cost_aware_boosting": ("CEGB", rivals.CostAwareBoosting),
-}
+PAPERS = ("greedy_miser", "cstc", "cact_lasso", "cost_ordered")  # the rivals of the paper
+RIVALS = (*PAPERS, "cost_aware_boosting")
 METHODS = (*SEARCHES, *RIVALS)
 RULES = ("fittest", "balanced")
-_PAPERS = tuple(RIVALS)[:4]  # the rivals of the paper
 _MAX_DESIGNS = 10**10  # in larger spaces, exact search has fewer stages:
 _EXACT_STAGES = 4  # as many as in the paper's own proofs
 _EXACT_SECONDS = 1800.0
@@ -64,7 +60,6 @@ _FEWER = 5  # times fewer repeats of "excluding", which the paper does not have
 _SPREAD = ("synthetic50",)  # a search fits some 150,000 subsets: repeats are spread over splits
 _ROUNDING = 1e-9
 _LEFT_OUT = "left out: it would take as long as all other methods together"
-FIGURES = {"accuracy": 100, "coverage": 100, "cost": 1}  # shares in percent, costs as they are
 SCORED, SEEN = ([f"{rows} {figure}" for figure in FIGURES] for rows in ("scored", "seen"))
 _HEADS = """method | accuracy % | coverage % | cost | paper: accuracy % | paper: coverage %
 | paper: cost"""
@@ -153,7 +148,7 @@ def _do(seed: int, name: str, split: int, method: str, *effort: int) -> Result:
     """Try one method on one split."""
     if method in RIVALS:
         data = load(name, seed)
-        rival = RIVALS[method][1](data.costs, random_state=split_seed(split, seed))
+        rival = new_rival(method, data.costs, random_state=split_seed(split, seed))
         if rival.get_params(deep=False).get("min_confidence") is not None:
             rival.set_params(min_confidence=threshold_of(data))
         drawn = paper_split(len(data.X), split_seed(split, seed))
@@ -232,11 +227,11 @@ def _offer(rule: str, setting: str, scored: Any, seen: Any) -> Offer:
 
 
 def _label(method: str, rule: str) -> str:
-    return RIVALS[method][0] if method in RIVALS else f"EMSCO {method}, {rule}"
+    return label_of(method) if method in RIVALS else f"EMSCO {method}, {rule}"
 
 
-LABELS = [_label(*one) for one in product(SEARCHES, RULES)] + [one for one, _ in RIVALS.values()]
-_KEYS = {"EMSCO paper, fittest": "emsco", **{RIVALS[one][0]: one for one in RIVALS}}
+LABELS = [_label(*one) for one in product(SEARCHES, RULES)] + [*map(label_of, RIVALS)]
+_KEYS = {"EMSCO paper, fittest": "emsco", **{label_of(one): one for one in RIVALS}}
 
 
 def _report(name: str, offers: pd.DataFrame) -> Result:
@@ -281,7 +276,7 @@ def _undominated(gains: Gains, names: Iterable[str]) -> bool:
     return not any(max(gains[name]) <= 0 and any(gains[name]) for name in names)
 
 
-_NAMES = [RIVALS[method][0] for method in _PAPERS]
+_NAMES = [*map(label_of, PAPERS)]
 # A claim, whether it holds on a set, and on how many of n sets it has to.
 CLAIMS: dict[str, tuple[Callable[[Gains], bool], Callable[[int], int]]] = {
     "not dominated by any rival of the paper": (lambda g: _undominated(g, _NAMES), int),
@@ -329,11 +324,9 @@ def _table(result: Result) -> str:
     tables = ""
     for name, report in result["sets"].items():
         rows = [
-            [
-                label,
-                *_cells(one["mean"], one["margin"]),
-                *_cells(one["paper"], MARGINS[name] if label.startswith("EMSCO") else None),
-            ]
+            label
+            + _cells(one["mean"], one["margin"])
+            + _cells(one["paper"], MARGINS[name] if label.startswith("EMSCO") else None)
             for label, one in report["standings"].items()
         ]
         tables += f"\n## {name}\n\n{markdown(_HEADS, rows)}\n"
@@ -346,12 +339,12 @@ def _table(result: Result) -> str:
     return _TABLE.format(**{**result, **more, "tables": tables, "claims": claims, "notes": notes})
 
 
-def _cells(figures: Sequence[float] | None, spread: Sequence[float] | None) -> list[str]:
+def _cells(figures: Sequence[float] | None, spread: Sequence[float] | None) -> str:
     """Accuracy and coverage in percent, and cost, each with its margin if there is one."""
-    cells = []
+    cells = ""
     for i, scale in enumerate(FIGURES.values()):
-        cell = f"{scale * figures[i]:.1f}" if figures else "–"
-        cells.append(f"{cell} ± {scale * spread[i]:.1f}" if figures and spread else cell)
+        cells += f" | {scale * figures[i]:.1f}" if figures else " | –"
+        cells += f" ± {scale * spread[i]:.1f}" if figures and spread else ""
     return cells
 
 
@@ -363,15 +356,13 @@ def _duel_table(result: Result, key: str) -> str:
         best = [one for one in best if one in report[key]][:1]
         for label in ("EMSCO paper, fittest", *best, "EMSCO excluding, balanced"):
             for rival, duel in report[key].get(label, {}).items():
-                cells = [name, label, rival]
-                for gain, p, scale in zip(
-                    duel["gains"], duel["p_values"], FIGURES.values(), strict=True
-                ):
-                    cells.append(
-                        f"**{gain * scale:+.1f}**" if p < ALPHA else f"{gain * scale:+.1f}"
-                    )
+                line = f"{name} | {label} | {rival}"
+                gains = zip(duel["gains"], duel["p_values"], FIGURES.values(), strict=True)
+                for gain, p, scale in gains:
+                    bold = "**" if p < ALPHA else ""
+                    line += f" | {bold}{gain * scale:+.1f}{bold}"
                 lines.append(
-                    [*cells, duel["verdict"], "{n_won} : {n_lost} of {n_splits}".format(**duel)]
+                    line + " | {verdict} | {n_won} : {n_lost} of {n_splits}".format(**duel)
                 )
     return markdown(_DUEL_HEADS, lines)
 

@@ -31,7 +31,7 @@ def reproduce_costs(out: Out = Path("reproduce-costs"), as_json: PrintJSON = Fal
     classes = [[", ".join(some) for some in one.values()] for one in sets.values()]
     lines = [[str(i), *line] for i, line in enumerate(zip_longest(*classes, fillvalue=""), 1)]
     table = "Features by cost class; the cost of each class in brackets.\n\n"
-    table += markdown("|".join(heads), lines) + "\n\n"
+    table += markdown(" | ".join(heads), map(" | ".join, lines)) + "\n\n"
     table += "\n".join(f"- {name}: {how}" for name, how in known.items())
     result = {"experiment": "costs", "classes": sets, "known": known}
     return publish(out, result, table, _draw([heads, *lines]), as_json)

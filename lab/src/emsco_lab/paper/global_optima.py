@@ -45,6 +45,10 @@ SEARCHES = ("paper", "evolution")
 _GENERATIONS = 150
 _HEADS = """set | stages | designs | front in the paper: designs | exact front: designs | vectors
 | seconds | vectors found: paper | evolution"""
+_LINE = """{set} | {max_stages} | {designs:,} | {front_designs_in_paper} | {front_designs}
+| {front_vectors} | {seconds:.2f}"""
+_FOUND = """ | {optimal_vectors_by_generation[150]:.1f} ({vectors_of_worst_repeat} to \
+{vectors_of_best_repeat}, repeats: {repeats})"""
 _TABLE = """\
 Global optima: exact fronts, and how much searches find (seed {seed}).
 
@@ -159,15 +163,11 @@ def _curve(found: list[Result]) -> Result:
 def _table(result: Result) -> str:
     lines = []
     for one in result["landscapes"]:
-        cells = [one["set"], one["max_stages"], f"{one['designs']:,}"]
-        cells += [one["front_designs_in_paper"], one["front_designs"], one["front_vectors"]]
-        cells += [f"{one['seconds']:.2f}", "–", "–"]
-        for search, curve in one["searches"].items():
-            cells[SEARCHES.index(search) - 2] = (
-                "{optimal_vectors_by_generation[150]:.1f} ({vectors_of_worst_repeat} to "
-                "{vectors_of_best_repeat}, repeats: {repeats})"
-            ).format(**curve)
-        lines.append(cells)
+        line = _LINE.format(**one)
+        for search in SEARCHES:
+            curve = one["searches"].get(search)
+            line += _FOUND.format(**curve) if curve else " | –"
+        lines.append(line)
     return _TABLE.format(**result) + markdown(_HEADS, lines)
 
 

@@ -89,13 +89,14 @@ def _table(result: Result, tally: Landscape) -> str:
     for share in (0.5, 0.8, 0.9, 0.95, 0.98, 1.0):
         covers = tally.coverage >= share
         enough = [tally.lowest[covers & (tally.accuracy >= level)] for level in levels]
-        lines.append([f"{share:g}", *(f"{one.min():.4g}" if len(one) else "–" for one in enough)])
+        cells = (f" | {one.min():.4g}" if len(one) else " | –" for one in enough)
+        lines.append(f"{share:g}{''.join(cells)}")
     high, low = (
         f"coverage {tally.coverage[i]:.1%} and accuracy {tally.accuracy[i]:.1%} "
         f"({tally.mean[i]:.4g})"
         for i in (tally.mean.argmax(), tally.mean.argmin())
     )
-    heads = "|".join(["coverage", *(f"accuracy {level:g}" for level in levels)])
+    heads = " | ".join(["coverage", *(f"accuracy {level:g}" for level in levels)])
     facts = {"pairs": len(tally.mean), "high": high, "low": low, "lines": markdown(heads, lines)}
     return _TABLE.format(**facts, **result)
 

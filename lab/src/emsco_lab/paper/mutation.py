@@ -33,6 +33,8 @@ BIASES = np.round(np.arange(1.0, 4.0, 0.01), 2)
 CHECKED = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
 _BLOCK = 20_000
 _SURE = 1.96
+_HEADS = "stages | β | formula | exact | simulated | margin"
+_LINE = "{} | {:g} | {:.4f} | {:.4f} | {:.4f} | {:.4f}"
 _TABLE = """\
 Probability that a mutation adds a stage: {features} features, rate {mutation_rate:g}, seed {seed}.
 
@@ -71,7 +73,7 @@ def reproduce_mutation(
             error = _error(exact[i], mutants)
             differences.append(abs(exact[i] - share) / error)
             shown = formula[bias == BIASES].item(), exact[i], share, _SURE * error
-            lines.append([k, f"{bias:g}", *(f"{one:.4f}" for one in shown)])
+            lines.append(_LINE.format(k, bias, *shown))
         curve = {"formula": formula.tolist(), "exact": exact, "simulated": simulated}
         curves.append({"stages": k, **curve})
     result: Result = {
@@ -85,8 +87,7 @@ def reproduce_mutation(
         "largest_difference_in_standard_errors": max(differences),
         "curves": curves,
     }
-    heads = "stages | β | formula | exact | simulated | margin"
-    table = _TABLE.format(lines=markdown(heads, lines), **result)
+    table = _TABLE.format(lines=markdown(_HEADS, lines), **result)
     return publish(out, result, table, _draw(result), as_json)
 
 

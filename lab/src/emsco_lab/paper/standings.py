@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-ALPHA = 0.05
+from emsco_lab.compare.comparison import ALPHA, holm
+
 _SHARED = 1 / 3  # test rows per row that is fitted or chosen on
 _DIGITS = 9  # beyond these digits, figures differ by rounding alone
 
@@ -44,15 +45,6 @@ def _p_values(gains: NDArray[Any]) -> NDArray[Any]:
     return np.where(errors > 0, tested, np.where(means == 0, 1.0, 0.0))
 
 
-def _holm(p_values: NDArray[Any]) -> NDArray[Any]:
-    """Correct p-values of many tests by Holm's step-down method."""
-    order = np.argsort(p_values, kind="stable")
-    steps = p_values[order] * np.arange(len(order), 0, -1)
-    corrected = np.empty_like(p_values)
-    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return corrected
-
-
 def duels(first: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Any]]:
     """Compare a method with others on the splits they share; all tests are corrected together.
 
@@ -60,9 +52,9 @@ def duels(first: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> dict[str, 
     of the first.
     """
     gains = [_gains(first, other) for other in others.values()]
-    p_values = _holm(np.concatenate([[], *map(_p_values, gains)])).reshape(-1, 3)
+    p_values = holm(pd.Series(np.concatenate([[], *map(_p_values, gains)])))
     fought = {}
-    for name, table, p in zip(others, gains, p_values, strict=True):
+    for name, table, p in zip(others, gains, p_values.to_numpy().reshape(-1, 3), strict=True):
         mean, differs = table.mean(axis=0), table.any(axis=1)
         fought[name] = {
             "gains": mean.tolist(),

@@ -16,6 +16,7 @@ from emsco.search import choose, find_front
 from emsco_lab.paper.published import SETS, SETTINGS
 from emsco_lab.paper.study import (
     COLOURS,
+    FIGURES,
     Jobs,
     Out,
     PrintJSON,
@@ -34,7 +35,6 @@ from emsco_lab.paper.study import (
 
 THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 PARTS = ("scored", "seen")  # on the rows that chose, and on test rows
-FIGURES = {"accuracy": 100, "coverage": 100, "cost": 1}  # shares in percent, costs as they are
 _ROUNDING = 1e-12  # share of the mean: repeats with one and the same design deviate by no more
 _HEADS = """min. confidence | repeats | stages | scored: accuracy % | coverage % | cost
 | seen: accuracy % | coverage % | cost"""
@@ -109,12 +109,12 @@ def means_of(repeats: pd.DataFrame) -> pd.DataFrame:
 
 def _table(result: Result) -> str:
     lines = []
-    for line in result["thresholds"]:
-        cells = [f"{line['min_confidence']:g}", line["repeats"], f"{line['stages']:.1f}"]
+    for one in result["thresholds"]:
+        line = "{min_confidence:g} | {repeats} | {stages:.1f}".format(**one)
         for part, (figure, scale) in product(PARTS, FIGURES.items()):
-            mean, spread = line[f"{part} {figure}"], line[f"{part} {figure} deviation"]
-            cells.append(f"{scale * mean:.1f} ± {scale * spread:.1f}")
-        lines.append(cells)
+            mean, spread = one[f"{part} {figure}"], one[f"{part} {figure} deviation"]
+            line += f" | {scale * mean:.1f} ± {scale * spread:.1f}"
+        lines.append(line)
     return _TABLE.format(**result) + markdown(_HEADS, lines)
 
 

@@ -157,9 +157,9 @@ def _table(result: Result) -> str:
     for one in result["sets"]:
         scores = [setting["score"] for setting in one["settings"]]
         best, papers = (_words(zip(SYMBOLS, one[key], strict=True)) for key in ("best", "paper"))
-        cells = [one["set"], len(scores), best, _score(max(scores)), papers]
-        cells += [_score(one["papers_score"]), _score(min(scores))]
-        lines.append([*cells, f"{_score(one['spread'])} beside {_score(one['repeats'])}"])
+        cells = one["set"], str(len(scores)), best, _score(max(scores)), papers
+        more = map(_score, (one["papers_score"], min(scores), one["spread"]))
+        lines.append(f"{' | '.join([*cells, *more])} beside {_score(one['repeats'])}")
         effects += f"\n\n## {one['set']}: mean score by value\n"
         for symbol, values in zip(SYMBOLS, one["effects"].values(), strict=True):
             shown = ((f"{value}:", _score(score)) for value, score in values.items())
