@@ -1,4 +1,4 @@
-"""Tests of shares on given rows, and of figures over random splits, which share rows.
+"""Tests of shares on given rows.
 
 SciPy is imported where a test is made, since deciding does without it.
 """
@@ -76,46 +76,3 @@ def holm(p_values: Sequence[float]) -> FloatArray:
     corrected = np.empty_like(raw)
     corrected[order] = np.minimum(steps, 1.0)
     return corrected
-
-
-def standard_error(figures: FloatArray, shared: float, min_deviation: float = 0.0) -> FloatArray:
-    """Standard errors of column means; smaller deviations count as `min_deviation`.
-
-    Random splits share rows, so their results vary less than results on new rows would. Nadeau and
-    Bengio (2003) correct for it: they add `shared`, the test rows per training row, to 1/n.
-    """
-    deviations = np.maximum(figures.std(axis=0, ddof=1), min_deviation)
-    error: FloatArray = deviations * np.sqrt(1 / len(figures) + shared)
-    return error
-
-
-def margin(figures: FloatArray, shared: float = 0.0) -> FloatArray:
-    """95 % margins of error of column means, by Student's distribution; 0 for a single line.
-
-    `shared` is the number of test rows per fitted row if lines are splits of the same rows.
-    """
-    from scipy import stats
-
-    n = len(figures)
-    if n < 2:
-        return np.zeros(figures.shape[1])
-    return float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * standard_error(figures, shared)
-
-
-def paired_p_values(gains: FloatArray, shared: float, min_deviation: float = 0.0) -> list[float]:
-    """Two-sided p-value of each column; 1 if nothing differs, or for a single split.
-
-    Deviations of a gain between splits count as `min_deviation` at least: shares of a few test rows
-    often agree by chance on a few splits.
-    """
-    from scipy import stats
-
-    n = len(gains)
-    if n < 2:
-        return [1.0] * gains.shape[1]
-    means, errors = gains.mean(axis=0), standard_error(gains, shared, min_deviation)
-    steady = np.where(means == 0, 1.0, 0.0)  # a gain equal on all splits is no chance
-    with np.errstate(divide="ignore", invalid="ignore"):
-        tested = 2 * stats.t.sf(np.abs(means / errors), n - 1)
-    p_values: list[float] = np.where(errors > 0, tested, steady).tolist()
-    return p_values

@@ -7,7 +7,6 @@ paper's numbers beside ours, paired tests, rivals at EMSCO's cost, and the paper
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -126,7 +125,7 @@ def reproduce_comparison(
         effort = (settings,) if method in RIVALS else (repeats, generations)
         todo.append((name, split, method, *effort))
     of = {"experiment": "comparison", "seed": seed}
-    results = do_jobs(partial(_do, seed), todo, out, of, jobs)
+    results, of = do_jobs(_do, todo, out, of, jobs)
     offers = pd.DataFrame(
         {"set": job[0], "split": job[1], "label": _label(job[2], offer["rule"]), **offer}
         for job, one in results.items()
@@ -135,7 +134,6 @@ def reproduce_comparison(
     reports = {name: _report(name, table) for name, table in offers.groupby("set", sort=False)}
     result = {
         **of,
-        "complete": len(results) == len(todo),
         "splits": splits,
         "sets": reports,
         "claims": _claims(reports),

@@ -80,7 +80,7 @@ def reproduce_global(
     best = {place: vectors for place, (_, vectors) in fronts.items()}
     todo = [(*place, *one) for place in fronts for one in product(SEARCHES, range(runs))]
     of = {"experiment": "global", "seed": seed}
-    results = do_jobs(partial(_search_once, best, seed), todo, out, of, jobs)
+    results, of = do_jobs(partial(_search_once, best), todo, out, of, jobs)
     landscapes = []
     for place, (landscape, _) in fronts.items():
         landscapes.append(landscape)
@@ -88,7 +88,7 @@ def reproduce_global(
             found = [one for job, one in results.items() if job[:3] == (*place, search)]
             if found:
                 landscape["searches"][search] = _curve(found)
-    result = {**of, "complete": len(results) == len(todo), "landscapes": landscapes}
+    result = {**of, "landscapes": landscapes}
     return publish(out, result, _table(result), _draw(result), as_json)
 
 

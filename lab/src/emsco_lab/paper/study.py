@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -67,16 +67,17 @@ def opened(name: str, seed: int, drawn: int) -> tuple[Dataset, Answers, Answers]
 
 def do_jobs(
     work: Callable[..., Any], jobs: Sequence[Job], out: Path, of: Result, n_jobs: int
-) -> dict[Job, Any]:
-    """Do jobs in processes, and keep each result in a folder; return what is known of them.
+) -> tuple[dict[Job, Any], Result]:
+    """Call ``work(seed, *job)`` in processes, and keep each result in a folder.
 
-    `of` names the experiment and its seed. Before the first result, Ctrl-C is raised.
+    `of` names the experiment and its seed. Return the results that there are, and `of` with whether
+    they are complete. Before the first result, Ctrl-C is raised.
     """
     results = Results(out / "results.jsonl", of)
     with progress(of["experiment"]) as report:
-        results.finish(jobs, work, n_jobs, report)
+        results.finish(jobs, partial(work, of["seed"]), n_jobs, report)
     if found := {job: results.known[job] for job in jobs if job in results.known}:
-        return found
+        return found, {**of, "complete": len(found) == len(jobs)}
     raise KeyboardInterrupt
 
 

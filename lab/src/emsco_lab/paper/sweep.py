@@ -62,12 +62,11 @@ def reproduce_sweep(
     known_names([name], SETS)
     of = {"experiment": "sweep", "set": name, "seed": seed}
     todo = list(product(THRESHOLDS, range(runs)))
-    results = do_jobs(partial(_search_once, name, seed), todo, out, of, jobs)
+    results, of = do_jobs(partial(_search_once, name), todo, out, of, jobs)
     repeats = pd.DataFrame([results[job] for job in todo if job in results])
     data, *parts = opened(name, seed, split_seed(0, seed))
     result = {
         **of,
-        "complete": len(results) == len(todo),
         "rows": [part.n_rows for part in parts],
         "total_cost": data.costs.total,
         "thresholds": means_of(repeats).reset_index().to_dict("records"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -83,7 +82,7 @@ def reproduce_tuning(
         for setting in grid_of(name, thin)
     ]
     of = {"experiment": "tuning", "seed": seed}
-    results = do_jobs(partial(_try_setting, seed), todo, out, of, jobs)
+    results, of = do_jobs(_try_setting, todo, out, of, jobs)
     tuned = []
     for name in names:
         scores: dict[Setting, Any] = {
@@ -94,7 +93,7 @@ def reproduce_tuning(
         }
         if scores:
             tuned.append(_summary(name, scores))
-    result = {**of, "complete": len(results) == len(todo), "sets": tuned}
+    result = {**of, "sets": tuned}
     return publish(out, result, _table(result), _draw(result), as_json)
 
 
