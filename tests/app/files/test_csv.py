@@ -116,9 +116,7 @@ def test_markers_among_numbers_are_missing_values_and_said(written):
     table, said = read(path)
     assert table["a"] == [1, None, 3, None, None]
     assert table["b"] == [None, 2, None, 4, 5]
-    words = (
-        "'-', '?', 'NA' were read as missing, 4 values in columns 'a', 'b'; an empty na keeps them."
-    )
+    words = "'-', '?', 'NA' were read as missing, 4 values in columns 'a', 'b'; na '' keeps them."
     assert said == [words]
 
 
