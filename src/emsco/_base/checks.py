@@ -52,11 +52,6 @@ def check_jobs(n_jobs: Any) -> int:
     return count
 
 
-def check_seed(name: str, value: Any) -> int:
-    """Return `value` as an int if it can seed a random state."""
-    return check_whole(name, value, 0, LARGEST_SEED)
-
-
 def check_number(
     name: str, value: Any, low: float, high: float, ends: str = "[]", *, note: str = ""
 ) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -13,12 +13,12 @@ from emsco.app.cli.endings import INTERRUPTED, interruptible, say
 from emsco.app.cli.options import (
     AsJSON,
     ChoiceOptions,
-    DataFiles,
-    Evolution,
+    Drop,
     HowToRead,
     MaxMeanDelay,
     MaxWorstDelay,
     Seed,
+    Target,
     Threads,
 )
 from emsco.app.cli.output import doubts_of, echo, print_deployed, print_front, print_json
@@ -33,10 +33,15 @@ from emsco.app.cli.parsers import (
     parse_screen_rows,
 )
 
+if TYPE_CHECKING:
+    from emsco.app.files.sources import FitFiles
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FitData(DataFiles):
+class FitData:
     """Options for the files of a fit, the rows that score designs and missing values."""
+
+    PANEL: ClassVar[str] = "Rows and costs"
 
     data: Annotated[
         Path | None,
@@ -44,6 +49,37 @@ class FitData(DataFiles):
             metavar="DATA",
             help="CSV or Parquet file with features and labels, or a folder of Parquet files.",
         ),
+    ] = None
+    target: Target
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Costs: CSV with the columns feature,cost and, if wanted, group (columns bought "
+            "together), fee,fee_cost (paid once a row by all features that share it) and delay; "
+            "JSON; or one line of numbers in column order. A cost may be the name of a column that "
+            "holds the price of each row. By default every column costs 1."
+        ),
+    ] = None
+    drop: Drop = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column to keep although it looks like an id or a copy of another, or decides the "
+            "class alone; others that do are left out, and a line says so. Repeatable.",
+        ),
+    ] = None
+    weights: Annotated[
+        str | None, typer.Option(help="Column with the weight of each row; not a feature.")
+    ] = None
+    train: Annotated[
+        Path | None, typer.Option(help="Rows to fit on, instead of DATA; needs --val.")
+    ] = None
+    val: Annotated[
+        Path | None, typer.Option(help="Rows to score designs on, instead of part of DATA.")
+    ] = None
+    test: Annotated[
+        Path | None, typer.Option(help="Test rows: every design of the front is tested on them.")
     ] = None
     cv: Annotated[
         str,
@@ -85,12 +121,33 @@ class FitData(DataFiles):
             "delays": parse_delays(self.delay),
         }
 
+    def files(self, read: HowToRead) -> FitFiles:
+        """Return the options as `FitFiles`; raise if they contradict each other."""
+        from emsco.app.files.sources import FitFiles
+
+        return FitFiles(
+            self.target,
+            self.data,
+            self.train,
+            self.val,
+            self.test,
+            costs=self.costs,
+            drop=tuple(self.drop or ()),
+            weights=self.weights,
+            keep=tuple(self.keep or ()),
+            reading=read.reading(),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FitSearch(Evolution):
+class FitSearch:
     """Options for the search."""
 
+    PANEL: ClassVar[str] = "Search"
+
     max_stages: Annotated[int | None, typer.Option(help="Most stages of a design.")] = 4
+    generations: Annotated[int, typer.Option(help="Generations of evolution.")] = 150
+    population_size: Annotated[int, typer.Option(help="Designs in a generation.")] = 300
     branches: Annotated[
         str,
         typer.Option(

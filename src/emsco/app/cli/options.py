@@ -14,7 +14,6 @@ from emsco.errors import ParameterError
 
 if TYPE_CHECKING:
     from emsco.app.files.reading import Reading
-    from emsco.app.files.sources import FitFiles
     from emsco.app.runs.run import Run
 
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
@@ -92,11 +91,6 @@ Drop = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="Column that is not a feature, such as an id; repeatable."),
 ]
-ResultsFolder = Annotated[
-    Path,
-    typer.Option(help="Folder for results, tables (Markdown, JSON) and the picture (PNG, SVG)."),
-]
-Processes = Annotated[int, typer.Option(help="Number of processes; -1 is one for each core.")]
 Threads = Annotated[int, typer.Option(help="Number of threads; -1 is one for each core.")]
 
 
@@ -150,81 +144,6 @@ class HowToRead:
         # An empty text is asked for as --na '', and means that no text is a missing value.
         na = None if self.na is None else tuple(text for text in self.na if text)
         return Reading(na, self.separator, self.decimal, self.header, self.dates)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataFiles:
-    """Options for the files with rows, labels and costs."""
-
-    PANEL: ClassVar[str] = "Rows and costs"
-
-    data: Annotated[
-        Path | None,
-        typer.Argument(metavar="DATA", help="CSV or Parquet file with features and labels."),
-    ] = None
-    target: Target
-    costs: Annotated[
-        Path | None,
-        typer.Option(
-            help="Costs: CSV with the columns feature,cost and, if wanted, group (columns bought "
-            "together), fee,fee_cost (paid once a row by all features that share it) and delay; "
-            "JSON; or one line of numbers in column order. A cost may be the name of a column that "
-            "holds the price of each row. By default every column costs 1."
-        ),
-    ] = None
-    drop: Drop = None
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column to keep although it looks like an id or a copy of another, or decides the "
-            "class alone; others that do are left out, and a line says so. Repeatable.",
-        ),
-    ] = None
-    weights: Annotated[
-        str | None, typer.Option(help="Column with the weight of each row; not a feature.")
-    ] = None
-    train: Annotated[
-        Path | None, typer.Option(help="Rows to fit on, instead of DATA; needs --val.")
-    ] = None
-    val: Annotated[
-        Path | None, typer.Option(help="Rows to score designs on, instead of part of DATA.")
-    ] = None
-    test: Annotated[
-        Path | None, typer.Option(help="Test rows: every design of the front is tested on them.")
-    ] = None
-
-    def files(self, read: HowToRead) -> FitFiles:
-        """Return the options as `FitFiles`; raise if they contradict each other."""
-        from emsco.app.files.sources import FitFiles
-
-        return FitFiles(
-            self.target,
-            self.data,
-            self.train,
-            self.val,
-            self.test,
-            costs=self.costs,
-            drop=tuple(self.drop or ()),
-            weights=self.weights,
-            keep=tuple(self.keep or ()),
-            reading=read.reading(),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyFiles(DataFiles):
-    """Options for the files of a command that fits many times and tests each result."""
-
-    train: Annotated[
-        Path | None, typer.Option(help="Rows to fit on, instead of DATA; needs --val and --test.")
-    ] = None
-    val: Annotated[
-        Path | None, typer.Option(help="Rows to tune methods and choose designs on.")
-    ] = None
-    test: Annotated[
-        Path | None, typer.Option(help="Rows to test on, instead of a quarter of DATA.")
-    ] = None
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
@@ -340,19 +259,3 @@ class Promises:
         if costs:
             raise ParameterError("max_total must be given where errors have a cost, got none.")
         return limits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evolution:
-    """Options for the size of designs and the length of an evolution."""
-
-    PANEL: ClassVar[str] = "Search"
-
-    max_stages: Annotated[
-        int | None,
-        typer.Option(
-            help="Most stages of a design; by default half the number of features, at most 10."
-        ),
-    ] = None
-    generations: Annotated[int, typer.Option(help="Generations of evolution.")] = 150
-    population_size: Annotated[int, typer.Option(help="Designs in a generation.")] = 300

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from emsco._base.text import what_was_meant
 from emsco.errors import ParameterError
-
-_MOST_STEPS = 1000
 
 
 def parse_by_class(
@@ -209,48 +206,6 @@ def parse_class_weight(text: str | None) -> str | dict[str, float] | None:
     if isinstance(weights := parse_by_class("class_weight", text, rule), float):
         raise ParameterError(f"class_weight must {rule}, got {text!r}.")
     return weights
-
-
-def parse_range(name: str, text: str) -> tuple[float, ...]:
-    """Parse comma-separated numbers and ranges first:last:step, the last included.
-
-    Examples
-    --------
-    >>> parse_range("min_confidence", ".55:.7:.05")
-    (0.55, 0.6, 0.65, 0.7)
-    >>> parse_range("min_confidence", "0.6,0.9:1:0.05")
-    (0.6, 0.9, 0.95, 1.0)
-    """
-    try:
-        numbers = [number for part in text.split(",") for number in _steps(part)]
-    # A range without numbers, as `_steps` says it.
-    except IndexError:
-        raise ParameterError(
-            f"{name} must be a range first:last:step that goes up, got {text!r}, whose first is "
-            "above its last."
-        ) from None
-    except (InvalidOperation, ValueError):
-        raise ParameterError(
-            f"{name} must be numbers with commas between, or a range first:last:step such as "
-            f".55:.95:.05, got {text!r}."
-        ) from None
-    return tuple(float(number) for number in numbers)
-
-
-def _steps(text: str) -> list[Decimal]:
-    """Return a number, or all of a range, as decimals: floats would miss 0.55 + 2 × 0.05."""
-    numbers = [Decimal(part.strip()) for part in text.split(":")]
-    if not all(number.is_finite() for number in numbers):
-        raise ValueError("infinite")
-    if len(numbers) == 1:
-        return numbers
-    first, last, step = numbers
-    if last < first:
-        raise IndexError("empty")
-    if step <= 0 or (last - first) / step >= _MOST_STEPS:
-        raise ValueError("no range")
-    # From the first by whole steps, so that no rounding adds up.
-    return [first + i * step for i in range(int((last - first) / step) + 1)]
 
 
 def parse_estimator(text: str) -> Any:
